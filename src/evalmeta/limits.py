@@ -168,6 +168,8 @@ MAX_READ_NAMES: Final = 10
 
 # Runs.
 CONCURRENCY: Final = 10
+# How often a process of a served org looks for a free place of an agent.
+PLACES_POLL_SECONDS: Final = 0.05
 MAX_CONCURRENCY: Final = 1_000
 MAX_ITERATIONS: Final = 1_000
 MAX_RATE: Final = 10_000.0

@@ -39,6 +39,18 @@ class Subject(Protocol):
         ...
 
 
+class SharedPlaces(Protocol):
+    """The places of one run for cases that ask its agent at the same time, if several processes share them."""
+
+    def take(self, wanted: int, *, size: int) -> int:
+        """Take up to `wanted` places, of `size` for all runs of the agent, and return how many."""
+        ...
+
+    def leave(self, count: int) -> None:
+        """Give places back, and want no more."""
+        ...
+
+
 class SharedPace(Protocol):
     """The rate of one agent that several processes share."""
 

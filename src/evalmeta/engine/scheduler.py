@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
+from evalmeta import limits
 from evalmeta.engine.pacer import Pacer
+from evalmeta.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Hashable
 
-    from evalmeta.engine.interfaces import SharedPace
+    from evalmeta.engine.interfaces import SharedPace, SharedPlaces
     from evalmeta.model.run import RunOptions
 
 
@@ -46,7 +48,7 @@ class Pool:
         self._taken = 0
         self._wanting: deque[Places] = deque()
         self._unopened: deque[asyncio.Future[None]] = deque()
-        self._is_opening = False
+        self._is_opening = self._is_polling = False
         self.pacer = Pacer(rate=options.rate_limit, concurrency=self._size, shared=shared)
 
     def include(self, options: RunOptions) -> None:
@@ -85,23 +87,42 @@ class Pool:
         """Give free places to the runs that want them, in their order; then open the next run, one at a time."""
         self._is_opening &= not is_opened
         while self._wanting and self._taken < self._size:
-            if self._wanting[0].wanted:
-                self._taken += 1
-                self._wanting[0].take()
-            else:
+            first = self._wanting[0]
+            if not first.wanted:
                 self._wanting.popleft()
+                continue
+            granted = first.take(self._size - self._taken, size=self._size)
+            if not granted:
+                self._admit_later()
+                break
+            self._taken += granted
+            first.start(granted)
         while self._unopened and not self._is_opening and not any(each.wanted for each in self._wanting):
             turn = self._unopened.popleft()
             if not turn.cancelled():
                 self._is_opening = True
                 turn.set_result(None)
 
+    def _admit_later(self) -> None:
+        if not self._is_polling:
+            self._is_polling = True
+            asyncio.get_running_loop().call_later(limits.PLACES_POLL_SECONDS, self._admit_again)
+
+    def _admit_again(self) -> None:
+        self._is_polling = False
+        self.admit()
+
 
 class Places:
-    """The places of one run in a pool; `wanted` is how many more it can use."""
+    """The places of one run in a pool; `wanted` is how many more it can use.
+
+    `shared` are those in the pool of several processes, if there is one.
+    """
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
+        self._left = 0
+        self.shared: SharedPlaces | None = None
         self._start: Callable[[], None] = lambda: None
         self._is_opening = True
         self.wanted = 0
@@ -117,10 +138,22 @@ class Places:
         self._pool.want(self)
         self._end_opening()
 
-    def take(self) -> None:
-        """Use a place."""
-        self.wanted -= 1
-        self._start()
+    def take(self, free: int, *, size: int) -> int:
+        """Return how many of the `free` places of its process a run gets, of `size` for all runs."""
+        count = min(free, self.wanted)
+        if self.shared is None:
+            return count
+        try:
+            return self.shared.take(count, size=size)
+        except StoreError:
+            # A locked database is not an error of the run; the next attempt follows soon.
+            return 0
+
+    def start(self, count: int) -> None:
+        """Use places."""
+        self.wanted -= count
+        for _ in range(count):
+            self._start()
 
     def withdraw(self) -> None:
         """Want no more places."""
@@ -130,6 +163,17 @@ class Places:
     def leave(self) -> None:
         """Give a place back."""
         self._pool.leave()
+        if self.shared is not None:
+            self._left += 1
+            if self._left == 1:
+                # The workers of a run end together, and each change of the shared places is a commit.
+                asyncio.get_running_loop().call_soon(self._leave_shared)
+
+    def _leave_shared(self) -> None:
+        count, self._left = self._left, 0
+        if self.shared is not None:
+            with suppress(StoreError):
+                self.shared.leave(count)
 
     def _end_opening(self) -> None:
         is_opening, self._is_opening = self._is_opening, False

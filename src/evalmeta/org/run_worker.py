@@ -1,6 +1,7 @@
 """The run worker: execute runs that were created, one worker at a time for each.
 
-`python -m evalmeta.org.run_worker PROJECT RUN_ID...` executes the runs; their cases are asked in that order.
+`python -m evalmeta.org.run_worker PROJECT RUN_ID...` executes the runs; their cases are asked in that order. With
+`--shared` first, all such processes of an org share the concurrency of each agent.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import time
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.event_loop import run_to_end
@@ -28,6 +29,7 @@ from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
 from evalmeta.store.judge_cache import Ratings
 from evalmeta.store.paces import Pace
+from evalmeta.store.places import RunPlaces
 from evalmeta.store.runs import RunJournal
 
 if TYPE_CHECKING:
@@ -40,12 +42,17 @@ if TYPE_CHECKING:
     from evalmeta.model.run import Run, RunOptions
 
 
-async def work(org: Organization, run_id: str, scheduler: Scheduler | None = None) -> None:
+SHARED: Final = "--shared"
+
+
+async def work(
+    org: Organization, run_id: str, scheduler: Scheduler | None = None, *, shares_places: bool = False
+) -> None:
     """Execute the missing cases of a run, which may first wait for others; do nothing if another worker has it.
 
     When it is cancelled, or the database cannot be used (StoreError), the worker keeps the finished results and
     releases the run. Any other exception ends the run as ERROR. A run that was canceled, or that another worker has
-    claimed, is left as it is.
+    claimed, is left as it is. With `shares_places`, the concurrency of the agent is that of several processes.
     """
     run = org.runs.get(run_id)
     if run is None:
@@ -54,16 +61,18 @@ async def work(org: Organization, run_id: str, scheduler: Scheduler | None = Non
     agent = run.subject_name if run.answers_of is None else ""
     pool = (scheduler or Scheduler()).pool(agent, run.options, shared=Pace(org.database, agent))
     async with pool.open_run() as places:
-        await _work_in(places, org, run)
+        await _work_in(places, org, run, shares_places=shares_places and bool(agent))
 
 
-async def _work_in(places: Places, org: Organization, run: Run) -> None:
+async def _work_in(places: Places, org: Organization, run: Run, *, shares_places: bool) -> None:
     run_id, worker = run.id, new_worker()
     lease, until = org.runs.lease(run_id), time.time() + limits.RUN_LEASE_SECONDS
     if not is_free(lease) or not org.runs.claim(run_id, worker, taken_from=lease, until=until):
         return
     # Before the claim, it may have ended and been extended.
     run = org.runs.get(run_id) or run
+    if shares_places:
+        places.shared = RunPlaces(org.database, run, worker, is_free=is_free)
     try:
         with keep_lease(org.database.path.parent, run_id, worker):
             await _execute(org, run, RunJournal(org.database, run_id, worker), places)
@@ -77,23 +86,25 @@ async def _work_in(places: Places, org: Organization, run: Run) -> None:
     org.runs.finish(run_id, worker, RunStatus.COMPLETED, error=None, now=time.time())
 
 
-def main(root: str, *run_ids: str) -> int:
+def main(root: str, *run_ids: str, shares_places: bool = False) -> int:
     """Execute runs of the project in `root` and return the exit code; skip a run that another worker has."""
     project = find_project(Path(root))
     with open_database(project.state_dir) as database:
         org = Organization(database, project.root, lambda: project.settings, lambda _: None)
-        succeeded = run_to_end(_work_all(org, run_ids))
+        succeeded = run_to_end(_work_all(org, run_ids, shares_places=shares_places))
     return EXIT_PASSED if all(succeeded) else EXIT_ORG
 
 
-async def _work_all(org: Organization, run_ids: Sequence[str]) -> list[bool]:
+async def _work_all(org: Organization, run_ids: Sequence[str], *, shares_places: bool) -> list[bool]:
     scheduler = Scheduler()
-    return await asyncio.gather(*(_work_or_report(org, run_id, scheduler) for run_id in run_ids))
+    return await asyncio.gather(
+        *(_work_or_report(org, run_id, scheduler, shares_places=shares_places) for run_id in run_ids)
+    )
 
 
-async def _work_or_report(org: Organization, run_id: str, scheduler: Scheduler) -> bool:
+async def _work_or_report(org: Organization, run_id: str, scheduler: Scheduler, *, shares_places: bool) -> bool:
     try:
-        await work(org, run_id, scheduler)
+        await work(org, run_id, scheduler, shares_places=shares_places)
     except StoreError as error:
         sys.stderr.write(f"run {run_id}: {error}\n")
         return False
@@ -162,4 +173,5 @@ def _release(org: Organization, run_id: str, worker: str) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    is_shared = sys.argv[1:2] == [SHARED]
+    sys.exit(main(*sys.argv[2 if is_shared else 1 :], shares_places=is_shared))

@@ -17,7 +17,7 @@ from evalmeta.errors import EXIT_ORG, StoreError, StoreLocked, Suggestion
 from evalmeta.model.redaction import child_environment
 from evalmeta.model.run import RunStatus
 from evalmeta.org.lease import is_free, new_worker
-from evalmeta.org.run_worker import work
+from evalmeta.org.run_worker import SHARED, work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,7 +138,7 @@ class ServedWorkers:
                 _give_up(org, run_id)
                 continue
             try:
-                self._processes[run_id] = _start(self._project_root, self._state_dir, [run_id])
+                self._processes[run_id] = _start(self._project_root, self._state_dir, [run_id], SHARED)
             except OSError as error:
                 _LOG.warning("cannot start a worker for run %s: %s", run_id, error)
 
@@ -162,13 +162,13 @@ def _give_up(org: Organization, run_id: str) -> None:
         org.runs.finish(run_id, worker, RunStatus.ERROR, error=error, now=now)
 
 
-def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str]) -> subprocess.Popen[bytes]:
+def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str], *options: str) -> subprocess.Popen[bytes]:
     logs = state_dir / "logs"
     logs.mkdir(exist_ok=True)
     with (logs / f"{run_ids[0]}.log").open("ab") as log:
         # -P: a file of the project must not replace a module of the standard library with the same name.
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "evalmeta.org.run_worker", str(project_root), *run_ids],
+            [sys.executable, "-P", "-m", "evalmeta.org.run_worker", *options, str(project_root), *run_ids],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

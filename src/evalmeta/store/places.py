@@ -1,0 +1,101 @@
+"""The places for cases that ask one agent at the same time, shared by all processes of a served org."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta.store.runs import Lease
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evalmeta.model.run import Run
+    from evalmeta.store.database import Database
+
+
+# An earlier run that gave no sign of life for this time does not keep free places from later ones.
+_RECENT_SECONDS: Final = 5.0
+_RENEW_SECONDS: Final = 2.0
+_SELECT: Final = """
+    SELECT id, max(created_at, coalesce(started_at, 0)), run.worker, lease_until, size, taken, wanted, seen
+    FROM run LEFT JOIN place ON place.run_id = run.id AND place.worker = run.worker
+    WHERE status IN ('NEW', 'IN_PROGRESS') AND subject_name = ? AND answers_of IS NULL
+    ORDER BY created_at, id
+"""
+
+
+class _Row(NamedTuple):
+    run_id: str
+    begun: float
+    worker: str | None
+    until: float | None
+    size: int | None
+    taken: int | None
+    wanted: int | None
+    seen: float | None
+
+
+class RunPlaces:
+    """The places of one run, which its worker owns; runs get places in the order in which they were created.
+
+    A place belongs to a run as long as its worker lives, so those of a worker that was killed become free.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        run: Run,
+        worker: str,
+        *,
+        is_free: Callable[[Lease], bool],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._database = database
+        self._run = run
+        self._worker = worker
+        self._is_free = is_free
+        self._clock = clock
+
+    def take(self, wanted: int, *, size: int) -> int:
+        """Take up to `wanted` places, of `size` for all runs of the agent, and return how many."""
+        now = self._clock()
+        with self._database.transaction():
+            rows = [_Row(*row) for row in self._database.query(_SELECT, (self._run.subject_name,))]
+            mine = next((row for row in rows if row.run_id == self._run.id), None)
+            if mine is None:
+                return 0
+            taken = mine.taken or 0
+            granted = self._granted(rows, wanted, size, now)
+            if granted or mine.seen is None or mine.seen < now - _RENEW_SECONDS:
+                self._save(size, taken + granted, wanted - granted, now)
+        return granted
+
+    def leave(self, count: int) -> None:
+        """Give places back, and want no more."""
+        sql = "UPDATE place SET taken = taken - ?, wanted = 0 WHERE run_id = ? AND worker = ?"
+        self._database.execute(sql, (count, self._run.id, self._worker))
+
+    def _granted(self, rows: list[_Row], wanted: int, size: int, now: float) -> int:
+        taken, is_earlier = 0, True
+        for row in rows:
+            has_places = row.size is not None and not self._is_free(Lease(row.worker, row.until))
+            if has_places:
+                taken += row.taken or 0
+                size = max(size, row.size or 0)
+            if row.run_id == self._run.id:
+                is_earlier = False
+            elif is_earlier and self._waits(row, now, has_places=has_places):
+                return 0
+        return max(0, min(wanted, size - taken))
+
+    @staticmethod
+    def _waits(row: _Row, now: float, *, has_places: bool) -> bool:
+        """Return whether a run wants places, or will as soon as its worker has started."""
+        if has_places:
+            return bool(row.wanted) and (row.seen or 0) > now - _RECENT_SECONDS
+        return row.begun > now - _RECENT_SECONDS
+
+    def _save(self, size: int, taken: int, wanted: int, now: float) -> None:
+        sql = "INSERT OR REPLACE INTO place (run_id, worker, size, taken, wanted, seen) VALUES (?, ?, ?, ?, ?, ?)"
+        self._database.execute(sql, (self._run.id, self._worker, size, taken, wanted, now))

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.model.evaluation import Evaluation
+from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.run import RunOptions, RunStatus
+from evalmeta.store.database import open_database
+from evalmeta.store.places import RunPlaces
+from evalmeta.store.runs import Lease, Runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from evalmeta.store.database import Database
+
+
+class Org:
+    """Runs of one agent, whose workers are named after them, and a clock."""
+
+    def __init__(self, database: Database, runs: int) -> None:
+        self.database, self.runs, self.now = database, Runs(database), 1000.0
+        evaluation = Evaluation("Test", "Agent", ())
+        self.ids = [
+            self.runs.start(EVALUATION_DEFINITION, evaluation, b"", RunOptions(), total=3, now=self.now)
+            for _ in range(runs)
+        ]
+        self.dead: set[str] = set()
+
+    def claim(self, run: int) -> RunPlaces:
+        worker = f"worker {run}"
+        lease = self.runs.lease(self.ids[run])
+        assert self.runs.claim(self.ids[run], worker, taken_from=lease, until=self.now + 1000, now=self.now)
+        found = self.runs.get(self.ids[run])
+        assert found
+        return RunPlaces(self.database, found, worker, is_free=self._is_free, clock=lambda: self.now)
+
+    def _is_free(self, lease: Lease) -> bool:
+        return lease.worker is None or lease.worker in self.dead
+
+
+@pytest.fixture
+def org(tmp_path: Path) -> Iterator[Org]:
+    """An org with three runs."""
+    with open_database(tmp_path) as database:
+        yield Org(database, 3)
+
+
+def test_runs_share_the_places_in_the_order_in_which_they_were_created(org: Org) -> None:
+    first, second, third = (org.claim(run) for run in range(3))
+    # The first run has a worker, which has not asked for places yet.
+    assert second.take(5, size=10) == 0
+    assert first.take(6, size=10) == 6
+    assert third.take(5, size=10) == 0
+    assert second.take(5, size=10) == 4
+    assert third.take(5, size=10) == 0
+    first.leave(2)
+    # The second run still wants a place.
+    assert third.take(5, size=10) == 0
+    assert second.take(1, size=10) == 1
+    assert third.take(5, size=10) == 1
+
+
+def test_the_places_of_a_worker_that_died_become_free(org: Org) -> None:
+    first, second, _ = (org.claim(run) for run in range(3))
+    assert (first.take(10, size=10), second.take(1, size=10)) == (10, 0)
+    org.dead.add("worker 0")
+    # Its next worker is expected to start soon.
+    assert second.take(1, size=10) == 0
+    org.now += 6
+    assert second.take(1, size=10) == 1
+
+
+def test_the_places_of_a_run_that_is_over_become_free(org: Org) -> None:
+    first, second, _ = (org.claim(run) for run in range(3))
+    assert (first.take(10, size=10), second.take(1, size=10)) == (10, 0)
+    org.runs.finish(org.ids[0], "worker 0", RunStatus.COMPLETED, error=None, now=org.now)
+    assert second.take(1, size=10) == 1
+
+
+def test_a_run_whose_worker_gives_no_sign_does_not_keep_free_places_from_others(org: Org) -> None:
+    first, second, _ = (org.claim(run) for run in range(3))
+    assert (first.take(10, size=5), second.take(1, size=5)) == (5, 0)
+    first.take(5, size=5)
+    org.now += 6
+    assert second.take(1, size=6) == 1
+
+
+def test_the_highest_concurrency_of_the_runs_applies(org: Org) -> None:
+    first, second, _ = (org.claim(run) for run in range(3))
+    assert (first.take(10, size=10), second.take(5, size=2)) == (10, 0)
+    first.leave(4)
+    assert second.take(5, size=2) == 4
+
+
+TAKE = """
+import sys
+from pathlib import Path
+from evalmeta.store.database import open_database
+from evalmeta.store.places import RunPlaces
+from evalmeta.store.runs import Runs
+with open_database(Path(sys.argv[1])) as database:
+    run = Runs(database).get(sys.argv[2])
+    places, taken = RunPlaces(database, run, sys.argv[3], is_free=lambda _: False, clock=lambda: 2000.0), 0
+    for _ in range(100):
+        taken += places.take(3, size=200)
+    print(taken)
+"""
+
+
+def test_several_processes_never_take_more_places_than_there_are(tmp_path: Path) -> None:
+    with open_database(tmp_path) as database:
+        org = Org(database, 3)
+        for run in range(3):
+            org.claim(run)
+        commands = [[sys.executable, "-c", TAKE, str(tmp_path), org.ids[run], f"worker {run}"] for run in range(3)]
+        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+        taken = [int(process.communicate()[0]) for process in processes]
+    assert sum(taken) == 200
