@@ -19,7 +19,7 @@ LIBRARIES = {
 }
 STANDARD = {"csv", "email", "http", "importlib.metadata", "statistics", "tomllib", "xml", "zipfile"}
 ROOMS = {
-    *("evalmeta.client", "evalmeta.formats", "evalmeta.store", "evalmeta.validation", "evalmeta.xmlio"),
+    *("evalmeta.client", "evalmeta.formats", "evalmeta.store", "evalmeta.validation", "evalmeta.xmlio.reader"),
     *("evalmeta.engine.raters.rules.decisions", "evalmeta.model.settings"),
 }
 ASKED = """
@@ -55,3 +55,48 @@ def test_the_first_question_to_a_function_loads_only_what_asking_needs(first_que
 def first_question(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """The modules that are loaded when cases without a project ask a function their first question."""
     return loaded_by(ASKED, folder=tmp_path_factory.mktemp("elsewhere"))
+
+
+COMMAND = """
+import json, sys
+from evalmeta.cli.main import main
+
+try:
+    main(sys.argv[1:])
+except SystemExit as ended:
+    assert not ended.code, ended.code
+print()
+print(json.dumps(sorted(sys.modules)))
+"""
+VALID = """\
+<AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata">
+    <name>A</name>
+    <subjectName>Desk</subjectName>
+    <subjectType>AGENT</subjectType>
+    <testCase>
+        <number>1</number>
+        <inputs><utterance>Where is my order?</utterance></inputs>
+        <expectation><name>topic_sequence_match</name><expectedValue>Orders</expectedValue></expectation>
+    </testCase>
+</AiEvaluationDefinition>
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "needed"),
+    [
+        ("--help", {"click"}),
+        ("--version", {"click"}),
+        ("test --help", {"click"}),
+        ("test run --help", {"click"}),
+        ("test results --help", {"click"}),
+        ("validate A.aiEvaluationDefinition", {"click", "lxml", "evalmeta.validation", "evalmeta.xmlio.reader"}),
+    ],
+)
+def test_a_command_loads_only_the_libraries_that_it_needs(tmp_path: Path, words: str, needed: set[str]) -> None:
+    (tmp_path / "package.xml").write_text("<Package/>")
+    (tmp_path / "A.aiEvaluationDefinition").write_text(VALID)
+
+    loaded = loaded_by(COMMAND, *words.split(), folder=tmp_path)
+
+    assert loaded & (LIBRARIES | STANDARD | ROOMS | {"evalmeta.org"}) <= needed

@@ -12,7 +12,6 @@ from evalmeta.formats.discovery import SPEC_NAMES, TABLE_NAMES, is_test
 from evalmeta.formats.document import Reading, read_bytes, reading_of
 from evalmeta.formats.files import format_of, looks_like_evaluation, read_document
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
-from evalmeta.formats.testspec import read_testspec
 from evalmeta.model.difference import compare
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.package.files import parse_file_name, shown
@@ -181,7 +180,7 @@ def _differ(source: Path, definition: Path) -> bool:
         if source.suffix in TABLE_NAMES:
             given = read_testing_center_csv(data, label=label, name=made.name, subject_name=made.subject_name)
         else:
-            given = read_testspec(data, label=label)
+            given = _read_spec(data, label)
     except FormatError:
         return False
     changes = (each for each in compare(given, made) if each.case is not None and each.what[-1:] != ("index",))
@@ -204,7 +203,7 @@ def _names_of_source(path: Path) -> tuple[list[str], str]:
     if path.suffix in TABLE_NAMES:
         return [stem], ""
     try:
-        spec = read_testspec(read_bytes(path, limits.MAX_SPEC_BYTES), label=path.name)
+        spec = _read_spec(read_bytes(path, limits.MAX_SPEC_BYTES), path.name)
     except EvalmetaError:
         return [], ""
     return [_comparable(spec.name), stem], spec.subject_name
@@ -219,3 +218,9 @@ def _read_definition(path: Path) -> Definition | None:
 
 def _comparable(name: str) -> str:
     return _NOT_IN_NAMES.sub("_", name).strip("_").casefold()
+
+
+def _read_spec(data: bytes, label: str) -> Definition:
+    from evalmeta.formats.testspec import read_testspec  # noqa: PLC0415 - yaml, and most projects have no specs
+
+    return read_testspec(data, label=label)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalmeta import api
-from evalmeta.api.run_selection import CaseChoice
 from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import note
 from evalmeta.cli.runs import run_tests
@@ -72,7 +71,7 @@ def _request(request: RunRequest, run: Run, numbers: Sequence[int], iterations: 
     kind = type_of_run(run.id)
     files = tuple(_repeated(each) for each in request.files if (each.type, each.name) == (kind, run.definition))
     names = () if files else (f"{kind.name}:{run.definition}" if kind else run.definition,)
-    choice = CaseChoice(names, ((CaseList("", frozenset(numbers)),),))
+    choice = api.run_selection.CaseChoice(names, ((CaseList("", frozenset(numbers)),),))
     options = replace(request.options, iterations=iterations, shard=None, seed=None, confirms=run.id)
     return request._replace(choice=choice, options=options, files=files)
 

@@ -28,7 +28,6 @@ from evalmeta.package.resolver import find_components
 from evalmeta.report.json import run_document
 from evalmeta.report.json_stream import JsonList
 from evalmeta.report.report import Report, has_passed, why_incomplete
-from evalmeta.report.tables import print_human
 from evalmeta.report.text import blocks
 
 if TYPE_CHECKING:
@@ -158,6 +157,8 @@ def _print(reports: Sequence[Report], output: Output, *, status: int) -> None:
     if output.as_json:
         print_json(JsonList(map(run_document, reports)), status=status)
     elif output.is_human:
+        from evalmeta.report.tables import print_human  # noqa: PLC0415 - rich, which help and JSON do not need
+
         print_human(reports, console(err=False), detail=output.detail)
     else:
         print_stream(report.stream(output.result_format, reports))

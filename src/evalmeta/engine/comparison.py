@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from statistics import fmean
+from math import fsum
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.significance import CaseTests, Table, fisher_worse, permutation_worse
@@ -200,9 +200,9 @@ def together(cases: Sequence[CaseComparison], *, stages: int) -> Significance | 
 
 def _rates(tables: Sequence[Table]) -> tuple[float, float]:
     """Return the mean of the cases' pass rates, before and now."""
-    before = fmean(each.passed_before / (each.passed_before + each.failed_before) for each in tables)
-    now = fmean(each.passed / (each.passed + each.failed) for each in tables)
-    return round(before, _DIGITS), round(now, _DIGITS)
+    before = fsum(each.passed_before / (each.passed_before + each.failed_before) for each in tables)
+    now = fsum(each.passed / (each.passed + each.failed) for each in tables)
+    return round(before / len(tables), _DIGITS), round(now / len(tables), _DIGITS)
 
 
 def _pass_counts(cases: Iterable[CaseCounts]) -> tuple[int, int]:
