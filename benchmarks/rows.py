@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Clock = Literal["wall", "CPU", "-"]
 Sizes = Mapping[str, int | float | str | bool]
 
-WITHOUT_GOAL = "-"
+WITHOUT_GOAL, HOLDS, MISSED = "-", "holds", "**missed**"
 
 
 class Result(NamedTuple):
@@ -74,7 +74,7 @@ class Row(NamedTuple):
         return _line(f"`{self.name}`", what, against, self.clock, result.ours, result.other, *judged)
 
     def _judged(self, value: float) -> tuple[str, str, str]:
-        verdict = WITHOUT_GOAL if self.goal is None else "holds" if self.goal.holds(value) else "missed"
+        verdict = WITHOUT_GOAL if self.goal is None else HOLDS if self.goal.holds(value) else MISSED
         return f"{value:.2f}{self.unit}", str(self.goal or WITHOUT_GOAL), verdict
 
 
