@@ -36,6 +36,17 @@ def test_it_returns_the_result() -> None:
     assert run_to_end(work()) == "done"
 
 
+def test_it_does_not_represent_the_result() -> None:
+    class Result:
+        def __repr__(self) -> str:
+            raise AssertionError("this may take long")
+
+    async def work() -> Result:
+        return Result()
+
+    assert isinstance(run_to_end(work()), Result)
+
+
 def test_it_raises_exceptions() -> None:
     async def work() -> None:
         await asyncio.to_thread(int, "seven")

@@ -4,7 +4,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
-from evalmeta.formats.recent import evaluation_once
+from evalmeta.formats.document import Document
+from evalmeta.formats.recent import document_once
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 
 if TYPE_CHECKING:
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def asked(cases: Iterable[Case], key: str, numbers: Iterator[int]) -> str:
-    """Return which reading an evaluation is of."""
-    return evaluation_once(key, lambda: Evaluation(f"reading {next(numbers)}", "Desk", cases)).name
+    """Return which reading a document is from."""
+    return document_once(key, lambda: Document(Evaluation(f"reading {next(numbers)}", "Desk", cases))).evaluation.name
 
 
 CASES = (Case(1, (Turn("Hello"),)), Case(2, (Turn("Goodbye"),)))

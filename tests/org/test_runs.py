@@ -15,6 +15,7 @@ from evalmeta.errors import NotFound, OrgBusy, OrgFault, SettingsError, SubjectN
 from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
 from evalmeta.org.run_worker import work
 from evalmeta.org.runs import is_abandoned
+from evalmeta.protocol.json_fields import object_at
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease
 from org.parts import asked, definition, embedded, follow_up, make_project, numbers, opened_of, package, started
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.client.connection import Connection
+    from evalmeta.model.json_value import JsonValue
     from evalmeta.package.project import Project
 
 MOODY = """\
@@ -106,6 +108,14 @@ def test_results_come_whole_however_many_pages_they_have(
     paged, whole = embedded(project, run)
     assert paged == whole
     assert len(paged.cases) == 16
+
+
+def test_only_complete_results_escape_their_text_because_pages_are_for_evalmeta(project: Project) -> None:
+    async def run(connection: Connection) -> list[JsonValue]:
+        path = f"/einstein/ai-evaluations/runs/{await deploy_and_start(connection)}/results"
+        return [object_at(await connection.get(each), "evalmeta")["plainText"] for each in (path, f"{path}?after=0-0")]
+
+    assert embedded(project, run) == [False, True]
 
 
 def test_options_of_a_run_are_those_of_its_starter(project: Project) -> None:

@@ -14,7 +14,7 @@ from evalmeta.api.files import read_checked
 from evalmeta.errors import EvalmetaError, InvalidMetadata, SubjectNotBound, UsageError
 from evalmeta.formats.document import Document, Reading, digest_of, reading_of
 from evalmeta.formats.files import read_document
-from evalmeta.formats.recent import remember
+from evalmeta.formats.recent import recent_document, remember
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.org.run_files import content_key, run_file_of, test_in
 from evalmeta.org.subjects import unbound_subject
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import MetadataType
+    from evalmeta.org.run_files import RunFile
     from evalmeta.package.project import Project
 
 
@@ -139,7 +140,7 @@ def _read(path: Path, real: Path, name: str, reading: Reading) -> tuple[Document
         refuse_errors(warnings)
     else:
         document = Document(evaluation_of(definition, name=name))
-    remember(content_key(real, digest, name, reading), document.evaluation)
+    remember(content_key(real, digest, name, reading), document)
     return document, warnings
 
 
@@ -223,23 +224,29 @@ def file_of_run(project: Project, run_id: str) -> str | None:
     Raises:
         StoreError: the project's database cannot be used.
     """
+    recorded = _run_file(project, run_id)
+    return recorded.file if recorded else None
+
+
+def _run_file(project: Project, run_id: str) -> RunFile | None:
     with open_database(project.state_dir) as database:
         runs = Runs(database)
-        recorded = run_file_of(runs.content(run_id)) if runs.get(run_id) else None
-    return recorded.file if recorded else None
+        return run_file_of(runs.content(run_id)) if runs.get(run_id) else None
 
 
 def place_of_run(project: Project, run_id: str) -> tuple[Path, Mapping[int, int]] | None:
     """Return the file of a run and the lines of its cases; None if the run had no file or it does not exist any more.
 
-    The file is read when the first line is needed, unless it is large.
+    A file that this process has not read is read when the first line is needed, unless it is large.
     """
-    file = file_of_run(project, run_id)
-    if file is None or not (path := project.root / file).is_file():
+    recorded = _run_file(project, run_id)
+    if recorded is None or not (path := project.root / recorded.file).is_file():
         return None
     if parse_file_name(path.name):
         return path, case_lines(path)
-    return path, CaseLines(lambda: _lines_in(path))
+    key = content_key(path, recorded.digest, test_in(recorded.file)[1], recorded.reading)
+    known = recent_document(key)
+    return path, known.lines if known else CaseLines(lambda: _lines_in(path))
 
 
 def _lines_in(path: Path) -> Mapping[int, int]:

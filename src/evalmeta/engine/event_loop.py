@@ -26,7 +26,17 @@ class EventLoop:
 
     def run(self, work: Coroutine[object, None, _T]) -> _T:
         """Run a coroutine as `asyncio.run` does; Ctrl-C cancels it and raises KeyboardInterrupt."""
-        return self._runner.run(work)
+        results: list[_T] = []
+
+        async def keep() -> None:
+            results.append(await work)
+
+        try:
+            self._runner.run(keep())
+        finally:
+            work.close()
+        # Not the result of the task: asyncio formats its task, and a representation of many results takes long.
+        return results[0]
 
     def close(self) -> None:
         """Cancel all tasks, and wait at most `SHUTDOWN_SECONDS` for them.

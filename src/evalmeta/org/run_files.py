@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from evalmeta.errors import NotFound, OrgFault, SettingsError, Suggestion
 from evalmeta.formats.document import Reading, digest_of, reading_from
 from evalmeta.formats.files import read_document
-from evalmeta.formats.recent import evaluation_once
+from evalmeta.formats.recent import document_once
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.settings import RecordedSubject, SubjectSettings
 from evalmeta.package.files import parse_file_name
@@ -128,13 +128,13 @@ def read_run_file(root: Path, recorded: RunFile, name: str) -> Evaluation:
         what = "cannot be found" if digest is None else "has changed since the run started"
         raise SettingsError(f"{recorded.file} {what}", actions=[Suggestion("Start a new run", "test", "run", "FILE")])
     path, reading = root / recorded.file, recorded.reading
-    evaluation = evaluation_once(
+    document = document_once(
         content_key(path, digest, name, reading),
-        lambda: read_document(path, label=recorded.file, name=name, reading=reading).evaluation,
+        lambda: read_document(path, label=recorded.file, name=name, reading=reading),
     )
-    return replace(evaluation, subject_name=recorded.subject_name)
+    return replace(document.evaluation, subject_name=recorded.subject_name)
 
 
 def content_key(path: Path, digest: str, name: str, reading: Reading) -> Hashable:
-    """Return what identifies the evaluation in a file with this digest, for `evaluation_once`."""
+    """Return what identifies the content of a file with this digest, for `document_once`."""
     return path, digest, name, reading

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.engine.plan import select_cases
 from evalmeta.errors import InvalidMetadata, NotFound, OrgFault
-from evalmeta.formats.document import Reading
-from evalmeta.formats.recent import evaluation_once
+from evalmeta.formats.document import Document, Reading
+from evalmeta.formats.recent import document_once
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.login import ADMIN
 from evalmeta.model.option_bounds import invalid_option
@@ -233,7 +233,8 @@ def _evaluation_of_content(org: Organization, content: bytes, name: str) -> Eval
     recorded = run_file_of(content)
     if recorded is not None:
         return read_run_file(org.root, recorded, name)
-    return evaluation_once((name, sha256(content).digest()), lambda: read_evaluation(content, name))
+    key = name, sha256(content).digest()
+    return document_once(key, lambda: Document(read_evaluation(content, name))).evaluation
 
 
 def read_evaluation(content: bytes, name: str) -> Evaluation:

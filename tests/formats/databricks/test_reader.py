@@ -631,6 +631,14 @@ def test_a_file_that_was_changed_meanwhile_is_refused_where_it_is(tmp_path: Path
         list(read_databricks_file(file, label="x.jsonl", name="x").evaluation.cases)
 
 
+def test_the_cases_of_a_small_file_are_read_once(tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text('{"request": "q"}\n{"request": "r"}\n')
+    document = read_databricks_file(file, label="x.jsonl", name="x")
+    file.unlink()
+    assert [case.turns[0].utterance for case in document.evaluation.cases] == ["q", "r"]
+
+
 READ = """
 import resource, sys
 from pathlib import Path

@@ -1,6 +1,6 @@
 """The rows of an evaluation set in JSON, JSON Lines, CSV or Parquet, detected from the content.
 
-JSON Lines and Parquet are read from disk row by row, each time that their rows are needed, and may be of any size.
+JSON Lines and Parquet are read from disk row by row, and may be of any size.
 """
 
 from __future__ import annotations

@@ -94,19 +94,26 @@ def read_databricks_rows(
 def read_databricks_file(path: Path, *, label: str, name: str, **options: Unpack[RowOptions]) -> Document:
     """Read a file like `read_databricks`; raise NotFound if it cannot be read.
 
-    JSON Lines and Parquet may be of any size: all their rows are checked now, and the file is read again for each
-    iteration over the cases. An iteration raises FormatError if the file has become invalid.
+    JSON Lines and Parquet may be of any size: all their rows are checked now, and a file of Parquet or of more than
+    `limits.MAX_SPEC_BYTES` is read again for each iteration over the cases. An iteration raises FormatError if the
+    file has become invalid.
     """
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
-            if format_of(head, name=path.name) not in {"jsonl", "parquet"}:
+            form = format_of(head, name=path.name)
+            if form not in {"jsonl", "parquet"}:
                 return read_databricks(head + file.read(limits.MAX_JSON_BYTES), label=label, name=name, **options)
         cases, diagnostics, context = _FileCases(path, label, options), Diagnostics(label), _context(options)
-        summary = _RowSummary()
+        # A small Parquet file may have very large rows.
+        is_small = form == "jsonl" and path.stat().st_size <= limits.MAX_SPEC_BYTES
+        summary, kept = _RowSummary(), list[Case]()
         for row in rows_of_file(path, label=label, diagnostics=diagnostics):
-            summary.add(row, read_row(row, context, diagnostics))
-        return _checked(cases, summary, context, diagnostics, name)
+            case = read_row(row, context, diagnostics)
+            summary.add(row, case)
+            if is_small:
+                kept.append(case)
+        return _checked(tuple(kept) if is_small else cases, summary, context, diagnostics, name)
     except FileNotFoundError:
         raise NotFound(f"there is no file {label!r}") from None
     except OSError as error:

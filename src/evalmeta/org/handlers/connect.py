@@ -229,9 +229,9 @@ def _all_results(org: Organization, run: Run, *, is_studio: bool) -> JsonObject:
 
 
 def _result_page(org: Organization, run: Run, *, after: tuple[int, int], is_studio: bool) -> JsonObject:
-    # Only clients of evalmeta ask for pages, and they need no placeholders.
+    # Only clients of evalmeta ask for pages, and they need neither placeholders nor escaped text.
     run = _with_cases(org, run, org.runs.page(run.id, after=after))
-    written = write_testing_run(run) if is_studio else write_run(run, escape=True)
+    written = write_testing_run(run) if is_studio else write_run(run, escape=False)
     following = f"{run.cases[-1].iteration}-{run.cases[-1].number}" if run.cases else ""
     return {**written, "evalmeta": {**object_at(written, "evalmeta"), "next": following}}
 
