@@ -1,0 +1,89 @@
+"""Each way to run a suite uses the whole concurrency of its agent, and no more."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.store.database import open_database
+from evalmeta.store.runs import Runs
+from suites import make_suite, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cli.conftest import Outcome
+    from suites import Suite
+
+    Program = Callable[..., Outcome]
+
+
+@pytest.fixture
+def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    """A suite of 20 definitions in the current folder; its agent answers when ten questions are in flight."""
+    made = make_suite(tmp_path / "project")
+    monkeypatch.chdir(made.root)
+    return made
+
+
+def assert_all_used(suite: Suite) -> None:
+    assert suite.most_in_flight() == 10
+    assert suite.asked() == suite.questions
+
+
+def is_over(suite: Suite) -> bool:
+    with open_database(suite.root / ".evalmeta") as database:
+        return not Runs(database).unfinished()
+
+
+def test_deployed_tests(evalmeta: Program, suite: Suite) -> None:
+    assert evalmeta("deploy").code == 0
+    assert evalmeta("test", "run", "--wait").code == 0
+    assert_all_used(suite)
+
+
+def test_tests_in_files(evalmeta: Program, suite: Suite) -> None:
+    assert evalmeta("test", "run", ".", "--wait").code == 0
+    assert_all_used(suite)
+
+
+def test_a_worker_in_the_background(evalmeta: Program, suite: Suite) -> None:
+    assert evalmeta("test", "run", ".").code == 0
+    wait_until(lambda: is_over(suite))
+    assert_all_used(suite)
+
+
+def test_unfinished_runs_that_are_resumed(evalmeta: Program, suite: Suite) -> None:
+    suite.write("held", *suite.questions)
+    assert evalmeta("test", "run", ".").code == 0
+    wait_until(lambda: len(suite.asked()) == 10)
+    with open_database(suite.root / ".evalmeta") as database:
+        runs = Runs(database)
+        worker = runs.lease(runs.unfinished()[0][0]).worker
+    assert worker
+    os.kill(int(worker.split(":")[1]), signal.SIGKILL)
+    suite.forget()
+    suite.write("held", "nothing")
+    assert evalmeta("test", "resume", "--unfinished").code == 0
+    assert_all_used(suite)
+
+
+@pytest.mark.slow
+def test_runs_of_a_served_org(evalmeta: Program, suite: Suite, program: list[str]) -> None:
+    assert evalmeta("deploy").code == 0
+    server = subprocess.Popen([*program, "org", "start"], stdout=subprocess.DEVNULL)
+    wait_until((suite.root / ".evalmeta" / "server.json").exists)
+    try:
+        done = evalmeta("test", "run", "--wait")
+        assert done.code == 0, done.err
+    finally:
+        server.terminate()
+        assert server.wait(60) == 0
+    assert suite.most_in_flight() == 10
+    assert Counter(suite.asked()) == Counter(suite.questions)
