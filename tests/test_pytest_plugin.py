@@ -119,7 +119,8 @@ def test_starting_pytest_loads_nothing_heavy(pytester: pytest.Pytester, run: Run
         import sys
 
         def test_modules():
-            heavy = {"httpx", "starlette", "pydantic", "lxml", "click", "rich", "evalmeta.api", "evalmeta.engine"}
+            heavy = {"httpx", "starlette", "pydantic", "lxml", "click", "rich", "orjson", "yaml"}
+            heavy |= {f"evalmeta.{room}" for room in ("api", "engine", "formats", "model", "report", "store")}
             assert not heavy & sys.modules.keys()
         """
     )
