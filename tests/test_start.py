@@ -57,6 +57,11 @@ def first_question(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     return loaded_by(ASKED, folder=tmp_path_factory.mktemp("elsewhere"))
 
 
+def test_what_rates_answers_is_loaded_before_the_first_question(tmp_path: Path) -> None:
+    code = ASKED.replace("output_latency_milliseconds", "bot_response_rating").replace("assert finished", "finished")
+    assert "evalmeta.engine.raters.rules.decisions" in loaded_by(code, folder=tmp_path)
+
+
 COMMAND = """
 import json, sys
 from evalmeta.cli.main import main

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, TypeVar, overloa
 from evalmeta.api.evaluate_inputs import Bindings, is_list, load_evaluations
 from evalmeta.api.finished_runs import FinishedRun, FinishedRuns
 from evalmeta.engine.event_loop import run_to_end
+from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Scheduler
 from evalmeta.engine.scorers.functions import functions_of
 from evalmeta.engine.scorers.registry import make_scorers
 from evalmeta.engine.summary import SummaryCounter
 from evalmeta.errors import EvalmetaError, TooManyErrors, UsageError
+from evalmeta.model.expectations import canonical_name
 from evalmeta.model.option_bounds import invalid_option
 from evalmeta.model.run import Run, RunOptions, RunStatus
 from evalmeta.org.needs import function_needs
@@ -224,6 +226,9 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
     evaluation, needs = loaded.evaluation, []
     if not isinstance(evaluation.cases, Iterator):
         needs = function_needs(evaluation, options)
+        if isinstance(rater, Rules):
+            expectations = (each for case in evaluation.cases for turn in case.turns for each in turn.expectations)
+            rater.load_for(canonical_name(each.name) for each in expectations)
     errors = _faults(needs, loaded) if needs else []
     if errors or isinstance(subject, EvalmetaError) or isinstance(rater, EvalmetaError):
         return [*(each for each in (subject, rater) if isinstance(each, EvalmetaError)), *errors]

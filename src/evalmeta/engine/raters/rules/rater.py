@@ -1,7 +1,8 @@
-"""The offline rater. Its rules are loaded for the first answer, because their patterns take 80 ms to compile."""
+"""The offline rater. Its rules are loaded only if they are needed, because their patterns take 80 ms to compile."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.raters.rules.embedding import bind_embed
@@ -9,6 +10,7 @@ from evalmeta.engine.raters.rules.ratings import undecided
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from evalmeta.engine.raters.judge import Rater, Rating, Rubric
@@ -38,10 +40,17 @@ class Rules:
             return undecided(f"below the threshold of {rubric.threshold:g}; {rating.explanation}")
         return rating
 
+    def load_for(self, metrics: Iterable[str]) -> None:
+        """Load the rules now if one of the metrics needs them, so that no answer waits while others are measured."""
+        if not _METRICS.isdisjoint(metrics):
+            import_module("evalmeta.engine.raters.rules.decisions")
+
     async def close(self) -> None:
         """Do nothing: the rater has no resources."""
 
 
 def bind_rules(settings: RulesRater, *, root: Path) -> Rater:
     """Return the offline rater, with the embeddings that the settings name."""
-    return Rules(bind_embed(settings.embed, root=root)) if settings.embed else Rules()
+    rules = Rules(bind_embed(settings.embed, root=root)) if settings.embed else Rules()
+    rules.load_for(_METRICS)
+    return rules
