@@ -15,6 +15,8 @@ from evalmeta.model.definition import Expectation
 from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.store import runs
 from evalmeta.store.database import open_database
+from evalmeta.xmlio import definitions
+from org.parts import definition, make_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,3 +125,14 @@ def test_a_criterion_of_many_cases_is_prepared_once(monkeypatch: pytest.MonkeyPa
     comparisons.criterion_of.cache_clear()
     assert evaluate(same, lambda _: {"outcome": "", "topic": "Orders"}, name="A").summary.passed == 20
     assert len(prepared) == 2
+
+
+def test_the_cases_of_a_file_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = make_project(tmp_path / "project")
+    folder = project.root / "aiEvaluationDefinitions"
+    folder.mkdir()
+    for name in ("A", "B"):
+        folder.joinpath(f"{name}.aiEvaluationDefinition").write_bytes(definition(name, cases=2))
+    parsed = count_calls(monkeypatch, definitions, "_test_case")
+    assert [each.summary.total for each in evaluate([folder], answer)] == [2, 2]
+    assert len(parsed) == 4

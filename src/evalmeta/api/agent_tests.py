@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.api.case_lines import CaseLines, case_lines
 from evalmeta.api.discovery import find_rule_problems
-from evalmeta.api.files import read_checked
+from evalmeta.api.files import validate_and_read
 from evalmeta.errors import EvalmetaError, InvalidMetadata, SubjectNotBound, UsageError
 from evalmeta.formats.document import Document, Reading, digest_of, reading_of
 from evalmeta.formats.files import read_document
@@ -26,6 +26,7 @@ from evalmeta.store.runs import Runs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.problem import Problem
@@ -132,7 +133,7 @@ def _read(path: Path, real: Path, name: str, reading: Reading) -> tuple[Document
     # Readers refuse larger files. The hash comes first, so that a file that changes now is read again.
     is_large = path.exists() and path.stat().st_size > limits.MAX_JSON_BYTES
     digest = "" if is_large else digest_of(path, reading)
-    warnings, definition = read_checked(path) if parse_file_name(path.name) else ((), None)
+    warnings, definition = _read_definition(path) if parse_file_name(path.name) else ((), None)
     refuse_errors(warnings)
     if definition is None:
         document = read_document(path, label=shown(path), name=name, reading=reading)
@@ -142,6 +143,11 @@ def _read(path: Path, real: Path, name: str, reading: Reading) -> tuple[Document
         document = Document(evaluation_of(definition, name=name))
     remember(content_key(real, digest, name, reading), document)
     return document, warnings
+
+
+def _read_definition(path: Path) -> tuple[Sequence[Problem], Definition | None]:
+    validation, [definition] = validate_and_read([path])
+    return validation.problems, definition
 
 
 def _subject(project: Project, document: Document, chosen: str | None) -> tuple[str, JsonObject | None]:

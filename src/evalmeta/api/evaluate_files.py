@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta.api.agent_tests import RECORDED_ANSWERS, refuse_errors
 from evalmeta.api.discovery import find_tests
-from evalmeta.api.files import bytes_of, validate
+from evalmeta.api.files import bytes_of, validate_and_read
 from evalmeta.errors import UsageError
 from evalmeta.formats.document import reading_of
 from evalmeta.formats.files import read_document
@@ -59,18 +59,21 @@ def load_definition(definition: Definition, name: str | None, roots: Roots) -> L
 
 
 def _load_files(files: Sequence[Path], roots: Roots, name: str | None = None) -> list[LoadedEvaluation]:
-    definitions = [each for each in files if parse_file_name(each.name)]
-    refuse_errors(validate(definitions).problems if definitions else ())
-    return [_load_file(file, roots, name)._replace(file=file) for file in files]
+    named = [each for each in files if parse_file_name(each.name)]
+    validation, definitions = validate_and_read(named)
+    refuse_errors(validation.problems)
+    read = dict(zip(named, definitions, strict=True))
+    return [_load_file(each, roots, name, read.get(each))._replace(file=each) for each in files]
 
 
-def _load_file(file: Path, roots: Roots, name: str | None) -> LoadedEvaluation:
+def _load_file(file: Path, roots: Roots, name: str | None, read: Definition | None) -> LoadedEvaluation:
     parsed = parse_file_name(file.name)
     if parsed is None:
         return _load_document(file, roots, name or file.name)
-    content = bytes_of(file)
-    kind, full_name = parsed
-    return roots.root_of(file.parent).loaded(read_evaluation(content, name or full_name), content, kind)
+    content, (kind, full_name) = bytes_of(file), parsed
+    title = name or full_name
+    evaluation = evaluation_of(read, name=title) if read else read_evaluation(content, title)
+    return roots.root_of(file.parent).loaded(evaluation, content, kind)
 
 
 def _load_document(file: Path, roots: Roots, name: str) -> LoadedEvaluation:

@@ -255,7 +255,10 @@ def _in_force(profile: Profile | None, folder: Path) -> _InForce:
 
 
 def _validate_files(files: Sequence[Path], profile: Profile | None) -> Validation:
-    checked = map_chunks(partial(_check_files, profile), files)
+    return _validation(files, map_chunks(partial(_check_files, profile), files), profile)
+
+
+def _validation(files: Sequence[Path], checked: Sequence[CheckedFile], profile: Profile | None) -> Validation:
     in_force = cache(partial(_in_force, profile))
     problems = [problem for each in checked for problem in each.problems]
     files_of: dict[Path | None, tuple[RulePolicy, list[NamedFile]]] = {}
@@ -290,19 +293,25 @@ def _check_some(components: Sequence[Component], *, policy: RulePolicy, version:
     return [_check_component(each, policy, version) for each in components]
 
 
-def read_checked(path: Path) -> tuple[tuple[Problem, ...], Definition | None]:
-    """Return what `validate` finds in one definition file, and the definition if it could be read.
+def validate_and_read(files: Sequence[Path]) -> tuple[Validation, list[Definition | None]]:
+    """Validate definition files as `validate` does, and return the definition of each, read in the same pass.
+
+    A definition is None if it could not be read, and if there are so many files that several processes validate them.
 
     Raises:
-        NotFound: the file does not exist.
+        NotFound: a file does not exist.
         SettingsError: the project's settings are not valid.
     """
-    parsed = parse_file_name(path.name)
-    if parsed is None:
-        raise NotFound(f"{str(path)!r} is not a definition file")
-    component, force = Component(*parsed, path), _in_force(None, path.parent)
-    checked, definition = _read_component(component, force.policy, force.api_version)
-    return (*name_problems([component]), *checked.problems), definition
+    if len(files) >= _MIN_ITEMS:
+        return _validate_files(files, None), [None] * len(files)
+    in_force = cache(partial(_in_force, None))
+    read: list[ReadComponent] = []
+    for path in files:
+        parsed, force = parse_file_name(path.name), in_force(path.parent)
+        if parsed is None:
+            raise NotFound(f"{str(path)!r} is not a definition file")
+        read.append(_read_component(Component(*parsed, path), force.policy, force.api_version))
+    return _validation(files, [each.checked for each in read], None), [each.definition for each in read]
 
 
 def _check_component(component: Component, policy: RulePolicy, version: ApiVersion) -> CheckedFile:
