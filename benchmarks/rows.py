@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Clock = Literal["wall", "CPU", "-"]
 Sizes = Mapping[str, int | float | str | bool]
 
-WITHOUT_GOAL, HOLDS, MISSED = "-", "holds", "**missed**"
+WITHOUT_GOAL, HOLDS, MISSED, FAILED = "-", "holds", "**missed**", "**failed**"
 
 
 class Result(NamedTuple):
