@@ -103,9 +103,19 @@ class Suite(NamedTuple):
 
 
 def make_suite(
-    root: Path, *, tests: int = 20, cases: int = 3, concurrency: int = 10, wanted: int | None = None, more: str = ""
+    root: Path,
+    *,
+    tests: int = 20,
+    cases: int = 3,
+    concurrency: int = 10,
+    wanted: int | None = None,
+    more: str = "",
+    expectation: tuple[str, str] = ("topic_sequence_match", "Orders"),
 ) -> Suite:
-    """Create a suite whose agent answers as soon as `wanted` questions are in flight; 0 for at once."""
+    """Create a suite whose agent answers as soon as `wanted` questions are in flight; 0 for at once.
+
+    `more` are further lines of [run]; `expectation` is the name and the expected value of what each case expects.
+    """
     folder = root / "aiEvaluationDefinitions"
     folder.mkdir(parents=True)
     wanted = concurrency if wanted is None else wanted
@@ -114,7 +124,9 @@ def make_suite(
     for test in range(tests):
         content = "".join(
             f"<testCase><number>{case}</number><inputs><utterance>Question {test:02} {case:02}</utterance></inputs>"
-            "<expectation><name>topic_sequence_match</name><expectedValue>Orders</expectedValue></expectation></testCase>"
+            "<expectation><name>{}</name><expectedValue>{}</expectedValue></expectation></testCase>".format(
+                *expectation
+            )
             for case in range(1, cases + 1)
         )
         (folder / f"Test_{test:02}.aiEvaluationDefinition").write_text(

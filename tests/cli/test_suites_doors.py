@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
+import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.raters.llm.model_server import judging, serving
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
 from suites import make_suite, wait_until
@@ -87,3 +90,41 @@ def test_runs_of_a_served_org(evalmeta: Program, suite: Suite, program: list[str
         assert server.wait(60) == 0
     assert suite.most_in_flight() == 10
     assert Counter(suite.asked()) == Counter(suite.questions)
+
+
+RATER = """
+[score]
+rater = "judge"
+[raters.judge]
+adapter = "llm"
+model = "judge-1"
+concurrency = 3
+url = "{url}"
+"""
+
+
+def test_runs_share_the_concurrency_of_their_rater(
+    evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_flight, most, lock = 0, 0, threading.Lock()
+
+    def judge(_request: bytes) -> bytes:
+        nonlocal in_flight, most
+        with lock:
+            in_flight += 1
+            most = max(most, in_flight)
+        time.sleep(0.1)
+        with lock:
+            in_flight -= 1
+        return judging(5)
+
+    with serving(judge) as server:
+        expected = ("bot_response_rating", "It is done.")
+        suite = make_suite(
+            tmp_path / "project", tests=6, cases=2, wanted=0, more=RATER.format(url=server.url), expectation=expected
+        )
+        monkeypatch.chdir(suite.root)
+        done = evalmeta("test", "run", ".", "--wait")
+    assert done.code == 0, done.out
+    assert len(server.bodies) == 12
+    assert most == 3

@@ -13,7 +13,7 @@ from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import RunOptions, Scoring, Verdict
 from evalmeta.model.settings import LlmRater, PluginRater, Settings
-from evalmeta.org.run_worker import rater_of
+from evalmeta.org.run_resources import RunResources
 from installed import install
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ RUBRIC = Rubric("coherence", "Where is it?", "It is on its way.")
 
 def test_ratings_of_a_model_are_reused_in_the_next_run(org: Organization) -> None:
     async def rate(org: Organization) -> Rating:
-        async with rater_of(org, JUDGED) as rater:
-            return await rater(RUBRIC)
+        async with RunResources() as resources:
+            return await resources.rater(org, JUDGED)(RUBRIC)
 
     with model_serving(judging(4)) as server:
         judge = LlmRater(adapter="llm", model="judge-1", url=server.url)
@@ -55,8 +55,8 @@ def test_ratings_of_a_model_are_reused_in_the_next_run(org: Organization) -> Non
 
 def test_a_rater_that_is_not_bound_is_named(org: Organization) -> None:
     async def bind() -> None:
-        async with rater_of(org, JUDGED):
-            pass
+        async with RunResources() as resources:
+            resources.rater(org, JUDGED)
 
     with pytest.raises(SettingsError, match="the rater 'judge' is not configured"):
         asyncio.run(bind())
@@ -82,9 +82,25 @@ def test_a_rater_that_cannot_be_closed_spoils_nothing(
     org: Organization, added: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, close: str
 ) -> None:
     async def rate() -> str:
-        async with rater_of(replace(org, settings=lambda: ACME), JUDGED) as rater:
-            return rater(RUBRIC)
+        async with RunResources() as resources:
+            return resources.rater(replace(org, settings=lambda: ACME), JUDGED)(RUBRIC)
 
     added(close)
     monkeypatch.setattr(limits, "CLOSE_SECONDS", 0.01)
     assert asyncio.run(rate()) == "fine"
+
+
+def test_runs_of_one_process_share_a_rater_as_long_as_its_settings_are_the_same(org: Organization) -> None:
+    async def bind() -> None:
+        settings = [
+            Settings(raters={"judge": LlmRater(adapter="llm", model="judge-1", url="http://x", samples=samples)})
+            for samples in (1, 1, 2)
+        ]
+        async with RunResources() as resources:
+            one, same, other = (
+                resources.rater(replace(org, settings=lambda each=each: each), JUDGED) for each in settings
+            )
+            assert one is same
+            assert one is not other
+
+    asyncio.run(bind())

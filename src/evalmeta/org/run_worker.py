@@ -9,73 +9,72 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.engine.scheduler import Scheduler
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, EvalmetaError, StoreError, SubjectError
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import RunStatus
 from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.org.organization import Organization
 from evalmeta.org.run_files import subjects_of_run
+from evalmeta.org.run_resources import RunResources
 from evalmeta.org.runs import evaluation_of_run
-from evalmeta.org.subjects import bind_subject, rater_settings_of
+from evalmeta.org.subjects import bind_subject
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
-from evalmeta.store.judge_cache import Ratings
 from evalmeta.store.paces import Pace
 from evalmeta.store.places import RunPlaces
 from evalmeta.store.runs import RunJournal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
 
     from evalmeta.engine.interfaces import Session, Subject
-    from evalmeta.engine.raters.judge import Rater
     from evalmeta.engine.scheduler import Places
     from evalmeta.model.evaluation import Case
-    from evalmeta.model.run import Run, RunOptions
+    from evalmeta.model.run import Run
 
 
 SHARED: Final = "--shared"
 
 
-async def work(
-    org: Organization, run_id: str, scheduler: Scheduler | None = None, *, shares_places: bool = False
-) -> None:
+async def work(org: Organization, run_id: str, resources: RunResources | None = None) -> None:
     """Execute the missing cases of a run, which may first wait for others; do nothing if another worker has it.
 
     When it is cancelled, or the database cannot be used (StoreError), the worker keeps the finished results and
     releases the run. Any other exception ends the run as ERROR. A run that was canceled, or that another worker has
-    claimed, is left as it is. With `shares_places`, the concurrency of the agent is that of several processes.
+    claimed, is left as it is. `resources` are what it shares with other runs of the process.
     """
+    if resources is None:
+        async with RunResources() as own:
+            await work(org, run_id, own)
+        return
     run = org.runs.get(run_id)
     if run is None:
         return
     # A run that scores recorded answers calls no agent.
     agent = run.subject_name if run.answers_of is None else ""
-    pool = (scheduler or Scheduler()).pool(agent, run.options, shared=Pace(org.database, agent))
+    pool = resources.scheduler.pool(agent, run.options, shared=Pace(org.database, agent))
     async with pool.open_run() as places:
-        await _work_in(places, org, run, shares_places=shares_places and bool(agent))
+        await _work_in(places, org, run, resources)
 
 
-async def _work_in(places: Places, org: Organization, run: Run, *, shares_places: bool) -> None:
+async def _work_in(places: Places, org: Organization, run: Run, resources: RunResources) -> None:
     run_id, worker = run.id, new_worker()
     lease, until = org.runs.lease(run_id), time.time() + limits.RUN_LEASE_SECONDS
     if not is_free(lease) or not org.runs.claim(run_id, worker, taken_from=lease, until=until):
         return
     # Before the claim, it may have ended and been extended.
     run = org.runs.get(run_id) or run
-    if shares_places:
+    if resources.shares_places and run.answers_of is None:
         places.shared = RunPlaces(org.database, run, worker, is_free=is_free)
     try:
         with keep_lease(org.database.path.parent, run_id, worker):
-            await _execute(org, run, RunJournal(org.database, run_id, worker), places)
+            await _execute(org, run, RunJournal(org.database, run_id, worker), places, resources)
     except (asyncio.CancelledError, StoreError) as stop:
         if _release(org, run_id, worker) or isinstance(stop, asyncio.CancelledError):
             raise
@@ -96,50 +95,34 @@ def main(root: str, *run_ids: str, shares_places: bool = False) -> int:
 
 
 async def _work_all(org: Organization, run_ids: Sequence[str], *, shares_places: bool) -> list[bool]:
-    scheduler = Scheduler()
-    return await asyncio.gather(
-        *(_work_or_report(org, run_id, scheduler, shares_places=shares_places) for run_id in run_ids)
-    )
+    async with RunResources(shares_places=shares_places) as resources:
+        return await asyncio.gather(*(_work_or_report(org, run_id, resources) for run_id in run_ids))
 
 
-async def _work_or_report(org: Organization, run_id: str, scheduler: Scheduler, *, shares_places: bool) -> bool:
+async def _work_or_report(org: Organization, run_id: str, resources: RunResources) -> bool:
     try:
-        await work(org, run_id, scheduler, shares_places=shares_places)
+        await work(org, run_id, resources)
     except StoreError as error:
         sys.stderr.write(f"run {run_id}: {error}\n")
         return False
     return True
 
 
-async def _execute(org: Organization, run: Run, journal: RunJournal, places: Places) -> None:
+async def _execute(org: Organization, run: Run, journal: RunJournal, places: Places, resources: RunResources) -> None:
     # Only a worker needs the engine, and an import error must end the run.
     from evalmeta.engine.runner import execute, rescore  # noqa: PLC0415
     from evalmeta.engine.scorers.functions import functions_of  # noqa: PLC0415
     from evalmeta.engine.scorers.registry import make_scorers  # noqa: PLC0415
 
     options, evaluation = run.options, evaluation_of_run(org, run)
-    async with rater_of(org, options) as rater:
-        scorers = make_scorers(options.scoring, rater)
-        with functions_of(org.root):
-            if run.answers_of is None:
-                subject = _subject_of(org, run)
-                await execute(evaluation, subject, journal, options=options, scorers=scorers, places=places)
-            else:
-                answers = partial(org.runs.case, run.answers_of)
-                await rescore(evaluation, answers, journal, options=options, scorers=scorers, places=places)
-
-
-@asynccontextmanager
-async def rater_of(org: Organization, options: RunOptions) -> AsyncIterator[Rater]:
-    """Open the rater of a run, or raise SettingsError; errors while it is closed never change a result."""
-    from evalmeta.engine.case_run import close  # noqa: PLC0415 - an import error must end the run
-    from evalmeta.engine.raters.registry import bind_rater  # noqa: PLC0415
-
-    rater = bind_rater(rater_settings_of(org, options), root=org.root, cache=Ratings(org.database))
-    try:
-        yield rater
-    finally:
-        await close(rater)
+    scorers = make_scorers(options.scoring, resources.rater(org, options))
+    with functions_of(org.root):
+        if run.answers_of is None:
+            subject = _subject_of(org, run)
+            await execute(evaluation, subject, journal, options=options, scorers=scorers, places=places)
+        else:
+            answers = partial(org.runs.case, run.answers_of)
+            await rescore(evaluation, answers, journal, options=options, scorers=scorers, places=places)
 
 
 def _subject_of(org: Organization, run: Run) -> Subject:

@@ -12,11 +12,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.engine.scheduler import Scheduler
 from evalmeta.errors import EXIT_ORG, StoreError, StoreLocked, Suggestion
 from evalmeta.model.redaction import child_environment
 from evalmeta.model.run import RunStatus
 from evalmeta.org.lease import is_free, new_worker
+from evalmeta.org.run_resources import RunResources
 from evalmeta.org.run_worker import SHARED, work
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class InProcessWorkers:
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[StoreError | None]] = {}
         self._stuck: dict[tuple[str, int], float] = {}
-        self._scheduler = Scheduler()
+        self._resources = RunResources()
         self.org: Organization | None = None
 
     def launch(self, run_id: str) -> None:
@@ -53,7 +53,7 @@ class InProcessWorkers:
             return
         if running is not None and not running.cancelled() and (error := running.result()):
             self._refuse_broken(self.org, run_id, error)
-        self._tasks[run_id] = asyncio.get_running_loop().create_task(_try_to_work(self.org, run_id, self._scheduler))
+        self._tasks[run_id] = asyncio.get_running_loop().create_task(_try_to_work(self.org, run_id, self._resources))
 
     def _refuse_broken(self, org: Organization, run_id: str, error: StoreError) -> None:
         # A lock is transient, unless the run has made no progress for too long.
@@ -69,6 +69,7 @@ class InProcessWorkers:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks.values(), timeout=2 * limits.SHUTDOWN_SECONDS)
+        await self._resources.close()
 
 
 class DetachedWorker:
@@ -178,10 +179,10 @@ def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str], *options
         )
 
 
-async def _try_to_work(org: Organization, run_id: str, scheduler: Scheduler) -> StoreError | None:
+async def _try_to_work(org: Organization, run_id: str, resources: RunResources) -> StoreError | None:
     """Execute a run; return the error if the database cannot be used."""
     try:
-        await work(org, run_id, scheduler)
+        await work(org, run_id, resources)
     except StoreError as error:
         return error
     return None
