@@ -74,6 +74,16 @@ def test_the_run_before_one_is_of_the_same_test(project: Project) -> None:
         comparisons.previous_run(project, run(1))
 
 
+def test_a_run_of_some_cases_is_taken_only_if_there_is_none_of_all(project: Project) -> None:
+    some = RunOptions(cases=(1,))
+    first, last = run(3, PASS, FAILURE), run(5, PASS, FAILURE)
+    keep(project, run(1, PASS, options=some), run(2, PASS, options=some), first, run(4, FAILURE, options=some), last)
+    assert comparisons.previous_run(project, last) == first
+    assert comparisons.previous_run(project, first).started == 2.0
+    keep(project, run(6, FAILURE, options=some))
+    assert latest_runs(project) == [last]
+
+
 def test_runs_of_one_test_are_compared_by_its_name() -> None:
     found = compare_runs(run(1, PASS, FAILURE), run(2, FAILURE, PASS))
     assert (found.name, found.before, found.after) == ("Orders", run(1).id, run(2).id)

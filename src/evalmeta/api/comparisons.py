@@ -78,7 +78,7 @@ def load_run(project: Project, run_id: str) -> Run:
         UsageError: it is in progress.
         StoreError: the project's database cannot be used.
     """
-    run = _find(project, run_id)
+    run = find_run(project, run_id)
     if not run.status.is_over:
         wait = Suggestion("Wait for it", "test", "resume", "--job-id", run.id)
         raise UsageError(f"run {run.id} is not over: its status is {run.status}", actions=[wait])
@@ -88,7 +88,8 @@ def load_run(project: Project, run_id: str) -> Run:
 def latest_runs(project: Project) -> list[Run]:
     """Return the most recent complete run of each test in any org, in order of the tests' names.
 
-    Runs that only asked suspect cases again are left out.
+    Runs of some of the cases are left out if there is an earlier run of all cases, and so are runs that only asked
+    suspect cases again.
 
     Raises:
         UsageError: two files with definitions of the same full name were run.
@@ -100,10 +101,10 @@ def latest_runs(project: Project) -> list[Run]:
         name = _name(past.id, past.definition)
         if (other := latest.get(name)) and _is_other_file(project, other.file, past.file):
             raise _two_files(name, past, other)
-        if name in found:
+        if name in found and not is_partial(found[name]):
             continue
-        run = _find(project, past.id, org_url=past.org_url)
-        if not run.options.confirms:
+        run = find_run(project, past.id, org_url=past.org_url)
+        if not run.options.confirms and (name not in found or not is_partial(run)):
             latest[name], found[name] = past, run
     return [found[name] for name in sorted(found)]
 
@@ -111,17 +112,24 @@ def latest_runs(project: Project) -> list[Run]:
 def previous_run(project: Project, run: Run) -> Run:
     """Return the last complete run of the same test before a run; another file with the same name is another test.
 
-    Runs that only asked suspect cases again are left out.
+    Runs of some of the cases are left out if there is an earlier run of all cases, and so are runs that only asked
+    suspect cases again.
 
     Raises:
         NotFound: there is none.
         StoreError: the project's database cannot be used.
     """
     earlier = [past for past in _runs_of(project, run) if past.started < run.started]
+    part: Run | None = None
     for past in reversed(earlier):
-        found = _find(project, past.id, org_url=past.org_url)
-        if not found.options.confirms:
+        found = find_run(project, past.id, org_url=past.org_url)
+        if found.options.confirms:
+            continue
+        if not found.options.is_partial:
             return found
+        part = part or found
+    if part:
+        return part
     raise NotFound(
         f"there is no earlier complete run of {name_of(run)} to compare run {run.id} with",
         actions=[Suggestion("Name two runs; list them", "test", "history")],
@@ -135,7 +143,7 @@ def new_answers(project: Project, run: Run) -> dict[int, CaseCounts]:
         StoreError: the project's database cannot be used.
     """
     later = [each for each in _runs_of(project, run) if each.started >= run.started and each.id != run.id]
-    found = [_find(project, each.id, org_url=each.org_url) for each in later]
+    found = [find_run(project, each.id, org_url=each.org_url) for each in later]
     counts: dict[int, CaseCounts] = {}
     for each in (case for again in found if again.options.confirms == run.id for case in statistics_of(again).cases):
         counts[each.number] = each + counts[each.number] if each.number in counts else each
@@ -290,8 +298,13 @@ def _merged(known: Iterable[CaseCounts], more: Iterable[CaseCounts]) -> tuple[Ca
     return tuple(numbers[number] for number in sorted(numbers))
 
 
-def _find(project: Project, run_id: str, *, org_url: str | None = None) -> Run:
-    """Find a run in an org (the project's own has an empty address), or in any, the project's own first."""
+def find_run(project: Project, run_id: str, *, org_url: str | None = None) -> Run:
+    """Return a run with its cases from an org (the project's own has an empty address), or from any, its own first.
+
+    Raises:
+        NotFound: the run is not known here.
+        StoreError: the project's database cannot be used.
+    """
     with open_database(project.state_dir) as database:
         runs, run = Runs(database), None
         if not org_url and (own := runs.get(run_id)):

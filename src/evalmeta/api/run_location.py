@@ -71,6 +71,15 @@ def locate(project: Project, run_id: str | None, *, named: str | None = None) ->
     return _at(project, urls[0], run_id)
 
 
+def is_here(project: Project, run_id: str) -> bool:
+    """Return whether a run is in the project's own org.
+
+    Raises:
+        StoreError: the project's database cannot be used.
+    """
+    return EMBEDDED_URL in _urls_of(project, run_id)
+
+
 def target_of(location: RunLocation) -> Target | None:
     """Return the org of a run, None for the embedded one; raises like `find_target`."""
     if location.target is not None or location.org_url == EMBEDDED_URL:

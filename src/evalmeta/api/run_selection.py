@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from evalmeta.api.comparisons import load_run
 from evalmeta.api.sync import fetch
 from evalmeta.engine.plan import select_cases
+from evalmeta.engine.statistics import summarise
 from evalmeta.errors import SettingsError, UsageError
-from evalmeta.model.aggregation import counted_verdicts
+from evalmeta.model.aggregation import is_failing
 from evalmeta.model.evaluation import CaseList, evaluation_of, parse_case_list
 from evalmeta.model.registry import type_of_run
-from evalmeta.model.run import Verdict
 from evalmeta.org.subjects import rater_settings
 from evalmeta.package.files import shown
 from evalmeta.xmlio.definitions import read_leniently
@@ -38,10 +38,12 @@ class CaseChoice:
     Attributes:
         names: the selected definitions, as for `select_tests`; empty for all.
         lists: the groups of lists; empty for all cases.
+        last_failed: whether only the cases are selected whose latest result failed, which only the org's tests show.
     """
 
     names: tuple[str, ...] = ()
     lists: tuple[tuple[CaseList, ...], ...] = ()
+    last_failed: bool = False
 
     def numbers(self, test: AgentTest) -> tuple[int, ...] | None:
         """Return the numbers of the selected cases of a test, None for all of them."""
@@ -60,11 +62,11 @@ class CaseChoice:
             return self
         named = tuple(dict.fromkeys(each.name for each in lists))
         names = self.names or (() if "" in named else named)
-        return CaseChoice(names, (*self.lists, tuple(lists)))
+        return replace(self, names=names, lists=(*self.lists, tuple(lists)))
 
 
 class Failures(NamedTuple):
-    """A run that is over, and the numbers of its cases that failed or ended in an error in any iteration."""
+    """A run that is over, and the numbers of its cases that fail it in any iteration, as in `failing_cases`."""
 
     run: Run
     numbers: frozenset[int]
@@ -103,7 +105,7 @@ def in_files(lists: Sequence[CaseList], files: Sequence[FileTest]) -> tuple[Case
 
 
 def failed_in(project: Project, run_ids: Iterable[str]) -> list[Failures]:
-    """Return for each run its cases that failed or ended in an error.
+    """Return for each run its cases that failed or ended in an error, or that fail it because they are undecided.
 
     Raises:
         NotFound: a run is not known here.
@@ -111,7 +113,13 @@ def failed_in(project: Project, run_ids: Iterable[str]) -> list[Failures]:
         StoreError: the project's database cannot be used.
     """
     runs = [load_run(project, run_id) for run_id in run_ids]
-    return [Failures(run, _failed(run)) for run in runs]
+    return [Failures(run, failing_cases(run)) for run in runs]
+
+
+def failing_cases(run: Run) -> frozenset[int]:
+    """Return the numbers of the cases that can be a reason why a run does not pass, in any iteration."""
+    summary = summarise(run.cases, run.options)
+    return frozenset(case.number for case in run.cases if is_failing(summary, case, run.options))
 
 
 def _in_files(chosen: CaseList, files: Sequence[FileTest]) -> Iterator[CaseList]:
@@ -147,11 +155,6 @@ def _tagged(tag: str, entry: str) -> CaseList:
     if not found.name:
         raise SettingsError(f"evalmeta.toml: tags.{tag}: {entry!r} does not name a definition; write NAME:{entry}")
     return found
-
-
-def _failed(run: Run) -> frozenset[int]:
-    bad = {Verdict.FAILURE, Verdict.ERROR}
-    return frozenset(number for number, verdict in counted_verdicts(run.cases, run.options) if verdict in bad)
 
 
 def _union(sets: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
@@ -195,6 +198,20 @@ async def plan_runs(
     Raises:
         OrgError: the org cannot be reached or refuses a call.
     """
+    evaluations = await evaluations_of(connection, tests)
+    return [
+        _planned(test, evaluations[test.key], replace(_own(options, test), cases=choice.numbers(test)))
+        for test in tests
+        if test.key in evaluations
+    ]
+
+
+async def evaluations_of(connection: Connection, tests: Sequence[AgentTest]) -> dict[str, Evaluation]:
+    """Return what tests evaluate, by their keys: those in files, and those that are deployed in the org.
+
+    Raises:
+        OrgError: the org cannot be reached or refuses a call.
+    """
     deployed = [test for test in tests if test.file is None]
     kinds = dict.fromkeys(test.type for test in deployed)
     contents = {kind: await _contents(connection, kind, deployed) for kind in kinds}
@@ -203,11 +220,7 @@ async def plan_runs(
         if content := contents[test.type].get(test.full_name):
             definition = read_leniently(read_xml(content, label=test.full_name))
             evaluations[test.key] = evaluation_of(definition, name=test.full_name)
-    return [
-        _planned(test, evaluations[test.key], replace(_own(options, test), cases=choice.numbers(test)))
-        for test in tests
-        if test.key in evaluations
-    ]
+    return evaluations
 
 
 def check_rater(project: Project, options: RunOptions) -> None:

@@ -9,11 +9,11 @@ import click
 from evalmeta import api, limits
 from evalmeta.cli.options import FILE, option_group
 from evalmeta.cli.output import note, print_styled
+from evalmeta.cli.rerun_commands import file_words
 from evalmeta.cli.suggestions import completed
 from evalmeta.engine.confirmation import answers_needed
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_FAILED, EXIT_PASSED, Suggestion, UsageError
 from evalmeta.model.statistics import Standing
-from evalmeta.package.files import shown
 from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.text import count
 
@@ -169,11 +169,9 @@ def ask_again(comparison: Comparison, project: Project) -> str:
 
 def _selected(comparison: Comparison, project: Project) -> tuple[str, ...]:
     """Return the words of `test run` that select the test of a comparison."""
-    place = api.agent_tests.place_of_run(project, comparison.after)
-    if place is None:
+    if api.agent_tests.file_of_run(project, comparison.after) is None:
         return "--api-name", comparison.name
-    subject = api.comparisons.load_run(project, comparison.after).subject_name
-    return (shown(place[0]), *(("--subject", subject) if ":" in subject else ()))
+    return file_words(project, api.comparisons.load_run(project, comparison.after))
 
 
 def _why_failed(comparisons: Sequence[Comparison], fail_on: FailOn) -> str:

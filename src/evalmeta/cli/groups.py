@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from evalmeta.cli.suggestions import remember_words
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -73,7 +75,8 @@ class RenamedOptionsCommand(click.Command):
         self._renamed = renamed
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the options; the error about an unknown one names the option to use instead."""
+        """Parse and remember the options; the error about an unknown one names the option to use instead."""
+        remember_words(ctx, args)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:

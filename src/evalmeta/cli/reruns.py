@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import api
 from evalmeta.cli.orgs import connected, print_target, run_async
 from evalmeta.cli.output import note
+from evalmeta.cli.rerun_commands import file_words
 from evalmeta.cli.runs import RunsOutcome, detach_runs, finish_runs, print_started
 from evalmeta.errors import EvalmetaError, NotFound, Suggestion, UsageError
-from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
 from evalmeta.report.comparison import difference_lines
 from evalmeta.report.text import seconds
@@ -216,14 +216,6 @@ def _note_missing_results(project: Project, run: Run) -> None:
     missing = run.total - len(run.cases)
     if missing > 0:
         note(f"Run {run.id} is over and cannot be resumed; {missing:,} of its {run.total:,} case results are missing.")
-        file = _file_words(project, run)
+        file = file_words(project, run)
         note(Suggestion("Start a new one", "test", "run", *(file or ("--api-name", run.definition))))
         note(Suggestion("Or run only what failed or ended in an error", "test", "run", *file, "--failed-from", run.id))
-
-
-def _file_words(project: Project, run: Run) -> tuple[str, ...]:
-    """Return the file of a run, and its agent if the project does not bind it; nothing for deployed definitions."""
-    place = api.agent_tests.place_of_run(project, run.id)
-    if place is None:
-        return ()
-    return (shown(place[0]), *(("--subject", run.subject_name) if ":" in run.subject_name else ()))

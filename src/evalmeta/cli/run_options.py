@@ -33,18 +33,21 @@ class CaseSelection(NamedTuple):
     cases: tuple[CaseList, ...] = ()
     tags: tuple[str, ...] = ()
     failed_from: tuple[str, ...] = ()
+    last_failed: bool = False
     shard: tuple[int, int] | None = None
     seed: int | None = None
 
     @property
     def may_be_empty(self) -> bool:
         """Whether it is not a mistake if no case is left to run."""
-        return bool(self.shard or self.failed_from)
+        return bool(self.shard or self.failed_from or self.last_failed)
 
     def choose(self, project: Project, names: tuple[str, ...], files: Sequence[FileTest] = ()) -> CaseChoice | None:
         """Return the chosen cases; None if nothing failed in the runs of --failed-from, as is then printed."""
         selection = api.run_selection
-        choice = selection.CaseChoice(names).narrowed(selection.by_tags(project, self.tags))
+        choice = selection.CaseChoice(names, last_failed=self.last_failed).narrowed(
+            selection.by_tags(project, self.tags)
+        )
         runs = selection.failed_in(project, self.failed_from)
         for run, numbers in ((each.run, each.numbers) for each in runs):
             if not numbers:
@@ -157,6 +160,12 @@ _SELECTION: Sequence[Decorator] = (
         multiple=True,
         metavar="RUN",
         help="Run only cases that failed or ended in an error in this run.",
+    ),
+    click.option(
+        "--last-failed",
+        "--lf",
+        is_flag=True,
+        help="Run only cases that failed or ended in an error when they last ran, and tests that never ran.",
     ),
     click.option(
         "--shard",

@@ -14,6 +14,7 @@ from evalmeta.cli.baselines import code_by_baseline, judge_by_baseline
 from evalmeta.cli.errors import print_error
 from evalmeta.cli.options import FOLDER, option_group
 from evalmeta.cli.output import console, json_option, note, print_json, print_stream, warn
+from evalmeta.cli.rerun_commands import rerun_commands
 from evalmeta.errors import (
     EXIT_EXPECTATION_FAILED,
     EXIT_FAILED,
@@ -59,6 +60,11 @@ class Output(NamedTuple):
     def is_human(self) -> bool:
         """Whether people read it, so that more can be printed beside the report."""
         return self.result_format == "human" and not self.as_json
+
+    @property
+    def shows_failures(self) -> bool:
+        """Whether people read which cases failed."""
+        return self.is_human and self.detail != "verdict"
 
 
 def report_options(command: Command) -> Command:
@@ -114,19 +120,29 @@ def result_format_option(command: Command) -> Command:
 
 
 def report_runs(
-    project: Project, finished: Sequence[FinishedRun], output: Output, *, comparator: Comparator | None = None
+    project: Project,
+    finished: Sequence[FinishedRun],
+    output: Output,
+    *,
+    comparator: Comparator | None = None,
+    is_whole_call: bool = False,
 ) -> int:
-    """Print runs, write their files, compare them with a baseline if there is one, and return the exit code."""
+    """Print runs, write their files, compare them with a baseline if there is one, and return the exit code.
+
+    `is_whole_call` says that the current call started no other runs.
+    """
     reports = [_report(project, each) for each in finished]
     code = _exit_code(reports)
-    _print(reports, output, status=code_by_baseline(comparator, finished, code=code))
+    closing = rerun_commands(project, reports, is_whole_call=is_whole_call) if output.shows_failures else []
+    _print(reports, output, closing, status=code_by_baseline(comparator, finished, code=code))
     return judge_by_baseline(comparator, finished, code=code, err=not output.is_human)
 
 
 def report_outcome(project: Project, outcome: RunsOutcome, output: Output, comparator: Comparator | None) -> int:
     """Report the runs of a command that finished or were started, and what prevented others; return the exit code."""
     if outcome.finished:
-        code = report_runs(project, outcome.finished, output, comparator=comparator)
+        is_whole = not (outcome.errors or outcome.started)
+        code = report_runs(project, outcome.finished, output, comparator=comparator, is_whole_call=is_whole)
         for error in outcome.errors:
             print_error(error, as_json=False)
         return outcome.errors[0].exit_code if outcome.errors else code
@@ -153,13 +169,13 @@ def _report(project: Project, finished: FinishedRun) -> Report:
     return found
 
 
-def _print(reports: Sequence[Report], output: Output, *, status: int) -> None:
+def _print(reports: Sequence[Report], output: Output, closing: Sequence[str], *, status: int) -> None:
     if output.as_json:
         print_json(JsonList(map(run_document, reports)), status=status)
     elif output.is_human:
         from evalmeta.report.tables import print_human  # noqa: PLC0415 - rich, which help and JSON do not need
 
-        print_human(reports, console(err=False), detail=output.detail)
+        print_human(reports, console(err=False), detail=output.detail, closing=closing)
     else:
         print_stream(report.stream(output.result_format, reports))
     for each in reports if output.output_dir else ():

@@ -156,6 +156,9 @@ async def run_tests(project: Project, target: Target | None, request: RunRequest
         org = api.runs.RunOrg.of(connection, project, target)
         tests = await _choose_tests(connection, request)
         _check_choice(connection, request)
+        tests, request = await _narrow(connection, project, target, tests, request)
+        if not tests:
+            return outcome
         for name in () if request.files else await api.changes.find_undeployed(connection, project, tests):
             note(Suggestion(f"Warning: {name} differs from the org's; deploy to test your changes", "deploy"))
         if ignored := org.ignored_options(request.options):
@@ -179,12 +182,24 @@ async def _choose_tests(connection: Connection, request: RunRequest) -> list[Age
     return await api.runs.select_tests(connection, request.choice.names)
 
 
+async def _narrow(
+    connection: Connection, project: Project, target: Target | None, tests: list[AgentTest], request: RunRequest
+) -> tuple[list[AgentTest], RunRequest]:
+    """Return the tests and cases that remain with --last-failed, and print what is left out."""
+    if not request.choice.last_failed:
+        return tests, request
+    found = await api.last_failed.last_failed(connection, project, tests, target=target)
+    for text in found.notes:
+        note(text)
+    return [*found.tests], request._replace(choice=request.choice.narrowed(found.lists))
+
+
 def _check_choice(connection: Connection, request: RunRequest) -> None:
     """Refuse a choice of cases or an order if the org can only run whole definitions."""
     options = request.options
-    chooses = request.choice.lists or options.shard or request.will_confirm
+    chooses = request.choice.lists or request.choice.last_failed or options.shard or request.will_confirm
     if (chooses or options.seed is not None) and not connection.is_ours:
-        way_out = "Leave out --case, --tag, --failed-from, --shard, --seed and --confirm."
+        way_out = "Leave out --case, --tag, --failed-from, --last-failed, --shard, --seed and --confirm."
         raise UsageError("a Salesforce org runs whole definitions in its own order", actions=[way_out])
 
 
@@ -287,6 +302,7 @@ async def make_plan(project: Project, target: Target | None, request: RunRequest
     async with connected(project, target) as connection:
         _check_choice(connection, request)
         tests = await _choose_tests(connection, request)
+        tests, request = await _narrow(connection, project, target, tests, request)
         return await api.run_selection.plan_runs(connection, tests, request.choice, request.options)
 
 

@@ -19,16 +19,22 @@ _SELECTING_COMMANDS: Final = frozenset({"deploy", "retrieve"})
 
 @dataclass(slots=True)
 class CallOptions:
-    """The options of the current call that suggested commands repeat, as words."""
+    """The options of the current call that suggested commands repeat, as words; `words` are all words of `test run`."""
 
     target: tuple[str, ...] = ()
     selection: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
 
 def remember_target(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
     """Remember the org that a call names, as the callback of --target-org."""
     ctx.ensure_object(CallOptions).target = ("--target-org", name) if name else ()
     return name
+
+
+def remember_words(ctx: click.Context, words: Iterable[str]) -> None:
+    """Remember all words of a call of `test run` after the command."""
+    ctx.ensure_object(CallOptions).words = tuple(words)
 
 
 def remember_selection(source_dirs: Iterable[Path], manifest: Path | None, metadata: Iterable[str]) -> None:

@@ -66,6 +66,11 @@ def _shares(needs: Sequence[int], total: int) -> list[int]:
     return shares
 
 
+def has_failing(report: Report) -> bool:
+    """Return whether a case of the run fails it, as in `Findings.lines`."""
+    return any(is_failing(report.summary, case, report.run.options) for case in report.run.cases)
+
+
 def find(report: Report, limits: Limits) -> Findings:
     """Read the case results of a run once, and keep only what is shown."""
     groups = CaseGroups(report)

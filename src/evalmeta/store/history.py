@@ -67,6 +67,15 @@ _COMPLETE: Final = """
     SELECT org_url, id, definition, started_at, NULL FROM remote_run WHERE status = 'COMPLETED'
     ORDER BY started_at, id
 """
+_NEWEST: Final = """
+    SELECT org_url, id, definition, status FROM (
+      SELECT '' AS org_url, id, definition, status, coalesce(started_at, created_at) AS started_at FROM run
+      UNION ALL
+      SELECT org_url, id, definition, status, started_at FROM remote_run
+    )
+    WHERE (?1 IS NULL OR definition = ?1 COLLATE NOCASE) AND (?2 IS NULL OR org_url = ?2)
+    ORDER BY started_at DESC, id DESC
+"""
 _NO_LIMIT: Final = -1
 
 
@@ -118,6 +127,21 @@ class CompleteRun(NamedTuple):
     definition: str
     started: float
     file: str = ""
+
+
+class KnownRun(NamedTuple):
+    """A run in any state; `org_url` is empty for the project's own org."""
+
+    org_url: str
+    id: str
+    definition: str
+    status: RunStatus
+
+
+def newest_runs(database: Database, *, definition: str | None = None, org_url: str | None = None) -> list[KnownRun]:
+    """List the runs of a definition, or of all, in an org, or in all, the newest first."""
+    rows = database.query(_NEWEST, (definition, org_url))
+    return [KnownRun(url, run_id, name, RunStatus(status)) for url, run_id, name, status in rows]
 
 
 def complete_runs(database: Database) -> list[CompleteRun]:

@@ -1,0 +1,59 @@
+"""The command that runs only the cases again that failed, as reports print it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from evalmeta import api
+from evalmeta.cli.suggestions import CallOptions, completed
+from evalmeta.errors import Suggestion
+from evalmeta.package.files import shown
+from evalmeta.report.findings import has_failing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.model.run import Run
+    from evalmeta.package.project import Project
+    from evalmeta.report.report import Report
+
+
+_PURPOSE: Final = "To run only these again"
+_LAST_FAILED: Final = ("--last-failed", "--lf")
+
+
+def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call: bool) -> list[str]:
+    """Return sentences with the commands that run exactly the cases again that fail these runs; none if none does.
+
+    If these are all runs of the current `test run`, the command is the same call with --last-failed. Otherwise it names
+    the runs; those of files with different agents need a command each. Runs of other orgs have none.
+    """
+    runs = [each.run for each in reports if each.run.status.is_over and has_failing(each)]
+    runs = [run for run in runs if api.run_location.is_here(project, run.id)]
+    context = click.get_current_context(silent=True)
+    if not runs or context is None:
+        return []
+    words = context.ensure_object(CallOptions).words
+    if is_whole_call and words and not (context.params.get("extend") or context.params.get("confirm")):
+        first = () if set(words) & set(_LAST_FAILED) else _LAST_FAILED[:1]
+        return [f"{_PURPOSE}: evalmeta test run {shlex.join((*first, *words))}"]
+    groups: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        groups.setdefault(file_words(project, run), []).append(run)
+    return [completed(_by_runs(words, runs)) for words, runs in groups.items()]
+
+
+def _by_runs(words: Sequence[str], runs: Sequence[Run]) -> Suggestion:
+    named = [word for run in runs for word in ("--failed-from", run.id)]
+    return Suggestion(_PURPOSE, "test", "run", *words, *named, "--wait")
+
+
+def file_words(project: Project, run: Run) -> tuple[str, ...]:
+    """Return the file of a run, and its agent if the project does not bind it; nothing for deployed definitions."""
+    place = api.agent_tests.place_of_run(project, run.id)
+    if place is None:
+        return ()
+    return (shown(place[0]), *(("--subject", run.subject_name) if ":" in run.subject_name else ()))

@@ -1,0 +1,216 @@
+"""Run again only what failed: --last-failed, and the command that reports print."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Outcome
+
+    Program = Callable[..., Outcome]
+
+AGENT = """
+import pathlib
+def answer(utterance):
+    with pathlib.Path("asked.txt").open("a") as log:
+        log.write(utterance + "\\n")
+    if utterance in pathlib.Path("broken.txt").read_text().splitlines():
+        raise ConnectionError("no route to host")
+    is_wrong = utterance in pathlib.Path("wrong.txt").read_text().splitlines()
+    return {"outcome": "Yes.", "topic": "Other" if is_wrong else "Orders", "actions": []}
+"""
+
+
+class Suite:
+    """A project whose agent writes down what it is asked, and answers wrongly or not at all on request."""
+
+    def __init__(self, evalmeta: Program) -> None:
+        self.evalmeta = evalmeta
+        Path("desk.py").write_text(AGENT)
+        Path("evalmeta.toml").write_text('[subjects.Desk]\nadapter = "python"\ntarget = "desk:answer"\n')
+        Path("aiEvaluationDefinitions").mkdir()
+        self.answers()
+
+    def test(self, name: str, *utterances: str, scorer: str = "") -> None:
+        cases = "".join(
+            f"<testCase><number>{number}</number><inputs><utterance>{text}</utterance></inputs>"
+            "<expectation><name>topic_sequence_match</name><expectedValue>Orders</expectedValue></expectation>"
+            f"{scorer}</testCase>"
+            for number, text in enumerate(utterances, 1)
+        )
+        Path(f"aiEvaluationDefinitions/{name}.aiEvaluationDefinition").write_text(
+            f'<AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata"><name>{name}</name>'
+            f"<subjectName>Desk</subjectName><subjectType>AGENT</subjectType>{cases}</AiEvaluationDefinition>"
+        )
+
+    def answers(self, *, wrong: tuple[str, ...] = (), broken: tuple[str, ...] = ()) -> None:
+        Path("wrong.txt").write_text("\n".join(wrong))
+        Path("broken.txt").write_text("\n".join(broken))
+
+    def run(self, *words: str) -> tuple[Outcome, list[str]]:
+        """Runs tests, and gives what the agent was asked."""
+        Path("asked.txt").write_text("")
+        done = self.evalmeta("test", "run", "--wait", "--retries", "0", *words)
+        return done, sorted(Path("asked.txt").read_text().splitlines())
+
+
+@pytest.fixture
+def suite(evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    """Gives two deployed tests of three cases each."""
+    monkeypatch.chdir(tmp_path)
+    made = Suite(evalmeta)
+    made.test("First", "a1", "a2", "a3")
+    made.test("Second", "b1", "b2", "b3")
+    assert evalmeta("deploy").code == 0
+    return made
+
+
+def printed_commands(done: Outcome) -> list[list[str]]:
+    """Returns the words of the commands that run the failed cases again, as a shell would read them."""
+    lines = [line.split(": ", 1)[1] for line in done.out.splitlines() if line.startswith("To run only these again: ")]
+    return [shlex.split(line)[1:] for line in lines]
+
+
+def asked_by(suite: Suite, words: list[str]) -> list[str]:
+    Path("asked.txt").write_text("")
+    suite.evalmeta(*words)
+    return sorted(Path("asked.txt").read_text().splitlines())
+
+
+def test_the_printed_command_asks_exactly_the_cases_that_failed(suite: Suite) -> None:
+    suite.answers(wrong=("a2", "b3"), broken=("b1",))
+    done, asked = suite.run()
+    assert asked == ["a1", "a2", "a3", "b1", "b2", "b3"]
+    [words] = printed_commands(done)
+    assert words == ["test", "run", "--last-failed", "--wait", "--retries", "0"]
+    assert asked_by(suite, words) == ["a2", "b1", "b3"]
+
+
+def test_the_printed_command_of_results_names_the_run(suite: Suite) -> None:
+    suite.answers(wrong=("a2", "b3"))
+    suite.run()
+    suite.run("-n", "First", "--case", "1")
+    [words] = printed_commands(suite.evalmeta("test", "results", "--job-id", "4KB000000000002GAA"))
+    assert words == ["test", "run", "--failed-from", "4KB000000000002GAA", "--wait"]
+    assert asked_by(suite, words) == ["b3"]
+
+
+@pytest.mark.parametrize("selection", [("--case", "1-2"), ("-n", "First"), ("--shard", "2/2"), ("--seed", "3")])
+def test_the_printed_command_keeps_the_selection(suite: Suite, selection: tuple[str, str]) -> None:
+    wrong = ("a1", "a2", "a3", "b1", "b2", "b3")
+    suite.answers(wrong=wrong)
+    suite.run()
+    done, asked = suite.run(*selection)
+    [words] = printed_commands(done)
+    assert asked_by(suite, words) == asked
+
+
+def test_a_path_with_blanks_is_quoted(suite: Suite) -> None:
+    folder = Path("my tests")
+    Path("aiEvaluationDefinitions").rename(folder)
+    suite.answers(wrong=("a2", "b3"))
+    done, _ = suite.run(str(folder / "First.aiEvaluationDefinition"), "my tests/Second.aiEvaluationDefinition")
+    assert "'my tests/First.aiEvaluationDefinition'" in done.out
+    [words] = printed_commands(done)
+    assert asked_by(suite, words) == ["a2", "b3"]
+    [words] = printed_commands(suite.evalmeta("test", "results", "-r"))
+    assert asked_by(suite, words) == ["b3"]
+
+
+def test_a_run_that_passed_prints_no_command(suite: Suite) -> None:
+    assert not printed_commands(suite.run()[0])
+
+
+def test_if_nothing_failed_nothing_is_asked(suite: Suite) -> None:
+    suite.run()
+    done, asked = suite.run("--last-failed")
+    assert (done.code, asked) == (0, [])
+    assert "Nothing failed in the last run of 2 tests." in done.err
+    assert "No cases are left to run." in done.err
+
+
+def test_a_test_that_never_ran_runs_as_a_whole(suite: Suite) -> None:
+    suite.answers(wrong=("a2",))
+    suite.run("-n", "First")
+    done, asked = suite.run("--lf")
+    assert asked == ["a2", "b1", "b2", "b3"]
+    assert "Not run before, so all cases run: Second." in done.err
+
+
+def test_cases_that_a_run_left_out_keep_their_last_result(suite: Suite) -> None:
+    suite.answers(wrong=("a1", "a2"))
+    suite.run()
+    suite.answers()
+    suite.run("-n", "First", "--case", "1")
+    assert suite.run("--last-failed")[1] == ["a2"]
+    assert suite.run("--last-failed")[1] == []
+
+
+def test_errors_count_as_failed(suite: Suite) -> None:
+    suite.answers(broken=("b2",))
+    assert suite.run()[0].code == 1
+    suite.answers()
+    done, asked = suite.run("--last-failed")
+    assert (done.code, asked) == (0, ["b2"])
+
+
+@pytest.mark.parametrize("policy", [("--undecided", "fail"), ("--min-decided", "1")])
+def test_undecided_cases_that_fail_the_run_count_as_failed(suite: Suite, policy: tuple[str, str]) -> None:
+    suite.test("First", "a1", scorer="<expectation><name>coherence</name></expectation>")
+    suite.evalmeta("deploy")
+    suite.run()
+    assert suite.run("--last-failed")[1] == []
+    done, _ = suite.run(*policy)
+    assert "case 1" in done.out
+    assert suite.run("--last-failed")[1] == ["a1"]
+
+
+def test_other_selections_narrow_what_failed(suite: Suite) -> None:
+    suite.answers(wrong=("a1", "a2", "b1"))
+    suite.run()
+    assert suite.run("--last-failed", "--case", "2-3")[1] == ["a2"]
+    assert suite.run("--last-failed", "-n", "Second")[1] == ["b1"]
+
+
+def test_a_dry_run_shows_what_failed(suite: Suite) -> None:
+    suite.answers(wrong=("a2",))
+    suite.run()
+    done, asked = suite.run("--last-failed", "--dry-run")
+    assert "Would run 1 case: 1 question" in done.out
+    assert not asked
+
+
+def test_cases_that_changed_since_are_found_or_reported(suite: Suite) -> None:
+    suite.answers(wrong=("a1", "a2", "a3"))
+    suite.run("-n", "First")
+    suite.test("First", "new", "a1", "other")
+    suite.evalmeta("deploy")
+    done, asked = suite.run("--last-failed", "-n", "First")
+    assert asked == ["a1", "other"]
+    assert "Cases 2-3 of First were changed since the last run." in done.err
+
+
+def test_a_case_that_was_removed_is_reported(suite: Suite) -> None:
+    suite.answers(wrong=("a1", "a3"))
+    suite.run("-n", "First")
+    suite.test("First", "a1")
+    suite.evalmeta("deploy")
+    done, asked = suite.run("--last-failed", "-n", "First")
+    assert asked == ["a1"]
+    assert "Case 3 of First was removed since the last run." in done.err
+
+
+def test_a_run_of_what_failed_is_not_compared_with_as_a_whole(suite: Suite) -> None:
+    suite.answers(wrong=("a2",))
+    suite.run("-n", "First")
+    suite.run("-n", "First", "--last-failed")
+    suite.run("-n", "First")
+    done = suite.evalmeta("test", "compare", "4KB000000000003GAA")
+    assert "4KB000000000001GAA" in done.out
+    assert "4KB000000000002GAA" not in done.out
