@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from evalmeta.api.comparisons import load_run
 from evalmeta.api.sync import fetch
 from evalmeta.engine.plan import select_cases
-from evalmeta.engine.statistics import summarise
+from evalmeta.engine.summary import summarise
 from evalmeta.errors import SettingsError, UsageError
 from evalmeta.model.aggregation import is_failing
 from evalmeta.model.evaluation import CaseList, evaluation_of, parse_case_list
