@@ -143,19 +143,23 @@ def _expected(text: str) -> _Expected | None:
 
 
 def _differences(expected: Sequence[str], actual: Sequence[str], rule: MatchRule) -> str:
-    missing = (Counter(expected) - Counter(actual)).elements()
-    extra = (Counter(actual) - Counter(expected)).elements()
+    wanted, taken = Counter(expected), Counter(actual)
+    missing, extra = wanted - taken, taken - wanted
+    common = len(expected) - missing.total()
     parts = (
-        ("missing", ", ".join(missing), rule.allows_missing),
-        ("extra", ", ".join(extra), rule.allows_extra),
-        ("order", _misplaced(expected, actual, rule), rule.allows_reordering),
+        ("missing", ", ".join(missing.elements()), rule.allows_missing),
+        ("extra", ", ".join(extra.elements()), rule.allows_extra),
+        ("order", _misplaced(expected, actual, rule, common), rule.allows_reordering),
     )
     return "; ".join(f"{title}{' (allowed)' if allowed else ''}: {text}" for title, text, allowed in parts if text)
 
 
-def _misplaced(expected: Sequence[str], actual: Sequence[str], rule: MatchRule) -> str:
-    """Return the pairs of names that changed places; with repeated names, the first place that differs."""
-    if common_length(expected, actual) == (Counter(expected) & Counter(actual)).total():
+def _misplaced(expected: Sequence[str], actual: Sequence[str], rule: MatchRule, common: int) -> str:
+    """Return the pairs of names that changed places; with repeated names, the first place that differs.
+
+    `common` is the number of actions in both, in any order.
+    """
+    if common_length(expected, actual) == common:
         return ""
     first = {name: expected.index(name) for name in set(expected)}
     shared = [name for name in actual if name in first]
