@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+from typing import Final
+
+# Objects that are created before Python looks for cycles among them; its default is 700. Definitions have many objects
+# and no cycles, so that the search takes a third of the time of reading them.
+_OBJECTS: Final = 50_000
 
 
 def main() -> None:
     """Run the program; exit quietly on Ctrl-C, even while it is still loading."""
+    gc.set_threshold(_OBJECTS)
     try:
         from evalmeta.cli.main import main as run  # noqa: PLC0415 - Ctrl-C may come while it loads
     except KeyboardInterrupt:

@@ -71,7 +71,10 @@ class Record:
 
     def key(self, *names: str) -> str:
         """Return the spelling of a key that the object has; the first one when it has none."""
-        return next((name for name in self.spellings(names) if self.values.get(name) is not None), names[0])
+        for name in self.spellings(names):
+            if self.values.get(name) is not None:
+                return name
+        return names[0]
 
     def raw(self, *names: str) -> JsonValue:
         """Return the value of a key; None when it is missing."""
@@ -83,7 +86,8 @@ class Record:
 
     def text(self, *names: str) -> str | None:
         """Return a text; None when the key is missing."""
-        return None if (value := self.raw(*names)) is None else self.to_text(value, self.key(*names))
+        key = self.key(*names)
+        return None if (value := self.values.get(key)) is None else self.to_text(value, key)
 
     def required_text(self, *names: str) -> str:
         """Return a text; an empty one, and a problem, when the key is missing."""

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 
 _TEXT_TAG: Final = "tag:yaml.org,2002:str"
+_TAGS: Final = frozenset({None, "!", _TEXT_TAG})
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLEANS: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_UNSETTLED: Final = frozenset(_BOOLEANS) - {"true", "false"}
 _NUMBER: Final = re.compile(
     r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
     r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
@@ -77,7 +79,7 @@ class YamlScalar:
         """Return whether it is a number or boolean that other programs may write differently, such as 007 or 1.0."""
         if not self.is_plain or _SETTLED.fullmatch(self.text):
             return False
-        return self.text in _BOOLEANS.keys() - {"true", "false"} or _NUMBER.fullmatch(self.text) is not None
+        return self.text in _UNSETTLED or _NUMBER.fullmatch(self.text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,20 +201,12 @@ class _Builder:
 
     def take(self, event: events.Event) -> None:
         match event:
-            case events.DocumentStartEvent() if self._open[0].children:
-                self._refuse(event, "yaml-documents", "a second document begins here", "One file has one test.")
             case events.ScalarEvent():
                 text, tag = event.value, event.tag
                 self._check_tag(event, tag)
                 self._add(
                     YamlScalar(*_place(event), text, is_plain=not event.style and tag is None), event, event.anchor
                 )
-            case events.AliasEvent():
-                if (target := self._anchors.get(event.anchor or "")) is None:
-                    self._refuse(
-                        event, "yaml-alias", f"*{event.anchor} refers to an anchor that is not defined before it"
-                    )
-                self._add(target, event, None)
             case events.CollectionStartEvent():
                 self._check_tag(event, event.tag)
                 if len(self._open) > limits.MAX_YAML_DEPTH:
@@ -225,6 +219,14 @@ class _Builder:
                 if done.is_mapping:
                     node = YamlMapping(done.line, done.column, tuple(self._entries(done.children)), done.size)
                 self._add(node, event, done.anchor)
+            case events.AliasEvent():
+                if (target := self._anchors.get(event.anchor or "")) is None:
+                    self._refuse(
+                        event, "yaml-alias", f"*{event.anchor} refers to an anchor that is not defined before it"
+                    )
+                self._add(target, event, None)
+            case events.DocumentStartEvent() if self._open[0].children:
+                self._refuse(event, "yaml-documents", "a second document begins here", "One file has one test.")
 
     def _entries(self, children: list[YamlNode]) -> Iterator[tuple[YamlScalar, YamlNode]]:
         seen: set[str] = set()
@@ -248,7 +250,7 @@ class _Builder:
             self._anchors[anchor] = node
 
     def _check_tag(self, event: events.Event, tag: str | None) -> None:
-        if tag not in {None, "!", _TEXT_TAG}:
+        if tag not in _TAGS:
             self._refuse(event, "yaml-tag", f"the tag {tag!r} is not read", "Leave it out.")
 
     def _refuse(self, event: events.Event, code: str, message: str, hint: str = "") -> NoReturn:

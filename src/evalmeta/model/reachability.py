@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from evalmeta.model.jsonpath import (
@@ -66,6 +67,7 @@ class _Unreachable(Exception):
     """No value can match; the message says which step is wrong."""
 
 
+@lru_cache(maxsize=1_000)
 def why_unreachable(reference: Reference) -> str | None:
     """Return why a reference can never match a value, in one sentence; None if it can."""
     try:
