@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -103,6 +104,26 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Counter[bytes]:
 def test_files_are_parsed_once_in_a_run_that_passes(evalmeta: Program, suite: Path, parsed: Counter[bytes]) -> None:
     assert evalmeta("test", "run", ".", "--wait").code == 0
     assert parsed == Counter(each.read_bytes() for each in suite.glob("*.aiEvaluationDefinition"))
+
+
+OPENED = """\
+import sys
+from collections import Counter
+
+opened = Counter()
+sys.addaudithook(lambda event, given: event == "open" and opened.update([str(given[0]).rpartition("/")[2]]))
+from evalmeta.cli.main import main
+try:
+    main(["test", "run", ".", "--wait", "--result-format", "tap"])
+finally:
+    print({count for name, count in opened.items() if name.endswith(".aiEvaluationDefinition")}, file=sys.stderr)
+"""
+
+
+def test_files_are_read_once_and_hashed_in_each_step_that_a_change_must_not_pass(suite: Path) -> None:
+    # Hashed before it is read, by the check, by the start and by the worker.
+    ran = subprocess.run([sys.executable, "-c", OPENED], cwd=suite, capture_output=True, text=True, check=False)
+    assert ran.stderr.splitlines()[-1] == "{5}"
 
 
 def test_the_file_of_a_case_that_failed_is_parsed_again_for_its_line(

@@ -127,9 +127,14 @@ def read_run_file(root: Path, recorded: RunFile, name: str) -> Evaluation:
     if digest != recorded.digest:
         what = "cannot be found" if digest is None else "has changed since the run started"
         raise SettingsError(f"{recorded.file} {what}", actions=[Suggestion("Start a new run", "test", "run", "FILE")])
+    return evaluation_in(root, recorded, name)
+
+
+def evaluation_in(root: Path, recorded: RunFile, name: str) -> Evaluation:
+    """Return the cases of a run's file, which has not changed since it was recorded."""
     path, reading = root / recorded.file, recorded.reading
     document = document_once(
-        content_key(path, digest, name, reading),
+        content_key(path, recorded.digest, name, reading),
         lambda: read_document(path, label=recorded.file, name=name, reading=reading),
     )
     return replace(document.evaluation, subject_name=recorded.subject_name)

@@ -19,7 +19,7 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, t
 from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
 from evalmeta.org.lease import is_free
 from evalmeta.org.needs import needs_of
-from evalmeta.org.run_files import current_digest, read_run_file, record_file, run_file_of, test_in
+from evalmeta.org.run_files import current_digest, evaluation_in, read_run_file, record_file, run_file_of, test_in
 from evalmeta.protocol.connect import RunDefinition
 from evalmeta.protocol.run_faults import joined_error
 from evalmeta.xmlio.definitions import read_leniently
@@ -96,7 +96,9 @@ def prepare_file_run(
     if not org.reads_files:
         raise OrgFault("this org runs only deployed definitions, not files", code="INVALID_API_INPUT")
     recorded = record_file(org.root, file, subject_name=subject_name, subject=subject, reading=reading)
-    return _prepared(org, *test_in(file), recorded.content(), options)
+    _check_options(options)
+    kind, name = test_in(file)
+    return PreparedRun(kind, evaluation_in(org.root, recorded, name), recorded.content(), options)
 
 
 def prepared_again(org: Organization, run: Run) -> PreparedRun:
@@ -106,9 +108,13 @@ def prepared_again(org: Organization, run: Run) -> PreparedRun:
 
 
 def _prepared(org: Organization, kind: MetadataType, name: str, content: bytes, options: RunOptions) -> PreparedRun:
+    _check_options(options)
+    return PreparedRun(kind, _evaluation_of_content(org, content, name), content, options)
+
+
+def _check_options(options: RunOptions) -> None:
     if problem := invalid_option(options):
         raise OrgFault(f"runOptions.{problem}", code="INVALID_API_INPUT")
-    return PreparedRun(kind, _evaluation_of_content(org, content, name), content, options)
 
 
 def start_run(org: Organization, kind: MetadataType, name: str, options: RunOptions, *, user: User = ADMIN) -> str:
