@@ -21,7 +21,7 @@ def test_iterations_with_the_same_details_are_shown_once() -> None:
     results = [(1, failed), (2, other), (3, failed)]
     cases = [make.case(1, Verdict.FAILURE, each, iteration=iteration) for iteration, each in results]
     cases += [make.case(2, Verdict.PASS, make.TOPIC_PASSED, iteration=iteration) for iteration in (1, 2, 3)]
-    groups = group_cases(make.report(*cases, options=RunOptions(iterations=3)))
+    groups = list(group_cases(make.report(*cases, options=RunOptions(iterations=3))))
     assert [group_name(each) for each in groups] == [
         "1 (in 2 of 3 iterations: 1, 3)",
         "1 (iteration 2)",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.expectations import expectation_kind
@@ -50,12 +52,33 @@ class Exchange(NamedTuple):
     generated: GeneratedData | None
 
 
-def group_cases(report: Report) -> list[CaseGroup]:
-    """Return the case results of a run in order; iterations of a case with the same details are one group."""
-    found = CaseGroups(report)
+def group_cases(report: Report) -> Iterator[CaseGroup]:
+    """Yield the case results of a run in order; iterations of a case with the same details are one group.
+
+    The results are read twice, so that only a digest of each group is in memory.
+    """
+    if report.run.options.iterations == 1:
+        yield from (CaseGroup(case, verdict_of(report, case)) for case in report.run.cases)
+        return
+    found: dict[bytes, array[int]] = {}
     for case in report.run.cases:
-        found.add(case)
-    return found.groups()
+        found.setdefault(_digest(report, case), array("q")).append(case.iteration)
+    for case in report.run.cases:
+        iterations = found.pop(_digest(report, case), None)
+        if iterations is not None:
+            total = report.facts.numbers[case.number]
+            yield CaseGroup(case, verdict_of(report, case), tuple(iterations), total)
+
+
+def _digest(report: Report, case: CaseResult) -> bytes:
+    """Return a digest of what `CaseGroups` groups by."""
+    return blake2b(repr(_details(report, case)).encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+def _details(report: Report, case: CaseResult) -> tuple[int, Verdict, str]:
+    """Return what reports show of a case result: of one that passed, the utterances and what was not judged."""
+    verdict = verdict_of(report, case)
+    return case.number, verdict, passed_text(case) if verdict is Verdict.PASS else case_text(case, report.summary)
 
 
 class CaseGroups:
@@ -69,11 +92,7 @@ class CaseGroups:
     def add(self, case: CaseResult) -> None:
         """Add a case result to its group."""
         verdict = verdict_of(self._report, case)
-        key: Hashable = len(self._found)
-        if self._is_repeated:
-            # Reports show only the utterances of a case that passed, and what was not judged.
-            details = passed_text(case) if verdict is Verdict.PASS else case_text(case, self._report.summary)
-            key = case.number, verdict, details
+        key: Hashable = _details(self._report, case) if self._is_repeated else len(self._found)
         self._found.setdefault(key, (case, verdict, []))[2].append(case.iteration)
 
     def groups(self) -> list[CaseGroup]:
