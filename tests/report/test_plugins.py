@@ -37,6 +37,11 @@ def test_a_package_adds_a_format(wiki: Callable[[str], None]) -> None:
     assert format_names()[-1] == "wiki"
 
 
+def test_a_package_may_return_its_text_in_pieces(wiki: Callable[[str], None]) -> None:
+    wiki("def render(reports):\n  for report in reports:\n    yield report.run.definition + '\\n'\n")
+    assert render("wiki", [make.mixed(), make.mixed()]) == "Returns_Desk\nReturns_Desk\n"
+
+
 def test_without_a_suffix_files_are_text(wiki: Callable[[str], None]) -> None:
     wiki("def render(reports): return ''\n")
     assert file_name("wiki", "4KB1") == "test-result-4KB1.txt"
@@ -47,6 +52,8 @@ def test_without_a_suffix_files_are_text(wiki: Callable[[str], None]) -> None:
     [
         ("def render(reports): raise OSError('the disk is full')", "failed: OSError: the disk is full"),
         ("def render(reports): return b''", "returned bytes instead of str"),
+        ("def render(reports): yield 'a'; yield 1", "returned int instead of str"),
+        ("def render(reports): yield 'a'; raise OSError('no')", "failed: OSError: no"),
         ("render = 3", "cannot be called"),
         ("def render(reports): return ''\nrender.suffix = '../x'", "has an invalid file suffix: '../x'"),
         ("def render(reports): return ''\nrender.suffix = 3", "has an invalid file suffix: 3"),

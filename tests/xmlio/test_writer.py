@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from evalmeta.xmlio.reader import read_xml
-from evalmeta.xmlio.writer import node, optional, render
+from evalmeta.xmlio.writer import Stream, node, optional, render, stream
 from strategies import texts, xml_texts
 
 DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>'
@@ -72,3 +72,10 @@ def test_attributes_and_prefixes_are_written_as_they_are_given() -> None:
 def test_a_text_of_none_is_not_written() -> None:
     assert list(optional("a", None)) == []
     assert list(optional("a", "")) == [node("a", "")]
+
+
+def test_a_streamed_document_is_the_same_as_one_that_is_written_at_once() -> None:
+    children = [node("b", "text", key="<&"), node("b", [node("c")])]
+    whole = node("a", [node("inner", children, n="1"), node("empty")], name="x")
+    streamed = Stream("a", iter([Stream("inner", iter(children), {"n": "1"}), Stream("empty", (), {})]), {"name": "x"})
+    assert "".join(stream(streamed, indent=2)).encode() == render(whole, indent=2)
