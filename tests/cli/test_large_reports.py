@@ -78,8 +78,9 @@ def stored_run(folder: Path, rows: int, *, text: str = ANSWER, iterations: int =
 def peak_mb(process: subprocess.Popen[bytes]) -> int:
     """Read all that a command prints, and return the largest resident memory that it needed."""
     assert process.stdout
-    while process.stdout.read(1 << 20):
-        pass
+    with process.stdout as printed:
+        while printed.read(1 << 20):
+            pass
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 1  # cases ended in errors
