@@ -95,3 +95,26 @@ def test_each_run_has_its_own_times_and_results_in_the_order_of_its_definition(e
             f"Question {name[-2:]} 0{case}" for case in (1, 2, 3)
         ]
         assert result["status"] == "COMPLETED"
+
+
+def test_the_runs_of_all_shards_are_one_baseline_of_the_whole_suite(evalmeta: Program, suite: Suite) -> None:
+    whole = run_ids(suite)
+    for shard in ("1/3", "2/3", "3/3"):
+        assert evalmeta("test", "run", "--wait", "--shard", shard).code in {0, 100}
+    assert sorted(suite.asked()) == suite.questions
+    with open_database(suite.root / ".evalmeta") as database:
+        shards = [
+            run_id for (run_id,) in database.query("SELECT id FROM run ORDER BY id") if run_id not in whole.values()
+        ]
+    assert evalmeta("test", "baseline", "-o", "shards.json", *shards).code == 0
+    assert evalmeta("test", "baseline", "-o", "whole.json", *whole.values()).code == 0
+    counts = [
+        {
+            name: {number: (case["passed"], case["failed"]) for number, case in test["cases"].items()}
+            for name, test in json.loads((suite.root / file).read_text())["tests"].items()
+        }
+        for file in ("shards.json", "whole.json")
+    ]
+    assert counts[0] == counts[1]
+    done = evalmeta("test", "run", "--wait", "--baseline", "shards.json")
+    assert (done.code, "1 failure is already in shards.json" in done.out) == (0, True)
