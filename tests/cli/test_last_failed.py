@@ -214,3 +214,51 @@ def test_a_run_of_what_failed_is_not_compared_with_as_a_whole(suite: Suite) -> N
     done = suite.evalmeta("test", "compare", "4KB000000000003GAA")
     assert "4KB000000000001GAA" in done.out
     assert "4KB000000000002GAA" not in done.out
+
+
+def test_runs_are_named_latest_and_previous_wherever_a_command_takes_an_id(suite: Suite) -> None:
+    suite.answers(wrong=("a2",))
+    suite.run("-n", "First")
+    suite.answers()
+    suite.run("-n", "First")
+    call = suite.evalmeta
+    assert "4KB000000000002GAA against 4KB000000000001GAA" in call("test", "compare", "previous", "latest").out
+    assert call("test", "results", "--job-id", "previous", "-q").code == 100
+    assert call("test", "results", "--job-id", "latest:First").code == 0
+    assert call("test", "resume", "--job-id", "latest").code == 0
+    assert call("test", "rescore", "previous").code == 100
+    assert suite.run("--failed-from", "previous:First")[1] == []
+    assert call("test", "baseline", "-o", "baseline.json", "latest").code == 0
+    assert suite.run("-n", "First", "--baseline", "previous")[0].code == 0
+    assert call("test", "run", "--wait", "--extend", "latest", "--iterations", "2").code == 0
+    cancel = call("test", "cancel", "--job-id", "previous:Second")
+    assert "there is no run of Second here" in cancel.err
+
+
+def test_a_suite_is_compared_with_the_previous_run_of_each_test(suite: Suite) -> None:
+    suite.answers(wrong=("a2", "b1"))
+    suite.run()
+    done, _ = suite.run("--baseline", "previous")
+    assert done.code == 0
+    assert "exit 0: 2 failures are already in the previous runs" in done.out
+
+
+def test_quiet_and_verbose_change_what_the_report_shows(suite: Suite) -> None:
+    suite.answers(wrong=("a2",))
+    quiet = suite.run("-n", "First", "-q")[0].out.splitlines()
+    assert quiet[0] == "First not passed: 1 case failed"
+    assert len(quiet) == 2
+    assert "ok        1 a1\n" in suite.evalmeta("test", "results", "-r", "-v").out
+    done = suite.evalmeta("test", "results", "-r", "-q", "-v")
+    assert (done.code, "--verbose and --quiet exclude each other" in done.err) == (2, True)
+
+
+def test_all_tests_of_a_suite_suggest_the_same_number_of_confirmations(suite: Suite) -> None:
+    suite.test("Long", *(f"c{number}" for number in range(1, 13)))
+    suite.evalmeta("deploy")
+    suite.run()
+    suite.answers(wrong=("a1", "c1", "c2", "c3"))
+    done, _ = suite.run("--baseline", "previous")
+    numbers = {line.split("--confirm ")[1].split()[0] for line in done.out.splitlines() if "Add --confirm" in line}
+    assert len(numbers) == 1
+    assert done.out.count("Add --confirm") == 2

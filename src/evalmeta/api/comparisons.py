@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.api.agent_tests import file_of_run
+from evalmeta.api.run_names import is_run_name, run_id_of
 from evalmeta.engine.comparison import compare
 from evalmeta.engine.confirmation import confirm
 from evalmeta.engine.statistics import collect
@@ -37,12 +38,14 @@ class Baseline:
         tests: the counts of each case, by the test's name.
         is_partial: whether it is a run of only some of the test's cases.
         root: the project's folder.
+        project: set for a baseline that is, for each run, the last complete run of its test before it.
     """
 
     label: str
     tests: Mapping[str, tuple[CaseCounts, ...]]
     is_partial: bool = False
     root: Path | None = None
+    project: Project | None = None
 
     def find(self, name: str) -> tuple[CaseCounts, ...] | None:
         """Return the counts of a test's cases; None if the test is not in the baseline."""
@@ -73,12 +76,14 @@ class SavedBaseline(NamedTuple):
 def load_run(project: Project, run_id: str) -> Run:
     """Return a saved run that is over, with its cases, from the project's own org or another, without a request.
 
+    `run_id` can also be a name, as for `run_id_of`.
+
     Raises:
         NotFound: the run is not known here.
         UsageError: it is in progress.
         StoreError: the project's database cannot be used.
     """
-    run = find_run(project, run_id)
+    run = find_run(project, run_id_of(project, run_id))
     if not run.status.is_over:
         wait = Suggestion("Wait for it", "test", "resume", "--job-id", run.id)
         raise UsageError(f"run {run.id} is not over: its status is {run.status}", actions=[wait])
@@ -162,7 +167,9 @@ def _runs_of(project: Project, run: Run) -> list[CompleteRun]:
 
 
 def open_baseline(project: Project, path: Path) -> Baseline:
-    """Open a baseline file, or a run by its id if there is no such file.
+    """Open a baseline file, or a run by its id or name if there is no such file.
+
+    `latest` and `previous` are the last complete run of the same test before each run that is compared.
 
     Raises:
         NotFound: there is neither.
@@ -171,7 +178,9 @@ def open_baseline(project: Project, path: Path) -> Baseline:
     """
     if path.exists():
         return Baseline(str(path), read_baseline(path), root=project.root)
-    if type_of_run(path.name) is not None and path.name == str(path):
+    if str(path) in {"latest", "previous"}:
+        return Baseline("the previous runs", {}, project=project)
+    if (type_of_run(path.name) is not None or is_run_name(path.name)) and path.name == str(path):
         return baseline_of(load_run(project, path.name))
     create = Suggestion("Create one from the most recent runs", "test", "baseline", "-o", str(path))
     raise NotFound(f"there is no baseline {str(path)!r}", actions=[create])
@@ -187,6 +196,11 @@ def compare_with(baseline: Baseline, run: Run, *, again: Mapping[int, CaseCounts
 
     `again` has new answers to suspect cases, by case number, or will have them; None if these are not asked again.
     """
+    if baseline.project:
+        try:
+            baseline = baseline_of(previous_run(baseline.project, run))
+        except NotFound:
+            return None
     before = baseline.find(name_of(run))
     if before is None:
         return None

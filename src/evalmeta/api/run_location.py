@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalmeta.api.org_targets import EMBEDDED_URL, address_of, choose_target, find_target, is_named
+from evalmeta.api.run_names import run_id_of
 from evalmeta.errors import NotFound
 from evalmeta.org.server_file import read_server
 from evalmeta.store.components import open_receipts
@@ -48,7 +49,7 @@ def locate(project: Project, run_id: str | None, *, named: str | None = None) ->
 
     Args:
         project: the project that remembers its runs.
-        run_id: the run; None is the most recent one in the named org, or in any.
+        run_id: the run, or its name as for `run_id_of`; None is the most recent one in the named org, or in any.
         named: the name that was given for the org, as in `choose_target`.
 
     Raises:
@@ -58,12 +59,15 @@ def locate(project: Project, run_id: str | None, *, named: str | None = None) ->
     if is_named(named):
         target = choose_target(project, named)
         url = address_of(target)
+        if run_id is not None:
+            run_id = run_id_of(project, run_id, org_url=url if is_elsewhere(project, target) else "")
         return _at(project, url, run_id or _most_recent(project, url)[1], target)
     if run_id is None:
         url, run_id = _most_recent(project)
         # Runs that the project's own server started are in the project's own org.
         urls = _urls_of(project, run_id)
         return _at(project, EMBEDDED_URL if EMBEDDED_URL in urls and url not in urls else url, run_id)
+    run_id = run_id_of(project, run_id)
     target = choose_target(project)
     urls = _urls_of(project, run_id)
     if not urls or address_of(target) in urls:

@@ -96,7 +96,8 @@ _baseline = click.option(
     "--baseline",
     type=FILE,
     metavar="FILE|RUN",
-    help="Compare with this baseline; failures that are already in it do not count.",
+    help="Compare with this baseline; failures that are already in it do not count. "
+    "With 'previous', each run is compared with the last complete run of its test.",
 )
 
 
@@ -145,20 +146,27 @@ def print_comparisons(
     comparisons: Iterable[Comparison], *, fail_on: FailOn, project: Project | None = None, err: bool = False
 ) -> None:
     """Print comparisons, one below the other, and how to run suspect cases again in a project."""
+    comparisons = list(comparisons)
+    # The option counts for all tests of a command.
+    number = max(map(_answers, comparisons), default=0)
     for place, comparison in enumerate(comparisons):
         if place:
             click.echo(err=err)
-        way = "" if project is None else ask_again(comparison, project)
+        way = "" if project is None else ask_again(comparison, project, number)
         print_styled(comparison_lines(comparison, fail_on=fail_on, ask_again=way), _COLOURS, err=err)
 
 
-def ask_again(comparison: Comparison, project: Project) -> str:
-    """Return how to ask the suspect cases of a test again before they count; empty if there are none."""
+def _answers(comparison: Comparison) -> int:
+    """Return how often to ask the suspect cases of a test again; 0 if there are none."""
     suspects = comparison.of(Standing.SUSPECT)
-    if not suspects:
-        return ""
     asked = max((each.again.decided for each in suspects if each.again), default=0)
-    number = max(_USUAL_ANSWERS, answers_needed(comparison), 2 * asked)
+    return max(_USUAL_ANSWERS, answers_needed(comparison), 2 * asked) if suspects else 0
+
+
+def ask_again(comparison: Comparison, project: Project, number: int) -> str:
+    """Return how to ask the suspect cases of a test again `number` times before they count; empty if there are none."""
+    if not comparison.of(Standing.SUSPECT):
+        return ""
     context = click.get_current_context(silent=True)
     if context and "confirm" in context.params and not context.params.get("extend"):
         return f"Add --confirm {number} to run suspect cases again before they count."

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _UNTIL_DONE = "until it is done"
 _SHOWN_MESSAGES: Final = 5
+_NAMES: Final = ", or latest, previous, latest:TEST or previous:TEST"
 
 
 def _read_wait(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
@@ -71,7 +72,9 @@ def wait_seconds(wait: float | None, *, default: float | None) -> float | None:
 def job_options(what: str) -> Decorator:
     """Add -i, --job-id and -r, --use-most-recent, as the parameter `job_id`: None is the most recent job."""
     options: Sequence[Decorator] = (
-        click.option("-i", "--job-id", metavar="ID", help=f"The {what}'s id, as it was printed."),
+        click.option(
+            "-i", "--job-id", metavar="ID", help=f"The {what}'s id, as it was printed{_NAMES if what == 'run' else ''}."
+        ),
         _most_recent_option(what),
     )
 
@@ -94,7 +97,11 @@ def jobs_option(what: str) -> Decorator:
     """Add the options of `job_options` for several jobs, and --unfinished, as the parameter `jobs`."""
     options: Sequence[Decorator] = (
         click.option(
-            "-i", "--job-id", metavar="ID", multiple=True, help=f"The {what}'s id, as it was printed; repeatable."
+            "-i",
+            "--job-id",
+            metavar="ID",
+            multiple=True,
+            help=f"The {what}'s id, as it was printed{_NAMES}; repeatable.",
         ),
         _most_recent_option(what),
         click.option(

@@ -37,9 +37,11 @@ _RUN_ID: Final = re.compile(r"[A-Za-z0-9]{15,18}")
 
 
 def check_run_id(run_id: str | None) -> None:
-    """Refuse what is not a valid id of a run; None stands for the most recent run."""
-    if run_id is not None and not _RUN_ID.fullmatch(run_id):
-        raise UsageError(f"{run_id!r} is not a valid run id", actions=["Use the id that `evalmeta test run` printed."])
+    """Refuse what is neither an id nor a name of a run; None stands for the most recent run."""
+    if run_id is not None and not _RUN_ID.fullmatch(run_id) and not api.run_names.is_run_name(run_id):
+        names = "latest, previous, latest:TEST or previous:TEST"
+        way_out = f"Use the id that `evalmeta test run` printed, or {names}."
+        raise UsageError(f"{run_id!r} is not a valid run id", actions=[way_out])
 
 
 class EarlierRun(NamedTuple):

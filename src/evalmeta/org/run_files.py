@@ -16,6 +16,7 @@ from evalmeta.formats.recent import document_once
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.settings import RecordedSubject, SubjectSettings
 from evalmeta.package.files import parse_file_name
+from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -77,7 +78,7 @@ def record_file(
     try:
         settings = read_subject(subject)
     except ValidationError as error:
-        message = f"the subject's settings are not valid: {error.error_count()} errors"
+        message = f"the subject's settings are not valid: {count(error.error_count(), 'error')}"
         raise OrgFault(message, code="INVALID_API_INPUT") from None
     return RunFile(file, digest_of(root / file, reading), subject_name, settings, reading)
 

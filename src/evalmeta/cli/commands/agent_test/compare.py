@@ -37,12 +37,14 @@ if TYPE_CHECKING:
 def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as_json: bool) -> int:
     """Compare the cases of a run with those of an earlier run.
 
-    RUN is a run's id. Two runs are compared in this order. One run is compared with the
-    previous complete run of the same test. With --baseline, one run or the most recent
+    RUN is a run's id, latest, previous, latest:TEST or previous:TEST. Two runs are
+    compared in this order. One run is compared with the previous complete run of the
+    same test. With --baseline, one run or the most recent
     run of each test is compared with the baseline.
 
     \b
     evalmeta test compare 4KB000000000001GAA 4KB000000000002GAA
+    evalmeta test compare previous latest
     evalmeta test compare 4KB000000000002GAA
     evalmeta test compare --baseline evalmeta-baseline.json
 
