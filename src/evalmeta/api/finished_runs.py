@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalmeta.engine.summary import summarise
-from evalmeta.package.files import shown
-from evalmeta.report import render
+from evalmeta.package.files import put_pieces, shown
+from evalmeta.report import format_of, render, stream
 from evalmeta.report.report import Report, decision, has_passed
+from evalmeta.report.text import blocks
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from evalmeta.model.run import Run, RunOptions, Summary
     from evalmeta.model.statistics import RunStatistics
 
@@ -56,6 +56,19 @@ class FinishedRun:
         """
         return FinishedRuns([self]).report(result_format)
 
+    def save(self, path: Path | str, result_format: str | None = None) -> None:
+        """Write the report to a file, case by case; an earlier file is replaced when the new one is complete.
+
+        Args:
+            path: The file.
+            result_format: As for `report`; by default, the format of the file's extension.
+
+        Raises:
+            SettingsError: the format is unknown, or the package that adds it is broken.
+            ProjectError: the file cannot be written.
+        """
+        FinishedRuns([self]).save(path, result_format)
+
     def __repr__(self) -> str:
         return f"<FinishedRun {self.run.definition} {decision(_report(self))}>"
 
@@ -76,6 +89,12 @@ class FinishedRuns(tuple[FinishedRun, ...]):
     def report(self, result_format: str = "human") -> str:
         """Return the runs as one text; raises like `FinishedRun.report`."""
         return render(result_format, [_detailed(each) for each in self])
+
+    def save(self, path: Path | str, result_format: str | None = None) -> None:
+        """Write one report on all runs to a file; arguments and errors are those of `FinishedRun.save`."""
+        path = Path(path)
+        pieces = stream(result_format or format_of(path.name), [_detailed(each) for each in self])
+        put_pieces(path, (block.encode() for block in blocks(pieces)))
 
     def __str__(self) -> str:
         return self.report().rstrip()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from evalmeta.report.report import Report
 
-__all__ = ["FORMATS", "Format", "file_name", "format_names", "render", "stream"]
+__all__ = ["FORMATS", "Format", "file_name", "format_names", "format_of", "render", "stream"]
 
 
 class Format(NamedTuple):
@@ -101,6 +101,17 @@ def file_name(name: str, run_id: str) -> str:
     """
     suffix = FORMATS[name].suffix if name in FORMATS else _load_plugin(name)[1]
     return f"test-result-{_NOT_IN_NAMES.sub('_', run_id)}.{suffix}"
+
+
+def format_of(name: str) -> str:
+    """Return the built-in format that a file's extension stands for; raise SettingsError if there is none."""
+    found = [(len(row.suffix), key) for key, row in FORMATS.items() if name.endswith(f".{row.suffix}")]
+    if not found:
+        extensions = ", ".join(f".{row.suffix}" for row in FORMATS.values())
+        raise SettingsError(
+            f"the format of {name!r} is unknown", actions=(f"Name the format, or use an extension: {extensions}.",)
+        )
+    return max(found)[1]
 
 
 def _load_plugin(name: str) -> tuple[_Renderer, str]:
