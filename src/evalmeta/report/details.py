@@ -104,11 +104,11 @@ class CaseGroups:
             for case, verdict, iterations in self._found.values()
         ]
 
-    def which(self, cases: Sequence[CaseResult]) -> str:
+    def which(self, number: int, iterations: Sequence[int]) -> str:
         """Return which iterations of a case these are, in parentheses; empty if the run has only one."""
         if not self._is_repeated:
             return ""
-        return f" ({iterations_text([each.iteration for each in cases], self._report.facts.numbers[cases[0].number])})"
+        return f" ({iterations_text(iterations, self._report.facts.numbers[number])})"
 
 
 def passed_text(case: CaseResult) -> str:

@@ -82,24 +82,27 @@ def find(report: Report, limits: Limits) -> Findings:
             is_kept = verdict_of(report, case) is Verdict.UNDECIDED and undecided.add(case)
         if is_kept:
             groups.add(case)
-    lines = [_line(report, cases[0], groups.which(cases)) for _, cases in sorted(failing.kept.items())]
+    lines = [
+        _line(report, case, groups.which(number, iterations))
+        for number, (case, iterations) in sorted(failing.kept.items())
+    ]
     return Findings(groups.groups(), lines, sorted(failing.others), sorted(undecided.others))
 
 
 class _First:
-    """The results of the first cases, and the numbers of the others."""
+    """The first result and the iterations of each of the first cases, and the numbers of the others."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self.kept: dict[int, list[CaseResult]] = {}
+        self.kept: dict[int, tuple[CaseResult, list[int]]] = {}
         self.others: set[int] = set()
 
     def add(self, case: CaseResult) -> bool:
-        """Keep the result if its case is one of the first, and return whether it is."""
+        """Count the result if its case is one of the first, and return whether it is."""
         if case.number not in self.kept and len(self.kept) >= self._limit:
             self.others.add(case.number)
             return False
-        self.kept.setdefault(case.number, []).append(case)
+        self.kept.setdefault(case.number, (case, []))[1].append(case.iteration)
         return True
 
 
