@@ -16,7 +16,7 @@ from typing import TypedDict
 
 import evalmeta
 from evalmeta.model.evaluation import Case, Evaluation, Turn
-from orders import FAILING, expectations
+from orders import FAILING, expectations, make_tests
 
 WARM_UP = 20
 
@@ -59,6 +59,14 @@ def make_cases(count: int) -> tuple[Case, ...]:
     )
 
 
+def make_warm_up(folder: Path) -> Evaluation | Path:
+    """Return few cases from the same kind of source as the others, so that the same modules are imported."""
+    if not work["file"]:
+        return Evaluation("Warm_Up", "Order_Desk", make_cases(WARM_UP))
+    evalmeta.write(make_tests("Warm_Up", WARM_UP), folder / "Warm_Up.aiEvaluationDefinition")
+    return folder / "Warm_Up.aiEvaluationDefinition"
+
+
 def make_work() -> list[Evaluation] | Evaluation | Path:
     if work["file"]:
         return Path(work["file"])
@@ -69,7 +77,7 @@ def make_work() -> list[Evaluation] | Evaluation | Path:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        evaluate(Evaluation("Warm_Up", "Order_Desk", make_cases(WARM_UP)), Path(folder))
+        evaluate(make_warm_up(Path(folder)), Path(folder))
         what = make_work()
         wall, cpu = time.perf_counter(), time.process_time()
         evaluate(what, Path(folder))
