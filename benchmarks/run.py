@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
         print(line, flush=True)
         lines.append(line)
     if "--update-docs" in options:
-        page = PART.sub(lambda part: "\n".join((part[1], *lines, part[2])), PAGE.read_text(encoding="utf-8"))
+        page = PART.sub(lambda part: "\n".join((part[1], *lines, "", part[2])), PAGE.read_text(encoding="utf-8"))
         PAGE.write_text(page, encoding="utf-8")
     return 1 if any(line.endswith(f"| {FAILED} |") for line in lines) else 0
 
