@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from evalmeta.org.jobs import run_jobs
 from evalmeta.protocol.metadata_api import AsyncResult, DeployOptions, DeployResult
 from evalmeta.protocol.soap import deploy_call, read_results, write_call
 from evalmeta.store.database import open_database
-from evalmeta.store.runs import Runs
+from evalmeta.store.runs import Lease, RunJournal
 from org.parts import KIND, URL, definition, deploy, make_project, opened_of, package, started
 from protocol.envelopes import jsforce_call, wsdl_call
 
@@ -218,14 +219,15 @@ def test_a_run_that_does_not_exist_cannot_be_canceled(org: Organization) -> None
     assert rest_error(rest(org, "POST", f"{RUNS}/4KB000000000009GAA/cancel"))[:2] == (404, "NOT_FOUND")
 
 
-def test_errors_of_cases_and_results_name_no_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_cases_and_results_name_no_folders(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
     run_id = started(project, cases=1)
     told = f"no answer in {project.root}/run.json"
     result = TestResult("topic_assertion", Verdict.ERROR, explanation=told, error=told)
     case = CaseResult(1, 1, "Orders 1", Verdict.ERROR, 0, 1, (result,), error=told)
-    monkeypatch.setattr(Runs, "cases", lambda *_: (case,))
     with opened_of(project) as org:
+        org.runs.claim(run_id, "worker", taken_from=Lease(None, None), until=time.time() + 60)
+        RunJournal(org.database, run_id, "worker").append([case])
         content = rest(org, "GET", f"{RUNS}/{run_id}/results").text
     assert content.count("no answer in run.json") == 3
     assert str(project.root) not in content

@@ -44,7 +44,7 @@ from evalmeta.protocol.json_fields import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
@@ -90,19 +90,13 @@ def write_run(run: Run, *, escape: bool, placeholders: Sequence[CaseResult] = ()
     Over HTTP, an ERROR run is COMPLETED too, because Salesforce's clients would poll it forever; `evalmeta` has the
     real status. `placeholders` are for clients that need a result for every expectation; `read_run` removes them.
     """
-    by_case = {(each.iteration, each.number): {**write_case(each), STANDS_FOR: "nothing"} for each in placeholders}
-    cases = []
-    for each in run.cases:
-        placeholder = by_case.pop((each.iteration, each.number), None)
-        cases.append({**placeholder, STANDS_FOR: "a case"} if placeholder else write_case(each))
-    cases += by_case.values()
     return {
         "status": RunStatus.COMPLETED.value if escape and run.status is RunStatus.ERROR else run.status.value,
         "startTime": to_timestamp(run.started),
         "endTime": None if run.ended is None else to_timestamp(run.ended),
         "errorMessage": run.error,
         "subjectName": run.subject_name,
-        "testCases": [_translate_case(each, escape_html) for each in cases] if escape else cases,
+        "testCases": list(write_cases(run, escape=escape, placeholders=placeholders)),
         "evalmeta": {
             "runId": run.id,
             "definition": run.definition,
@@ -114,6 +108,17 @@ def write_run(run: Run, *, escape: bool, placeholders: Sequence[CaseResult] = ()
             "plainText": not escape,
         },
     }
+
+
+def write_cases(run: Run, *, escape: bool, placeholders: Sequence[CaseResult] = ()) -> Iterator[JsonObject]:
+    """Yield the cases of the results object; arguments are those of `write_run`."""
+    by_case = {(each.iteration, each.number): {**write_case(each), STANDS_FOR: "nothing"} for each in placeholders}
+    for each in run.cases:
+        placeholder = by_case.pop((each.iteration, each.number), None)
+        written = {**placeholder, STANDS_FOR: "a case"} if placeholder else write_case(each)
+        yield _translate_case(written, escape_html) if escape else written
+    for left in by_case.values():
+        yield _translate_case(left, escape_html) if escape else left
 
 
 def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> Run:

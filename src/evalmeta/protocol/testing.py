@@ -62,7 +62,7 @@ def write_testing_run(run: Run) -> JsonObject:
         "startTime": to_timestamp(run.started),
         "endTime": None if run.ended is None else to_timestamp(run.ended),
         "errorMessage": run.error,
-        "testCases": [_write_case(each) for each in run.cases],
+        "testCases": list(map(write_testing_case, run.cases)),
         "evalmeta": {
             "runId": run.id,
             "definition": run.definition,
@@ -90,7 +90,8 @@ def read_testing_run(source: JsonObject, *, run_id: str = "", definition: str = 
     return run_of(source, status, cases, run_id=run_id, definition=definition)
 
 
-def _write_case(case: CaseResult) -> JsonObject:
+def write_testing_case(case: CaseResult) -> JsonObject:
+    """Write one case of the results object, for HTTP."""
     response: dict[str, object] = {"userInput": case.utterance}
     if case.generated is not None:
         response |= _write_response(case.generated)

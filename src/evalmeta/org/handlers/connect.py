@@ -13,6 +13,7 @@ from functools import wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import orjson
 from starlette.exceptions import HTTPException
 
 from evalmeta import limits
@@ -20,7 +21,7 @@ from evalmeta.errors import EvalmetaError, OrgFault, StoreError
 from evalmeta.formats.document import reading_from
 from evalmeta.model.registry import TESTING_DEFINITION, metadata_type, type_at_path, type_of_run
 from evalmeta.model.run import Verdict
-from evalmeta.org.handlers.rest import json_reply, read_body, respond
+from evalmeta.org.handlers.rest import json_bytes, json_reply, read_body, respond
 from evalmeta.org.organization import run_in_thread
 from evalmeta.org.runs import (
     definition_of_run,
@@ -34,11 +35,12 @@ from evalmeta.org.runs import (
     rescore_run,
     start_prepared,
 )
-from evalmeta.protocol.connect import read_options, write_run, write_run_definition
+from evalmeta.protocol.connect import read_options, write_cases, write_run, write_run_definition
 from evalmeta.protocol.json_fields import integer, list_of_objects, object_at, read_object, text, to_timestamp
 from evalmeta.protocol.run_faults import RunFault, write_faults
-from evalmeta.protocol.testing import studio_status, write_testing_run
+from evalmeta.protocol.testing import studio_status, write_testing_case, write_testing_run
 from evalmeta.store.database import full_id
+from evalmeta.store.stored_cases import open_cases
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -213,7 +215,7 @@ async def get_results(call: _Call) -> Response:
     """Return the results so far; with `after`, one page of them and the value of `after` for the next page."""
     run, after = call.run(), call.request.query_params.get("after")
     if after is None:
-        return await run_in_thread(call.org, lambda org: json_reply(_all_results(org, run, is_studio=call.is_studio)))
+        return await run_in_thread(call.org, lambda org: _all_results(org, run, is_studio=call.is_studio))
     position = _POSITION.fullmatch(after)
     if position is None:
         raise OrgFault(f"not a valid position in the results: {after[:40]}", code="INVALID_INPUT")
@@ -223,9 +225,20 @@ async def get_results(call: _Call) -> Response:
     )
 
 
-def _all_results(org: Organization, run: Run, *, is_studio: bool) -> JsonObject:
-    run = _with_cases(org, run, org.runs.cases(run.id))
-    return write_testing_run(run) if is_studio else write_run(run, escape=True, placeholders=placeholders(org, run))
+def _all_results(org: Organization, run: Run, *, is_studio: bool) -> Response:
+    """Return all results; each case is written as soon as it is read, so that only the reply is in memory."""
+    paths = org.paths
+    run = replace(run, error=paths.optional(run.error), cases=open_cases(org.database, run.id, change=paths.case))
+    cases: Iterable[JsonObject]
+    if is_studio:
+        written, cases = write_testing_run(replace(run, cases=())), map(write_testing_case, run.cases)
+    else:
+        written = write_run(replace(run, cases=()), escape=True)
+        cases = write_cases(run, escape=True, placeholders=placeholders(org, run))
+    # Quotes inside texts are escaped, so only the empty list itself can be found.
+    head, _, end = orjson.dumps(written).partition(b'"testCases":[]')
+    body = b",".join(map(orjson.dumps, cases))
+    return json_bytes(b"".join([head, b'"testCases":[', body, b"]", end]))
 
 
 def _result_page(org: Organization, run: Run, *, after: tuple[int, int], is_studio: bool) -> JsonObject:

@@ -101,7 +101,12 @@ def _status(error: EvalmetaError, code: str) -> int:
 
 def json_reply(content: JsonValue, *, status: int = 200) -> Response:
     """Return a JSON reply."""
-    return Response(orjson.dumps(content), status_code=status, media_type="application/json;charset=UTF-8")
+    return json_bytes(orjson.dumps(content), status=status)
+
+
+def json_bytes(content: bytes, *, status: int = 200) -> Response:
+    """Return a reply of JSON that is already written."""
+    return Response(content, status_code=status, media_type="application/json;charset=UTF-8")
 
 
 async def stream_body(request: Request, *, limit: int) -> AsyncGenerator[bytes, None]:
