@@ -63,6 +63,9 @@ MAX_API_NAME_CHARS: Final = 80
 # The error of orgs for a longer description of an AiTestingDefinition: "Label: data value too large (max length=100)".
 MAX_LABEL_CHARS: Final = 100
 
+# The regular expression of a check, and the answer that it searches: about 1.5 s for the slowest pattern.
+MAX_PATTERN_CHARS: Final = 1_000
+MAX_SEARCHED_CHARS: Final = 100_000
 # The answer of an agent in one turn.
 MAX_ANSWER_CHARS: Final = 1_000_000
 # The response of an endpoint in one turn: several texts of that length.

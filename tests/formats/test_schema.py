@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SCHEMA = json.loads((resources.files("evalmeta.formats") / "schemas" / "testspec.schema.json").read_bytes())
 VALIDATOR = Draft202012Validator(SCHEMA)
 CASE = {"utterance": "u"}
+OWN = {"input": "u", "contains": "x"}
 SPEC = {"name": "n", "subjectType": "AGENT", "subjectName": "s", "testCases": [CASE]}
 STUDIO = {"inputs": [{"utterance": "u"}], "scorers": [{"name": "coherence"}]}
 
@@ -67,6 +68,77 @@ def test_what_is_written_fits_the_schema(definition: Definition) -> None:
 )
 def test_schema_and_reader_are_of_one_mind(changes: dict[str, object], *, fits: bool) -> None:
     spec = {**SPEC, **changes}
+    try:
+        read_testspec(json.dumps(spec).encode(), label="t.json")
+        is_read = True
+    except FormatError:
+        is_read = False
+
+    assert (is_read, VALIDATOR.is_valid(spec)) == (fits, fits)
+
+
+@pytest.mark.parametrize(
+    ("spec", "fits"),
+    [
+        ({"testCases": [OWN]}, True),
+        ({"cases": [OWN]}, True),
+        ({"subject": "a:b", "testCases": [OWN]}, True),
+        ({"subjectName": "A", "testCases": [OWN]}, True),
+        ({"subjectName": "A", "testCases": [CASE]}, False),
+        ({"subject": "a:b", "subjectName": "A", "testCases": [OWN]}, False),
+        ({"testCases": [CASE]}, True),
+        ({"name": "n"}, False),
+        ({"cases": 7}, False),
+        ({"cases": "questions.xlsx"}, False),
+        ({"defaults": {"latency_ms": 5, "tags": "a"}, "testCases": [OWN]}, True),
+        ({"defaults": {"input": "u"}, "testCases": [OWN]}, False),
+        ({"defaults": None, "testCases": [OWN]}, True),
+        ({"defaults": [], "testCases": [OWN]}, False),
+        ({"subjectType": "PROMPT", "testCases": [OWN]}, False),
+        ({"subjectType": None, "testCases": [OWN]}, True),
+        *(
+            ({"testCases": [{**OWN, **changes}]}, fits)
+            for changes, fits in [
+                ({"contains": ["a", 7]}, True),
+                ({"contains": []}, False),
+                ({"contains": " "}, False),
+                ({"contains": {"a": 1}}, False),
+                ({"contains": None}, True),
+                ({"equals": ""}, True),
+                ({"equals": ["a"]}, False),
+                ({"utterance": "u"}, False),
+                ({"utterance": None}, True),
+                ({"input": None}, False),
+                ({"topic": "T", "expectedTopic": "T"}, False),
+                ({"actions": "A", "expectedActions": ["A"]}, False),
+                ({"actions": "A"}, True),
+                ({"actions": []}, True),
+                ({"latency_ms": 1.5}, False),
+                ({"latency_ms": 0}, False),
+                ({"tokens": "5"}, False),
+                ({"function": "checks:polite"}, True),
+                ({"function": ["a.b:c"]}, True),
+                ({"function": "checks.polite"}, False),
+                ({"json": {"path": "$.a", "equals": {"b": [1, None]}}}, True),
+                ({"json": [{"path": "$.a"}, {"path": "$.b", "at_least": 1.5}]}, True),
+                ({"json": {"path": "a"}}, False),
+                ({"json": {"equals": 1}}, False),
+                ({"json": {"path": "$.a", "equals": 1, "at_most": 2}}, False),
+                ({"json": {"path": "$.a", "at_least": "x"}}, False),
+                ({"json": "$.a"}, False),
+                ({"name": "n", "tags": ["a"]}, True),
+                ({"contian": "x"}, False),
+            ]
+        ),
+        ({"testCases": [{"turns": [OWN, {"utterance": "u", "topic": "T"}], "name": "n"}]}, True),
+        ({"testCases": [{"turns": []}]}, False),
+        ({"testCases": [{"turns": [OWN], "contains": "x"}]}, False),
+        ({"testCases": [{"turns": [OWN], "input": "x"}]}, False),
+        ({"testCases": [{"turns": [{"contains": "x"}]}]}, False),
+        ({"testCases": [{"turns": [{**OWN, "tags": "x"}]}]}, False),
+    ],
+)
+def test_schema_and_reader_are_of_one_mind_about_short_forms(spec: dict[str, object], *, fits: bool) -> None:
     try:
         read_testspec(json.dumps(spec).encode(), label="t.json")
         is_read = True

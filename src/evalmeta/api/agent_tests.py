@@ -153,6 +153,8 @@ def _read_definition(path: Path) -> tuple[Sequence[Problem], Definition | None]:
 def _subject(project: Project, document: Document, chosen: str | None) -> tuple[str, JsonObject | None]:
     """Return the name of the agent under test, empty if unknown, and its settings if they are not the project's."""
     bound, named = project.settings.subjects, document.evaluation.subject_name
+    if chosen is None and ":" in named and named not in bound:
+        chosen = named
     if chosen is not None and ":" in chosen:
         _check_target(chosen)
         return chosen, {"adapter": "python", "target": _target(project, chosen)}

@@ -180,7 +180,7 @@ def _differ(source: Path, definition: Path) -> bool:
         if source.suffix in TABLE_NAMES:
             given = read_testing_center_csv(data, label=label, name=made.name, subject_name=made.subject_name)
         else:
-            given = _read_spec(data, label)
+            given = _read_spec(data, label, source.parent)
     except FormatError:
         return False
     changes = (each for each in compare(given, made) if each.case is not None and each.what[-1:] != ("index",))
@@ -203,7 +203,7 @@ def _names_of_source(path: Path) -> tuple[list[str], str]:
     if path.suffix in TABLE_NAMES:
         return [stem], ""
     try:
-        spec = _read_spec(read_bytes(path, limits.MAX_SPEC_BYTES), path.name)
+        spec = _read_spec(read_bytes(path, limits.MAX_SPEC_BYTES), path.name, path.parent)
     except EvalmetaError:
         return [], ""
     return [_comparable(spec.name), stem], spec.subject_name
@@ -220,7 +220,7 @@ def _comparable(name: str) -> str:
     return _NOT_IN_NAMES.sub("_", name).strip("_").casefold()
 
 
-def _read_spec(data: bytes, label: str) -> Definition:
+def _read_spec(data: bytes, label: str, folder: Path) -> Definition:
     from evalmeta.formats.testspec import read_testspec  # noqa: PLC0415 - yaml, and most projects have no specs
 
-    return read_testspec(data, label=label)
+    return read_testspec(data, label=label, folder=folder)

@@ -13,7 +13,7 @@ from evalmeta.formats.diagnostics import Written, did_you_mean
 from evalmeta.formats.document import read_bytes
 from evalmeta.formats.files import format_of, read_document
 from evalmeta.formats.testing_center_csv import read_testing_center_csv, write_testing_center_csv
-from evalmeta.formats.testspec import read_testspec
+from evalmeta.formats.testspec import read_spec, spec_definition
 from evalmeta.formats.testspec_writer import write_testspec
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, METRICS, OUTCOME, TOPIC, render_actions, scorer_kind, scorer_names
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from evalmeta.formats.adk.reader import Dialect
     from evalmeta.formats.diagnostics import Loss
     from evalmeta.formats.document import TargetFormat
+    from evalmeta.formats.testspec import Spec
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.files import FileState
@@ -90,12 +91,15 @@ def read_source(path: Path, names: DefinitionNames = _NO_NAMES, *, needs_subject
     """
     label = shown(path)
     source_format = format_of(path, label=label)
-    if source_format in {"definition", "testspec"}:
+    spec = None
+    if source_format == "testspec":
+        spec = read_spec(bytes_of(path), label=label, folder=path.parent)
+        if spec.is_own:
+            return _source_of_spec(spec, label, names, needs_subject=needs_subject)
+    if spec is not None or source_format == "definition":
         if names != _NO_NAMES:
             raise UsageError(f"{label} contains its own name and agent; leave out the options for them")
-        data = bytes_of(path)
-        is_spec = source_format == "testspec"
-        return Source(read_testspec(data, label=label) if is_spec else _read_definition(data, label))
+        return Source(spec.definition if spec else _read_definition(bytes_of(path), label))
     if source_format == "csv":
         if needs_subject and not names.subject_name:
             raise _no_subject(label)
@@ -113,6 +117,15 @@ def read_source(path: Path, names: DefinitionNames = _NO_NAMES, *, needs_subject
         raise _no_subject(label)
     definition, losses = definition_of(document, subject_name=subject_name or "agent", is_metadata=needs_subject)
     return Source(replace(definition, subject_version=names.subject_version), losses, document.notes)
+
+
+def _source_of_spec(spec: Spec, label: str, names: DefinitionNames, *, needs_subject: bool) -> Source:
+    subject_name = names.subject_name or spec.definition.subject_name
+    if needs_subject and not subject_name:
+        raise _no_subject(label)
+    definition, losses = spec_definition(spec, name=names.name, subject_name=subject_name or "agent")
+    version = names.subject_version or definition.subject_version
+    return Source(replace(definition, subject_version=version), losses)
 
 
 def _no_subject(label: str) -> UsageError:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.formats.diagnostics import Loss, foreign_character, without_foreign
+from evalmeta.model.checks import CHECKS, comparison_of
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, OUTCOME, TOPIC, canonical_name, expectation_kind, render_actions
 
@@ -89,7 +90,7 @@ class _Converter:
                     self._note_case(case, where)
                 yield self._test_case(case, turn, history, number)
                 recorded = turn.recorded
-                answer = _known(turn, recorded.outcome if recorded else None, OUTCOME, *_ANSWERS)
+                answer = _known(turn, recorded.outcome if recorded else None, OUTCOME, "equals", *_ANSWERS)
                 if answer is not None:
                     topic = _known(turn, recorded.topic if recorded else None, TOPIC)
                     history += (("user", turn.utterance, None), ("agent", answer, topic))
@@ -168,12 +169,21 @@ class _Converter:
                 scale = "" if threshold is None else f" and its threshold {_plain(threshold)}"
                 self.lose("definition", f"the metric {name!r}{scale}; its expected answer is judged as {OUTCOME}")
                 yield Expectation(OUTCOME, self.text(expectation.expected_value, where))
+        elif (comparison := comparison_of(expectation)) is not None:
+            yield from self._comparison(expectation, comparison, where)
+        elif name in CHECKS:
+            self.lose(where, f"the check {expectation.label or name!r}, for which definitions have no expectation")
         elif expectation_kind(name) is None or expectation.is_custom:
             self.lose("definition", f"the metric {name!r}, for which definitions have no expectation")
         else:
             value = expectation.expected_value
             kept = None if value is None else self.text(value, where)
             yield Expectation(name, kept, expectation.label, expectation.parameters)
+
+    def _comparison(self, check: Expectation, comparison: Expectation, where: str) -> Iterator[Expectation]:
+        if check.name == "json" and (check.terms["operator"] == "contains" or check.terms["path"] == "$"):
+            self.lose(where, f"how {check.label!r} reads JSON; a definition compares its text")
+        yield comparison
 
     def _actions(self, expectation: Expectation, where: str) -> Iterator[Expectation]:
         terms, calls = expectation.terms, expectation.terms.get("calls")

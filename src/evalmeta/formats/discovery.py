@@ -22,9 +22,22 @@ TABLE_NAMES: Final = (".csv",)
 _PEEK_BYTES: Final = 65_536
 _KEYS_OF_SPECS: Final = 2
 _SPEC_KEY: Final = re.compile(rb"""^["']?(testCases|subjectName|subjectType)["']?[ \t]*:""", re.MULTILINE)
+# A spec that names neither a subject nor its type: its cases, what they ask, and a check; or a file with the cases.
+_OWN_SPEC: Final = (
+    re.compile(rb"""^["']?(?:testCases|cases)["']?[ \t]*:""", re.MULTILINE),
+    re.compile(rb"""[\s{,"'-](?:utterance|input|turns)["']?[ \t]*:"""),
+    re.compile(
+        rb"""[\s{,"'-](?:contains|contains_any|not_contains|equals|starts_with|ends_with|matches|json|rubric|function"""
+        rb"""|latency_ms|tokens|topic|actions|expected[A-Z]\w+|metrics|customEvaluations)["']?[ \t]*:"""
+    ),
+)
+_OWN_FILE: Final = re.compile(
+    rb"""^["']?cases["']?[ \t]*:[ \t\[]*\S.*\.(?:csv|tsv|jsonl|ndjson)\b""", re.MULTILINE
+)
 # A damaged spec too, and the key that shows that a file is an agent spec.
 _LIKE_SPEC: Final = re.compile(
-    rb"""^[\s{"'-]*(?:test_?cases?|subject_?\w*|utterance|agentType)["']?[ \t]*:""", re.MULTILINE | re.IGNORECASE
+    rb"""^[\s{"'-]*(?:(?:test_?)?cases?|subject_?\w*|utterance|input|turns|agentType)["']?[ \t]*:""",
+    re.MULTILINE | re.IGNORECASE,
 )
 _TABLE_TITLES: Final = re.compile(
     r"expected (?:topic|subagent|actions|response)|conversation history|context variable .+", re.IGNORECASE
@@ -34,7 +47,8 @@ _TABLE_TITLES: Final = re.compile(
 def is_test(path: Path) -> bool:
     """Return whether a file in a folder is a test, or a damaged one.
 
-    A test spec has at least two of the keys testCases, subjectName and subjectType. A table of the Testing Center has
+    A test spec has at least two of the keys testCases, subjectName and subjectType; or one of testCases and cases,
+    and in its cases what they ask and a check; or `cases` names a file. A table of the Testing Center has
     the column Utterance and another one of its template. At most 64 KiB of a file are read.
     """
     if path.name.endswith(TEST_NAMES):
@@ -46,7 +60,9 @@ def is_test(path: Path) -> bool:
 
 def is_spec(beginning: bytes) -> bool:
     """Return whether this is certainly the beginning of a test spec in YAML."""
-    return len(set(_SPEC_KEY.findall(beginning))) >= _KEYS_OF_SPECS
+    if len(set(_SPEC_KEY.findall(beginning))) >= _KEYS_OF_SPECS:
+        return True
+    return all(each.search(beginning) for each in _OWN_SPEC) or _OWN_FILE.search(beginning) is not None
 
 
 def may_be_spec(beginning: bytes) -> bool:

@@ -108,13 +108,18 @@ def read_bytes(path: Path, most: int = limits.MAX_JSON_BYTES) -> bytes:
 
 
 def digest_of(path: Path, reading: Reading) -> str:
-    """Return a hash of a file and of the criteria that apply to it: its cases change only with them."""
+    """Return a hash of a file, of the criteria that apply to it and of the case files it names."""
     digest = sha256()
     for each in _chunks(path):
         digest.update(each)
     config = Path(reading.config) if reading.config else path.with_name(ADK_CONFIG)
     if config.is_file():
         digest.update(read_bytes(config))
+    if path.suffix in {".yaml", ".yml"}:
+        from evalmeta.formats.spec_files import files_of  # noqa: PLC0415 - it loads YAML, and most runs need none
+
+        for file in filter(Path.is_file, files_of(path)):
+            digest.update(read_bytes(file))
     return digest.hexdigest()
 
 
@@ -159,7 +164,7 @@ _Keys: TypeAlias = dict[SourceFormat, tuple[str, ...]]
 # The keys of objects, and of the objects in a list, that show a format; the first format that has one is it.
 _OF_OBJECTS: Final[_Keys] = {
     "adk": ("evalCases", "eval_cases", "evalSetId", "eval_set_id"),
-    "testspec": ("testCases", "subjectName"),
+    "testspec": ("testCases", "subjectName", "cases"),
     "ballerina": ("threads", "entries"),
     "databricks": ("request", "inputs", "trace", "rows", "info"),
 }

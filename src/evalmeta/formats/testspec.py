@@ -1,170 +1,242 @@
-"""The YAML test specs of the sf CLI: Testing Center's and Agentforce Studio's.
+"""The YAML test specs of the sf CLI, Testing Center's and Agentforce Studio's, and those with evalmeta's own keys.
 
 Source: Agentforce DX, "Customize the Agent Test Spec", and the types TestSpec and NgtTestSpec of
 @salesforce/agents. A spec of Agentforce Studio is recognised by the `inputs` or `scorers` of its first test case.
 Keys that a spec omits expect nothing; sf writes an empty topic, response and action list for them instead.
+
+A spec may have keys that sf does not know, such as `contains`; then it needs neither a name nor a subject. Definitions
+cannot hold all of them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
+from evalmeta.formats.case_files import read_case_file
+from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import Document, Reading, read_bytes
-from evalmeta.formats.yaml_source import YamlRecord, read_yaml
-from evalmeta.model.definition import (
-    ContextVariable,
-    Definition,
-    Expectation,
-    HistoryMessage,
-    Inputs,
-    Parameter,
-    PromptInput,
-    TestCase,
+from evalmeta.formats.spec_cases import (
+    CASE_KEYS,
+    OWN_KEYS,
+    Defaults,
+    read_case,
+    read_defaults,
+    read_history,
+    read_pair,
+    read_variables,
 )
-from evalmeta.model.evaluation import evaluation_of
-from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, render_actions
+from evalmeta.formats.spec_files import CASE_FILES, named_files
+from evalmeta.formats.yaml_source import YamlRecord, YamlScalar, read_yaml
+from evalmeta.model.definition import Definition, Expectation, Inputs, PromptInput, TestCase
+from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from evalmeta.formats.diagnostics import Loss
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.registry import MetadataType
 
 
-_INPUTS: Final = ("utterance", "contextVariables", "conversationHistory")
 _STUDIO_CASE: Final = ("inputs", "scorers")
-_PARAMETERS_HINT: Final = "Write a list of parameters: operator, actual (isReference: true) and expected."
-_CUSTOM_HINTS: Final = dict.fromkeys(("JSONPath", "jsonPath", "operator", "expectedValue", "actual"), _PARAMETERS_HINT)
-_CASE_HINTS: Final = {
-    "expectations": "Use expectedTopic, expectedActions, expectedOutcome, metrics or customEvaluations.",
-    "expectedSubagent": "Did you mean 'expectedTopic'?",
-    "expectedResponse": "Did you mean 'expectedOutcome'?",
+_SF_KEYS: Final = ("name", "description", "subjectType", "subjectName", "subjectVersion", "testCases")
+_SPEC_KEYS: Final = ("subject", "defaults", "cases")
+_SPEC_HINTS: Final = {
+    **dict.fromkeys(("agentType", "topics"), "This is an agent spec; a test spec has testCases."),
+    **dict.fromkeys(("tests", "scenarios", "evals"), "Use testCases."),
+    **dict.fromkeys(("defaultTest", "default"), "Use defaults."),
+    **dict.fromkeys(("providers", "provider", "agent", "target", "targets"), "Use subject."),
 }
-_SPEC_HINTS: Final = dict.fromkeys(("agentType", "topics"), "This is an agent spec; a test spec has testCases.")
 
 
-def read_testspec(data: bytes, *, label: str) -> Definition:
-    """Read a test spec of either kind; its test cases are numbered from 1 in the order of the file.
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A test spec that was read.
+
+    Attributes:
+        definition: what sf knows of it; without test cases if the spec has keys of evalmeta.
+        cases: the test cases of a spec with keys of evalmeta.
+        lines: the line of each test case by its number.
+        is_own: whether the spec has keys of evalmeta.
+    """
+
+    definition: Definition
+    cases: tuple[Case, ...]
+    lines: Mapping[int, int]
+    is_own: bool
+
+
+def read_spec(data: bytes, *, label: str, folder: Path | None = None) -> Spec:
+    """Read a test spec of any kind; its test cases are numbered from 1 in the order of the file.
 
     Args:
         data: the file's bytes, YAML or JSON.
-        label: the file's name as messages show it.
+        label: the file's path as messages show it; a spec without a name is called after it.
+        folder: the folder of the files with test cases that it may name; None for the current one.
 
     Raises:
         FormatError: it is not valid YAML, or does not fit the format; `problems` has every reason with line and column.
     """
-    return _read(data, label)[0]
+    diagnostics = Diagnostics(label)
+    file = read_yaml(data, label=label)
+    root = YamlRecord(file, (), file.value, diagnostics, called="a test spec")
+    is_own = _is_own(root)
+    root.check_keys(*_SF_KEYS, *_SPEC_KEYS, hints=_SPEC_HINTS)
+    kind = _kind(root.items("testCases"), root.text("subjectType") or "")
+    header = _header(root, kind, label, is_own=is_own)
+    if kind == TESTING_DEFINITION:
+        definition = replace(header, test_cases=tuple(_studio_cases(root)))
+        diagnostics.check()
+        cases = root.records("testCases", called="a test case")
+        inputs = (each for case in cases for each in case.records("inputs", called="an input"))
+        lines = {number: each.source.place(each.path)[0] for number, each in enumerate(inputs, 1)}
+        return Spec(definition, (), lines, is_own=False)
+    read = _Cases(root, folder or Path(), is_own=is_own)
+    found = tuple(read.cases())
+    diagnostics.check()
+    for each in read.others:
+        each.check()
+    if is_own:
+        return Spec(header, found, read.lines, is_own=True)
+    return Spec(replace(header, test_cases=tuple(map(_test_case, found))), (), read.lines, is_own=False)
+
+
+def read_testspec(data: bytes, *, label: str, folder: Path | None = None) -> Definition:
+    """Read a test spec as a definition, without what definitions cannot hold; arguments and errors as `read_spec`."""
+    return spec_definition(read_spec(data, label=label, folder=folder))[0]
+
+
+def spec_definition(
+    spec: Spec, *, name: str | None = None, subject_name: str | None = None
+) -> tuple[Definition, tuple[Loss, ...]]:
+    """Return the definition of a spec, and what it cannot hold; the names replace those of the spec."""
+    header = replace(spec.definition, name=name or spec.definition.name)
+    if not spec.is_own:
+        return header, ()
+    evaluation = Evaluation(header.name, header.subject_name, spec.cases, header.subject_version)
+    definition, losses = definition_of(Document(evaluation), subject_name=subject_name, is_metadata=True)
+    return replace(definition, description=header.description), losses
 
 
 def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
     """Read a test spec as `files.read_document` does."""
-    definition, records = _read(read_bytes(path, limits.MAX_SPEC_BYTES), label)
-    lines = {number: each.source.place(each.path)[0] for number, each in enumerate(records, 1)}
-    return Document(evaluation_of(definition, name=name), lines=lines)
+    spec = read_spec(read_bytes(path, limits.MAX_SPEC_BYTES), label=label, folder=path.parent)
+    header = spec.definition
+    if not spec.is_own:
+        return Document(evaluation_of(header, name=name), lines=spec.lines)
+    evaluation = Evaluation(name, header.subject_name, spec.cases, header.subject_version, header.subject_type)
+    return Document(evaluation, lines=spec.lines)
 
 
-def _read(data: bytes, label: str) -> tuple[Definition, Iterator[YamlRecord]]:
-    """Return a definition, and the records of its test cases in the file."""
-    diagnostics = Diagnostics(label)
-    file = read_yaml(data, label=label)
-    root = YamlRecord(file, (), file.value, diagnostics, called="a test spec")
-    root.check_keys(
-        *("name", "description", "subjectType", "subjectName", "subjectVersion", "testCases"), hints=_SPEC_HINTS
-    )
-    subject_type = root.required_text("subjectType")
-    kind = _kind(root.items("testCases"), subject_type)
+def _header(root: YamlRecord, kind: MetadataType, label: str, *, is_own: bool) -> Definition:
+    required = YamlRecord.text if is_own else YamlRecord.required_text
+    subject_type = required(root, "subjectType")
     if subject_type and subject_type not in kind.subject_types:
         message = f"'subjectType' is {subject_type!r}, not {' or '.join(kind.subject_types)}"
         root.error("spec-value", message, "subjectType")
-    if "testCases" not in root.values:
+    if "testCases" not in root.values and not root.has("cases"):
         root.require("testCases")
-    definition = Definition(
-        name=root.required_text("name"),
-        subject_name=root.required_text("subjectName"),
-        subject_type=subject_type,
+    if root.has("subject") and root.has("subjectName"):
+        root.error(
+            "spec-both",
+            "a test spec has 'subjectName' and 'subject', which mean the same",
+            "subject",
+            hint="Keep one of them.",
+        )
+    name = required(root, "name")
+    return Definition(
+        name=PurePath(label).stem if name is None else name,
+        subject_name=root.text("subject") or required(root, "subjectName") or "",
+        subject_type=subject_type or "AGENT",
         subject_version=root.text("subjectVersion"),
         description=root.text("description"),
-        test_cases=tuple(_studio_cases(root) if kind == TESTING_DEFINITION else _cases(root)),
         type=kind,
     )
-    diagnostics.check()
-    cases = root.records("testCases", called="a test case")
-    if kind == TESTING_DEFINITION:
-        return definition, (each for case in cases for each in case.records("inputs", called="an input"))
-    return definition, cases
+
+
+def _is_own(root: YamlRecord) -> bool:
+    """Return whether a spec has keys that sf does not know, or none of those that name its subject."""
+    keys = root.values.keys()
+    if not keys.isdisjoint(_SPEC_KEYS) or keys.isdisjoint(("subjectName", "subjectType")):
+        return True
+    cases = root.values.get("testCases")
+    return any(
+        isinstance(each, dict) and not each.keys().isdisjoint(OWN_KEYS)
+        for each in (cases if isinstance(cases, list) else ())
+    )
 
 
 def _kind(cases: Sequence[JsonValue], subject_type: str) -> MetadataType:
     if not cases:
         return next((row for row in TYPES if subject_type in row.subject_types), EVALUATION_DEFINITION)
-    is_studio = isinstance(cases[0], dict) and not cases[0].keys().isdisjoint(_STUDIO_CASE)
+    first = cases[0]
+    is_studio = isinstance(first, dict) and ("scorers" in first or isinstance(first.get("inputs"), list))
     return TESTING_DEFINITION if is_studio else EVALUATION_DEFINITION
 
 
-def _cases(root: YamlRecord) -> Iterator[TestCase]:
-    for number, case in enumerate(root.records("testCases", called="a test case"), 1):
-        expected = ("expectedTopic", "expectedActions", "expectedOutcome", "metrics", "customEvaluations")
-        case.check_keys(*_INPUTS, *expected, hints=_CASE_HINTS)
-        inputs = Inputs(case.required_text("utterance"), _variables(case), _history(case, numbers_messages=True))
-        yield TestCase(inputs, tuple(_expectations(case)), number)
+class _Cases:
+    """The test cases of a spec with those of the files that it names.
+
+    Attributes:
+        lines: the line of each test case by its number; for those of another file, the line that names the file.
+        others: the diagnostics of the other files.
+    """
+
+    def __init__(self, root: YamlRecord, folder: Path, *, is_own: bool) -> None:
+        self.lines: dict[int, int] = {}
+        self.others: list[Diagnostics] = []
+        self._root = root
+        self._folder = folder
+        self._is_own = is_own
+
+    def cases(self) -> Iterator[Case]:
+        defaults = self._root.record("defaults", called="the defaults") if self._is_own else None
+        kept = Defaults() if defaults is None else read_defaults(defaults)
+        for number, (record, line, label) in enumerate(self._records(), 1):
+            self.lines[number] = line
+            case = read_case(record, number, kept, own_keys=self._is_own)
+            yield case if case.label or not label else replace(case, label=label)
+
+    def _records(self) -> Iterator[tuple[YamlRecord, int, str]]:
+        """Yield the mapping of each test case, its line in the spec, and its name if it has no own one."""
+        for record in self._root.records("testCases", called="a test case"):
+            yield record, record.source.place(record.path)[0], ""
+        cases = self._root.raw("cases")
+        if cases is not None and not isinstance(cases, list | YamlScalar):
+            self._root.mistyped(cases, "a list or the name of a file", "cases")
+        for place, each in enumerate(cases if isinstance(cases, list) else ()):
+            if not isinstance(each, YamlScalar):
+                record = self._root.at(each, "cases", place, called="a test case")
+                yield record, record.source.place(record.path)[0], ""
+        for index, name in named_files(cases):
+            yield from self._in_file(name, ("cases",) if index is None else ("cases", index))
+
+    def _in_file(self, name: str, steps: tuple[str | int, ...]) -> Iterator[tuple[YamlRecord, int, str]]:
+        line, path = self._root.source.place((*self._root.path, *steps))[0], self._folder / name
+        if path.suffix.lower() not in CASE_FILES:
+            hint = f"Name a file that ends in {', '.join(CASE_FILES)}, relative to the spec."
+            self._root.error("spec-value", f"{name!r} is not a file with test cases", *steps, hint=hint)
+            return
+        if not path.is_file():
+            hint = "Write a path relative to the folder of the spec."
+            if "\\" in name:
+                hint = f"Write / between folders: {name.replace(chr(92), '/')}."
+            self._root.error("spec-value", f"there is no file {str(path)!r}", *steps, hint=hint)
+            return
+        diagnostics = Diagnostics(str(PurePath(self._root.diagnostics.label).parent / name))
+        self.others.append(diagnostics)
+        for record in read_case_file(path, diagnostics, keys=CASE_KEYS):
+            yield record, line, f"{name}:{record.source.place(())[0]}"
 
 
-def _expectations(case: YamlRecord) -> Iterator[Expectation]:
-    """Yield expectations in the order in which sf writes them; a key without a value expects a missing value."""
-    yield from map(_custom, case.records("customEvaluations", called="a custom evaluation"))
-    if "expectedTopic" in case.values:
-        yield Expectation(TOPIC, case.text("expectedTopic"))
-    if "expectedActions" in case.values:
-        actions = dict(case.texts("expectedActions"))
-        for place, name in actions.items():
-            if not name.strip():
-                case.error("spec-missing", "an action has no name", "expectedActions", place)
-        names = render_actions(map(str.strip, actions.values()))
-        yield Expectation(ACTIONS, names if case.has("expectedActions") else None)
-    if "expectedOutcome" in case.values:
-        yield Expectation(OUTCOME, case.text("expectedOutcome"))
-    for place, name in case.texts("metrics"):
-        if name not in METRICS:
-            hint = case.diagnostics.suggest(name, METRICS)
-            case.error("spec-value", f"{name!r} is not a valid metric", "metrics", place, hint=hint)
-        yield Expectation(name)
-
-
-def _custom(record: YamlRecord) -> Expectation:
-    record.check_keys("label", "name", "parameters", hints=_CUSTOM_HINTS)
-    name = record.required_text("name")
-    if name and name not in OPERATORS:
-        hint = record.diagnostics.suggest(name, OPERATORS)
-        record.error("spec-value", f"{name!r} is not a valid custom evaluation", "name", hint=hint)
-    parameters = tuple(
-        Parameter(*_pair(each, "name", "isReference"), each.boolean("isReference"))
-        for each in record.records("parameters", called="a parameter")
-    )
-    return Expectation(name, label=record.text("label"), parameters=parameters)
-
-
-def _variables(inputs: YamlRecord) -> tuple[ContextVariable, ...]:
-    return tuple(ContextVariable(*_pair(each)) for each in inputs.records("contextVariables", called="a variable"))
-
-
-def _pair(record: YamlRecord, name: str = "name", *others: str) -> tuple[str, str]:
-    record.check_keys(name, "value", *others)
-    return record.required_text(name), record.required_text("value")
-
-
-def _history(inputs: YamlRecord, *, numbers_messages: bool) -> tuple[HistoryMessage, ...]:
-    messages = []
-    for place, each in enumerate(inputs.records("conversationHistory", called="a message")):
-        each.check_keys("role", "message", "topic", "index")
-        index = each.integer("index")
-        index = place if index is None and numbers_messages else index
-        role, message = each.required_text("role"), each.required_text("message")
-        messages.append(HistoryMessage(role, message, each.text("topic"), index))
-    return tuple(messages)
+def _test_case(case: Case) -> TestCase:
+    [turn] = case.turns
+    return TestCase(Inputs(turn.utterance, case.context_variables, case.history), turn.expectations, case.number)
 
 
 def _studio_cases(root: YamlRecord) -> Iterator[TestCase]:
@@ -185,9 +257,9 @@ def _studio_cases(root: YamlRecord) -> Iterator[TestCase]:
 
 
 def _studio_inputs(record: YamlRecord) -> Inputs:
-    record.check_keys(*_INPUTS, "promptInput")
+    record.check_keys(*("utterance", "contextVariables", "conversationHistory"), "promptInput")
     prompts = record.records("promptInput", called="an input")
-    prompt_inputs = tuple(PromptInput(*_pair(each, "referenceName")) for each in prompts)
+    prompt_inputs = tuple(PromptInput(*read_pair(each, "referenceName")) for each in prompts)
     utterance = record.text("utterance") if prompt_inputs else record.required_text("utterance")
-    history = _history(record, numbers_messages=False)
-    return Inputs(utterance or "", _variables(record), history, prompt_inputs)
+    history = read_history(record, numbers_messages=False)
+    return Inputs(utterance or "", read_variables(record), history, prompt_inputs)

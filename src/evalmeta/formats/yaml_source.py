@@ -7,6 +7,7 @@ Nothing in a file is executed, and aliases cannot make it grow without bound. Sc
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from yaml import events
 
 from evalmeta import limits
 from evalmeta.formats.diagnostics import Diagnostics, foreign_character
-from evalmeta.formats.records import Record
+from evalmeta.formats.records import Record, unquoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,6 +74,17 @@ class YamlScalar:
         if not self.is_plain or len(self.text) > limits.MAX_NUMBER_CHARS or not _INTEGER.fullmatch(self.text):
             return None
         return int(self.text)
+
+    @property
+    def number(self) -> float | None:
+        """Return its number, also a whole one; None when it is something else, or not finite."""
+        if not self.is_plain or len(self.text) > limits.MAX_NUMBER_CHARS or not _NUMBER.fullmatch(self.text):
+            return None
+        try:
+            number = float(self.text)
+        except ValueError:
+            return None
+        return number if math.isfinite(number) else None
 
     @property
     def is_unsettled(self) -> bool:
@@ -149,6 +161,30 @@ def read_yaml(data: bytes, *, label: str) -> YamlFile:
         _refuse(diagnostics, "yaml-syntax", f"this is not valid YAML: {str(error).splitlines()[0]}", (0, 0))
     root = builder.document()
     return YamlFile(root, _plain(root))
+
+
+def json_value(value: object) -> JsonValue:
+    """Return a value of a record with Python's types instead of scalars."""
+    if isinstance(value, dict):
+        return {key: json_value(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [json_value(each) for each in value]
+    if not isinstance(value, YamlScalar) or value.is_null:
+        return None
+    typed = (value.boolean, value.integer, value.number, value.text)
+    return next(each for each in typed if each is not None)
+
+
+def record_value(value: JsonValue) -> JsonValue:
+    """Return a value of JSON as a record has it, with scalars; the reverse of `json_value`."""
+    if isinstance(value, dict):
+        return {key: record_value(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [record_value(each) for each in value]
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value)
+    return cast("JsonValue", YamlScalar(0, 0, text, is_plain=not isinstance(value, str)))
 
 
 def _plain(node: YamlNode) -> JsonValue:
@@ -262,13 +298,24 @@ def _place(event: events.Event) -> tuple[int, int]:
     return (mark.line + 1, mark.column + 1) if mark else (0, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class LineSource:
+    """The place of a mapping that is one line of another file, such as a row of a table."""
+
+    line: int
+
+    def place(self, path: Sequence[str | int], *, of_key: bool = False) -> tuple[int, int]:
+        """Return its line, whatever the path; the column is unknown."""
+        return self.line, 0
+
+
 class YamlRecord(Record):
     """A mapping of a YAML file, whose unknown keys are errors."""
 
     code = "spec"
     object_kind = "a mapping"
     list_hint = "Begin each item with '- '."
-    source: YamlFile
+    source: YamlFile | LineSource
 
     def check_keys(self, *names: str, hints: Mapping[str, str] = MappingProxyType({})) -> None:
         """Report every other key, with its hint or the nearest of these names."""
@@ -285,7 +332,24 @@ class YamlRecord(Record):
 
     def integer(self, *names: str) -> int | None:
         """Return a whole number; None when the key is missing."""
-        return self._typed(names, lambda value: getattr(value, "integer", None), "a whole number")
+        hint = self._unquoted(*names)
+        return self._typed(names, lambda value: getattr(value, "integer", None), "a whole number", hint=hint)
+
+    def number(self, *names: str) -> float | None:
+        """Return a finite number; None when the key is missing."""
+        return self._typed(names, lambda value: getattr(value, "number", None), "a number", hint=self._unquoted(*names))
+
+    def _unquoted(self, *names: str) -> str:
+        value: object = self.raw(*names)
+        return unquoted(value.text) if isinstance(value, YamlScalar) else ""
+
+    def one_or_more(self, key: str) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Yield the text of a key, or the texts of its list, with the keys and indexes that lead to them."""
+        if isinstance(self.raw(key), list):
+            for place, each in self.texts(key):
+                yield (key, place), each
+        elif (text := self.text(key)) is not None:
+            yield (key,), text
 
     def to_text(self, value: object, *steps: str | int) -> str | None:
         """Return the text of a scalar, also of a number or boolean that every program writes alike."""

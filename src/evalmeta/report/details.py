@@ -6,6 +6,7 @@ from array import array
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta.model.checks import CHECKS
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_of, mean_text, missed_averages, score_text
@@ -256,6 +257,8 @@ def _block(results: Sequence[TestResult]) -> tuple[str, list[Field]]:
 def _title(result: TestResult) -> str:
     kind = expectation_kind(result.name)
     label = result.label or (kind.label if kind else "")
+    if label and result.name in CHECKS:
+        return label
     return f"{label} ({result.name})" if label and label != result.name else result.name
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
+from evalmeta.model.checks import CHECKS
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TESTING_DEFINITION
 from evalmeta.validation.definition_rules import DefinitionScope, NamedFile
@@ -124,7 +125,7 @@ def check_expectations(
     found: list[Problem] = []
     for case in cases:
         location = Location(label, lines.get(case.number, 0))
-        for expectation in (each for turn in case.turns for each in turn.expectations):
+        for expectation in (each for turn in case.turns for each in turn.expectations if each.name not in CHECKS):
             kind = TESTING_DEFINITION if expectation.scorer_type else EVALUATION_DEFINITION
             for rule, find_in_expectation in rules_for(expectation, kind):
                 severity = policy.severity(rule)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from decimal import Decimal
 
-    from evalmeta.engine.interfaces import Exchange, Scorer
+    from evalmeta.engine.interfaces import Exchange
     from evalmeta.engine.scorers.operands import Read
     from evalmeta.model.definition import Expectation, Parameter
     from evalmeta.model.json_value import JsonValue
@@ -69,7 +69,7 @@ class _Comparison(NamedTuple):
     explanation: str
 
 
-def comparison_scorer(matches: Matches = "first") -> Scorer:
+def comparison_scorer(matches: Matches = "first") -> Callable[[Expectation, Exchange], TestResult]:
     """Return the scorer of custom criteria: it passes if the operator holds; the score is 1 or 0.
 
     If the reference of `actual` matches several values, the `first`, `any` one or `all` must

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import math
 import sys
 import threading
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 _OWN_TERMS: Final = frozenset({"function", "invocations", "conversation", "calls"})
 _STATUSES: Final = {1: "PASSED", 2: "FAILED", 3: "NOT_EVALUATED", 4: "INFORMATIONAL"}
 _VERDICTS: Final = {"PASSED": Verdict.PASS, "FAILED": Verdict.FAILURE}
+CHECK_INPUTS: Final = ("utterance", "history", "context", "topic", "actions", "generated")
+"""What a function can receive besides the answer, by the names of its parameters."""
 _lock: Final = threading.Lock()
 _root: Final[ContextVar[Path | None]] = ContextVar("root", default=None)
 
@@ -80,7 +83,7 @@ async def score_by_function(expectation: Expectation, exchange: Exchange) -> Tes
 
 def _call(name: str, metric: AdkObject, *invocations: list[AdkObject]) -> object:
     """Find the function and call it; both can block, so both run in the thread."""
-    function = _function(name, _root.get())
+    function = find_function(name, _root.get())
     return function(*adk_objects.as_adk_has_them(metric, *invocations), None)
 
 
@@ -98,18 +101,41 @@ def check_function(name: str, *, root: Path) -> None:
     """Check without a call that a function can be imported and called; raise SettingsError if not."""
     called = f"the scoring function {name!r}"
     try:
-        function = _function(name, root)
+        function = find_function(name, root)
     except SettingsError as error:
         raise SettingsError(f"{called} cannot be used: {str(error).rstrip('.')}", actions=error.actions) from None
+    if ":" in name:
+        inputs = dict.fromkeys(accepted_inputs(function))
+        example = "check(answer, *, utterance, context), where all but the answer are optional"
+        check_call(function, ("",), inputs, called=called, root=root, example=example)
+        return
     example = "score(metric, actual_invocations, expected_invocations, conversation_scenario)"
     check_call(function, (None,) * 4, {}, called=called, root=root, example=example)
 
 
+def accepted_inputs(function: Function) -> frozenset[str]:
+    """Return the names of `CHECK_INPUTS` that a function declares as parameters after the first."""
+    try:
+        _, *others = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return frozenset()
+    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in others):
+        return frozenset(CHECK_INPUTS)
+    return frozenset(each.name for each in others).intersection(CHECK_INPUTS)
+
+
+def functions_root() -> Path | None:
+    """Return the project's folder, in which functions are found too; None outside of a run."""
+    return _root.get()
+
+
 @lru_cache(maxsize=256)
-def _function(name: str, root: Path | None) -> Function:
-    module_name, _, attribute = name.rpartition(".")
+def find_function(name: str, root: Path | None) -> Function:
+    """Import a function by `package.module.function` or `package.module:function`; raise SettingsError if it fails."""
+    module_name, _, attribute = name.rpartition(":" if ":" in name else ".")
     if not module_name or not attribute:
-        raise SettingsError("it has no module.", actions=("Write package.module.function.",))
+        example = "module:function" if ":" in name else "package.module.function"
+        raise SettingsError("it has no module.", actions=(f"Write {example}.",))
     function = getattr(_module(module_name, root), attribute, None)
     if function is None:
         raise SettingsError(

@@ -118,6 +118,7 @@ _RUBRICS: Final = Metric(
     is_pooled=True,
 )
 METRICS: Final[Mapping[str, Metric]] = {
+    "rubric": Metric(("guidelines",)),
     "final_response_match_v2": Metric(("reference",), score=_vote, is_averaged=True, is_pooled=True),
     "response_evaluation_score": Metric(score=_grade, is_averaged=True, rating_scale=1.0),
     "safety_v1": Metric(is_averaged=True),

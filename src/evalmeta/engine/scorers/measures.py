@@ -84,6 +84,19 @@ def latency_scorer(*, judges: bool = True) -> Scorer:
     return score_latency
 
 
+def score_tokens(expectation: Expectation, exchange: Exchange) -> TestResult:
+    """Pass if the answer used at most as many tokens as the expectedValue says; unknown tokens are UNDECIDED."""
+    tokens, expected = exchange.generated.tokens, expectation.expected_value or ""
+    total = tokens.total if tokens else None
+    if total is None:
+        return undecided(expectation, "the agent does not report its tokens", expected=expected)
+    passed = total <= int(expected)
+    explanation = f"{total} tokens, {'within' if passed else 'over'} the threshold of {expected}"
+    return judged(
+        expectation, passed=passed, expected=expected, actual=str(total), explanation=explanation, score=float(total)
+    )
+
+
 @lru_cache(maxsize=1024)
 def _milliseconds(text: str) -> float | None:
     number = parse_number(text)

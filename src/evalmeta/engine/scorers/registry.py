@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.engine.scorers.actions import action_scorer, score_handoff, topic_scorer
+from evalmeta.engine.scorers.answer_json import json_scorer
+from evalmeta.engine.scorers.checks import score_by_check
 from evalmeta.engine.scorers.comparisons import comparison_scorer
 from evalmeta.engine.scorers.functions import score_by_function
 from evalmeta.engine.scorers.judged import judge_scorers
-from evalmeta.engine.scorers.measures import latency_scorer, measure_scorers, score_document_recall
+from evalmeta.engine.scorers.measures import latency_scorer, measure_scorers, score_document_recall, score_tokens
 from evalmeta.engine.scorers.overlap import score_response_match
 from evalmeta.engine.scorers.rated import rated_by
 from evalmeta.engine.scorers.results import broken, undecided
+from evalmeta.engine.scorers.texts import text_scorers
 from evalmeta.engine.scorers.trajectories import score_trajectory
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.expectations import canonical_name, expectation_kind, known_names
@@ -66,6 +69,9 @@ def _built_in_scorers(scoring: Scoring, rater: Rater) -> Mapping[str, Scorer]:
         "response_match_score": score_response_match,
         "retrieval/ground_truth/document_recall": score_document_recall,
         **measure_scorers(),
+        **text_scorers(),
+        "json": json_scorer(scoring.matches),
+        "tokens": score_tokens,
     }
 
 
@@ -93,7 +99,8 @@ def score(
     whose terms name a function is judged by that function.
     """
     if expectation.terms and "function" in expectation.terms:
-        return _awaited(expectation, exchange, score_by_function(expectation, exchange))
+        by_function = score_by_check if expectation.name == "function" else score_by_function
+        return _awaited(expectation, exchange, by_function(expectation, exchange))
     name = canonical_name(expectation.name)
     scorer = scorers.get(name)
     if expectation.is_custom and (scorer is None or expectation_kind(name) is not None):

@@ -181,6 +181,7 @@ _TOOL_RUBRIC: Final = Inquiry(
 )
 
 QUESTIONS: Final[Mapping[str, Inquiry]] = {
+    "rubric": _RESPONSE_RUBRIC,
     "final_response_match_v2": _FINAL_RESPONSE_MATCH,
     "response_evaluation_score": _COHERENCE,
     "safety_v1": _SAFETY,

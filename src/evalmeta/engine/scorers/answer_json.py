@@ -1,0 +1,92 @@
+"""The check of an answer that is JSON: a value in it is compared as custom criteria compare it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from evalmeta.engine.scorers.comparisons import comparison_scorer
+from evalmeta.engine.scorers.operands import NoMatch, NotReported, NoValue, operand_reader
+from evalmeta.engine.scorers.results import broken, judged, undecided
+from evalmeta.model.checks import comparison_of, reference_of
+from evalmeta.model.definition import Parameter
+
+if TYPE_CHECKING:
+    from evalmeta.engine.interfaces import Exchange, Scorer
+    from evalmeta.model.definition import Expectation
+    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.run import Matches, TestResult
+
+
+# Language models put JSON into a code block of Markdown.
+_FENCED: Final = re.compile(r"\s*+```(?:json)?[ \t]*+\n(.*)\n[ \t]*+```\s*+", re.DOTALL)
+
+
+def json_scorer(matches: Matches = "first") -> Scorer:
+    """Return the scorer of the check `json`: the value at the path of the terms is compared with their `expected`.
+
+    The path leads into the answer, which is parsed as JSON, also out of a code block; one that begins with
+    `$.generatedData` leads into all that the agent returned. Without an operator, the path must match something.
+    `matches` says which of several matches count, as for custom criteria.
+    """
+    compare = comparison_scorer(matches)
+
+    def score_json(expectation: Expectation, exchange: Exchange) -> TestResult:
+        try:
+            exchange, value = _read(expectation, exchange)
+        except NoValue as error:
+            return _without_value(expectation, exchange, error)
+        operator, expected = expectation.terms.get("operator"), expectation.terms.get("expected")
+        if comparison := comparison_of(expectation):
+            if operator == "contains" and isinstance(value, list):
+                why = f"the list {'has' if expected in value else 'does not have'} the item {_text(expected)}"
+                return _judged(expectation, value, why, passed=expected in value)
+            return compare(comparison, exchange)._replace(name=expectation.name)
+        passed = operator is None or value is None
+        return _judged(expectation, value, f"{expectation.terms['path']} is {_text(value)}", passed=passed)
+
+    return score_json
+
+
+def _read(expectation: Expectation, exchange: Exchange) -> tuple[Exchange, JsonValue]:
+    """Return the exchange with the JSON of its answer in canonical form, and the first value at the path."""
+    path = str(expectation.terms["path"])
+    if (reference := reference_of(path)) != path:
+        answer = exchange.generated.outcome
+        fenced = _FENCED.fullmatch(answer)
+        try:
+            value: JsonValue = orjson.loads(fenced[1] if fenced else answer)
+        except orjson.JSONDecodeError as error:
+            raise NoMatch(f"the answer is not valid JSON: {error.msg}") from None
+        canonical = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+        exchange = exchange._replace(generated=replace(exchange.generated, outcome=canonical))
+    try:
+        values = operand_reader(Parameter("actual", reference, is_reference=True))(exchange.generated)
+    except NoMatch:
+        raise NoMatch(f"{path} matches nothing in the answer") from None
+    return exchange, values[0]
+
+
+def _without_value(expectation: Expectation, exchange: Exchange, error: NoValue) -> TestResult:
+    wanted, answer = _wanted(expectation), exchange.generated.outcome
+    if isinstance(error, NotReported):
+        return undecided(expectation, str(error), expected=wanted, actual=answer)
+    if isinstance(error, NoMatch):
+        return judged(expectation, passed=False, expected=wanted, actual=answer, explanation=str(error))
+    return broken(expectation, str(error), expected=wanted, actual=answer)
+
+
+def _judged(expectation: Expectation, value: JsonValue, explanation: str, *, passed: bool) -> TestResult:
+    wanted = _wanted(expectation)
+    return judged(expectation, passed=passed, expected=wanted, actual=_text(value), explanation=explanation)
+
+
+def _text(value: JsonValue) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _wanted(expectation: Expectation) -> str:
+    return (expectation.label or "").removeprefix("json ")

@@ -1,0 +1,106 @@
+"""The checks of an answer's text: whether it contains, equals or matches an expected text."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.engine.scorers.results import broken, judged, undecided
+from evalmeta.model.pattern import Pattern, PatternSyntax
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evalmeta.engine.interfaces import Exchange, Scorer
+    from evalmeta.model.definition import Expectation
+    from evalmeta.model.run import TestResult
+
+
+# What a check tests, and the phrases for an answer that passes and one that fails.
+_TESTS: Final[Mapping[str, tuple[Callable[[str, str], bool], str, str]]] = {
+    "contains": (str.__contains__, "contains", "does not contain"),
+    "equals": (str.__eq__, "equals", "does not equal"),
+    "starts_with": (str.startswith, "starts with", "does not start with"),
+    "ends_with": (str.endswith, "ends with", "does not end with"),
+}
+
+
+def text_scorers() -> Mapping[str, Scorer]:
+    """Return the scorers of the text checks by name; upper and lower case differ."""
+    return {
+        **dict.fromkeys(_TESTS, score_text),
+        "not_contains": score_not_contains,
+        "contains_any": score_contains_any,
+        "matches": score_matches,
+    }
+
+
+def score_text(expectation: Expectation, exchange: Exchange) -> TestResult:
+    """Compare the answer with the expectedValue."""
+    answer, expected = exchange.generated.outcome, expectation.expected_value or ""
+    test, holds, fails = _TESTS[expectation.name]
+    passed = test(answer, expected)
+    explanation = f"the answer {holds if passed else fails} {_quoted(expected)}"
+    if not passed:
+        explanation += _near_miss(test, answer, expected)
+    return judged(expectation, passed=passed, expected=expected, actual=answer, explanation=explanation)
+
+
+def _near_miss(test: Callable[[str, str], bool], answer: str, expected: str) -> str:
+    """Return in which detail a failing answer differs, if it would pass without it."""
+    if test(answer.strip(), expected.strip()):
+        return "; only blanks at the beginning or end differ"
+    if test(answer.strip().casefold(), expected.strip().casefold()):
+        return "; only upper and lower case differ"
+    if test is str.__eq__:
+        place = next((at for at, pair in enumerate(zip(answer, expected, strict=False), 1) if pair[0] != pair[1]), None)
+        return f"; they differ from character {place or min(len(answer), len(expected)) + 1} on"
+    return ""
+
+
+def score_not_contains(expectation: Expectation, exchange: Exchange) -> TestResult:
+    """Pass if the expectedValue is not in the answer."""
+    answer, unwanted = exchange.generated.outcome, expectation.expected_value or ""
+    passed = unwanted not in answer
+    explanation = f"the answer {'does not contain' if passed else 'contains'} {_quoted(unwanted)}"
+    shown = f"an answer without {_quoted(unwanted)}"
+    return judged(expectation, passed=passed, expected=shown, actual=answer, explanation=explanation)
+
+
+def score_contains_any(expectation: Expectation, exchange: Exchange) -> TestResult:
+    """Pass if at least one text of the terms is in the answer."""
+    answer, wanted = exchange.generated.outcome, _texts(expectation)
+    found = next((each for each in wanted if each in answer), None)
+    explanation = f"the answer contains {_quoted(found)}" if found else "the answer contains none of the texts"
+    shown = " or ".join(map(_quoted, wanted))
+    return judged(expectation, passed=found is not None, expected=shown, actual=answer, explanation=explanation)
+
+
+def _texts(expectation: Expectation) -> Sequence[str]:
+    texts = expectation.terms.get("texts")
+    return [str(each) for each in texts] if isinstance(texts, list | tuple) else []
+
+
+def score_matches(expectation: Expectation, exchange: Exchange) -> TestResult:
+    """Pass if the regular expression of the expectedValue matches a part of the answer.
+
+    An answer of more than `limits.MAX_SEARCHED_CHARS` is UNDECIDED.
+    """
+    answer, text = exchange.generated.outcome, expectation.expected_value or ""
+    if len(answer) > limits.MAX_SEARCHED_CHARS:
+        why = f"the answer has {len(answer):,} characters; at most {limits.MAX_SEARCHED_CHARS:,} are searched"
+        return undecided(expectation, why, expected=text, actual=answer)
+    try:
+        passed = Pattern(text).is_in(answer)
+    except PatternSyntax as error:
+        return broken(expectation, f"{text!r} is not a valid regular expression: {error}", actual=answer)
+    explanation = f"{'a' if passed else 'no'} part of the answer matches {text}"
+    return judged(expectation, passed=passed, expected=text, actual=answer, explanation=explanation)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…", ensure_ascii=False)
+
+
+_SHOWN: Final = 100

@@ -1,0 +1,122 @@
+"""The files of test cases that a test spec names: tables (CSV) and JSON Lines, whose columns or keys are its keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+import orjson
+
+from evalmeta import limits
+from evalmeta.errors import FormatError
+from evalmeta.formats.csv_source import read_csv
+from evalmeta.formats.json_source import read_json
+from evalmeta.formats.testing_center_csv import CSV_COLUMNS
+from evalmeta.formats.yaml_source import LineSource, YamlRecord, YamlScalar, record_value
+from evalmeta.model.expectations import parse_actions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from evalmeta.formats.diagnostics import Diagnostics
+    from evalmeta.model.json_value import JsonValue
+
+
+_TABLES: Final = (".csv", ".tsv")
+# Testing Center's titles, as keys of a spec.
+_TITLES: Final = {"utterance": "utterance", "topic": "expectedTopic", "actions": "expectedActions"}
+_KEY_OF_TITLE: Final = {
+    title.lower(): {**_TITLES, "response": "expectedOutcome", "history": "conversationHistory"}[column]
+    for title, column in CSV_COLUMNS.items()
+}
+_NUMBERS: Final = ("latency_ms", "tokens")
+_LISTS: Final = (
+    "contains",
+    "contains_any",
+    "not_contains",
+    "starts_with",
+    "ends_with",
+    "matches",
+    "rubric",
+    "function",
+)
+_NAMES: Final = ("actions", "expectedActions", "metrics", "tags")
+_OBJECTS: Final = ("json", "contextVariables", "conversationHistory", "customEvaluations", "turns")
+
+
+def read_case_file(path: Path, diagnostics: Diagnostics, *, keys: Sequence[str]) -> Iterator[YamlRecord]:
+    """Yield the test cases of a file; raise NotFound if it cannot be read.
+
+    Args:
+        path: the file.
+        diagnostics: where the problems of this file are added.
+        keys: the keys of test cases, for the titles of tables.
+    """
+    data = path.read_bytes()
+    rows = (
+        _rows_of_table(data, diagnostics, keys) if path.suffix.lower() in _TABLES else _rows_of_lines(data, diagnostics)
+    )
+    for line, value in rows:
+        yield YamlRecord(LineSource(line), (), value, diagnostics, called="a test case")
+
+
+def _rows_of_table(data: bytes, diagnostics: Diagnostics, keys: Sequence[str]) -> Iterator[tuple[int, JsonValue]]:
+    rows = read_csv(data, diagnostics, max_bytes=limits.MAX_SPEC_BYTES, max_cells=limits.MAX_SPEC_VALUES)
+    head = next(rows, None)
+    if head is None:
+        diagnostics.error(
+            "csv-columns", "the table is empty", line=1, hint="Its first line names the keys of the cells."
+        )
+        return
+    titles = [_KEY_OF_TITLE.get(" ".join(title.split()).lower(), title.strip()) for title in head.cells]
+    for place, title in enumerate(titles, 1):
+        _check_title(place, title, titles[: place - 1], keys, diagnostics)
+    if not {"input", "utterance"} & set(titles):
+        hint = "The first line names the keys of the cells, such as input,contains."
+        diagnostics.error("csv-columns", "there is no column 'input'", line=1, hint=hint)
+        return
+    for row in rows:
+        if any(row.cells[len(titles) :]):
+            message = f"the row has {len(row.cells)} cells for {len(titles)} columns"
+            diagnostics.error("csv-cells", message, line=row.line, hint="Put a text with commas in quotes.")
+        cells = zip(titles, row.cells, strict=False)
+        yield row.line, {title: _cell(title, cell) for title, cell in cells if cell.strip() and title in keys}
+
+
+def _check_title(place: int, title: str, before: Sequence[str], keys: Sequence[str], diagnostics: Diagnostics) -> None:
+    if title in before:
+        diagnostics.error("csv-columns", f"column {place}, {title!r}, is repeated", line=1)
+    elif title not in keys:
+        hint = diagnostics.suggest(title, keys)
+        diagnostics.error("csv-columns", f"column {place} has the unknown title {title!r}", line=1, hint=hint)
+
+
+def _cell(key: str, cell: str) -> JsonValue:
+    """Return a cell as a key of a spec has it: lists and mappings are written as JSON, names also with commas."""
+    text = cell.strip()
+    if key in _NAMES and (names := parse_actions(text)) is not None:
+        return record_value(list(names))
+    if (key in (*_LISTS, *_NAMES) and text.startswith("[")) or (key in _OBJECTS and text.startswith(("[", "{"))):
+        try:
+            return record_value(cast("JsonValue", orjson.loads(text)))
+        except orjson.JSONDecodeError:
+            pass
+    if key in _NAMES:
+        return record_value([each.strip() for each in text.split(",")])
+    return cast("JsonValue", YamlScalar(0, 0, text if key in _NUMBERS else cell, is_plain=key in _NUMBERS))
+
+
+def _rows_of_lines(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int, JsonValue]]:
+    if len(data) > limits.MAX_SPEC_BYTES:
+        diagnostics.error("json-limit", f"the file is larger than {limits.MAX_SPEC_BYTES:,} bytes")
+        return
+    for line, text in enumerate(data.split(b"\n"), 1):
+        if not text.strip():
+            continue
+        try:
+            value = read_json(text, label=diagnostics.label, first_line=line).value
+        except FormatError as error:
+            for each in error.problems:
+                diagnostics.error(each.code, each.message, line=line, column=each.location.column, hint=each.hint)
+            continue
+        yield line, record_value(value)

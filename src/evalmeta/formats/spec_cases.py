@@ -1,0 +1,217 @@
+"""The test cases of Testing Center's test specs: the keys of sf, the short forms, several turns and defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.formats.short_forms import SHORT_FORMS
+from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Parameter
+from evalmeta.model.evaluation import Case, Turn
+from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, render_actions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from evalmeta.formats.yaml_source import YamlRecord
+
+    Checks = Mapping[str, Sequence[Expectation]]
+
+
+SF_KEYS: Final = (
+    *("utterance", "contextVariables", "conversationHistory"),
+    *("expectedTopic", "expectedActions", "expectedOutcome", "metrics", "customEvaluations"),
+)
+"""The keys of a test case that sf knows."""
+OWN_KEYS: Final = ("input", "name", "tags", "turns", *SHORT_FORMS)
+"""The keys of a test case that only evalmeta knows."""
+
+CASE_KEYS: Final = ("input", *SF_KEYS, *OWN_KEYS[1:])
+"""All keys of a test case."""
+
+_PARAMETERS_HINT: Final = "Write a list of parameters: operator, actual (isReference: true) and expected."
+_CUSTOM_HINTS: Final = dict.fromkeys(("JSONPath", "jsonPath", "operator", "expectedValue", "actual"), _PARAMETERS_HINT)
+_ASSERTIONS: Final = ("assert", "asserts", "assertions", "evaluators", "expectations", "expect", "checks")
+_QUESTIONS: Final = ("prompt", "question", "query", "ask", "user", "message", "inputs", "vars")
+_ANSWERS: Final = (
+    "expected",
+    "expected_output",
+    "expectedOutput",
+    "expected_answer",
+    "expectedAnswer",
+    "answer",
+    "output",
+)
+# Words of other tools: promptfoo, pydantic-evals, deepeval, MLflow.
+_CASE_HINTS: Final = {
+    **dict.fromkeys(_ASSERTIONS, "Write each check as a key of the test case, such as contains: Paris."),
+    **dict.fromkeys(_QUESTIONS, "Use input for the message to the agent."),
+    **dict.fromkeys(_ANSWERS, "Use contains, equals, rubric or expectedOutcome."),
+    **dict.fromkeys(("icontains", "contains_ignore_case"), "Use matches with (?i): matches: (?i)paris."),
+    **dict.fromkeys(("regex", "pattern", "match"), "Use matches."),
+    **dict.fromkeys(("llm-rubric", "llm_rubric", "judge", "criteria", "guidelines"), "Use rubric."),
+    **dict.fromkeys(("tools", "expected_tools", "tool_calls", "expectedTools"), "Use actions."),
+    **dict.fromkeys(("latency", "max_latency_ms", "max_duration", "timeout"), "Use latency_ms."),
+    **dict.fromkeys(("cost", "max_tokens"), "Use tokens for a maximum of tokens."),
+    **dict.fromkeys(("python", "javascript", "script"), "Use function: module:name."),
+    **dict.fromkeys(("id", "label", "description"), "Use name."),
+    "expectedSubagent": "Did you mean 'expectedTopic'?",
+    "expectedResponse": "Did you mean 'expectedOutcome'?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What test cases have that do not say otherwise; None for keys that the defaults do not have."""
+
+    checks: Checks = field(default_factory=dict)
+    variables: tuple[ContextVariable, ...] = ()
+    history: tuple[HistoryMessage, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+def read_defaults(record: YamlRecord) -> Defaults:
+    """Read the mapping `defaults` of a spec."""
+    allowed = ("contextVariables", "conversationHistory", "tags", *_CHECKS)
+    record.check_keys(*allowed, hints=_CASE_HINTS | dict.fromkeys(("input", "utterance", "turns", "name"), _PER_CASE))
+    return Defaults(_checks(record), read_variables(record), read_history(record, numbers_messages=True), _tags(record))
+
+
+_PER_CASE: Final = "Write it in each test case."
+
+
+def read_case(record: YamlRecord, number: int, defaults: Defaults, *, own_keys: bool) -> Case:
+    """Read a test case; `own_keys` says whether it may have keys that sf does not know."""
+    record.check_keys(*CASE_KEYS, hints=_CASE_HINTS)
+    has = record.values.keys()
+    return Case(
+        number,
+        _turns(record, defaults) if "turns" in has else (_turn(record, defaults, own_keys=own_keys),),
+        read_history(record, numbers_messages=True) if "conversationHistory" in has else defaults.history,
+        read_variables(record) if "contextVariables" in has else defaults.variables,
+        _tags(record) if "tags" in has else defaults.tags,
+        record.text("name") or "" if own_keys else "",
+    )
+
+
+def _turns(case: YamlRecord, defaults: Defaults) -> tuple[Turn, ...]:
+    for key in ("input", "utterance", *_CHECKS):
+        if key in case.values:
+            case.error(
+                "spec-turns", f"a test case with turns has no {key!r} of its own", key, hint="Write it in a turn."
+            )
+    turns = list(case.records("turns", called="a turn"))
+    if not turns:
+        case.error("spec-missing", "a test case has no turns", "turns", hint="Write at least one turn with an input.")
+    for each in turns:
+        each.check_keys("input", "utterance", *_CHECKS, hints=_CASE_HINTS)
+    return tuple(_turn(each, defaults, own_keys=True) for each in turns)
+
+
+def _turn(record: YamlRecord, defaults: Defaults, *, own_keys: bool) -> Turn:
+    names = ("input", "utterance") if own_keys else ("utterance",)
+    if own_keys and record.has("input") and record.has("utterance", "utterance"):
+        _refuse_both(record, "utterance", "input")
+    utterance = record.required_text(*names)
+    checks = {**defaults.checks, **_checks(record)}
+    return Turn(utterance, tuple(each for key in _CHECKS for each in checks.get(key, ())))
+
+
+def _checks(record: YamlRecord) -> Checks:
+    """Return the expectations of each key; a short form without a value expects nothing, and replaces a default."""
+    found: dict[str, Sequence[Expectation]] = {}
+    for key, read in _CHECKS.items():
+        if key not in record.values:
+            continue
+        name = _SAME.get(key, key)
+        if name in found:
+            _refuse_both(record, name, key)
+        is_nothing = key in SHORT_FORMS and record.values[key] is None
+        found[name] = () if is_nothing else tuple(read(record, key))
+    return found
+
+
+def _refuse_both(record: YamlRecord, name: str, key: str) -> None:
+    message = f"{record.called} has {name!r} and {key!r}, which mean the same"
+    record.error("spec-both", message, key, hint="Keep one of them.")
+
+
+def _custom_evaluations(case: YamlRecord, key: str) -> Iterator[Expectation]:
+    yield from map(_custom, case.records(key, called="a custom evaluation"))
+
+
+def _custom(record: YamlRecord) -> Expectation:
+    record.check_keys("label", "name", "parameters", hints=_CUSTOM_HINTS)
+    name = record.required_text("name")
+    if name and name not in OPERATORS:
+        hint = record.diagnostics.suggest(name, OPERATORS)
+        record.error("spec-value", f"{name!r} is not a valid custom evaluation", "name", hint=hint)
+    parameters = tuple(
+        Parameter(*read_pair(each, "name", "isReference"), each.boolean("isReference"))
+        for each in record.records("parameters", called="a parameter")
+    )
+    return Expectation(name, label=record.text("label"), parameters=parameters)
+
+
+def _expected_topic(case: YamlRecord, key: str) -> Iterator[Expectation]:
+    yield Expectation(TOPIC, case.text(key))
+
+
+def _expected_actions(case: YamlRecord, key: str) -> Iterator[Expectation]:
+    actions = dict(case.texts(key))
+    for place, name in actions.items():
+        if not name.strip():
+            case.error("spec-missing", "an action has no name", key, place)
+    names = render_actions(map(str.strip, actions.values()))
+    yield Expectation(ACTIONS, names if case.has(key) else None)
+
+
+def _expected_outcome(case: YamlRecord, key: str) -> Iterator[Expectation]:
+    yield Expectation(OUTCOME, case.text(key))
+
+
+def _metrics(case: YamlRecord, key: str) -> Iterator[Expectation]:
+    for place, name in case.texts(key):
+        if name not in METRICS:
+            hint = case.diagnostics.suggest(name, METRICS)
+            case.error("spec-value", f"{name!r} is not a valid metric", key, place, hint=hint)
+        yield Expectation(name)
+
+
+# In the order in which sf writes expectations; a key of sf without a value expects a missing value.
+_CHECKS: Final[Mapping[str, Callable[[YamlRecord, str], Iterator[Expectation]]]] = {
+    "customEvaluations": _custom_evaluations,
+    "expectedTopic": _expected_topic,
+    "expectedActions": _expected_actions,
+    "expectedOutcome": _expected_outcome,
+    "metrics": _metrics,
+    **SHORT_FORMS,
+}
+_SAME: Final = {"topic": "expectedTopic", "actions": "expectedActions"}
+
+
+def _tags(record: YamlRecord) -> tuple[str, ...]:
+    return tuple(text for _, text in record.one_or_more("tags"))
+
+
+def read_variables(inputs: YamlRecord) -> tuple[ContextVariable, ...]:
+    """Read the context variables of a test case."""
+    return tuple(ContextVariable(*read_pair(each)) for each in inputs.records("contextVariables", called="a variable"))
+
+
+def read_pair(record: YamlRecord, name: str = "name", *others: str) -> tuple[str, str]:
+    """Read a mapping with a name and a value."""
+    record.check_keys(name, "value", *others)
+    return record.required_text(name), record.required_text("value")
+
+
+def read_history(inputs: YamlRecord, *, numbers_messages: bool) -> tuple[HistoryMessage, ...]:
+    """Read the conversation before a test case; `numbers_messages` gives messages without an index their position."""
+    messages = []
+    for place, each in enumerate(inputs.records("conversationHistory", called="a message")):
+        each.check_keys("role", "message", "topic", "index")
+        index = each.integer("index")
+        index = place if index is None and numbers_messages else index
+        role, message = each.required_text("role"), each.required_text("message")
+        messages.append(HistoryMessage(role, message, each.text("topic"), index))
+    return tuple(messages)

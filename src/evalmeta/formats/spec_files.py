@@ -1,0 +1,41 @@
+"""The files of test cases that a test spec names with `cases: questions.csv`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.errors import FormatError
+from evalmeta.formats.yaml_source import YamlScalar, read_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+CASE_FILES: Final = (".csv", ".tsv", ".jsonl", ".ndjson")
+_NAMES_A_FILE: Final = re.compile(rb"^cases[ \t]*:", re.MULTILINE)
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the files with cases that a test spec names, without checking them; an empty list for other files."""
+    if path.suffix not in {".yaml", ".yml"} or not path.is_file() or path.stat().st_size > limits.MAX_SPEC_BYTES:
+        return []
+    data = path.read_bytes()
+    if not _NAMES_A_FILE.search(data):
+        return []
+    try:
+        value = read_yaml(data, label=path.name).value
+    except FormatError:
+        return []
+    return [path.parent / name for _, name in named_files(value.get("cases") if isinstance(value, dict) else None)]
+
+
+def named_files(cases: object) -> Iterator[tuple[int | None, str]]:
+    """Yield the files that the value of `cases` names, with their index if it is a list."""
+    if isinstance(cases, YamlScalar):
+        yield None, cases.text
+    for place, each in enumerate(cases if isinstance(cases, list) else ()):
+        if isinstance(each, YamlScalar):
+            yield place, each.text
