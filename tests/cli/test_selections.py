@@ -150,7 +150,7 @@ def test_an_empty_shard_passes_and_says_so(evalmeta: Program, wait: list[str]) -
 def test_an_empty_report_is_valid(evalmeta: Program) -> None:
     ran = evalmeta("test", "run", "--wait", "--case", "1", "--shard", "1/1000", "--result-format", "junit")
     assert 'tests="0"' in ran.out
-    assert "Skipped Visits: none of its cases are selected." in ran.err
+    assert "Skipped: Visits has none of the selected cases." in ran.err
 
 
 @pytest.mark.parametrize(

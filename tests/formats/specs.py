@@ -22,7 +22,14 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from strategies import xml_texts
 
 if TYPE_CHECKING:
+    from evalmeta.model.problem import Problem
     from evalmeta.model.registry import MetadataType
+
+
+def shown(problem: Problem) -> str:
+    """Return a problem on one line: its place, message, code and hint."""
+    return f"{problem.location} {problem.message} [{problem.code}] {problem.hint}".rstrip()
+
 
 SPEC = """\
 name: Desk Test

@@ -72,3 +72,24 @@ def test_a_pipe_and_a_folder_are_not_tests(tmp_path: Path) -> None:
 def test_a_spec_with_mistakes_may_be_a_spec(text: str) -> None:
     assert may_be_spec(text.encode())
     assert not is_spec(text.encode())
+
+
+OWN = {
+    "testCases": "testCases:\n- input: Hi\n  contains: Hello\n",
+    "flow": "cases: [{name: a, input: Hi, equals: Hello}]\n",
+    "turns": "cases:\n- turns:\n  - utterance: Hi\n    topic: A\n",
+    "file": "subject: desk\ncases: data/q.csv\n",
+    "files": "cases: [a.jsonl]\n",
+}
+
+
+@pytest.mark.parametrize("text", OWN.values(), ids=OWN)
+def test_a_spec_without_a_subject_is_recognised_by_its_cases(text: str) -> None:
+    assert is_spec(text.encode())
+
+
+@pytest.mark.parametrize(
+    "text", ["cases:\n- inputs: {a: 1}\n  evaluators: [Contains]\n", "cases: 7\n", "input: a\nequals: b\n"]
+)
+def test_cases_of_other_programs_are_not_specs(text: str) -> None:
+    assert not is_spec(text.encode())

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta import limits
-from evalmeta.errors import InvalidMetadata, NotFound, ProjectError
+from evalmeta.errors import FormatError, InvalidMetadata, NotFound, ProjectError
 from evalmeta.model.component import DESTRUCTIVE_FILES, MANIFEST_FILES, WILDCARD, Component
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
@@ -101,8 +101,8 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None, profile: 
         profile: how strict the rules are; by default, as the project of each file says, or else `orgs`.
 
     Raises:
-        NotFound: a path does not exist, or is an XML file that is neither a definition nor a manifest.
-        FormatError: a file is not a test file.
+        NotFound: a path does not exist.
+        FormatError: a file is not a test file, or is an XML file that is neither a definition nor a manifest.
         ProjectError: there is no project, and no path was given; or a package directory does not exist.
         SettingsError: the project's settings are not valid.
     """
@@ -123,7 +123,8 @@ def format_files(paths: Sequence[Path] = (), *, start: Path | None = None, check
         check: write nothing, only report which files would change.
 
     Raises:
-        NotFound: a path does not exist, or is neither a definition nor a manifest.
+        NotFound: a path does not exist.
+        FormatError: a file is neither a definition nor a manifest.
         ProjectError: there is no project, and no path was given; or a file cannot be written.
     """
     files = files_to_check(paths, start=start)
@@ -351,7 +352,7 @@ def _named_files(paths: Sequence[Path], *, takes_tests: bool = False) -> Iterato
             raise NotFound(f"there is no file or folder {str(path)!r}")
         elif not (_is_checked(path) or (takes_tests and _is_other_test(path, is_named=True))):
             suffixes, manifests = " or ".join(f".{row.suffix}" for row in TYPES), ", ".join(MANIFEST_FILES)
-            raise NotFound(
+            raise FormatError(
                 f"{str(path)!r} is neither a definition nor a manifest",
                 actions=[f"Name files that end in {suffixes} (and -meta.xml), manifests ({manifests}), or folders."],
             )

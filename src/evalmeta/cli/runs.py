@@ -256,7 +256,7 @@ async def _start(org: RunOrg, test: AgentTest, request: RunRequest, outcome: Run
         return await org.start(test, _options_of(test, request))
     except EvalmetaError as error:
         if isinstance(error, OrgFault) and error.code == "NOTHING_TO_RUN":
-            note(f"Skipped {test.full_name}: none of its cases are selected.")
+            note(f"Skipped: {str(error).removeprefix(f'{error.code}: ')}.")
         else:
             outcome.errors.append(error)
         return None

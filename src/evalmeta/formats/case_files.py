@@ -10,6 +10,7 @@ from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.formats.csv_source import read_csv
 from evalmeta.formats.json_source import read_json
+from evalmeta.formats.spec_cases import CASE_HINTS, CASE_KEYS
 from evalmeta.formats.testing_center_csv import CSV_COLUMNS
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, YamlScalar, record_value
 from evalmeta.model.expectations import parse_actions
@@ -44,23 +45,20 @@ _NAMES: Final = ("actions", "expectedActions", "metrics", "tags")
 _OBJECTS: Final = ("json", "contextVariables", "conversationHistory", "customEvaluations", "turns")
 
 
-def read_case_file(path: Path, diagnostics: Diagnostics, *, keys: Sequence[str]) -> Iterator[YamlRecord]:
+def read_case_file(path: Path, diagnostics: Diagnostics) -> Iterator[YamlRecord]:
     """Yield the test cases of a file; raise NotFound if it cannot be read.
 
     Args:
         path: the file.
         diagnostics: where the problems of this file are added.
-        keys: the keys of test cases, for the titles of tables.
     """
     data = path.read_bytes()
-    rows = (
-        _rows_of_table(data, diagnostics, keys) if path.suffix.lower() in _TABLES else _rows_of_lines(data, diagnostics)
-    )
+    rows = _rows_of_table(data, diagnostics) if path.suffix.lower() in _TABLES else _rows_of_lines(data, diagnostics)
     for line, value in rows:
         yield YamlRecord(LineSource(line), (), value, diagnostics, called="a test case")
 
 
-def _rows_of_table(data: bytes, diagnostics: Diagnostics, keys: Sequence[str]) -> Iterator[tuple[int, JsonValue]]:
+def _rows_of_table(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int, JsonValue]]:
     rows = read_csv(data, diagnostics, max_bytes=limits.MAX_SPEC_BYTES, max_cells=limits.MAX_SPEC_VALUES)
     head = next(rows, None)
     if head is None:
@@ -70,7 +68,7 @@ def _rows_of_table(data: bytes, diagnostics: Diagnostics, keys: Sequence[str]) -
         return
     titles = [_KEY_OF_TITLE.get(" ".join(title.split()).lower(), title.strip()) for title in head.cells]
     for place, title in enumerate(titles, 1):
-        _check_title(place, title, titles[: place - 1], keys, diagnostics)
+        _check_title(place, title, titles[: place - 1], diagnostics)
     if not {"input", "utterance"} & set(titles):
         hint = "The first line names the keys of the cells, such as input,contains."
         diagnostics.error("csv-columns", "there is no column 'input'", line=1, hint=hint)
@@ -80,14 +78,14 @@ def _rows_of_table(data: bytes, diagnostics: Diagnostics, keys: Sequence[str]) -
             message = f"the row has {len(row.cells)} cells for {len(titles)} columns"
             diagnostics.error("csv-cells", message, line=row.line, hint="Put a text with commas in quotes.")
         cells = zip(titles, row.cells, strict=False)
-        yield row.line, {title: _cell(title, cell) for title, cell in cells if cell.strip() and title in keys}
+        yield row.line, {title: _cell(title, cell) for title, cell in cells if cell.strip() and title in CASE_KEYS}
 
 
-def _check_title(place: int, title: str, before: Sequence[str], keys: Sequence[str], diagnostics: Diagnostics) -> None:
+def _check_title(place: int, title: str, before: Sequence[str], diagnostics: Diagnostics) -> None:
     if title in before:
         diagnostics.error("csv-columns", f"column {place}, {title!r}, is repeated", line=1)
-    elif title not in keys:
-        hint = diagnostics.suggest(title, keys)
+    elif title not in CASE_KEYS:
+        hint = CASE_HINTS.get(title.lower()) or diagnostics.suggest(title, CASE_KEYS)
         diagnostics.error("csv-columns", f"column {place} has the unknown title {title!r}", line=1, hint=hint)
 
 

@@ -31,9 +31,7 @@ _OWN_SPEC: Final = (
         rb"""|latency_ms|tokens|topic|actions|expected[A-Z]\w+|metrics|customEvaluations)["']?[ \t]*:"""
     ),
 )
-_OWN_FILE: Final = re.compile(
-    rb"""^["']?cases["']?[ \t]*:[ \t\[]*\S.*\.(?:csv|tsv|jsonl|ndjson)\b""", re.MULTILINE
-)
+_OWN_FILE: Final = re.compile(rb"""^["']?cases["']?[ \t]*:[ \t\[]*\S.*\.(?:csv|tsv|jsonl|ndjson)\b""", re.MULTILINE)
 # A damaged spec too, and the key that shows that a file is an agent spec.
 _LIKE_SPEC: Final = re.compile(
     rb"""^[\s{"'-]*(?:(?:test_?)?cases?|subject_?\w*|utterance|input|turns|agentType)["']?[ \t]*:""",

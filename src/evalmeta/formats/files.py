@@ -9,7 +9,8 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, NotFound
-from evalmeta.formats.discovery import may_be_spec
+from evalmeta.formats.csv_source import titles_of
+from evalmeta.formats.discovery import SPEC_NAMES, TABLE_NAMES, may_be_spec
 from evalmeta.formats.document import ADK_CONFIG, HEAD_BYTES, Document, Reading, read_bytes, recognise
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.xmlio.definitions import read_definition
@@ -29,6 +30,13 @@ _READERS: Final[dict[SourceFormat, str]] = {
     "ballerina": "evalmeta.formats.ballerina.reader",
     "databricks": "evalmeta.formats.databricks.reader",
 }
+_SHOWN: Final = 8
+_SHOWN_CHARS: Final = 40
+_SPEC_EXAMPLE: Final = """\
+Write test cases as a list:
+    testCases:
+    - input: What is the capital of France?
+      contains: Paris"""
 _DEFAULT_READING: Final = Reading()
 _KNOWN: Final = """\
 A test file is a definition (XML), a test spec (YAML), a table of the Testing Center (CSV), \
@@ -79,8 +87,22 @@ def format_of(path: Path, *, label: str) -> SourceFormat:
     if found is None:
         raise _unknown(head, label)
     if found == "testspec" and not may_be_spec(head):
-        raise FormatError(f"{label} is not a test file", actions=[_KNOWN])
+        raise _not_a_test(path, head, label)
     return found
+
+
+def _not_a_test(path: Path, head: bytes, label: str) -> FormatError:
+    """Return an error that describes a text file that is neither a table nor a test spec."""
+    if path.suffix in TABLE_NAMES:
+        titles = max(titles_of(head.decode("utf-8", "replace")), key=len)
+        columns = ", ".join(repr(" ".join(title.split())[:_SHOWN_CHARS]) for title in titles[:_SHOWN])
+        rename = "Rename the column with the questions to Utterance, as in a table of the Testing Center; or"
+        actions = [f"{rename} to input, and name the file in a test spec: cases: {path.name}"]
+        return FormatError(f"{label} has no column 'Utterance' or 'input'; its columns are {columns}", actions=actions)
+    if path.suffix in SPEC_NAMES:
+        message = f"{label} is not a test spec: it has none of the keys testCases, cases and subjectName"
+        return FormatError(message, actions=[_SPEC_EXAMPLE, _KNOWN])
+    return FormatError(f"{label} is not a test file", actions=[_KNOWN])
 
 
 def _unknown(head: bytes, label: str) -> FormatError:

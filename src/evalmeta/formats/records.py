@@ -135,7 +135,7 @@ class Record:
         if self.has(*names):
             return True
         if self.is_object and not self.diagnostics.has_all_errors:
-            others = {key.lower(): key for key in self.values if len(key) <= _KEY_CHARS}
+            others = {key.lower(): key for key in self.values if len(key) <= _KEY_CHARS and key != names[0]}
             if near := get_close_matches(names[0].lower(), others, n=1, cutoff=_LIKENESS):
                 hint = f"There is {others[near[0]]!r}; write {names[0]!r}."
             self.error(f"{self.code}-missing", f"{self.called} needs {names[0]!r}", hint=hint)

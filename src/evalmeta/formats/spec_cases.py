@@ -42,8 +42,8 @@ _ANSWERS: Final = (
     "answer",
     "output",
 )
-# Words of other tools: promptfoo, pydantic-evals, deepeval, MLflow.
-_CASE_HINTS: Final = {
+# Of promptfoo, pydantic-evals, deepeval and MLflow.
+CASE_HINTS: Final = {
     **dict.fromkeys(_ASSERTIONS, "Write each check as a key of the test case, such as contains: Paris."),
     **dict.fromkeys(_QUESTIONS, "Use input for the message to the agent."),
     **dict.fromkeys(_ANSWERS, "Use contains, equals, rubric or expectedOutcome."),
@@ -58,6 +58,7 @@ _CASE_HINTS: Final = {
     "expectedSubagent": "Did you mean 'expectedTopic'?",
     "expectedResponse": "Did you mean 'expectedOutcome'?",
 }
+"""What to use instead of words of other tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Defaults:
 def read_defaults(record: YamlRecord) -> Defaults:
     """Read the mapping `defaults` of a spec."""
     allowed = ("contextVariables", "conversationHistory", "tags", *_CHECKS)
-    record.check_keys(*allowed, hints=_CASE_HINTS | dict.fromkeys(("input", "utterance", "turns", "name"), _PER_CASE))
+    record.check_keys(*allowed, hints=CASE_HINTS | dict.fromkeys(("input", "utterance", "turns", "name"), _PER_CASE))
     return Defaults(_checks(record), read_variables(record), read_history(record, numbers_messages=True), _tags(record))
 
 
@@ -82,7 +83,7 @@ _PER_CASE: Final = "Write it in each test case."
 
 def read_case(record: YamlRecord, number: int, defaults: Defaults, *, own_keys: bool) -> Case:
     """Read a test case; `own_keys` says whether it may have keys that sf does not know."""
-    record.check_keys(*CASE_KEYS, hints=_CASE_HINTS)
+    record.check_keys(*CASE_KEYS, hints=CASE_HINTS)
     has = record.values.keys()
     return Case(
         number,
@@ -104,7 +105,7 @@ def _turns(case: YamlRecord, defaults: Defaults) -> tuple[Turn, ...]:
     if not turns:
         case.error("spec-missing", "a test case has no turns", "turns", hint="Write at least one turn with an input.")
     for each in turns:
-        each.check_keys("input", "utterance", *_CHECKS, hints=_CASE_HINTS)
+        each.check_keys("input", "utterance", *_CHECKS, hints=CASE_HINTS)
     return tuple(_turn(each, defaults, own_keys=True) for each in turns)
 
 
@@ -178,16 +179,19 @@ def _metrics(case: YamlRecord, key: str) -> Iterator[Expectation]:
         yield Expectation(name)
 
 
+_SAME: Final = {"topic": "expectedTopic", "actions": "expectedActions"}
 # In the order in which sf writes expectations; a key of sf without a value expects a missing value.
 _CHECKS: Final[Mapping[str, Callable[[YamlRecord, str], Iterator[Expectation]]]] = {
     "customEvaluations": _custom_evaluations,
+    **{key: read for key, read in SHORT_FORMS.items() if key not in {*_SAME, "latency_ms"}},
     "expectedTopic": _expected_topic,
+    "topic": SHORT_FORMS["topic"],
     "expectedActions": _expected_actions,
+    "actions": SHORT_FORMS["actions"],
     "expectedOutcome": _expected_outcome,
     "metrics": _metrics,
-    **SHORT_FORMS,
+    "latency_ms": SHORT_FORMS["latency_ms"],
 }
-_SAME: Final = {"topic": "expectedTopic", "actions": "expectedActions"}
 
 
 def _tags(record: YamlRecord) -> tuple[str, ...]:

@@ -20,7 +20,6 @@ from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import Document, Reading, read_bytes
 from evalmeta.formats.spec_cases import (
-    CASE_KEYS,
     OWN_KEYS,
     Defaults,
     read_case,
@@ -195,7 +194,7 @@ class _Cases:
         self._is_own = is_own
 
     def cases(self) -> Iterator[Case]:
-        defaults = self._root.record("defaults", called="the defaults") if self._is_own else None
+        defaults = self._root.record("defaults", called="a mapping of defaults") if self._is_own else None
         kept = Defaults() if defaults is None else read_defaults(defaults)
         for number, (record, line, label) in enumerate(self._records(), 1):
             self.lines[number] = line
@@ -219,7 +218,7 @@ class _Cases:
     def _in_file(self, name: str, steps: tuple[str | int, ...]) -> Iterator[tuple[YamlRecord, int, str]]:
         line, path = self._root.source.place((*self._root.path, *steps))[0], self._folder / name
         if path.suffix.lower() not in CASE_FILES:
-            hint = f"Name a file that ends in {', '.join(CASE_FILES)}, relative to the spec."
+            hint = "Name a file that ends in .csv, .tsv or .jsonl."
             self._root.error("spec-value", f"{name!r} is not a file with test cases", *steps, hint=hint)
             return
         if not path.is_file():
@@ -230,7 +229,7 @@ class _Cases:
             return
         diagnostics = Diagnostics(str(PurePath(self._root.diagnostics.label).parent / name))
         self.others.append(diagnostics)
-        for record in read_case_file(path, diagnostics, keys=CASE_KEYS):
+        for record in read_case_file(path, diagnostics):
             yield record, line, f"{name}:{record.source.place(())[0]}"
 
 

@@ -56,7 +56,7 @@ class YamlScalar:
         """Return its type in words."""
         if self.boolean is not None:
             return "a boolean"
-        return "a number" if self.integer is not None or self.is_unsettled else "a text"
+        return "a number" if self.number is not None or self.is_unsettled else "a text"
 
     @property
     def is_null(self) -> bool:
@@ -341,7 +341,7 @@ class YamlRecord(Record):
 
     def _unquoted(self, *names: str) -> str:
         value: object = self.raw(*names)
-        return unquoted(value.text) if isinstance(value, YamlScalar) else ""
+        return unquoted(value.text) if isinstance(value, YamlScalar) and not value.is_plain else ""
 
     def one_or_more(self, key: str) -> Iterator[tuple[tuple[str | int, ...], str]]:
         """Yield the text of a key, or the texts of its list, with the keys and indexes that lead to them."""

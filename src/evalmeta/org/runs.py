@@ -128,7 +128,9 @@ def start_prepared(org: Organization, run: PreparedRun, *, user: User = ADMIN) -
     Raise SubjectNotBound or SettingsError if something that it needs cannot be used, or OrgFault without cases.
     """
     if not (total := run.total):
-        raise OrgFault(f"{run.evaluation.name} has none of the selected cases", code="NOTHING_TO_RUN")
+        is_empty = next(iter(run.evaluation.cases), None) is None
+        what = "no test cases" if is_empty else "none of the selected cases"
+        raise OrgFault(f"{run.evaluation.name} has {what}", code="NOTHING_TO_RUN")
     check_needs(org, run)
     run_id = org.runs.start(
         run.kind,

@@ -103,7 +103,10 @@ def _resolve(parameter: Parameter, reference: Reference, generated: GeneratedDat
 def _no_match(parameter: Parameter, reference: Reference, generated: GeneratedData) -> NoMatch | NotReported:
     """Return why a reference matches nothing."""
     actions = generated.actions
-    missing = "its actions" if actions is None else _not_reported(reference, generated, actions)
+    if actions is not None:
+        missing = _not_reported(reference, generated, actions)
+    else:
+        missing = "its actions" if _may_read_actions(reference) else None
     if missing:
         return NotReported(f"the agent does not report {missing}")
     reason = f"the reference of {parameter.name} matches nothing: {parameter.value.strip()}"
@@ -111,6 +114,15 @@ def _no_match(parameter: Parameter, reference: Reference, generated: GeneratedDa
         taken = ", ".join(dict.fromkeys(action.name for action in actions or ()))
         reason += f"; the agent took {taken or 'no action'}"
     return NoMatch(reason)
+
+
+def _may_read_actions(reference: Reference) -> bool:
+    """Return whether a reference is not limited to other members, such as the answer."""
+    match reference.steps:
+        case (_, Names(names), *_):
+            return not set(names).isdisjoint(_ACTION_MEMBERS)
+        case _:
+            return True
 
 
 def _not_reported(reference: Reference, generated: GeneratedData, actions: Sequence[Action]) -> str | None:

@@ -228,6 +228,12 @@ def _refuse_no_cases(selection: CaseSelection, paths: tuple[Path, ...], subject:
     if selection.may_be_empty:
         note("No cases are left to run.")
         return
+    if selection == CaseSelection():
+        named = ", ".join(map(str, paths)) or "the tests"
+        raise UsageError(
+            f"there are no test cases in {named}",
+            actions=["Add test cases: utterances, and what you expect of the answers."],
+        )
     words = [*map(str, paths), *(("--subject", subject) if subject else ()), "--dry-run"]
     way_out = Suggestion("See all cases, without --case and --tag", "test", "run", *words)
     raise UsageError("no test case matches the selection", actions=[way_out])

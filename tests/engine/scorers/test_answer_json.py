@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.builders import exchange
+from evalmeta.engine.scorers.answer_json import json_scorer
+from evalmeta.engine.scorers.registry import score
+from evalmeta.model.definition import Expectation
+from evalmeta.model.generated_data import Action, GeneratedData
+from evalmeta.model.run import TestResult, Verdict
+
+ANSWER = '{"city": "Paris", "people": 2100000, "tags": ["old", "big"], "mayor": null, "open": true}'
+
+
+def check(path: str, **operator: object) -> Expectation:
+    [(name, expected)] = operator.items() or [("", None)]
+    terms = {"path": path, **({"operator": name, "expected": expected} if name else {})}
+    return Expectation("json", label=f"json {path} {name} {expected}", terms=terms)  # type: ignore[arg-type]
+
+
+def judge(expectation: Expectation, answer: str = ANSWER, actions: tuple[Action, ...] | None = None) -> TestResult:
+    result = score(expectation, exchange(GeneratedData(answer, actions=actions)))
+    assert isinstance(result, TestResult)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("expectation", "verdict"),
+    [
+        (check("$.city", equals="Paris"), Verdict.PASS),
+        (check("$.city", equals="Rome"), Verdict.FAILURE),
+        (check("$.city", contains="ari"), Verdict.PASS),
+        (check("$.people", equals=2_100_000), Verdict.PASS),
+        (check("$.people", equals="2100000"), Verdict.PASS),
+        (check("$.people", at_least=3_000_000), Verdict.FAILURE),
+        (check("$.people", less_than=3_000_000), Verdict.PASS),
+        (check("$.people", greater_than=2_100_000), Verdict.FAILURE),
+        (check("$.people", at_most=2_100_000), Verdict.PASS),
+        (check("$.city", at_most=1), Verdict.FAILURE),
+        (check("$.tags", contains="old"), Verdict.PASS),
+        (check("$.tags", contains="ol"), Verdict.FAILURE),
+        (check("$.tags", equals=["old", "big"]), Verdict.PASS),
+        (check("$.tags[0]", equals="old"), Verdict.PASS),
+        (check("$.open", equals=True), Verdict.PASS),
+        (check("$.mayor", equals=None), Verdict.PASS),
+        (check("$.city", equals=None), Verdict.FAILURE),
+        (check("$.city"), Verdict.PASS),
+        (check("$.country"), Verdict.FAILURE),
+        (check("$.country", equals="France"), Verdict.FAILURE),
+    ],
+    ids=lambda value: value.label if isinstance(value, Expectation) else str(value),
+)
+def test_a_value_in_the_answer_is_compared(expectation: Expectation, verdict: Verdict) -> None:
+    assert judge(expectation).verdict is verdict
+
+
+def test_the_whole_answer_is_compared_as_json_and_not_as_text() -> None:
+    assert judge(check("$", equals={"a": 1, "b": [2]}), '{"b": [2],\n "a": 1}').verdict is Verdict.PASS
+
+
+def test_json_in_a_code_block_is_read() -> None:
+    assert judge(check("$.a", equals=1), 'x\n```json\n{"a": 1}\n```').verdict is Verdict.FAILURE
+    assert judge(check("$.a", equals=1), '```json\n{"a": 1}\n```\n').verdict is Verdict.PASS
+
+
+def test_an_answer_that_is_not_json_fails_and_says_so() -> None:
+    result = judge(check("$.a", equals=1), "Paris")
+    assert (result.verdict, result.actual) == (Verdict.FAILURE, "Paris")
+    assert result.explanation.startswith("the answer is not valid JSON: ")
+
+
+def test_a_path_that_matches_nothing_is_named_as_it_was_written() -> None:
+    assert judge(check("$.country", equals="x")).explanation == "$.country matches nothing in the answer"
+
+
+def test_a_path_into_all_that_the_agent_returned_needs_what_it_reports() -> None:
+    expectation = check("$.generatedData.actionsSequence", contains="Find")
+    assert judge(expectation, "text").verdict is Verdict.UNDECIDED
+    assert judge(expectation, "text", (Action("Find"),)).verdict is Verdict.PASS
+
+
+def test_which_of_several_values_counts_is_chosen_as_for_custom_criteria() -> None:
+    answer = exchange(GeneratedData('{"prices": [5, 1]}'))
+    expectation = check("$.prices[*]", at_least=2)
+    assert json_scorer("first")(expectation, answer).verdict is Verdict.PASS
+    assert json_scorer("all")(expectation, answer).verdict is Verdict.FAILURE

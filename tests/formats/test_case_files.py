@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.errors import FormatError
+from evalmeta.formats.document import Reading, digest_of
+from evalmeta.formats.files import read_document
+from evalmeta.formats.spec_files import files_of
+from formats.specs import shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.model.evaluation import Case
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "t.yaml"
+    path.write_text("defaults: {not_contains: sorry}\ncases: data/q.csv\n")
+    (tmp_path / "data").mkdir()
+    return path
+
+
+def cases_of(spec: Path, name: str, content: str) -> list[Case]:
+    (spec.parent / "data" / name).write_text(content)
+    spec.write_text(spec.read_text().replace("q.csv", name))
+    return list(read_document(spec, label="t.yaml", name="t").evaluation.cases)
+
+
+def checks(case: Case) -> list[tuple[str, str | None]]:
+    return [(each.name, each.expected_value) for each in case.turns[0].expectations]
+
+
+def problems(spec: Path, name: str, content: str) -> list[str]:
+    with pytest.raises(FormatError) as caught:
+        cases_of(spec, name, content)
+    return [shown(each) for each in caught.value.problems]
+
+
+def test_the_columns_of_a_table_are_keys_of_test_cases(spec: Path) -> None:
+    table = """\
+input,contains,actions,latency_ms,tags,json
+Where?,"Paris, France",,200,"smoke, geo","{""path"": ""$.a"", ""equals"": 1}"
+Who?,"[""a"", ""b""]","A, B",,,
+"""
+    first, second = cases_of(spec, "q.csv", table)
+    assert (first.number, first.label, first.tags) == (1, "data/q.csv:2", ("smoke", "geo"))
+    assert checks(first) == [
+        ("contains", "Paris, France"),
+        ("not_contains", "sorry"),
+        ("json", None),
+        ("output_latency_milliseconds", "200"),
+    ]
+    assert first.turns[0].expectations[2].terms == {"path": "$.a", "operator": "equals", "expected": 1}
+    assert checks(second)[::3] == [("contains", "a"), ("action_sequence_match", "['A', 'B']")]
+
+
+def test_a_table_of_the_testing_center_can_be_named_too(spec: Path) -> None:
+    [case] = cases_of(spec, "q.csv", "Utterance;Expected Topic;Expected Actions\nHi;Orders;['A']\n")
+    assert checks(case)[1:] == [("topic_sequence_match", "Orders"), ("action_sequence_match", "['A']")]
+
+
+def test_each_line_of_json_lines_is_a_test_case(spec: Path) -> None:
+    lines = '{"input": "Hi", "contains": ["a"], "latency_ms": 9, "name": "greeting"}\n\n{"input": "\\ud83d\\ude00"}\n'
+    first, second = cases_of(spec, "q.jsonl", lines)
+    assert (first.label, second.label, second.turns[0].utterance) == ("greeting", "data/q.jsonl:3", "😀")
+    assert checks(first)[0] == ("contains", "a")
+
+
+def test_cases_of_files_follow_those_of_the_spec(spec: Path) -> None:
+    (spec.parent / "data/q.csv").write_text("input\nTwo\n")
+    spec.write_text("testCases: [{input: Zero}]\ncases:\n- input: One\n- data/q.csv\n")
+    document = read_document(spec, label="t.yaml", name="t")
+    assert [case.turns[0].utterance for case in document.evaluation.cases] == ["Zero", "One", "Two"]
+    assert document.lines == {1: 1, 2: 3, 3: 4}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        (
+            "q.csv",
+            "Question,contains\nHi,x\n",
+            [
+                (
+                    "data/q.csv:1 column 1 has the unknown title 'Question' [csv-columns]"
+                    " Use input for the message to the agent."
+                ),
+                (
+                    "data/q.csv:1 there is no column 'input' [csv-columns]"
+                    " The first line names the keys of the cells, such as input,contains."
+                ),
+            ],
+        ),
+        (
+            "q.csv",
+            "input,contian\nHi,x\n",
+            ["data/q.csv:1 column 2 has the unknown title 'contian' [csv-columns] Did you mean 'contains'?"],
+        ),
+        ("q.csv", "input,input\nHi,x\n", ["data/q.csv:1 column 2, 'input', is repeated [csv-columns]"]),
+        ("q.csv", "", [("data/q.csv:1 the table is empty [csv-columns] Its first line names the keys of the cells.")]),
+        (
+            "q.csv",
+            "input,contains\nHi,a,b\n",
+            ["data/q.csv:2 the row has 3 cells for 2 columns [csv-cells] Put a text with commas in quotes."],
+        ),
+        (
+            "q.csv",
+            "input,latency_ms\nHi,fast\n",
+            ["data/q.csv:2 'latency_ms' of a test case is a text, not a whole number [spec-type]"],
+        ),
+        ("q.csv", "input,contains\n,x\n", ["data/q.csv:2 a test case needs 'input' [spec-missing]"]),
+        ("q.csv", "input,json\nHi,$.a\n", [("data/q.csv:2 a check of JSON is a text, not a mapping [spec-type]")]),
+        (
+            "q.jsonl",
+            '{"input": "a"}\n{"input": \n',
+            [("data/q.jsonl:2:11 this is not valid JSON: unexpected end of data [json-syntax]")],
+        ),
+        ("q.jsonl", '["a"]\n', ["data/q.jsonl:1 a test case is a list, not a mapping [spec-type]"]),
+        (
+            "q.jsonl",
+            '{"input": "a", "contian": "b"}\n',
+            ["data/q.jsonl:1 a test case has no key 'contian' [spec-key] Did you mean 'contains'?"],
+        ),
+    ],
+)
+def test_a_mistake_is_reported_with_the_file_and_the_line(
+    spec: Path, name: str, content: str, found: list[str]
+) -> None:
+    assert problems(spec, name, content) == found
+
+
+def test_a_run_notices_that_a_file_with_cases_has_changed(spec: Path) -> None:
+    table = spec.parent / "data/q.csv"
+    table.write_text("input\nHi\n")
+    before = digest_of(spec, Reading())
+    table.write_text("input\nBye\n")
+    assert digest_of(spec, Reading()) != before
+    assert files_of(spec) == [table]

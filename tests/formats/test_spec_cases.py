@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import pytest
+
+from evalmeta.errors import FormatError
+from evalmeta.formats.testspec import Spec, read_spec
+from evalmeta.model.definition import ContextVariable, HistoryMessage
+from formats.specs import shown
+
+
+def read(text: str) -> Spec:
+    return read_spec(text.encode(), label="tests/t.yaml")
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(FormatError) as caught:
+        read(text)
+    return [shown(each).removeprefix("tests/t.yaml:") for each in caught.value.problems]
+
+
+def labels(spec: Spec) -> list[list[str | None]]:
+    return [[each.label for turn in case.turns for each in turn.expectations] for case in spec.cases]
+
+
+def test_a_spec_with_short_forms_needs_only_test_cases() -> None:
+    spec = read("testCases:\n- input: Hi\n  contains: Hello\n- utterance: Bye\n")
+    assert (spec.is_own, spec.definition.name, spec.definition.subject_name) == (True, "t", "")
+    assert [case.turns[0].utterance for case in spec.cases] == ["Hi", "Bye"]
+    assert spec.lines == {1: 2, 2: 4}
+
+
+def test_a_spec_that_sf_reads_needs_what_sf_needs() -> None:
+    found = problems("subjectName: Desk\ntestCases:\n- utterance: Hi\n")
+    assert [each.partition(" ")[2] for each in found] == [
+        "a test spec needs 'subjectType' [spec-missing]",
+        "a test spec needs 'name' [spec-missing]",
+    ]
+
+
+def test_a_case_has_a_name_tags_variables_and_a_history() -> None:
+    [case] = read("""\
+cases:
+- name: late order
+  tags: [smoke, orders]
+  input: Where is it?
+  contextVariables: [{name: id, value: 7}]
+  conversationHistory: [{role: user, message: Hi}, {role: agent, message: Hello}]
+""").cases
+    assert (case.label, case.tags, case.context_variables) == (
+        "late order",
+        ("smoke", "orders"),
+        (ContextVariable("id", "7"),),
+    )
+    assert case.history == (HistoryMessage("user", "Hi", None, 0), HistoryMessage("agent", "Hello", None, 1))
+
+
+def test_defaults_apply_where_a_case_does_not_say_otherwise() -> None:
+    spec = read("""\
+defaults: {latency_ms: 500, not_contains: [sorry], tags: smoke, expectedTopic: A}
+testCases:
+- input: One
+- input: Two
+  not_contains: cannot
+  topic: B
+  tags: slow
+- input: Three
+  latency_ms:
+  not_contains:
+""")
+    assert labels(spec) == [
+        ['not_contains "sorry"', None, "latency_ms at most 500"],
+        ['not_contains "cannot"', None, "latency_ms at most 500"],
+        [None],
+    ]
+    assert [
+        case.turns[0].expectations[place].expected_value for place, case in zip((1, 1, 0), spec.cases, strict=True)
+    ] == ["A", "B", "A"]
+    assert [case.tags for case in spec.cases] == [("smoke",), ("slow",), ("smoke",)]
+
+
+def test_a_case_of_several_turns_has_checks_in_each() -> None:
+    [case] = read("""\
+defaults: {not_contains: sorry}
+testCases:
+- turns:
+  - input: Hi
+    contains: Hello
+  - utterance: Where is it?
+    topic: Orders
+""").cases
+    assert [(turn.utterance, [each.name for each in turn.expectations]) for turn in case.turns] == [
+        ("Hi", ["contains", "not_contains"]),
+        ("Where is it?", ["not_contains", "topic_sequence_match"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "testCases:\n- turns:\n  - input: Hi\n  contains: x\n",
+            ["4:13 a test case with turns has no 'contains' of its own [spec-turns] Write it in a turn."],
+        ),
+        (
+            "testCases:\n- turns: []\n",
+            ["2:10 a test case has no turns [spec-missing] Write at least one turn with an input."],
+        ),
+        (
+            "testCases:\n- input: Hi\n  utterance: Hi\n",
+            ["2:10 a test case has 'utterance' and 'input', which mean the same [spec-both] Keep one of them."],
+        ),
+        (
+            "testCases:\n- input: Hi\n  expectedTopic: A\n  topic: A\n",
+            ["4:10 a test case has 'expectedTopic' and 'topic', which mean the same [spec-both] Keep one of them."],
+        ),
+        ("testCases:\n- contains: x\n", ["2:3 a test case needs 'input' [spec-missing]"]),
+        (
+            "testCases:\n- inputs: Hi\n  contains: x\n",
+            [
+                "2:3 a test case has no key 'inputs' [spec-key] Use input for the message to the agent.",
+                "2:3 a test case needs 'input' [spec-missing] There is 'inputs'; write 'input'.",
+            ],
+        ),
+        (
+            "defaults: {input: Hi}\ntestCases: []\n",
+            ["1:12 a mapping of defaults has no key 'input' [spec-key] Write it in each test case."],
+        ),
+        (
+            "subject: a:b\nsubjectName: A\ntestCases: []\n",
+            ["1:10 a test spec has 'subjectName' and 'subject', which mean the same [spec-both] Keep one of them."],
+        ),
+        (
+            "tests: []\n",
+            [
+                "1:1 a test spec has no key 'tests' [spec-key] Use testCases.",
+                "1:1 a test spec needs 'testCases' [spec-missing]",
+            ],
+        ),
+        (
+            "cases: 7\n",
+            ["1:8 '7' is not a file with test cases [spec-value] Name a file that ends in .csv, .tsv or .jsonl."],
+        ),
+        ("cases: {a: b}\n", ["1:8 'cases' of a test spec is a mapping, not a list or the name of a file [spec-type]"]),
+        (
+            "cases: q.csv\n",
+            ["1:8 there is no file 'q.csv' [spec-value] Write a path relative to the folder of the spec."],
+        ),
+        (
+            "cases: data\\q.csv\n",
+            ["1:8 there is no file 'data\\\\q.csv' [spec-value] Write / between folders: data/q.csv."],
+        ),
+    ],
+)
+def test_a_mistake_is_reported_with_its_place(text: str, found: list[str]) -> None:
+    assert problems(text) == found

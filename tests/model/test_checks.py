@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from evalmeta.engine.scorers.registry import SCORERS
+from evalmeta.model.checks import CHECKS, comparison_of, reference_of
+from evalmeta.model.definition import Expectation
+
+
+def test_every_check_has_a_scorer() -> None:
+    assert CHECKS - {"function"} <= set(SCORERS)
+
+
+@pytest.mark.parametrize(
+    ("check", "comparison"),
+    [
+        (Expectation("contains", "x"), ("string_comparison", "contains", "$.generatedData.outcome", "x")),
+        (Expectation("ends_with", "x"), ("string_comparison", "endswith", "$.generatedData.outcome", "x")),
+        (
+            Expectation("json", terms={"path": "$.a[0]", "operator": "equals", "expected": 5}),
+            ("numeric_comparison", "equals", "$.generatedData.outcome.a[0]", "5"),
+        ),
+        (
+            Expectation("json", terms={"path": "$.generatedData.topic", "operator": "equals", "expected": True}),
+            ("string_comparison", "equals", "$.generatedData.topic", "true"),
+        ),
+        (
+            Expectation("json", terms={"path": "$.a", "operator": "at_most", "expected": 5}),
+            ("numeric_comparison", "less_than_or_equal", "$.generatedData.outcome.a", "5"),
+        ),
+    ],
+)
+def test_a_check_that_definitions_can_hold_becomes_a_comparison(
+    check: Expectation, comparison: tuple[str, ...]
+) -> None:
+    found = comparison_of(check)
+    assert found is not None
+    assert (found.name, *(each.value for each in found.parameters)) == (
+        comparison[0], comparison[1], comparison[2], comparison[3],
+    )  # fmt: skip
+    assert [each.is_reference for each in found.parameters] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        Expectation("not_contains", "x"),
+        Expectation("matches", "x"),
+        Expectation("json", terms={"path": "$.a"}),
+        Expectation("json", terms={"path": "$.a", "operator": "equals", "expected": None}),
+    ],
+)
+def test_definitions_cannot_hold_the_others(check: Expectation) -> None:
+    assert comparison_of(check) is None
+
+
+def test_a_path_leads_into_the_answer_unless_it_begins_with_generated_data() -> None:
+    paths = ("$", "$.a", " $[0] ", "$.generatedData.topic", "$.generatedDataX")
+    assert [reference_of(each) for each in paths] == [
+        "$.generatedData.outcome",
+        "$.generatedData.outcome.a",
+        "$.generatedData.outcome[0]",
+        "$.generatedData.topic",
+        "$.generatedData.outcome.generatedDataX",
+    ]

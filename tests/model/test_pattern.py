@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from evalmeta import limits
+from evalmeta.model.pattern import Pattern, PatternSyntax
+
+
+def test_a_part_of_the_text_is_enough() -> None:
+    assert Pattern(r"\d{4}").is_in("order 1234.")
+    assert not Pattern(r"^\d{4}$").is_in("order 1234.")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(a", "unclosed group"),
+        ("(?=a)", "look-around, including look-ahead and look-behind, is not supported"),
+        (r"(a)\1", "backreferences are not supported"),
+        (r"(?:(?:\pL{1,20}){1,20}){1,20}", "exceeds size limit"),
+        ("a" * (limits.MAX_PATTERN_CHARS + 1), "it has 1,001 characters; at most 1,000 are allowed"),
+    ],
+)
+def test_a_pattern_that_is_not_supported_says_why(text: str, message: str) -> None:
+    with pytest.raises(PatternSyntax, match=message):
+        Pattern(text)
