@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
@@ -10,7 +11,7 @@ from evalmeta.client.logins import user_logins
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import NotFound, SettingsError, SubjectNotBound
 from evalmeta.model.login import SignedIn
-from evalmeta.model.settings import AgentforceSubject, RulesRater, Settings
+from evalmeta.model.settings import AgentforceSubject, PythonSubject, RulesRater, Settings
 from evalmeta.package.config_file import key_name
 from evalmeta.package.project import SETTINGS_FILE
 from evalmeta.package.settings import load_settings
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from evalmeta.org.organization import Organization
 
 
+_PYTHON_TARGET: Final = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 # As in README.md; it needs no extra.
 _RATER_LINES: Final = """\
 adapter = "llm"
@@ -46,6 +48,9 @@ def bind_subject(
     Raise SubjectNotBound without an adapter for the name, SettingsError if the adapter cannot be used.
     """
     settings = subjects.get(subject_name)
+    if settings is None and _PYTHON_TARGET.fullmatch(subject_name):
+        # A test spec names a function without settings: subject: module:function.
+        settings = PythonSubject(adapter="python", target=subject_name)
     if settings is None:
         raise unbound_subject(subjects, subject_name, subject_type=subject_type, settings_name=settings_name)
     if isinstance(settings, AgentforceSubject) and settings.org:

@@ -1,0 +1,59 @@
+"""The page about test specs lists every key, and its examples are valid."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import resources
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from evalmeta.api.files import validate
+from evalmeta.formats.short_forms import SHORT_FORMS
+from evalmeta.formats.spec_cases import CASE_KEYS
+from evalmeta.model.checks import JSON_OPERATORS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "specs.md").read_text(encoding="utf-8")
+SCHEMA = json.loads((resources.files("evalmeta.formats") / "schemas" / "testspec.schema.json").read_bytes())
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def listed(section: str) -> set[str]:
+    """Return the names in the first column of the tables of a section."""
+    text = re.split(r"^#+ ", PAGE.partition(f"# {section}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    return {name for row in re.findall(r"^\| (`[^|]*)\|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
+
+
+def test_every_key_has_a_row() -> None:
+    assert listed("The spec") == SCHEMA["properties"].keys()
+    assert listed("Test cases") | listed("Checks") == set(CASE_KEYS)
+    assert set(SHORT_FORMS) <= listed("Checks")
+    assert listed("Answers in JSON") == set(JSON_OPERATORS)
+
+
+def test_the_schema_has_every_key() -> None:
+    definitions = SCHEMA["$defs"]
+    assert definitions["testCase"]["properties"].keys() | definitions["checks"]["properties"].keys() == set(CASE_KEYS)
+    assert definitions["jsonCheck"]["properties"].keys() == {"path", *JSON_OPERATORS}
+
+
+def test_every_check_has_an_example() -> None:
+    used = set(re.findall(r"^[-\s]*(\w+):", "\n".join(blocks("yaml")), re.MULTILINE))
+    assert set(CASE_KEYS) <= used
+
+
+@pytest.mark.parametrize("text", blocks("yaml"))
+def test_the_examples_are_valid(tmp_path: Path, text: str) -> None:
+    [table], [lines] = blocks("csv"), blocks("json")
+    (tmp_path / "questions.csv").write_text(table)
+    (tmp_path / "more.jsonl").write_text(lines)
+    (tmp_path / "spec.yaml").write_text(text)
+
+    assert validate([tmp_path / "spec.yaml"]).problems == ()
+    Draft202012Validator(SCHEMA).validate(yaml.safe_load(text))
