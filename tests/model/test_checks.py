@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from evalmeta.engine.scorers.registry import SCORERS
-from evalmeta.model.checks import CHECKS, comparison_of, reference_of
+from evalmeta.model.checks import comparison_of, reference_of
 from evalmeta.model.definition import Expectation
+from evalmeta.model.expectations import CHECKS
 
 
 def test_every_check_has_a_scorer() -> None:

@@ -11,9 +11,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.formats.diagnostics import Loss, foreign_character, without_foreign
-from evalmeta.model.checks import CHECKS, comparison_of
+from evalmeta.model.checks import comparison_of
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
-from evalmeta.model.expectations import ACTIONS, OUTCOME, TOPIC, canonical_name, expectation_kind, render_actions
+from evalmeta.model.expectations import (
+    ACTIONS,
+    CHECKS,
+    OUTCOME,
+    TOPIC,
+    canonical_name,
+    expectation_kind,
+    render_actions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonValue
 
 
-TEXT_CHECKS: Final = ("contains", "contains_any", "not_contains", "equals", "starts_with", "ends_with", "matches")
-"""The checks of the answer's text."""
-CHECKS: Final = frozenset((*TEXT_CHECKS, "json", "rubric", "function", "tokens"))
-
 _TEXT_OPERATORS: Final = {
     "contains": "contains",
     "equals": "equals",

@@ -75,6 +75,13 @@ _SCORERS: Final = {kind.name: kind for kind in _KINDS if kind.subjects}
 _BY_NAME: Final = _SCORERS | _EXPECTATIONS
 
 
+CHECKS: Final = frozenset(
+    (
+        *("contains", "contains_any", "not_contains", "equals", "starts_with", "ends_with", "matches"),
+        *("json", "rubric", "function", "tokens"),
+    )
+)
+"""The checks of test specs that definitions do not know; `checks.comparison_of` says which of them they can hold."""
 STRING_OPERATORS: Final = ("equals", "contains", "startswith", "endswith")
 NUMERIC_OPERATORS: Final = ("equals", "greater_than_or_equal", "greater_than", "less_than", "less_than_or_equal")
 OPERATORS: Final = {"string_comparison": STRING_OPERATORS, "numeric_comparison": NUMERIC_OPERATORS}

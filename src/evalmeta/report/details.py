@@ -6,8 +6,7 @@ from array import array
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.model.checks import CHECKS
-from evalmeta.model.expectations import expectation_kind
+from evalmeta.model.expectations import CHECKS, expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_of, mean_text, missed_averages, score_text
 from evalmeta.report.report import verdict_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
-from evalmeta.model.checks import CHECKS
+from evalmeta.model.expectations import CHECKS
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TESTING_DEFINITION
 from evalmeta.validation.definition_rules import DefinitionScope, NamedFile
