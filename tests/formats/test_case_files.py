@@ -140,3 +140,26 @@ def test_a_run_notices_that_a_file_with_cases_has_changed(spec: Path) -> None:
     table.write_text("input\nBye\n")
     assert digest_of(spec, Reading()) != before
     assert files_of(spec) == [table]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("q.csv", "input,contains\nHi,Hello\n"),
+        ("q.csv", "input;tags\nHi;smoke\n"),
+        ("q.jsonl", '{"input": "Hi", "contains": "Hello"}\n'),
+        ("q.jsonl", '\n{"name": "a", "input": "Hi"}\n{"input": "Bye"}\n'),
+    ],
+)
+def test_a_file_with_test_cases_is_a_test_of_its_own(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    document = read_document(tmp_path / name, label=name, name=name)
+    cases = list(document.evaluation.cases)
+    assert (cases[0].turns[0].utterance, document.evaluation.subject_name) == ("Hi", "")
+    assert document.lines[len(cases)] == len(content.splitlines())
+
+
+def test_a_mistake_in_such_a_file_is_reported_too(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text("input,contian\nHi,x\n")
+    with pytest.raises(FormatError, match="column 2 has the unknown title 'contian'"):
+        read_document(tmp_path / "q.csv", label="q.csv", name="q")

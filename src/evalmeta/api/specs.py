@@ -13,7 +13,7 @@ from evalmeta.formats.diagnostics import Written, did_you_mean
 from evalmeta.formats.document import read_bytes
 from evalmeta.formats.files import format_of, read_document
 from evalmeta.formats.testing_center_csv import read_testing_center_csv, write_testing_center_csv
-from evalmeta.formats.testspec import read_spec, spec_definition
+from evalmeta.formats.testspec import read_spec_file, spec_definition
 from evalmeta.formats.testspec_writer import write_testspec
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, METRICS, OUTCOME, TOPIC, render_actions, scorer_kind, scorer_names
@@ -93,7 +93,7 @@ def read_source(path: Path, names: DefinitionNames = _NO_NAMES, *, needs_subject
     source_format = format_of(path, label=label)
     spec = None
     if source_format == "testspec":
-        spec = read_spec(bytes_of(path), label=label, folder=path.parent)
+        spec = read_spec_file(path, label=label)
         if spec.is_own:
             return _source_of_spec(spec, label, names, needs_subject=needs_subject)
     if spec is not None or source_format == "definition":

@@ -18,6 +18,8 @@ TEST_NAMES: Final = (".test.json", ".evalset.json")
 
 SPEC_NAMES: Final = (".yaml", ".yml")
 TABLE_NAMES: Final = (".csv",)
+CASE_FILES: Final = (".csv", ".tsv", ".jsonl", ".ndjson")
+"""The files with test cases that a test spec can name."""
 
 _PEEK_BYTES: Final = 65_536
 _KEYS_OF_SPECS: Final = 2
@@ -66,6 +68,13 @@ def is_spec(beginning: bytes) -> bool:
 def may_be_spec(beginning: bytes) -> bool:
     """Return whether this can be the beginning of a test spec that a user named, with mistakes in it."""
     return _LIKE_SPEC.search(without_mark(beginning)) is not None
+
+
+def has_cases(beginning: bytes) -> bool:
+    """Return whether this can be the beginning of a table or of JSON Lines with the keys of test cases."""
+    if beginning.lstrip().startswith(b"{"):
+        return b'"input"' in beginning
+    return any("input" in map(str.strip, titles) for titles in titles_of(beginning.decode("utf-8", "replace")))
 
 
 def is_table(beginning: bytes) -> bool:

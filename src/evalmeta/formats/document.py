@@ -164,7 +164,7 @@ _Keys: TypeAlias = dict[SourceFormat, tuple[str, ...]]
 # The keys of objects, and of the objects in a list, that show a format; the first format that has one is it.
 _OF_OBJECTS: Final[_Keys] = {
     "adk": ("evalCases", "eval_cases", "evalSetId", "eval_set_id"),
-    "testspec": ("testCases", "subjectName", "cases"),
+    "testspec": ("testCases", "subjectName", "cases", "input"),
     "ballerina": ("threads", "entries"),
     "databricks": ("request", "inputs", "trace", "rows", "info"),
 }

@@ -10,7 +10,7 @@ import orjson
 from evalmeta import limits
 from evalmeta.errors import FormatError, NotFound
 from evalmeta.formats.csv_source import titles_of
-from evalmeta.formats.discovery import SPEC_NAMES, TABLE_NAMES, may_be_spec
+from evalmeta.formats.discovery import CASE_FILES, SPEC_NAMES, TABLE_NAMES, has_cases, may_be_spec
 from evalmeta.formats.document import ADK_CONFIG, HEAD_BYTES, Document, Reading, read_bytes, recognise
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.xmlio.definitions import read_definition
@@ -86,7 +86,7 @@ def format_of(path: Path, *, label: str) -> SourceFormat:
         found = recognise(read_bytes(path))
     if found is None:
         raise _unknown(head, label)
-    if found == "testspec" and not may_be_spec(head):
+    if found == "testspec" and not (may_be_spec(head) or (path.suffix in CASE_FILES and has_cases(head))):
         raise _not_a_test(path, head, label)
     return found
 
@@ -96,8 +96,9 @@ def _not_a_test(path: Path, head: bytes, label: str) -> FormatError:
     if path.suffix in TABLE_NAMES:
         titles = max(titles_of(head.decode("utf-8", "replace")), key=len)
         columns = ", ".join(repr(" ".join(title.split())[:_SHOWN_CHARS]) for title in titles[:_SHOWN])
-        rename = "Rename the column with the questions to Utterance, as in a table of the Testing Center; or"
-        actions = [f"{rename} to input, and name the file in a test spec: cases: {path.name}"]
+        actions = [
+            "Rename the column with the questions to input, or to Utterance as in a table of the Testing Center."
+        ]
         return FormatError(f"{label} has no column 'Utterance' or 'input'; its columns are {columns}", actions=actions)
     if path.suffix in SPEC_NAMES:
         message = f"{label} is not a test spec: it has none of the keys testCases, cases and subjectName"

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-CASE_FILES: Final = (".csv", ".tsv", ".jsonl", ".ndjson")
 _NAMES_A_FILE: Final = re.compile(rb"^cases[ \t]*:", re.MULTILINE)
 
 

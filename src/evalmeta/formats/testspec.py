@@ -18,6 +18,7 @@ from evalmeta import limits
 from evalmeta.formats.case_files import read_case_file
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Diagnostics
+from evalmeta.formats.discovery import CASE_FILES
 from evalmeta.formats.document import Document, Reading, read_bytes
 from evalmeta.formats.spec_cases import (
     OWN_KEYS,
@@ -28,7 +29,7 @@ from evalmeta.formats.spec_cases import (
     read_pair,
     read_variables,
 )
-from evalmeta.formats.spec_files import CASE_FILES, named_files
+from evalmeta.formats.spec_files import named_files
 from evalmeta.formats.yaml_source import YamlRecord, YamlScalar, read_yaml
 from evalmeta.model.definition import Definition, Expectation, Inputs, PromptInput, TestCase
 from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
@@ -105,6 +106,19 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None) -> Spec:
     return Spec(replace(header, test_cases=tuple(map(_test_case, found))), (), read.lines, is_own=False)
 
 
+def read_spec_file(path: Path, *, label: str) -> Spec:
+    """Read a test spec, or a file with test cases as a spec with nothing else; raise as `read_spec`, and NotFound."""
+    data = read_bytes(path, limits.MAX_SPEC_BYTES)
+    if path.suffix.lower() not in CASE_FILES:
+        return read_spec(data, label=label, folder=path.parent)
+    diagnostics = Diagnostics(label)
+    records = enumerate(read_case_file(path, diagnostics), 1)
+    found = {number: (read_case(each, number, Defaults(), own_keys=True), each) for number, each in records}
+    diagnostics.check()
+    lines = {number: record.source.place(())[0] for number, (_, record) in found.items()}
+    return Spec(Definition(path.stem, ""), tuple(case for case, _ in found.values()), lines, is_own=True)
+
+
 def read_testspec(data: bytes, *, label: str, folder: Path | None = None) -> Definition:
     """Read a test spec as a definition, without what definitions cannot hold; arguments and errors as `read_spec`."""
     return spec_definition(read_spec(data, label=label, folder=folder))[0]
@@ -124,7 +138,7 @@ def spec_definition(
 
 def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
     """Read a test spec as `files.read_document` does."""
-    spec = read_spec(read_bytes(path, limits.MAX_SPEC_BYTES), label=label, folder=path.parent)
+    spec = read_spec_file(path, label=label)
     header = spec.definition
     if not spec.is_own:
         return Document(evaluation_of(header, name=name), lines=spec.lines)
