@@ -225,4 +225,4 @@ def test_a_salesforce_org_runs_whole_definitions(evalmeta: Program, said: list[s
         ran = evalmeta("test", "run", "-o", "dev", "-n", "Orders", "--wait", *said)
     assert (ran.code, org.starts) == (2, [])
     assert "a Salesforce org runs whole definitions in its own order" in ran.err
-    assert "Leave out --case, --tag, --failed-from, --shard, --seed and --confirm." in ran.err
+    assert "Leave out --case, --tag, --failed-from, --last-failed, --shard, --seed and --confirm." in ran.err
