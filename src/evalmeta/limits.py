@@ -49,6 +49,7 @@ MAX_LABELS_BYTES: Final = 50_000_000
 # Test specs and tables: 1,000 test cases have about 30,000 values or cells; each use of an alias counts.
 MAX_SPEC_BYTES: Final = 5_000_000
 MAX_SPEC_VALUES: Final = 200_000
+MAX_CASE_FILES: Final = 100
 MAX_YAML_DEPTH: Final = 32
 # One row of an evaluation set in JSON Lines: a trace with many spans has several MB.
 MAX_ROW_BYTES: Final = 16_000_000

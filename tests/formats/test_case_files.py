@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.formats.document import Reading, digest_of
 from evalmeta.formats.files import read_document
@@ -163,3 +164,15 @@ def test_a_mistake_in_such_a_file_is_reported_too(tmp_path: Path) -> None:
     (tmp_path / "q.csv").write_text("input,contian\nHi,x\n")
     with pytest.raises(FormatError, match="column 2 has the unknown title 'contian'"):
         read_document(tmp_path / "q.csv", label="q.csv", name="q")
+
+
+def test_a_spec_names_a_limited_number_of_files(spec: Path) -> None:
+    (spec.parent / "data/q.csv").write_text("input\nHi\n")
+    spec.write_text(f"cases: [{', '.join(['data/q.csv'] * (limits.MAX_CASE_FILES + 1))}]\n")
+    with pytest.raises(FormatError, match="more than 100 files with test cases"):
+        read_document(spec, label="t.yaml", name="t")
+
+
+def test_a_file_of_cases_has_a_limited_size(spec: Path) -> None:
+    found = problems(spec, "q.csv", "input\n" + "x" * limits.MAX_SPEC_BYTES)
+    assert found == ["data/q.csv the file is larger than 5,000,000 bytes [csv-limit]"]

@@ -127,6 +127,10 @@ def test_schema_and_reader_are_of_one_mind(changes: dict[str, object], *, fits: 
                 ({"json": {"path": "$.a", "at_least": "x"}}, False),
                 ({"json": "$.a"}, False),
                 ({"name": "n", "tags": ["a"]}, True),
+                ({"context": {"a": 7, "b": "c"}}, True),
+                ({"context": {"a": None}}, False),
+                ({"context": [{"name": "a", "value": "b"}]}, False),
+                ({"context": {}, "contextVariables": []}, False),
                 ({"contian": "x"}, False),
             ]
         ),

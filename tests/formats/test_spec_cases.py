@@ -54,6 +54,23 @@ cases:
     assert case.history == (HistoryMessage("user", "Hi", None, 0), HistoryMessage("agent", "Hello", None, 1))
 
 
+def test_context_is_a_short_form_of_context_variables() -> None:
+    spec = read("""\
+defaults: {context: {customer: Ada, id: 7}}
+testCases:
+- input: One
+- turns: [{input: Two}]
+  context: {id: 8}
+- input: Three
+  context:
+""")
+    assert [case.context_variables for case in spec.cases] == [
+        (ContextVariable("customer", "Ada"), ContextVariable("id", "7")),
+        (ContextVariable("id", "8"),),
+        (),
+    ]
+
+
 def test_defaults_apply_where_a_case_does_not_say_otherwise() -> None:
     spec = read("""\
 defaults: {latency_ms: 500, not_contains: [sorry], tags: smoke, expectedTopic: A}
@@ -112,6 +129,10 @@ testCases:
         (
             "testCases:\n- input: Hi\n  expectedTopic: A\n  topic: A\n",
             ["4:10 a test case has 'expectedTopic' and 'topic', which mean the same [spec-both] Keep one of them."],
+        ),
+        (
+            "testCases: x\n",
+            ["1:12 'testCases' of a test spec is a text, not a list [spec-type] Begin each item with '- '."],
         ),
         ("testCases:\n- contains: x\n", ["2:3 a test case needs 'input' [spec-missing]"]),
         (

@@ -9,6 +9,7 @@ import orjson
 from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.formats.csv_source import read_csv
+from evalmeta.formats.document import read_bytes
 from evalmeta.formats.json_source import read_json
 from evalmeta.formats.spec_cases import CASE_HINTS, CASE_KEYS
 from evalmeta.formats.testing_center_csv import CSV_COLUMNS
@@ -42,7 +43,7 @@ _LISTS: Final = (
     "function",
 )
 _NAMES: Final = ("actions", "expectedActions", "metrics", "tags")
-_OBJECTS: Final = ("json", "contextVariables", "conversationHistory", "customEvaluations", "turns")
+_OBJECTS: Final = ("json", "context", "contextVariables", "conversationHistory", "customEvaluations", "turns")
 
 
 def read_case_file(path: Path, diagnostics: Diagnostics) -> Iterator[YamlRecord]:
@@ -52,7 +53,7 @@ def read_case_file(path: Path, diagnostics: Diagnostics) -> Iterator[YamlRecord]
         path: the file.
         diagnostics: where the problems of this file are added.
     """
-    data = path.read_bytes()
+    data = read_bytes(path, limits.MAX_SPEC_BYTES)
     rows = _rows_of_table(data, diagnostics) if path.suffix.lower() in _TABLES else _rows_of_lines(data, diagnostics)
     for line, value in rows:
         yield YamlRecord(LineSource(line), (), value, diagnostics, called="a test case")
@@ -60,11 +61,11 @@ def read_case_file(path: Path, diagnostics: Diagnostics) -> Iterator[YamlRecord]
 
 def _rows_of_table(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int, JsonValue]]:
     rows = read_csv(data, diagnostics, max_bytes=limits.MAX_SPEC_BYTES, max_cells=limits.MAX_SPEC_VALUES)
-    head = next(rows, None)
-    if head is None:
-        diagnostics.error(
-            "csv-columns", "the table is empty", line=1, hint="Its first line names the keys of the cells."
-        )
+    if (head := next(rows, None)) is None:
+        # Anything else that prevents reading is reported already.
+        if not data.strip():
+            hint = "Its first line names the keys of the cells."
+            diagnostics.error("csv-columns", "the table is empty", line=1, hint=hint)
         return
     titles = [_KEY_OF_TITLE.get(" ".join(title.split()).lower(), title.strip()) for title in head.cells]
     for place, title in enumerate(titles, 1):

@@ -23,7 +23,7 @@ SF_KEYS: Final = (
     *("expectedTopic", "expectedActions", "expectedOutcome", "metrics", "customEvaluations"),
 )
 """The keys of a test case that sf knows."""
-OWN_KEYS: Final = ("input", "name", "tags", "turns", *SHORT_FORMS)
+OWN_KEYS: Final = ("input", "name", "tags", "context", "turns", *SHORT_FORMS)
 """The keys of a test case that only evalmeta knows."""
 
 CASE_KEYS: Final = ("input", *SF_KEYS, *OWN_KEYS[1:])
@@ -73,9 +73,11 @@ class Defaults:
 
 def read_defaults(record: YamlRecord) -> Defaults:
     """Read the mapping `defaults` of a spec."""
-    allowed = ("contextVariables", "conversationHistory", "tags", *_CHECKS)
+    allowed = ("context", "contextVariables", "conversationHistory", "tags", *_CHECKS)
     record.check_keys(*allowed, hints=CASE_HINTS | dict.fromkeys(("input", "utterance", "turns", "name"), _PER_CASE))
-    return Defaults(_checks(record), read_variables(record), read_history(record, numbers_messages=True), _tags(record))
+    return Defaults(
+        _checks(record), _variables(record) or (), read_history(record, numbers_messages=True), _tags(record)
+    )
 
 
 _PER_CASE: Final = "Write it in each test case."
@@ -89,7 +91,7 @@ def read_case(record: YamlRecord, number: int, defaults: Defaults, *, own_keys: 
         number,
         _turns(record, defaults) if "turns" in has else (_turn(record, defaults, own_keys=own_keys),),
         read_history(record, numbers_messages=True) if "conversationHistory" in has else defaults.history,
-        read_variables(record) if "contextVariables" in has else defaults.variables,
+        defaults.variables if (variables := _variables(record)) is None else variables,
         _tags(record) if "tags" in has else defaults.tags,
         record.text("name") or "" if own_keys else "",
     )
@@ -196,6 +198,16 @@ _CHECKS: Final[Mapping[str, Callable[[YamlRecord, str], Iterator[Expectation]]]]
 
 def _tags(record: YamlRecord) -> tuple[str, ...]:
     return tuple(text for _, text in record.one_or_more("tags"))
+
+
+def _variables(case: YamlRecord) -> tuple[ContextVariable, ...] | None:
+    """Return the context variables of either key; None if the test case has none of the keys."""
+    if "context" not in case.values:
+        return read_variables(case) if "contextVariables" in case.values else None
+    if "contextVariables" in case.values:
+        _refuse_both(case, "contextVariables", "context")
+    texts = ((name, case.to_text(value, "context", name)) for name, value in case.object("context").items())
+    return tuple(ContextVariable(name, text) for name, text in texts if text is not None)
 
 
 def read_variables(inputs: YamlRecord) -> tuple[ContextVariable, ...]:

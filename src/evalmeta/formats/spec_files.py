@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
@@ -28,7 +29,8 @@ def files_of(path: Path) -> list[Path]:
         value = read_yaml(data, label=path.name).value
     except FormatError:
         return []
-    return [path.parent / name for _, name in named_files(value.get("cases") if isinstance(value, dict) else None)]
+    cases = value.get("cases") if isinstance(value, dict) else None
+    return [path.parent / name for _, name in islice(named_files(cases), limits.MAX_CASE_FILES)]
 
 
 def named_files(cases: object) -> Iterator[tuple[int | None, str]]:

@@ -36,7 +36,7 @@ from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from evalmeta.formats.diagnostics import Loss
     from evalmeta.model.json_value import JsonValue
@@ -87,7 +87,7 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None) -> Spec:
     root = YamlRecord(file, (), file.value, diagnostics, called="a test spec")
     is_own = _is_own(root)
     root.check_keys(*_SF_KEYS, *_SPEC_KEYS, hints=_SPEC_HINTS)
-    kind = _kind(root.items("testCases"), root.text("subjectType") or "")
+    kind = _kind(root.values.get("testCases"), root.text("subjectType") or "")
     header = _header(root, kind, label, is_own=is_own)
     if kind == TESTING_DEFINITION:
         definition = replace(header, test_cases=tuple(_studio_cases(root)))
@@ -184,8 +184,8 @@ def _is_own(root: YamlRecord) -> bool:
     )
 
 
-def _kind(cases: Sequence[JsonValue], subject_type: str) -> MetadataType:
-    if not cases:
+def _kind(cases: JsonValue, subject_type: str) -> MetadataType:
+    if not isinstance(cases, list) or not cases:
         return next((row for row in TYPES if subject_type in row.subject_types), EVALUATION_DEFINITION)
     first = cases[0]
     is_studio = isinstance(first, dict) and ("scorers" in first or isinstance(first.get("inputs"), list))
@@ -226,7 +226,11 @@ class _Cases:
             if not isinstance(each, YamlScalar):
                 record = self._root.at(each, "cases", place, called="a test case")
                 yield record, record.source.place(record.path)[0], ""
-        for index, name in named_files(cases):
+        for number, (index, name) in enumerate(named_files(cases), 1):
+            if number > limits.MAX_CASE_FILES:
+                message = f"more than {limits.MAX_CASE_FILES} files with test cases"
+                self._root.error("spec-limit", message, "cases", hint="Put the test cases into fewer files.")
+                return
             yield from self._in_file(name, ("cases",) if index is None else ("cases", index))
 
     def _in_file(self, name: str, steps: tuple[str | int, ...]) -> Iterator[tuple[YamlRecord, int, str]]:

@@ -58,6 +58,7 @@ FULL = {
     MATCH: (Expectation(MATCH, "On Monday.", terms={"threshold": 0.8}), 0),
     GRADE: (Expectation(GRADE, terms={"threshold": 3.5}), 0),
     "safety_v1": (Expectation("safety_v1", terms={"threshold": 0.8}), 0),
+    "rubric": (Expectation("rubric", terms={"guidelines": ["The answer is polite."]}), 0),
     RELEVANCE: (Expectation(RELEVANCE), 0),
     SAFETY: (Expectation(SAFETY), 0),
     GROUNDEDNESS: (Expectation(GROUNDEDNESS), 1),
