@@ -59,6 +59,26 @@ testCases:
     expectedActions: []
     expectedOutcome:
 """
+OWN_SPEC = """\
+subject: agents:answer
+defaults: {latency_ms: 500, tags: smoke, context: {id: 7}}
+testCases:
+  - input: Where is my order?
+    name: order
+    contains: [order, 7]
+    not_contains: sorry
+    contains_any: [a, b]
+    equals: x
+    matches: (?i)^order \\d+
+    json: [{path: $.a, at_least: 1.5}, {path: $.b, equals: {c: [1, null]}}]
+    rubric: Is polite
+    function: checks:short
+    tokens: 5
+    topic: Orders
+    actions: [A, B]
+  - turns: [{input: Hi, starts_with: H}, {utterance: Bye, ends_with: e}]
+cases: [{input: One}]
+"""
 STUDIO_SPEC = """\
 name: Desk_Studio
 subjectType: AGENT

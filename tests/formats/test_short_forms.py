@@ -87,6 +87,14 @@ def test_every_short_form_accepts_no_value() -> None:
             ("t.yaml:3:11 'tokens' of a test case is a text, not a whole number [spec-type] Write 5 without quotes."),
         ),
         ("tokens: 0", ("t.yaml:3:11 'tokens' is 0, which no answer can meet [spec-value] Write a maximum above 0.")),
+        ("actions: ['']", "t.yaml:3:13 an action has no name [spec-missing]"),
+        (
+            "json: {path: $.a, equals: 0x1F}",
+            (
+                "t.yaml:3:29 'equals' is the number 0x1F, which other programs may write differently [spec-number]"
+                ' Put it in quotes: "0x1F".'
+            ),
+        ),
         ("json: $.a", "t.yaml:3:9 a check of JSON is a text, not a mapping [spec-type]"),
         (
             "json: {path: a, equals: b}",

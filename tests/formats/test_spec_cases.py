@@ -174,3 +174,9 @@ testCases:
 )
 def test_a_mistake_is_reported_with_its_place(text: str, found: list[str]) -> None:
     assert problems(text) == found
+
+
+@pytest.mark.parametrize("name", ["x" * 300 + ".csv", "\\0.csv"])
+def test_a_name_that_no_file_can_have_is_not_a_file(name: str) -> None:
+    [found] = problems(f'cases: "{name}"\n')
+    assert found.startswith("1:8 there is no file ")

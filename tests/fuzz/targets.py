@@ -45,7 +45,7 @@ from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.reader import read_xml
-from formats.specs import SPEC, STUDIO_SPEC
+from formats.specs import OWN_SPEC, SPEC, STUDIO_SPEC
 from fuzz.mutations import mutated
 from package.handmade import Entry, zip_of
 from protocol.envelopes import jsforce_call, wsdl_call
@@ -257,7 +257,10 @@ _PATH_WORDS = (
 )
 
 
-_SPECS = (*(path.read_bytes() for path in sorted(SAMPLES.rglob("specs/*.yaml"))), SPEC.encode(), STUDIO_SPEC.encode())
+_SPECS = (
+    *(path.read_bytes() for path in sorted(SAMPLES.rglob("specs/*.yaml"))),
+    *(text.encode() for text in (SPEC, STUDIO_SPEC, OWN_SPEC)),
+)
 _TABLES = (
     *(path.read_bytes() for path in sorted(SAMPLES.rglob("specs/*.csv"))),
     b'Conversation History;Utterance\n"[{""role"": ""user"", ""message"": ""Hi"", ""index"": 0}]";And?\n',

@@ -118,7 +118,7 @@ def digest_of(path: Path, reading: Reading) -> str:
     if path.suffix in {".yaml", ".yml"}:
         from evalmeta.formats.spec_files import files_of  # noqa: PLC0415 - it loads YAML, and most runs need none
 
-        for file in filter(Path.is_file, files_of(path)):
+        for file in files_of(path):
             digest.update(read_bytes(file))
     return digest.hexdigest()
 

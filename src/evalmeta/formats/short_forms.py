@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.formats.yaml_source import json_value
+from evalmeta.formats.yaml_source import YamlScalar, json_value
 from evalmeta.model.checks import JSON_OPERATORS, reference_of
 from evalmeta.model.definition import Expectation
 from evalmeta.model.expectations import ACTIONS, TOPIC, render_actions
@@ -27,7 +27,11 @@ def _topic(case: YamlRecord, key: str) -> Iterator[Expectation]:
 
 
 def _actions(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    yield Expectation(ACTIONS, render_actions(text.strip() for _, text in case.one_or_more(key)))
+    actions = list(case.one_or_more(key))
+    for steps, name in actions:
+        if not name.strip():
+            case.error("spec-missing", "an action has no name", *steps)
+    yield Expectation(ACTIONS, render_actions(name.strip() for _, name in actions))
 
 
 def _texts(case: YamlRecord, key: str) -> Iterator[Expectation]:
@@ -80,7 +84,10 @@ def _json_check(record: YamlRecord) -> Iterator[Expectation]:
             hint="Write one check for each.",
         )
     operator = operators[0] if operators else ""
-    expected = json_value(record.values.get(operator))
+    value: object = record.values.get(operator)
+    expected = json_value(value)
+    if isinstance(value, YamlScalar) and value.is_unsettled and isinstance(expected, str):
+        record.to_text(value, operator)
     if operator not in {"", "equals", "contains"} and record.number(operator) is None:
         record.require(operator)
     label = " ".join(filter(None, ("json", path, operator, _shown(expected) if operator else "exists")))

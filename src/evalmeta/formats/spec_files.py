@@ -19,7 +19,7 @@ _NAMES_A_FILE: Final = re.compile(rb"^cases[ \t]*:", re.MULTILINE)
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the files with cases that a test spec names, without checking them; an empty list for other files."""
+    """Return the files with cases that a test spec names and that exist; an empty list for other files."""
     if path.suffix not in {".yaml", ".yml"} or not path.is_file() or path.stat().st_size > limits.MAX_SPEC_BYTES:
         return []
     data = path.read_bytes()
@@ -30,7 +30,16 @@ def files_of(path: Path) -> list[Path]:
     except FormatError:
         return []
     cases = value.get("cases") if isinstance(value, dict) else None
-    return [path.parent / name for _, name in islice(named_files(cases), limits.MAX_CASE_FILES)]
+    named = (path.parent / name for _, name in islice(named_files(cases), limits.MAX_CASE_FILES))
+    return [*filter(is_file, named)]
+
+
+def is_file(path: Path) -> bool:
+    """Return whether a file exists; a name that the system does not allow is not one."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def named_files(cases: object) -> Iterator[tuple[int | None, str]]:

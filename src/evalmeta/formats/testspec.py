@@ -29,7 +29,7 @@ from evalmeta.formats.spec_cases import (
     read_pair,
     read_variables,
 )
-from evalmeta.formats.spec_files import named_files
+from evalmeta.formats.spec_files import is_file, named_files
 from evalmeta.formats.yaml_source import YamlRecord, YamlScalar, read_yaml
 from evalmeta.model.definition import Definition, Expectation, Inputs, PromptInput, TestCase
 from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
@@ -239,7 +239,7 @@ class _Cases:
             hint = "Name a file that ends in .csv, .tsv or .jsonl."
             self._root.error("spec-value", f"{name!r} is not a file with test cases", *steps, hint=hint)
             return
-        if not path.is_file():
+        if not is_file(path):
             hint = "Write a path relative to the folder of the spec."
             if "\\" in name:
                 hint = f"Write / between folders: {name.replace(chr(92), '/')}."

@@ -1,13 +1,23 @@
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from engine.builders import exchange
 from evalmeta.engine.scorers.answer_json import json_scorer
+from evalmeta.engine.scorers.comparisons import comparison_scorer
 from evalmeta.engine.scorers.registry import score
+from evalmeta.model.checks import comparison_of
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import TestResult, Verdict
+
+if TYPE_CHECKING:
+    from evalmeta.model.json_value import JsonValue
 
 ANSWER = '{"city": "Paris", "people": 2100000, "tags": ["old", "big"], "mayor": null, "open": true}'
 
@@ -58,9 +68,23 @@ def test_the_whole_answer_is_compared_as_json_and_not_as_text() -> None:
     assert judge(check("$", equals={"a": 1, "b": [2]}), '{"b": [2],\n "a": 1}').verdict is Verdict.PASS
 
 
-def test_json_in_a_code_block_is_read() -> None:
-    assert judge(check("$.a", equals=1), 'x\n```json\n{"a": 1}\n```').verdict is Verdict.FAILURE
-    assert judge(check("$.a", equals=1), '```json\n{"a": 1}\n```\n').verdict is Verdict.PASS
+def test_json_in_a_code_block_is_not_json_and_the_failure_says_so() -> None:
+    result = judge(check("$.a", equals=1), '```json\n{"a": 1}\n```\n')
+    assert result.verdict is Verdict.FAILURE
+    assert result.explanation == "the answer is not valid JSON: it is in a code block of Markdown"
+
+
+VALUES = st.one_of(st.text(max_size=3), st.integers(-9, 9), st.booleans(), st.lists(st.integers(0, 2), max_size=2))
+
+
+@given(VALUES, VALUES, st.sampled_from(["equals", "at_least", "less_than"]))
+def test_a_definition_made_from_a_check_judges_the_same(actual: JsonValue, expected: JsonValue, operator: str) -> None:
+    assume(operator == "equals" or type(expected) is int)
+    expectation = check("$.a", **{operator: expected})
+    answer = exchange(GeneratedData(json.dumps({"a": actual})))
+    comparison = comparison_of(expectation)
+    assert comparison is not None
+    assert json_scorer()(expectation, answer).verdict is comparison_scorer()(comparison, answer).verdict  # type: ignore[union-attr]
 
 
 def test_an_answer_that_is_not_json_fails_and_says_so() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -21,15 +20,11 @@ if TYPE_CHECKING:
     from evalmeta.model.run import Matches, TestResult
 
 
-# Language models put JSON into a code block of Markdown.
-_FENCED: Final = re.compile(r"\s*+```(?:json)?[ \t]*+\n(.*)\n[ \t]*+```\s*+", re.DOTALL)
-
-
 def json_scorer(matches: Matches = "first") -> Scorer:
     """Return the scorer of the check `json`: the value at the path of the terms is compared with their `expected`.
 
-    The path leads into the answer, which is parsed as JSON, also out of a code block; one that begins with
-    `$.generatedData` leads into all that the agent returned. Without an operator, the path must match something.
+    The path leads into the answer, which must be JSON; one that begins with `$.generatedData` leads into all that the
+    agent returned. Without an operator, the path must match something.
     `matches` says which of several matches count, as for custom criteria.
     """
     compare = comparison_scorer(matches)
@@ -56,11 +51,11 @@ def _read(expectation: Expectation, exchange: Exchange) -> tuple[Exchange, JsonV
     path = str(expectation.terms["path"])
     if (reference := reference_of(path)) != path:
         answer = exchange.generated.outcome
-        fenced = _FENCED.fullmatch(answer)
         try:
-            value: JsonValue = orjson.loads(fenced[1] if fenced else answer)
+            value: JsonValue = orjson.loads(answer)
         except orjson.JSONDecodeError as error:
-            raise NoMatch(f"the answer is not valid JSON: {error.msg}") from None
+            why = "it is in a code block of Markdown" if answer.lstrip().startswith("```") else error.msg
+            raise NoMatch(f"the answer is not valid JSON: {why}") from None
         canonical = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
         exchange = exchange._replace(generated=replace(exchange.generated, outcome=canonical))
     try:
