@@ -18,7 +18,7 @@ from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Scheduler
-from evalmeta.engine.scorers.functions import functions_of
+from evalmeta.engine.scorers.function_imports import functions_of
 from evalmeta.engine.scorers.registry import make_scorers
 from evalmeta.engine.summary import SummaryCounter
 from evalmeta.errors import EvalmetaError, TooManyErrors, UsageError

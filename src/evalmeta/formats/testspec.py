@@ -20,18 +20,11 @@ from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.discovery import CASE_FILES
 from evalmeta.formats.document import Document, Reading, read_bytes
-from evalmeta.formats.spec_cases import (
-    OWN_KEYS,
-    Defaults,
-    read_case,
-    read_defaults,
-    read_history,
-    read_pair,
-    read_variables,
-)
+from evalmeta.formats.spec_cases import OWN_KEYS, Defaults, read_case, read_defaults
 from evalmeta.formats.spec_files import is_file, named_files
+from evalmeta.formats.studio_cases import read_studio_cases
 from evalmeta.formats.yaml_source import YamlRecord, YamlScalar, read_yaml
-from evalmeta.model.definition import Definition, Expectation, Inputs, PromptInput, TestCase
+from evalmeta.model.definition import Definition, Inputs, TestCase
 from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, TYPES
 
@@ -43,7 +36,6 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
 
 
-_STUDIO_CASE: Final = ("inputs", "scorers")
 _SF_KEYS: Final = ("name", "description", "subjectType", "subjectName", "subjectVersion", "testCases")
 _SPEC_KEYS: Final = ("subject", "defaults", "cases")
 _SPEC_HINTS: Final = {
@@ -90,7 +82,7 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None) -> Spec:
     kind = _kind(root.values.get("testCases"), root.text("subjectType") or "")
     header = _header(root, kind, label, is_own=is_own)
     if kind == TESTING_DEFINITION:
-        definition = replace(header, test_cases=tuple(_studio_cases(root)))
+        definition = replace(header, test_cases=tuple(read_studio_cases(root)))
         diagnostics.check()
         cases = root.records("testCases", called="a test case")
         inputs = (each for case in cases for each in case.records("inputs", called="an input"))
@@ -254,29 +246,3 @@ class _Cases:
 def _test_case(case: Case) -> TestCase:
     [turn] = case.turns
     return TestCase(Inputs(turn.utterance, case.context_variables, case.history), turn.expectations, case.number)
-
-
-def _studio_cases(root: YamlRecord) -> Iterator[TestCase]:
-    number = 0
-    for case in root.records("testCases", called="a test case of Agentforce Studio"):
-        case.check_keys(*_STUDIO_CASE)
-        scorers = []
-        for each in case.records("scorers", called="a scorer"):
-            each.check_keys("name", "expected")
-            scorers.append(Expectation(each.required_text("name"), each.text("expected")))
-        if not case.items("inputs"):
-            case.error("spec-missing", f"{case.called} needs 'inputs'")
-        if "scorers" not in case.values:
-            case.require("scorers")
-        for each in case.records("inputs", called="an input"):
-            number += 1
-            yield TestCase(_studio_inputs(each), tuple(scorers), number)
-
-
-def _studio_inputs(record: YamlRecord) -> Inputs:
-    record.check_keys(*("utterance", "contextVariables", "conversationHistory"), "promptInput")
-    prompts = record.records("promptInput", called="an input")
-    prompt_inputs = tuple(PromptInput(*read_pair(each, "referenceName")) for each in prompts)
-    utterance = record.text("utterance") if prompt_inputs else record.required_text("utterance")
-    history = read_history(record, numbers_messages=False)
-    return Inputs(utterance or "", read_variables(record), history, prompt_inputs)

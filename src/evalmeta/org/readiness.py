@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from evalmeta import limits
-from evalmeta.engine.scorers.functions import check_function
+from evalmeta.engine.scorers.function_imports import check_function
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import child_environment
 from evalmeta.model.settings import LlmRater, PluginRater, PluginSubject, PythonSubject, RulesRater

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.builders import exchange
-from evalmeta.engine.scorers.functions import check_function, functions_of
+from evalmeta.engine.scorers.function_imports import check_function, functions_of
 from evalmeta.engine.scorers.registry import score
 from evalmeta.errors import SettingsError
 from evalmeta.model.definition import Expectation

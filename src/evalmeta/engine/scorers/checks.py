@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.engine.scorers.functions import accepted_inputs, find_function, functions_root
+from evalmeta.engine.scorers.function_imports import accepted_inputs, find_function, functions_root
 from evalmeta.engine.scorers.results import broken, measured
 from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
 from evalmeta.engine.subjects.python import Calls
@@ -64,7 +65,8 @@ async def _called(name: str, exchange: Exchange) -> object:
     call = partial(function, exchange.generated.outcome, **_inputs(function, exchange))
     try:
         # A partial of a coroutine function is one too.
-        return await Calls(root or Path.cwd()).call(call)
+        with closing(Calls(root or Path.cwd())) as calls:
+            return await calls.call(call)
     except SubjectError as error:
         if isinstance(error.__cause__, AssertionError):
             return {"passed": False, "reason": str(error.__cause__).partition("\n")[0] or str(error)}
@@ -75,12 +77,13 @@ def _inputs(function: Function, exchange: Exchange) -> dict[str, object]:
     generated = exchange.generated
     turns = (message for turn in exchange.earlier for message in turn_messages(turn.utterance, turn.generated))
     actions = generated.actions
+    calls = [{"name": each.name, "input": each.input, "output": each.output} for each in actions or ()]
     known: dict[str, object] = {
         "utterance": exchange.utterance,
         "history": [*history_of(exchange.case), *turns],
         "context": context_of(exchange.case),
         "topic": generated.topic,
-        "actions": actions and [{"name": each.name, "input": each.input, "output": each.output} for each in actions],
+        "actions": None if actions is None else calls,
         "generated": generated,
     }
     return {name: known[name] for name in accepted_inputs(function)}

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import math
-import sys
-import threading
 from collections.abc import Mapping, Sequence
-from contextlib import closing, contextmanager
-from contextvars import ContextVar
-from functools import lru_cache, partial
+from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.engine.scorers import adk_objects
+from evalmeta.engine.scorers.function_imports import find_function, functions_root
 from evalmeta.engine.scorers.results import averaged, broken, measured, threshold_of, undecided
-from evalmeta.engine.subjects.python import Calls, check_call, import_from, own_modules
+from evalmeta.engine.subjects.python import Calls
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
-
     from evalmeta.engine.interfaces import Exchange
     from evalmeta.engine.scorers.adk_objects import AdkObject
-    from evalmeta.engine.subjects.python import Function
     from evalmeta.model.definition import Expectation
     from evalmeta.model.generated_data import Action
     from evalmeta.model.json_value import JsonObject
@@ -37,10 +29,6 @@ if TYPE_CHECKING:
 _OWN_TERMS: Final = frozenset({"function", "invocations", "conversation", "calls"})
 _STATUSES: Final = {1: "PASSED", 2: "FAILED", 3: "NOT_EVALUATED", 4: "INFORMATIONAL"}
 _VERDICTS: Final = {"PASSED": Verdict.PASS, "FAILED": Verdict.FAILURE}
-CHECK_INPUTS: Final = ("utterance", "history", "context", "topic", "actions", "generated")
-"""What a function can receive besides the answer, by the names of its parameters."""
-_lock: Final = threading.Lock()
-_root: Final[ContextVar[Path | None]] = ContextVar("root", default=None)
 
 
 class _Judgement(NamedTuple):
@@ -71,7 +59,7 @@ async def score_by_function(expectation: Expectation, exchange: Exchange) -> Tes
     try:
         invocations = _actual(expectation, exchange), _expected(expectation, exchange)
         call = partial(_call, str(name), adk_objects.metric(expectation.name, criterion), *invocations)
-        with closing(Calls(_root.get() or Path.cwd())) as calls:
+        with closing(Calls(functions_root() or Path.cwd())) as calls:
             judgement = _judgement(await calls.call(call))
     except EvalmetaError as error:
         why = " ".join((error_text(error), *error.actions))
@@ -83,99 +71,8 @@ async def score_by_function(expectation: Expectation, exchange: Exchange) -> Tes
 
 def _call(name: str, metric: AdkObject, *invocations: list[AdkObject]) -> object:
     """Find the function and call it; both can block, so both run in the thread."""
-    function = find_function(name, _root.get())
+    function = find_function(name, functions_root())
     return function(*adk_objects.as_adk_has_them(metric, *invocations), None)
-
-
-@contextmanager
-def functions_of(root: Path) -> Iterator[None]:
-    """Let functions be found in a project's folder too, wherever the process runs."""
-    token = _root.set(root)
-    try:
-        yield
-    finally:
-        _root.reset(token)
-
-
-def check_function(name: str, *, root: Path) -> None:
-    """Check without a call that a function can be imported and called; raise SettingsError if not."""
-    called = f"the scoring function {name!r}"
-    try:
-        function = find_function(name, root)
-    except SettingsError as error:
-        raise SettingsError(f"{called} cannot be used: {str(error).rstrip('.')}", actions=error.actions) from None
-    if ":" in name:
-        inputs = dict.fromkeys(accepted_inputs(function))
-        example = "check(answer, *, utterance, context), where all but the answer are optional"
-        check_call(function, ("",), inputs, called=called, root=root, example=example)
-        return
-    example = "score(metric, actual_invocations, expected_invocations, conversation_scenario)"
-    check_call(function, (None,) * 4, {}, called=called, root=root, example=example)
-
-
-def accepted_inputs(function: Function) -> frozenset[str]:
-    """Return the names of `CHECK_INPUTS` that a function declares as parameters after the first."""
-    try:
-        _, *others = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return frozenset()
-    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in others):
-        return frozenset(CHECK_INPUTS)
-    return frozenset(each.name for each in others).intersection(CHECK_INPUTS)
-
-
-def functions_root() -> Path | None:
-    """Return the project's folder, in which functions are found too; None outside of a run."""
-    return _root.get()
-
-
-@lru_cache(maxsize=256)
-def find_function(name: str, root: Path | None) -> Function:
-    """Import a function by `package.module.function` or `package.module:function`; raise SettingsError if it fails."""
-    module_name, _, attribute = name.rpartition(":" if ":" in name else ".")
-    if not module_name or not attribute:
-        example = "module:function" if ":" in name else "package.module.function"
-        raise SettingsError("it has no module.", actions=(f"Write {example}.",))
-    function = getattr(_module(module_name, root), attribute, None)
-    if function is None:
-        raise SettingsError(
-            f"the module {module_name!r} has no {attribute!r}.", actions=("Correct the name, or define it there.",)
-        )
-    if not callable(function):
-        raise SettingsError(f"it is {type(function).__name__}, not a function.", actions=("Name a function.",))
-    return cast("Function", function)
-
-
-def _module(name: str, root: Path | None) -> ModuleType:
-    if root is not None and name.partition(".")[0] in own_modules(root):
-        # Another project may have a module of this name too.
-        return import_from(root, name, called=f"its module {name!r}")
-    try:
-        with _lock, _search_path(root):
-            return importlib.import_module(name)
-    except (Exception, SystemExit) as error:
-        if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
-            raise SettingsError(
-                f"the module {error.name!r} cannot be found.",
-                actions=("Correct the name, or create it in the project's folder or the current one.",),
-            ) from error
-        raise SettingsError(
-            f"the module {name!r} cannot be imported: {error_text(error)}.",
-            actions=(f'Make `python -c "import {name}"` work.',),
-        ) from error
-
-
-@contextmanager
-def _search_path(root: Path | None) -> Iterator[None]:
-    """Let imports find modules in the project's folder and, as `python -m` does, in the current one."""
-    added = [str(each) for each in (root, Path.cwd()) if each is not None]
-    sys.path[:0] = added
-    importlib.invalidate_caches()
-    try:
-        yield
-    finally:
-        for each in added:
-            sys.path.remove(each)
 
 
 def _actual(expectation: Expectation, exchange: Exchange) -> list[AdkObject]:
