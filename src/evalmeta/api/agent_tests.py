@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,6 +17,7 @@ from evalmeta.formats.document import Document, Reading, digest_of, reading_of
 from evalmeta.formats.files import read_document
 from evalmeta.formats.recent import recent_document, remember
 from evalmeta.model.evaluation import evaluation_of
+from evalmeta.model.python_target import is_target, likely_target
 from evalmeta.org.run_files import content_key, run_file_of, test_in
 from evalmeta.org.subjects import unbound_subject
 from evalmeta.package.files import parse_file_name, shown
@@ -40,6 +42,7 @@ RECORDED_ANSWERS: Final = "recorded answers"
 
 _SHOWN_PROBLEMS: Final = 20
 _SHOWN_AGENTS: Final = 3
+_FILE: Final = re.compile(r"[/\\]|\.py:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +171,11 @@ def _subject(project: Project, document: Document, chosen: str | None) -> tuple[
 
 
 def _check_target(chosen: str) -> None:
-    module, _, name = chosen.rpartition(":")
-    if module.endswith(".py"):
-        dotted = ".".join(Path(module).with_suffix("").parts)
-        raise UsageError(
-            f"the agent {chosen!r} names a file instead of a module", actions=[f"Use --subject {dotted}:{name}"]
-        )
-    if not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
-        raise UsageError(
-            f"{chosen!r} is not a valid module:name of a Python object", actions=["Example: my_agent:answer"]
-        )
+    if is_target(chosen):
+        return
+    is_file = _FILE.search(chosen)
+    what = "names a file instead of a module" if is_file else "is not a valid module:name of a Python object"
+    raise UsageError(f"the agent {chosen!r} {what}", actions=[f"Write --subject {likely_target(chosen)}"])
 
 
 def _target(project: Project, chosen: str) -> str:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import SettingsError
+from evalmeta.model.python_target import likely_target
 from evalmeta.model.settings import (
     RATER_ADAPTERS,
     SUBJECT_ADAPTERS,
@@ -80,10 +81,12 @@ def _settings(group: str, table: Mapping[object, object]) -> Settings:
     except ValidationError as error:
         # The values may be secrets, so they are left out.
         found = error.errors(include_url=False, include_input=False, include_context=False)
-        lines = "; ".join(map(_fault, found))
+        lines = "; ".join(_fault(each, table) for each in found)
         raise SettingsError(f"the {group[:-1]}'s settings are not valid: {lines}") from None
 
 
-def _fault(fault: ErrorDetails) -> str:
+def _fault(fault: ErrorDetails, table: Mapping[object, object]) -> str:
+    if fault["type"] == "string_pattern_mismatch" and fault["loc"][-1] == "target":
+        return f"target {table['target']!r} is not a valid module:name; write {likely_target(str(table['target']))}"
     keys = [*fault["loc"][3:]] or (["adapter"] if fault["type"].startswith("union_tag") else [])
     return f"{key_name(keys)}: {fault['msg']}" if keys else fault["msg"]

@@ -35,6 +35,7 @@ _COMMANDS: Final = {
     "diff": ("changes:diff", "Show how definitions differ between the project and the org."),
     "format": ("convert:format_", "Format definitions and manifests as an org writes them."),
     "generate": ("generate:generate", "Write test specs, and their JSON Schema for editors."),
+    "init": ("init:init", "Write evalmeta.toml and the first tests of your agent."),
     "manifest": ("packages:manifest", "Write manifests: package.xml and destructive changes."),
     "org": ("org:org", "Log in to orgs and choose one, or serve the project's own org."),
     "package": ("packages:package", "Build packages for the Metadata API."),

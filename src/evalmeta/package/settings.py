@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from evalmeta.errors import SettingsError
 from evalmeta.model.problem import Location, Problem, Severity, quote
+from evalmeta.model.python_target import likely_target
 from evalmeta.model.settings import RATER_ADAPTERS, SUBJECT_ADAPTERS, Settings
 from evalmeta.package.config_file import key_name, read_text
 from evalmeta.plugins import plugin_names
@@ -146,7 +147,7 @@ def _value_reason(detail: ErrorDetails, key: str) -> tuple[str, str]:
     hint = f"Write {key} = {value}, without quotes." if kind in _TYPES and _is_number(value) else ""
     if kind == "string_pattern_mismatch":
         required = _FORMS.get(key, "module:name")
-        hint = "" if key in _FORMS else f"Write {_target(str(value))}."
+        hint = "" if key in _FORMS else f"Write {likely_target(str(value))}."
     return f"must be {required}, not {_shown_value(value)}", hint
 
 
@@ -158,16 +159,6 @@ def _shown_value(value: object) -> str:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, str) and bool(re.fullmatch(r"\d+(?:\.\d+)?", value))
-
-
-def _target(text: str) -> str:
-    """Return a `module:name` that was probably meant by a dotted name or by a path."""
-    module, colon, name = text.partition(":")
-    if not colon:
-        module, _, name = text.removesuffix(".py").rpartition(".")
-    module = re.sub(r"[/\\]+", ".", module.removesuffix(".py")).strip(".")
-    parts = [module or "my_agent", name if module and name else "answer"]
-    return ":".join(parts) if all(re.fullmatch(r"[\w.]+", part) for part in parts) else "my_agent:answer"
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:

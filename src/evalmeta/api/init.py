@@ -1,0 +1,263 @@
+"""New projects: settings, first tests, and an agent to test, in a folder that may have files already."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from evalmeta.api.init_agents import AgentChoice, NewAgent, check_choice, new_agent
+from evalmeta.errors import UsageError
+from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION
+from evalmeta.package.files import shown, target_path, write_below
+from evalmeta.package.folders import files_below
+from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, STATE_FOLDER, find_project, has_project
+from evalmeta.package.settings import load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evalmeta.model.settings import SubjectSettings
+    from evalmeta.package.project import Project
+
+
+CiSystem = Literal["github", "gitlab", "azure"]
+InitState = Literal["Created", "Added to", "Kept"]
+
+CI_FILES: Final = {
+    "github": ".github/workflows/agent-tests.yml",
+    "gitlab": ".gitlab-ci.yml",
+    "azure": "azure-pipelines.yml",
+}
+_CI_KEYS: Final = {
+    "github": "\n      env:\n        {0}: ${{{{ secrets.{0} }}}}",
+    "gitlab": "",
+    "azure": "\n  env:\n    {0}: $({0})",
+}
+_DX_FOLDER: Final = "force-app"
+_DX_FILE: Final = """\
+{
+  "packageDirectories": [{ "path": "%s", "default": true }],
+  "sourceApiVersion": "%s"
+}
+"""
+_SAMPLE: Final = AgentChoice()
+_TESTS: Final = ("answers", "conversation")
+_PYTEST_FILES: Final = ("conftest.py", "test_*.py", "*_test.py")
+_IGNORED: Final = f"{STATE_FOLDER}/"
+
+
+class NewFile(NamedTuple):
+    """A file of a new project.
+
+    Attributes:
+        path: its absolute path.
+        content: what to write.
+        state: what was done: a file that existed is kept, or gets lines at its end.
+        missing: the lines that a file which was kept needs.
+    """
+
+    path: Path
+    content: str
+    state: InitState = "Created"
+    missing: str = ""
+
+
+class NewProject(NamedTuple):
+    """What `init` did.
+
+    Attributes:
+        root: the project's folder.
+        subject_name: the name of the agent in the settings.
+        files: the files, with what was done to each.
+        tests: the paths of the tests, or their folder if it has no others; relative to the project's folder.
+        notes: remarks for the user.
+        is_dx: whether it is a Salesforce DX project.
+    """
+
+    root: Path
+    subject_name: str
+    files: tuple[NewFile, ...]
+    tests: tuple[str, ...]
+    notes: tuple[str, ...]
+    is_dx: bool
+
+
+def init_project(
+    folder: Path, choice: AgentChoice = _SAMPLE, *, is_dx: bool = False, ci: CiSystem | None = None
+) -> NewProject:
+    """Write the files of a new project, and return what was done; existing files are never overwritten.
+
+    Args:
+        folder: the project's folder, which is created. A folder inside a Salesforce DX project stands for the project.
+        choice: the agent under test; a sample if none is named.
+        is_dx: whether to make it a Salesforce DX project, if it is not one already.
+        ci: the CI system to write a workflow for.
+
+    Raises:
+        UsageError: an option is not valid, or the folder is a file.
+        SettingsError: `evalmeta.toml` is not valid, or the Python agent cannot be used.
+        ProjectError: a file cannot be written.
+    """
+    check_choice(choice)
+    root, is_dx = _root_of(folder, is_dx=is_dx)
+    subjects = _subjects(root)
+    if bound := _bound_name(subjects, choice):
+        agent = NewAgent(bound, "")
+    else:
+        agent = new_agent(root, choice)
+        name = _api_name(root, agent) if is_dx else agent.name
+        agent = agent._replace(name=f"{name}_2" if name in subjects else name)
+    tests = list(_definitions(root, agent) if is_dx else _specs(root, agent))
+    files = [*_project_files(root, agent, is_dx=is_dx), *tests]
+    paths = _test_paths(root, [each.path for each in tests])
+    if ci:
+        files.append(_workflow(root, ci, choice, paths))
+    done = tuple(map(_written, files, [root] * len(files)))
+    return NewProject(root, agent.name, done, paths, (agent.note,) if agent.note else (), is_dx)
+
+
+def _root_of(folder: Path, *, is_dx: bool) -> tuple[Path, bool]:
+    """Return the project's folder, and whether it is a Salesforce DX project; one around the folder comes first."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file", actions=["Name a folder, or leave it out for the current one."])
+    above = next((each for each in (folder.absolute(), *folder.absolute().parents) if each.is_dir()), Path.cwd())
+    if has_project(above):
+        project = find_project(above)
+        if project.is_dx or project.root == folder.resolve():
+            return project.root, is_dx or project.is_dx
+    return Path(folder.resolve()), is_dx
+
+
+def _subjects(root: Path) -> Mapping[str, SubjectSettings]:
+    """Return the agents that existing settings bind."""
+    return load_settings(root / SETTINGS_FILE).subjects if (root / SETTINGS_FILE).is_file() else {}
+
+
+def _bound_name(subjects: Mapping[str, SubjectSettings], choice: AgentChoice) -> str:
+    """Return the name of the chosen agent in existing settings; empty if they do not bind it."""
+    if choice == _SAMPLE:
+        return next(iter(subjects), "")
+    wanted = {choice.target, choice.url, choice.command} - {""}
+    for name, each in subjects.items():
+        keys = each.model_dump()
+        if wanted & {keys.get("target"), keys.get("url"), shlex.join(keys.get("command", ()))}:
+            return name
+    return ""
+
+
+def _api_name(root: Path, agent: NewAgent) -> str:
+    """Return the API name of the project's agent, or a name for a new one."""
+    bots = sorted(each.name for each in (files_below(root) if root.is_dir() else ()) if ".bot-meta.xml" in each.name)
+    if bots:
+        return bots[0].partition(".")[0]
+    return "_".join(word[:1].upper() + word[1:] for word in agent.name.split("_"))
+
+
+def _project_files(root: Path, agent: NewAgent, *, is_dx: bool) -> Iterator[NewFile]:
+    if is_dx and not (root / PROJECT_FILE).is_file():
+        yield NewFile(root / PROJECT_FILE, _DX_FILE % (_DX_FOLDER, NEWEST_API_VERSION))
+    lines = agent.settings.replace("[subjects.my_agent.", f"[subjects.{agent.name}.")
+    table = f"[subjects.{agent.name}]\n{lines}" if lines else ""
+    yield NewFile(root / SETTINGS_FILE, _filled("settings", name=agent.name, lines=lines), missing=table)
+    if agent.template:
+        yield NewFile(root / agent.path, _filled(agent.template, **dict(agent.values)))
+    yield NewFile(root / ".gitignore", f"# State and results of evalmeta\n{_IGNORED}\n")
+
+
+def _specs(root: Path, agent: NewAgent) -> Iterator[NewFile]:
+    kind = "sample" if agent.is_sample else "own"
+    folder = root / _tests_folder(root)
+    for each in _TESTS:
+        yield NewFile(folder / f"{each}.yaml", _filled(f"{kind}_{each}", name=agent.name))
+
+
+def _tests_folder(root: Path) -> str:
+    """Return the folder of the tests: `tests`, or a folder of their own inside the folder of pytest's tests."""
+    places = [*_testpaths(root), "tests", "test"]
+    for each in places:
+        folder = root / each
+        if folder.is_dir() and any(next(folder.rglob(pattern), None) for pattern in _PYTEST_FILES):
+            return f"{each.rstrip('/')}/agent"
+    return "tests"
+
+
+def _testpaths(root: Path) -> list[str]:
+    file = root / "pyproject.toml"
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        paths = table["tool"]["pytest"]["ini_options"]["testpaths"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return [each for each in ([paths] if isinstance(paths, str) else paths) if isinstance(each, str)]
+
+
+def _definitions(root: Path, agent: NewAgent) -> Iterator[NewFile]:
+    kind = "sample" if agent.is_sample else "own"
+    project = find_project(root) if (root / PROJECT_FILE).is_file() else None
+    for each in _TESTS:
+        test = f"{agent.name}_{each.capitalize()}"
+        path = _definition_path(root, project, test)
+        yield NewFile(path, _filled(f"{kind}_definition_{each}", name=agent.name, test=test))
+
+
+def _definition_path(root: Path, project: Project | None, test: str) -> Path:
+    if project is not None:
+        return target_path(project, EVALUATION_DEFINITION, test)
+    kind = EVALUATION_DEFINITION
+    return root / _DX_FOLDER / "main" / "default" / kind.directory / f"{test}.{kind.suffix}-meta.xml"
+
+
+def _test_paths(root: Path, tests: list[Path]) -> tuple[str, ...]:
+    """Return the tests' folder if it has no other files, or else their own paths."""
+    folder = tests[0].parent
+    others = set(files_below(folder)) - set(tests) if folder.is_dir() else ()
+    return tuple(each.relative_to(root).as_posix() for each in (tests if others else [folder]))
+
+
+def _workflow(root: Path, ci: CiSystem, choice: AgentChoice, tests: tuple[str, ...]) -> NewFile:
+    requirements = (root / "requirements.txt").is_file()
+    is_package = (root / "pyproject.toml").is_file()
+    install = "pip install evalmeta" + (" -r requirements.txt" if requirements else " ." if is_package else "")
+    run = f"evalmeta test run {' '.join(tests)} --wait"
+    key = _CI_KEYS[ci].format(choice.api_key_env) if choice.api_key_env else ""
+    content = _filled(ci, install=install, run=run, key=key)
+    return NewFile(root / CI_FILES[ci], content, missing=content)
+
+
+def _filled(template: str, **values: str) -> str:
+    text = (resources.files("evalmeta.api") / "project_files" / f"{template}.txt").read_text(encoding="utf-8")
+    return Template(text).substitute(values)
+
+
+def _written(file: NewFile, root: Path) -> NewFile:
+    """Write a file that does not exist; only .gitignore gets a line at its end."""
+    if not (file.path.exists() or file.path.is_symlink()):
+        _write(root, file.path, file.content)
+        return file._replace(missing="")
+    if file.path.name == ".gitignore":
+        return _ignored(file, root)
+    same = file.path.is_file() and file.path.read_bytes() == file.content.encode()
+    return file._replace(state="Kept", missing="" if same else file.missing)
+
+
+def _ignored(file: NewFile, root: Path) -> NewFile:
+    before = file.path.read_text(encoding="utf-8", errors="surrogateescape")
+    if any(line.strip().strip("/") == STATE_FOLDER for line in before.splitlines()):
+        return file._replace(state="Kept")
+    end = "" if before.endswith("\n") or not before else "\n"
+    _write(root, file.path, f"{before}{end}{_IGNORED}\n")
+    return file._replace(state="Added to")
+
+
+def _write(root: Path, path: Path, text: str) -> None:
+    root.mkdir(parents=True, exist_ok=True)
+    write_below(root, path, text.encode(errors="surrogateescape"), called="the project")
+
+
+def describe(project: NewProject) -> list[str]:
+    """Return a line for each file: what was done to it."""
+    return [f"{each.state:<8} {shown(each.path)}" for each in project.files]

@@ -1,0 +1,216 @@
+"""The agent of a new project: the one that the user names, an ADK agent in the folder, or a sample."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from evalmeta.engine.subjects.python import bind_python
+from evalmeta.errors import UsageError
+from evalmeta.model.python_target import is_target, likely_target
+from evalmeta.model.settings import PythonSubject
+from evalmeta.package.folders import files_below
+from evalmeta.protocol.json_fields import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_SAMPLE: Final = "sample_agent:answer"
+_ADK: Final = "adk_agent:Agent"
+_ADK_FILE: Final = "agent.py"
+_ROOT_AGENT: Final = re.compile(r"^root_agent\b", re.MULTILINE)
+_ADK_DEPTH: Final = 4
+_OPENAI_HOST: Final = "api.openai.com"
+_OPENAI_MODEL: Final = "gpt-4.1-mini"
+_OPENAI_PATH: Final = re.compile(r"/?|.*/v\d+\w*/?|.*/chat/completions/?")
+_VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
+
+
+class AgentChoice(NamedTuple):
+    """The agent that a user names for a new project: at most one of `target`, `url` and `command`.
+
+    Attributes:
+        target: `module:function` of a Python agent.
+        url: an endpoint for chat completions, or any other JSON endpoint.
+        model: the model of an endpoint for chat completions.
+        api_key_env: the environment variable with the endpoint's key.
+        command: a program that reads and writes JSON lines, with its arguments.
+    """
+
+    target: str = ""
+    url: str = ""
+    model: str = ""
+    api_key_env: str = ""
+    command: str = ""
+
+
+class NewAgent(NamedTuple):
+    """An agent under test as a new project has it.
+
+    Attributes:
+        name: the name that the settings give it.
+        settings: its table in `evalmeta.toml`, without the title.
+        template: the template of its module; empty if the module is not written.
+        path: the module to write, relative to the project's folder.
+        values: the values of the module's template.
+        is_sample: whether it is the sample agent, whose answers are known.
+        note: a remark for the user.
+    """
+
+    name: str
+    settings: str
+    template: str = ""
+    path: str = ""
+    values: tuple[tuple[str, str], ...] = ()
+    is_sample: bool = False
+    note: str = ""
+
+
+def new_agent(root: Path, choice: AgentChoice) -> NewAgent:
+    """Return the agent of a new project in a folder, without writing anything.
+
+    Raises:
+        UsageError: an option is not valid.
+        SettingsError: the Python agent exists, but cannot be used.
+    """
+    if choice.url:
+        return _endpoint(choice)
+    if choice.command:
+        return NewAgent("my_agent", _table(adapter="command", command=_split(choice.command)))
+    if choice.target:
+        return _python_agent(root, choice.target)
+    if module := _adk_module(root):
+        note = f"{module.replace('.', '/')}.py has an ADK agent, which {_ADK.split(':')[0]}.py lets evalmeta ask"
+        values = (("module", module),)
+        settings = _table(adapter="python", target=_ADK)
+        return NewAgent(_name_of(module.split(".")[-2]), settings, "adk_agent", "adk_agent.py", values, note=note)
+    return _sample(_SAMPLE)
+
+
+def check_choice(choice: AgentChoice) -> None:
+    """Check that the options fit together; raise UsageError if they do not."""
+    named = [f"--{option}" for option, value in (("agent", choice.target), ("url", choice.url)) if value]
+    named += ["--command"] if choice.command else []
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} name different agents", actions=["Keep one of them."])
+    for option, value in (("--model", choice.model), ("--api-key-env", choice.api_key_env)):
+        if value and not choice.url:
+            raise UsageError(f"{option} needs --url: only endpoints have one")
+    if choice.api_key_env and not _VARIABLE.fullmatch(choice.api_key_env):
+        # It may be the key itself, so it is not shown.
+        raise UsageError(
+            "--api-key-env is not a valid name of an environment variable",
+            actions=["Name the variable that has the key, not the key: --api-key-env OPENAI_API_KEY"],
+        )
+
+
+def _python_agent(root: Path, target: str) -> NewAgent:
+    if not is_target(target):
+        raise UsageError(
+            f"{target!r} is not a valid module:function of a Python agent",
+            actions=[f"Write --agent {likely_target(target)}"],
+        )
+    module = target.partition(":")[0]
+    if not _exists(root, module) and "." not in target.partition(":")[2]:
+        return _sample(target)
+    # What the agent prints while it is imported must not mix with the output.
+    with redirect_stdout(sys.stderr):
+        bind_python(PythonSubject(adapter="python", target=target), root=root)
+    return NewAgent(_name_of(module.rpartition(".")[2]), _table(adapter="python", target=target))
+
+
+def _sample(target: str) -> NewAgent:
+    module, _, function = target.partition(":")
+    path = f"{module.replace('.', '/')}.py"
+    settings = _table(adapter="python", target=target)
+    values = (("function", function),)
+    return NewAgent(_name_of(module.rpartition(".")[2]), settings, "sample_agent", path, values, is_sample=True)
+
+
+def _exists(root: Path, module: str) -> bool:
+    """Return whether a module is in the project's folder, or is installed."""
+    base = root.joinpath(*module.split("."))
+    if base.with_suffix(".py").is_file() or (base / "__init__.py").is_file():
+        return True
+    top = module.partition(".")[0]
+    # importlib.util.find_spec would also find what another project has imported.
+    return not (root / top).is_dir() and any(finder.find_spec(top, None) for finder in sys.meta_path)
+
+
+def _endpoint(choice: AgentChoice) -> NewAgent:
+    parts = urlsplit(choice.url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageError(
+            f"{choice.url!r} is not a valid address of an endpoint",
+            actions=["Write it with its scheme: --url http://127.0.0.1:8000/v1"],
+        )
+    if not (choice.model or _OPENAI_PATH.fullmatch(parts.path)):
+        return NewAgent("my_agent", _json_endpoint(choice), note=_JSON_NOTE)
+    # The usual base URL of these servers ends in a version.
+    url = choice.url if parts.path.strip("/") else f"{choice.url.rstrip('/')}/v1"
+    is_openai = host_of(url) == _OPENAI_HOST
+    model = choice.model or (_OPENAI_MODEL if is_openai else "default")
+    keys = {"adapter": "openai", "url": url, "model": model}
+    if key := choice.api_key_env or ("OPENAI_API_KEY" if is_openai else ""):
+        keys["api_key_env"] = key
+    note = "" if choice.model else f"The model is {model!r}; to ask another one, correct model in evalmeta.toml"
+    return NewAgent("my_agent", _table(**keys), note=note)
+
+
+_JSON_NOTE: Final = (
+    "In evalmeta.toml, request is what is sent to the endpoint, and answer is the path of the answer in its reply"
+)
+
+
+def _json_endpoint(choice: AgentChoice) -> str:
+    keys = _table(adapter="http", url=choice.url, answer="$.answer")
+    headers = f'\n[subjects.my_agent.headers]\nAuthorization = "Bearer ${{{choice.api_key_env}}}"\n'
+    request = '\n[subjects.my_agent.request]\nutterance = "{{utterance}}"\n'
+    return f"{keys}{headers if choice.api_key_env else ''}{request}"
+
+
+def _split(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--command {command!r} cannot be read: {error}", actions=["Close the quotation."]) from None
+    if not words:
+        raise UsageError("--command is empty", actions=['Name the program: --command "python bot.py"'])
+    return words
+
+
+def _adk_module(root: Path) -> str:
+    """Return the module of an ADK agent in the folder, empty if there is none: `root_agent` in an `agent.py`."""
+    for path in sorted(_shallow(root)):
+        *folders, _ = path.relative_to(root).parts
+        if folders and all(map(str.isidentifier, folders)) and _ROOT_AGENT.search(_read(path)):
+            return ".".join((*folders, "agent"))
+    return ""
+
+
+def _shallow(root: Path) -> Iterable[Path]:
+    return (
+        each
+        for each in (files_below(root) if root.is_dir() else ())
+        if each.name == _ADK_FILE and len(each.relative_to(root).parts) <= _ADK_DEPTH
+    )
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _name_of(text: str) -> str:
+    """Return a name that is also a valid API name."""
+    name = re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_")
+    return name if name[:1].isalpha() else f"agent_{name}".strip("_")
+
+
+def _table(**keys: str | list[str]) -> str:
+    return "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in keys.items())

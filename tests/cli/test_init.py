@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from client.servers import replying_with
+from engine.subjects.conversations import says
+from evalmeta.package.settings import load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cli.conftest import Outcome
+
+    Evalmeta = Callable[..., Outcome]
+
+DX = '{"packageDirectories": [{"path": "force-app", "default": true}]}'
+DEFINITIONS = "force-app/main/default/aiEvaluationDefinitions"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_next(evalmeta: Evalmeta, begun: Outcome) -> Outcome:
+    """Run the commands that init names, and return the outcome of the last one."""
+    assert begun.code == 0, begun.err
+    commands = [line.strip() for line in begun.out.partition("Next:\n")[2].splitlines()]
+    ended = [evalmeta(*command.removeprefix("evalmeta ").split()) for command in commands]
+    assert all(each.code == 0 for each in ended), ended
+    return ended[-1]
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    found = (each for each in folder.rglob("*") if each.is_file() and ".evalmeta/" not in f"{each}")
+    return {each.relative_to(folder).as_posix(): each.read_bytes() for each in found if each.suffix != ".pyc"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--agent", "shop:answer"), ("--agent", "desk.shop:reply"), ("--dx",), ("--dx", "--agent", "shop:answer")],
+)
+def test_an_empty_folder_becomes_a_project_whose_tests_are_valid_and_pass(
+    folder: Path, evalmeta: Evalmeta, options: tuple[str, ...]
+) -> None:
+    begun = evalmeta("init", *options)
+
+    assert "3 passed, 0 failed, 0 errors, 0 undecided" in run_next(evalmeta, begun).out
+    assert evalmeta("validate").code == 0
+    assert all(len(content.splitlines()) <= 80 for content in files_in(folder).values())
+
+
+@pytest.mark.usefixtures("folder")
+def test_definitions_of_a_new_project_pass_in_an_org_too(evalmeta: Evalmeta) -> None:
+    evalmeta("init", "--dx")
+
+    assert evalmeta("deploy").code == 0
+    assert "3 passed" in evalmeta("test", "run", "--wait").out
+
+
+def test_an_existing_python_agent_is_tested_and_not_changed(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "shop.py").write_text("def answer(question):\n    return f'You said {question}'\n")
+
+    run_next(evalmeta, evalmeta("init", "--agent", "shop:answer"))
+
+    assert (folder / "shop.py").read_text().startswith("def answer(question)")
+
+
+def test_an_existing_python_agent_of_a_dx_project_is_tested_by_definitions(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "sfdx-project.json").write_text(DX)
+    (folder / "shop.py").write_text("def answer(question):\n    return f'You said {question}'\n")
+
+    run_next(evalmeta, evalmeta("init", "--agent", "shop:answer"))
+
+    assert (folder / DEFINITIONS / "Shop_Answers.aiEvaluationDefinition-meta.xml").is_file()
+    assert evalmeta("validate").out == "2 files are valid\n"
+
+
+def test_an_endpoint_is_asked_with_its_model_and_key(
+    folder: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESK_KEY", "a-long-secret-key")
+    replies = [says({"choices": [{"message": {"content": "Hello."}}]})] * 4
+    with replying_with(*replies) as server:
+        begun = evalmeta("init", "--url", server.url, "--model", "desk-1", "--api-key-env", "DESK_KEY")
+        run_next(evalmeta, begun)
+
+    assert all(each.startswith(b"POST /v1/chat/completions ") for each in server.requests)
+    assert all(b"a-long-secret-key" in each for each in server.requests)
+    assert b"a-long-secret-key" not in b"".join(files_in(folder).values())
+
+
+@pytest.mark.usefixtures("folder")
+def test_another_endpoint_is_asked_with_json(evalmeta: Evalmeta) -> None:
+    with replying_with(*[says({"answer": "Hello."})] * 4) as server:
+        run_next(evalmeta, evalmeta("init", "--url", f"{server.url}/chat"))
+
+    assert all(each.startswith(b"POST /chat ") for each in server.requests)
+
+
+def test_a_program_is_started_with_its_arguments(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "bot.py").write_text("import sys\nfor _ in sys.stdin:\n    print('\"Hello.\"', flush=True)\n")
+
+    run_next(evalmeta, evalmeta("init", "--command", "python3 bot.py --quiet"))
+
+    subject = load_settings(folder / "evalmeta.toml").subjects["my_agent"]
+    assert subject.model_dump()["command"] == ("python3", "bot.py", "--quiet")
+
+
+def test_a_second_init_changes_nothing_and_names_what_it_kept(folder: Path, evalmeta: Evalmeta) -> None:
+    first = evalmeta("init", "--ci", "github")
+    before = files_in(folder)
+
+    second = evalmeta("init", "--ci", "github")
+
+    assert files_in(folder) == before
+    assert "Created" not in second.out
+    assert second.out.count("Kept ") == len(before) - 1
+    assert second.out.partition("Next:")[2] == first.out.partition("Next:")[2]
+
+
+def test_an_existing_settings_file_is_kept_and_the_lines_that_it_lacks_are_printed(
+    folder: Path, evalmeta: Evalmeta
+) -> None:
+    (folder / "evalmeta.toml").write_text("[run]\nconcurrency = 1\n")
+
+    begun = evalmeta("init", "--url", "http://127.0.0.1:9/v1", "--model", "m")
+
+    assert (folder / "evalmeta.toml").read_text() == "[run]\nconcurrency = 1\n"
+    assert "evalmeta.toml exists and was kept. Add these lines to it:\n\n  [subjects.my_agent]\n" in begun.err
+
+
+def test_an_agent_that_settings_bind_already_gets_tests(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "evalmeta.toml").write_text('[subjects.Desk]\nadapter = "python"\ntarget = "desk:answer"\n')
+    (folder / "desk.py").write_text("def answer(question):\n    return 'Hello'\n")
+
+    begun = evalmeta("init")
+
+    run_next(evalmeta, begun)
+    assert not (folder / "sample_agent.py").exists()
+    assert yaml.safe_load((folder / "tests/answers.yaml").read_text())["subject"] == "Desk"
+
+
+def test_a_gitignore_gets_one_line_once(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / ".gitignore").write_text("*.pyc")
+
+    assert "Added to .gitignore" in evalmeta("init").out
+    evalmeta("init")
+
+    assert (folder / ".gitignore").read_text() == "*.pyc\n.evalmeta/\n"
+
+
+def test_tests_stand_apart_from_those_of_pytest(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "pyproject.toml").write_text('[tool.pytest.ini_options]\ntestpaths = ["checks"]\n')
+    (folder / "checks").mkdir()
+    (folder / "checks/test_shop.py").write_text("def test_shop(): ...\n")
+
+    begun = evalmeta("init")
+
+    run_next(evalmeta, begun)
+    assert (folder / "checks/agent/answers.yaml").is_file()
+
+
+def test_a_folder_inside_a_dx_project_stands_for_the_project(
+    folder: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "sfdx-project.json").write_text(DX)
+    bots = folder / "force-app/main/default/bots/Order_Desk"
+    bots.mkdir(parents=True)
+    (bots / "Order_Desk.bot-meta.xml").touch()
+    monkeypatch.chdir(bots)
+
+    begun = evalmeta("init")
+
+    assert begun.code == 0
+    assert (folder / "evalmeta.toml").is_file()
+    assert (folder / DEFINITIONS / "Order_Desk_Answers.aiEvaluationDefinition-meta.xml").is_file()
+    monkeypatch.chdir(folder)
+    assert "3 passed" in evalmeta("test", "run", DEFINITIONS, "--wait").out
+
+
+def test_an_adk_agent_gets_a_module_that_asks_it(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "weather").mkdir()
+    (folder / "weather/agent.py").write_text("root_agent = object()\n")
+
+    begun = evalmeta("init")
+
+    assert "weather/agent.py has an ADK agent" in begun.err
+    assert "from weather.agent import root_agent" in (folder / "adk_agent.py").read_text()
+    assert load_settings(folder / "evalmeta.toml").subjects["weather"].model_dump()["target"] == "adk_agent:Agent"
+
+
+@pytest.mark.parametrize(
+    ("system", "file", "key"),
+    [
+        ("github", ".github/workflows/agent-tests.yml", "DESK_KEY: ${{ secrets.DESK_KEY }}"),
+        ("gitlab", ".gitlab-ci.yml", "CI_DEFAULT_BRANCH"),
+        ("azure", "azure-pipelines.yml", "DESK_KEY: $(DESK_KEY)"),
+    ],
+)
+def test_a_workflow_runs_the_tests_with_the_key_of_the_agent(
+    folder: Path, evalmeta: Evalmeta, system: str, file: str, key: str
+) -> None:
+    url = ("--url", "http://127.0.0.1:9/v1", "--model", "m", "--api-key-env", "DESK_KEY")
+
+    begun = evalmeta("init", *url, "--ci", system)
+
+    text = (folder / file).read_text()
+    assert yaml.safe_load(text)
+    assert key in text
+    assert f"{begun.out.partition('Next:')[2].strip()} --result-format junit --output-dir results" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--agent", "agents/shop:answer"), "Write --agent agents.shop:answer"),
+        (("--agent", "agents\\shop.py:answer"), "Write --agent agents.shop:answer"),
+        (("--agent", "shop"), "Write --agent shop:answer"),
+        (("--agent", "a:b", "--url", "http://127.0.0.1"), "--agent and --url name different agents"),
+        (("--model", "m"), "--model needs --url"),
+        (("--url", "127.0.0.1:8000"), "is not a valid address of an endpoint"),
+        (("--url", "http://127.0.0.1", "--api-key-env", "sk-123"), "not a valid name of an environment variable"),
+        (("--command", "bot 'x"), "cannot be read: No closing quotation"),
+        (("--command", " "), "--command is empty"),
+        (("broken.py",), "broken.py is a file"),
+        (("--agent", "broken:answer"), "broken.py"),
+    ],
+)
+def test_a_call_that_is_not_valid_writes_nothing(
+    folder: Path, evalmeta: Evalmeta, options: tuple[str, ...], said: str
+) -> None:
+    (folder / "broken.py").write_text("def answer(:\n")
+
+    refused = evalmeta("init", *options)
+
+    assert refused.code == 2
+    assert said in refused.err
+    assert list(files_in(folder)) == ["broken.py"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_json_names_the_files_and_the_next_command(evalmeta: Evalmeta) -> None:
+    result = json.loads(evalmeta("init", "shop", "--json").out)["result"]
+
+    assert {each["state"] for each in result["files"]} == {"Created"}
+    assert result["subject"] == "sample_agent"
+    assert result["next"][0] == "cd shop"
