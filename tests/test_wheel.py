@@ -37,10 +37,13 @@ def test_an_installed_wheel_starts_a_project_whose_tests_pass(tmp_path: Path, op
     folder.mkdir()
     environment = {"HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
 
-    begun = subprocess.run([program, "init", *options], cwd=folder, env=environment, capture_output=True, text=True)
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        where = {"cwd": folder, "env": environment}
+        return subprocess.run([program, *words], **where, check=False, capture_output=True, text=True)
+
+    begun = run("init", *options)
     assert begun.returncode == 0, begun.stderr
-    command = begun.stdout.partition("Next:\n")[2].split()
-    ended = subprocess.run([program, *command[1:]], cwd=folder, env=environment, capture_output=True, text=True)
+    ended = run(*begun.stdout.partition("Next:\n")[2].split()[1:])
 
     assert ended.returncode == 0, ended.stderr
     assert "3 passed, 0 failed, 0 errors, 0 undecided" in ended.stdout

@@ -281,9 +281,18 @@ def test_an_unknown_case_is_refused_with_a_suggestion_to_list_cases(evalmeta: Pr
     assert "evalmeta test run set.json --subject desk:answer --dry-run" in number.err
 
 
-def test_an_agent_given_as_a_file_is_refused_with_the_right_form(evalmeta: Program) -> None:
-    done = evalmeta("test", "run", "orders.yaml", "--subject", "desk.py:answer", "--wait")
-    assert (done.code, "Use --subject desk:answer" in done.err) == (2, True)
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("desk.py:answer", "desk:answer"),
+        ("agents/desk:answer", "agents.desk:answer"),
+        ("agents\\desk.py:reply", "agents.desk:reply"),
+        ("./desk.py:answer", "desk:answer"),
+    ],
+)
+def test_an_agent_given_as_a_file_is_refused_with_the_right_form(evalmeta: Program, given: str, meant: str) -> None:
+    done = evalmeta("test", "run", "orders.yaml", "--subject", given, "--wait")
+    assert (done.code, f"Use --subject {meant}\n" in done.err) == (2, True)
 
 
 EVAL_SET = (

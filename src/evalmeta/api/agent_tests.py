@@ -175,7 +175,7 @@ def _check_target(chosen: str) -> None:
         return
     is_file = _FILE.search(chosen)
     what = "names a file instead of a module" if is_file else "is not a valid module:name of a Python object"
-    raise UsageError(f"the agent {chosen!r} {what}", actions=[f"Write --subject {likely_target(chosen)}"])
+    raise UsageError(f"the agent {chosen!r} {what}", actions=[f"Use --subject {likely_target(chosen)}"])
 
 
 def _target(project: Project, chosen: str) -> str:

@@ -10,9 +10,9 @@ _PARTS: Final = re.compile(r"[\w.]+")
 
 
 def is_target(text: str) -> bool:
-    """Return whether a text is a valid `module:name`; both parts may have dots."""
-    module, colon, name = text.partition(":")
-    return bool(colon) and all(part.isidentifier() for part in (*module.split("."), *name.split(".")))
+    """Return whether a text is a valid `module:name`; both parts may have dots, and `shop.py` is a file."""
+    module, _, name = text.partition(":")
+    return not module.endswith(".py") and all(part.isidentifier() for part in (*module.split("."), *name.split(".")))
 
 
 def likely_target(text: str, *, name: str = "answer") -> str:

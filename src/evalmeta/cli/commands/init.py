@@ -46,7 +46,7 @@ _AGENT: Sequence[Decorator] = (
 @click.option("--ci", type=click.Choice(("github", "gitlab", "azure")), help="Also write a workflow for a CI system.")
 @json_option
 def init(*, folder: Path, choice: AgentChoice, is_dx: bool, ci: CiSystem | None, as_json: bool) -> None:
-    """Write evalmeta.toml and the first tests of your agent, or of a sample agent.
+    """Write evalmeta.toml and the first tests of your agent.
 
     FOLDER is the project, by default the current folder. Existing files are never overwritten: a Salesforce DX project,
     an ADK agent and a folder of pytest tests are recognised, and get only what they lack.
