@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -128,6 +129,18 @@ def test_an_append_that_fails_keeps_none_of_its_cases(journal: RunJournal) -> No
     with pytest.raises(StoreError):
         journal.append([replace(DONE, number=2), DONE])
     assert journal.finished() == {(1, 1)}
+
+
+def test_a_batch_of_large_results_is_not_held_twice(journal: RunJournal) -> None:
+    answer = replace(ANSWER, outcome="x" * 100_000)
+    batch = [replace(DONE, number=number, generated=answer) for number in range(1, 101)]
+    tracemalloc.start()
+    try:
+        journal.append(batch)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3_000_000
 
 
 def test_a_worker_that_lost_the_run_cannot_append(runs: Runs, journal: RunJournal) -> None:
