@@ -99,6 +99,15 @@ def test_a_definition_and_the_file_that_it_was_made_from_run_once(
 
 
 @pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(("check", "runs"), [("contains: way", False), ("not_contains: sorry", True)])
+def test_a_spec_with_checks_that_its_definition_cannot_hold_is_run_too(
+    write: Callable[..., Path], check: str, *, runs: bool
+) -> None:
+    write("specs/desk.yaml", f"name: Order Desk Test\nsubject: Desk\ntestCases:\n- input: Where?\n  {check}\n")
+    assert ("specs/desk.yaml" in found(".")) is runs
+
+
+@pytest.mark.usefixtures("project")
 @pytest.mark.parametrize(
     ("content", "differs"),
     [

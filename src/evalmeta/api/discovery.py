@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.formats.document import Document
+    from evalmeta.formats.testspec import Spec
     from evalmeta.model.definition import Definition
 
 
@@ -180,7 +181,7 @@ def _differ(source: Path, definition: Path) -> bool:
         if source.suffix in TABLE_NAMES:
             given = read_testing_center_csv(data, label=label, name=made.name, subject_name=made.subject_name)
         else:
-            given = _read_spec(data, label, source.parent)
+            given = _definition_of(_read_spec(data, label, source.parent))
     except FormatError:
         return False
     changes = (each for each in compare(given, made) if each.case is not None and each.what[-1:] != ("index",))
@@ -198,15 +199,20 @@ def _names_of_definition(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _names_of_source(path: Path) -> tuple[list[str], str]:
-    """Return the names that the definition of a spec or table can have, and the agent; empty for tables."""
+    """Return the names that the definition of a spec or table can have, and the agent; empty for tables.
+
+    A spec with checks that definitions cannot hold has no names, so that its checks are run in any case.
+    """
     stem = _comparable(_SPEC_ENDING.sub("", path.stem))
     if path.suffix in TABLE_NAMES:
         return [stem], ""
     try:
         spec = _read_spec(read_bytes(path, limits.MAX_SPEC_BYTES), path.name, path.parent)
+        if not spec.is_held_by_definitions:
+            return [], ""
     except EvalmetaError:
         return [], ""
-    return [_comparable(spec.name), stem], spec.subject_name
+    return [_comparable(spec.definition.name), stem], spec.definition.subject_name
 
 
 def _read_definition(path: Path) -> Definition | None:
@@ -220,7 +226,13 @@ def _comparable(name: str) -> str:
     return _NOT_IN_NAMES.sub("_", name).strip("_").casefold()
 
 
-def _read_spec(data: bytes, label: str, folder: Path) -> Definition:
-    from evalmeta.formats.testspec import read_testspec  # noqa: PLC0415 - yaml, and most projects have no specs
+def _read_spec(data: bytes, label: str, folder: Path) -> Spec:
+    from evalmeta.formats.testspec import read_spec  # noqa: PLC0415 - yaml, and most projects have no specs
 
-    return read_testspec(data, label=label, folder=folder)
+    return read_spec(data, label=label, folder=folder)
+
+
+def _definition_of(spec: Spec) -> Definition:
+    from evalmeta.formats.testspec import spec_definition  # noqa: PLC0415 - as above
+
+    return spec_definition(spec)[0]

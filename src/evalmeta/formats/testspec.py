@@ -62,6 +62,14 @@ class Spec:
     lines: Mapping[int, int]
     is_own: bool
 
+    @property
+    def is_held_by_definitions(self) -> bool:
+        """Return whether a definition can hold all expectations."""
+        if not self.is_own:
+            return True
+        expected = sum(len(turn.expectations) for case in self.cases for turn in case.turns)
+        return expected == sum(len(case.expectations) for case in spec_definition(self)[0].test_cases)
+
 
 def read_spec(data: bytes, *, label: str, folder: Path | None = None) -> Spec:
     """Read a test spec of any kind; its test cases are numbered from 1 in the order of the file.
