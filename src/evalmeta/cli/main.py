@@ -33,6 +33,7 @@ _COMMANDS: Final = {
     "convert": ("convert:convert", "Convert a project between source and metadata format, or a file between formats."),
     "deploy": ("deploy:deploy", "Check definitions and deploy them to the org: all of them, or none."),
     "diff": ("changes:diff", "Show how definitions differ between the project and the org."),
+    "doctor": ("doctor:doctor", "Check Python, settings, tests, agents, raters, the store and the org."),
     "format": ("convert:format_", "Format definitions and manifests as an org writes them."),
     "generate": ("generate:generate", "Write test specs, and their JSON Schema for editors."),
     "init": ("init:init", "Write evalmeta.toml and the first tests of your agent."),

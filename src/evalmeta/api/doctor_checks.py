@@ -1,0 +1,193 @@
+"""One check of `evalmeta doctor` in a process of its own, because agents may hang, exit or print.
+
+`python -m evalmeta.api.doctor_checks` reads a `Task` from stdin and writes a `Finding` to stdout, both as JSON.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import orjson
+
+from evalmeta import api
+from evalmeta.engine.event_loop import run_to_end
+from evalmeta.engine.raters.judge import Rubric
+from evalmeta.engine.raters.registry import bind_rater
+from evalmeta.errors import EvalmetaError, NotFound
+from evalmeta.model.evaluation import Case, Turn
+from evalmeta.model.redaction import error_text, redacted
+from evalmeta.model.settings import AgentforceSubject, ReplaySubject, RulesRater
+from evalmeta.org.subjects import bind_subject
+from evalmeta.package.project import find_project
+from evalmeta.report.text import count
+from evalmeta.store.database import open_database
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from evalmeta.engine.interfaces import Subject
+    from evalmeta.engine.raters.judge import Rating
+    from evalmeta.package.project import Project
+
+Status = Literal["ok", "warning", "error"]
+
+HELLO: Final = "Hello!"
+_SHOWN_CHARS: Final = 60
+_RUBRIC: Final = Rubric("bot_response_rating", "What is the capital of France?", "Paris.", expected="Paris.")
+
+
+class Task(NamedTuple):
+    """What to check: an agent or a rater by its name, the tests, the store or the org of a project.
+
+    Attributes:
+        question: what to ask agents and raters; None to load them only, and empty for the default, which is not sent
+            to agents in Salesforce orgs.
+    """
+
+    kind: Literal["agent", "rater", "tests", "store", "org"]
+    root: str
+    name: str = ""
+    question: str | None = None
+
+
+class Finding(NamedTuple):
+    """The result of a check, and what to do if it is not ok."""
+
+    status: Status
+    message: str
+    action: str = ""
+
+
+def check(task: Task) -> Finding:
+    """Carry out a check; an error of evalmeta becomes a finding."""
+    try:
+        return _CHECKS[task.kind](find_project(Path(task.root)), task)
+    except EvalmetaError as error:
+        return finding_of(error)
+
+
+def finding_of(error: EvalmetaError) -> Finding:
+    """Return the finding of an error, with its first way out."""
+    return Finding("error", error_text(error), redacted(next(iter(error.actions), "")))
+
+
+def _check_agent(project: Project, task: Task) -> Finding:
+    settings = project.settings.subjects[task.name]
+    subject = bind_subject(project.settings.subjects, task.name, root=project.root)
+    if task.question is None:
+        return Finding("ok", f"{settings.adapter}: can be loaded; it was not asked")
+    if isinstance(settings, ReplaySubject):
+        return Finding("ok", "replay: the recordings can be read")
+    if isinstance(settings, AgentforceSubject) and not task.question:
+        return Finding("ok", "agentforce: not asked, because its actions are real; to ask it, use --question TEXT")
+    question = task.question or HELLO
+    answer = run_to_end(_ask(subject, question))
+    return Finding("ok", f"{settings.adapter}: answered {_excerpt(question)} with {_excerpt(answer)}")
+
+
+async def _ask(subject: Subject, question: str) -> str:
+    try:
+        session = await subject.open(Case(1, (Turn(question),)))
+        try:
+            return (await session.ask(question)).outcome
+        finally:
+            await session.close()
+    finally:
+        await subject.close()
+
+
+def _excerpt(text: str) -> str:
+    """Return the beginning of a text in quotes, as one printable line without secrets."""
+    line = "".join(each if each.isprintable() else " " for each in redacted(text))
+    return f'"{line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"}"'
+
+
+def _check_rater(project: Project, task: Task) -> Finding:
+    settings = project.settings.raters[task.name]
+    rater = bind_rater(settings, root=project.root)
+    if task.question is None or isinstance(settings, RulesRater):
+        return Finding("ok", f"{settings.adapter}: can be loaded")
+
+    async def rate() -> Rating | None:
+        try:
+            given: Rating | Awaitable[Rating] | None = rater(_RUBRIC)
+            return await given if inspect.isawaitable(given) else given
+        finally:
+            await rater.close()
+
+    rating = run_to_end(rate())
+    if rating is None or rating.score is None:
+        reason = "" if rating is None else f": {redacted(rating.explanation)}"
+        return Finding(
+            "warning", f"{settings.adapter}: did not rate an answer{reason}", "Correct its model or its url."
+        )
+    return Finding("ok", f"{settings.adapter}: rated a correct answer with {rating.score:g} of 5")
+
+
+def _check_tests(project: Project, _: Task) -> Finding:
+    try:
+        found = api.discovery.find_tests([project.root])
+    except NotFound:
+        return Finding("warning", "there are no tests in the project", "Write the first ones: evalmeta init")
+    return Finding("ok", f"{count(len(found.paths), 'file')}; to check them, run evalmeta validate")
+
+
+def _check_store(project: Project, _: Task) -> Finding:
+    folder = project.state_dir
+    if not folder.exists():
+        place = next(each for each in folder.parents if each.exists())
+        if os.access(place, os.W_OK):
+            return Finding("ok", f"the first run creates {folder}")
+        return Finding("error", f"{place} is not writable", "Make it writable, or set EVALMETA_HOME to another folder.")
+    with open_database(folder) as database:
+        [(state, *_rest), *_others] = database.query("PRAGMA quick_check(1)")
+        [(runs,)] = database.query("SELECT count(*) FROM run")
+    if state != "ok":
+        return Finding("error", f"{database.path} is damaged: {state}", f"Move the folder {folder} away.")
+    return Finding("ok", f"{database.path}, {count(runs, 'run')}")
+
+
+def _check_org(project: Project, task: Task) -> Finding:
+    target = api.org_targets.choose_target(project, task.name or None)
+    if target is None:
+        return Finding("ok", "the embedded org of the project")
+
+    async def newest() -> str:
+        async with api.org_targets.connect(project, target) as connection:
+            # The session is only checked by calls that need it.
+            tests = await api.runs.list_tests(connection)
+            return f"API version {connection.api_version}, {count(len(tests), 'agent test')}"
+
+    return Finding("ok", f"{target.login.name} at {target.login.url}: {run_to_end(newest())}")
+
+
+_CHECKS: Final = {
+    "agent": _check_agent,
+    "rater": _check_rater,
+    "tests": _check_tests,
+    "store": _check_store,
+    "org": _check_org,
+}
+
+
+def main() -> None:
+    """Carry out the task on stdin, and write the finding to stdout."""
+    # Agents may write to stdout in any way.
+    with os.fdopen(os.dup(1), "wb") as output:
+        os.dup2(2, 1)
+        try:
+            finding = check(Task(*orjson.loads(sys.stdin.buffer.read())))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - code of the project and of packages may raise anything
+            finding = Finding("error", error_text(error))
+        output.write(orjson.dumps(list(finding)))
+        output.flush()
+        # Threads of the agent must not keep the process from ending.
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""`evalmeta doctor`: check that everything that tests need works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from evalmeta import api, limits
+from evalmeta.cli.orgs import target_org_option
+from evalmeta.cli.output import json_option, print_json, wants_colour
+from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.api.doctor import Check
+
+
+_COLOURS: Final = {"ok": "green", "warning": "yellow", "error": "red"}
+
+
+@click.command()
+@click.option("--question", default="", metavar="TEXT", help='Question to each agent.  [default: "Hello!"]')
+@click.option("--no-questions", is_flag=True, help="Load agents and raters without asking them.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, limits.MAX_CASE_TIMEOUT_SECONDS, min_open=True),
+    default=limits.DOCTOR_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time limit of each check.",
+)
+@target_org_option
+@json_option
+def doctor(*, question: str, no_questions: bool, timeout: float, target_org: str | None, as_json: bool) -> int:
+    """Check Python, settings, tests, agents, raters, the store and the org.
+
+    Each line says ok, warning or error, and what to do. Each agent and each LLM rater answers one question, which can
+    cost money; agents in Salesforce orgs are only asked with --question, because their actions are real. The exit code
+    is 1 if there is an error. Secrets are not printed.
+
+    \b
+    evalmeta doctor
+    evalmeta doctor --question "Where is my order?"
+    evalmeta doctor --no-questions --json
+    """
+    if question and no_questions:
+        raise UsageError("--question and --no-questions contradict each other", actions=["Leave out one of them."])
+    checks = []
+    for each in api.doctor.examine(
+        Path.cwd(), question=None if no_questions else question, target_org=target_org, timeout=timeout
+    ):
+        checks.append(each)
+        if not as_json:
+            _print(each)
+    failed = any(each.finding.status == "error" for each in checks)
+    status = EXIT_FAILED if failed else EXIT_PASSED
+    if as_json:
+        print_json({"checks": [{"name": each.subject, **each.finding._asdict()} for each in checks]}, status=status)
+    else:
+        click.echo(f"\n{_verdict(checks)}")
+    return status
+
+
+def _print(check: Check) -> None:
+    finding = check.finding
+    head = click.style(f"{finding.status:<8}", fg=_COLOURS[finding.status])
+    message = finding.message.replace("\n", "\n         ")
+    click.echo(f"{head} {check.subject}: {message}", color=wants_colour())
+    if finding.action:
+        action = finding.action.replace("\n", "\n           ")
+        click.echo(f"         → {action}")
+
+
+def _verdict(checks: Sequence[Check]) -> str:
+    counts = {status: sum(each.finding.status == status for each in checks) for status in ("error", "warning")}
+    found = [f"{number} {status}{'s' if number > 1 else ''}" for status, number in counts.items() if number]
+    return f"{' and '.join(found)} found" if found else "Everything works."

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from client.servers import replying_with
+from engine.subjects.conversations import says
+from evalmeta.api.doctor import EXTRAS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cli.conftest import Outcome
+
+    Evalmeta = Callable[..., Outcome]
+
+SECRET = "canary-0123456789-key"  # noqa: S105 - a secret that must not be shown
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def bind(folder: Path, **agents: str) -> None:
+    tables = (f'[subjects.{name}]\nadapter = "python"\ntarget = "{name}:answer"\n' for name in agents)
+    (folder / "evalmeta.toml").write_text("".join(tables))
+    for name, source in agents.items():
+        (folder / f"{name}.py").write_text(source)
+
+
+def findings(done: Outcome) -> dict[str, tuple[str, str, str]]:
+    checks = json.loads(done.out)["result"]["checks"]
+    return {each["name"]: (each["status"], each["message"], each["action"]) for each in checks}
+
+
+def test_a_new_project_is_healthy(folder: Path, evalmeta: Evalmeta) -> None:
+    evalmeta("init")
+
+    done = evalmeta("doctor")
+
+    assert (done.code, done.out.splitlines()[-1]) == (0, "Everything works.")
+    assert 'agent sample_agent: python: answered "Hello!" with "We are open' in done.out
+    assert f"store: the first run creates {folder}" in done.out
+    assert not (folder / ".evalmeta").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_folder_without_a_project_is_told_how_to_start_one(evalmeta: Evalmeta) -> None:
+    done = evalmeta("doctor")
+
+    assert (done.code, "→ Start a project: evalmeta init" in done.out) == (0, True)
+
+
+def test_each_broken_agent_is_an_error_with_a_way_out(folder: Path, evalmeta: Evalmeta) -> None:
+    raising = "def answer(question):\n    raise KeyError('id')\n"
+    quitting = "import os\nprint('{}', flush=True)\nos._exit(3)\n"
+    bind(folder, good="print('hello')\ndef answer(question):\n    return 'Hi'\n", raising=raising, quitting=quitting)
+    with (folder / "evalmeta.toml").open("a") as file:
+        file.write('[subjects.gone]\nadapter = "python"\ntarget = "gone:answer"\n')
+
+    done = evalmeta("doctor", "--json")
+
+    assert done.code == 1
+    found = findings(done)
+    assert found["agent good"] == ("ok", 'python: answered "Hello!" with "Hi"', "")
+    assert found["agent raising"][:2] == ("error", "raising.py:2: KeyError: 'id'")
+    assert found["agent raising"][2] == "Correct the agent, or [subjects.raising] in evalmeta.toml."
+    assert found["agent quitting"][:2] == ("error", "the process ended with exit code 3: {}")
+    assert "gone.py" in found["agent gone"][2]
+
+
+@pytest.mark.parametrize(
+    "source", ["import time\ntime.sleep(60)\n", "import time\ndef answer(q):\n    time.sleep(60)\n"]
+)
+def test_an_agent_that_hangs_ends_at_the_time_limit(folder: Path, evalmeta: Evalmeta, source: str) -> None:
+    bind(folder, slow=source)
+
+    found = findings(evalmeta("doctor", "--timeout", "3", "--json"))
+
+    assert found["agent slow"][:2] == ("error", "did not end within 3 s")
+
+
+def test_agents_are_asked_a_question_or_only_loaded(folder: Path, evalmeta: Evalmeta) -> None:
+    bind(folder, echo="def answer(question):\n    return question.upper()\n")
+
+    asked = findings(evalmeta("doctor", "--question", "where?", "--json"))
+    loaded = findings(evalmeta("doctor", "--no-questions", "--json"))
+
+    assert asked["agent echo"][1] == 'python: answered "where?" with "WHERE?"'
+    assert loaded["agent echo"][1] == "python: can be loaded; it was not asked"
+    assert evalmeta("doctor", "--question", "a", "--no-questions").code == 2
+
+
+def test_secrets_and_control_characters_of_answers_are_not_shown(folder: Path, evalmeta: Evalmeta) -> None:
+    token = f"00D000000000001!{'A' * 40}"
+    bind(folder, leaky=f"def answer(question):\n    return '\\x1b[31mtoken {token}'\n")
+
+    done = evalmeta("doctor")
+
+    assert '" [31mtoken [secret]"' in done.out
+
+
+def test_an_endpoint_and_a_rater_answer_with_their_keys_which_are_not_shown(
+    folder: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESK_KEY", SECRET)
+    with replying_with(says({"error": {"message": f"wrong key {SECRET}"}}, 401)) as server:
+        keys = f'model = "m"\nurl = "{server.url}/v1"\napi_key_env = "DESK_KEY"\n'
+        lines = f'[subjects.desk]\nadapter = "openai"\n{keys}[raters.judge]\nadapter = "llm"\n{keys}'
+        (folder / "evalmeta.toml").write_text(lines)
+        done = evalmeta("doctor", "--json")
+
+    found = findings(done)
+    assert (found["agent desk"][0], found["rater judge"][0]) == ("error", "error")
+    assert SECRET not in done.out + done.err
+
+
+def test_settings_that_are_not_valid_are_reported_with_their_line(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "evalmeta.toml").write_text('[subjects.desk]\nadapter = "python"\ntarget = "agents/desk:answer"\n')
+
+    done = evalmeta("doctor")
+
+    assert done.code == 1
+    assert "error    settings: evalmeta.toml:3:1: subjects.desk.target" in done.out
+    assert "Write agents.desk:answer." in done.out
+
+
+def test_a_damaged_store_and_an_unknown_org_are_errors(folder: Path, evalmeta: Evalmeta) -> None:
+    bind(folder, echo="def answer(question):\n    return question\n")
+    (folder / ".evalmeta").mkdir()
+    (folder / ".evalmeta/org.sqlite3").write_bytes(b"not a database" * 100)
+
+    found = findings(evalmeta("doctor", "--target-org", "nowhere", "--json"))
+
+    assert (found["store"][0], found["org"][0]) == ("error", "error")
+    assert "nowhere" in found["org"][1]
+
+
+def test_every_extra_of_the_package_is_listed() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert set(EXTRAS) == set(project["optional-dependencies"])
