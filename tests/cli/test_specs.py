@@ -111,6 +111,12 @@ def test_a_spec_can_have_all_short_forms_and_names_its_subject(evalmeta: Program
     assert (done.code, "6 cases: 6 passed" in done.out) == (0, True), done.out
 
 
+def test_a_spec_that_names_no_subject_says_where_to_write_it(evalmeta: Program) -> None:
+    done = evalmeta("test", "run", "tests/capital.yaml", "--wait")
+    assert done.code == 2
+    assert "Write the agent into tests/capital.yaml: subject: my_agent:answer" in done.err
+
+
 def test_the_subject_of_the_command_replaces_that_of_the_spec(evalmeta: Program, folder: Path) -> None:
     (folder / "other.py").write_text("def answer(utterance):\n    return 'Rome'\n")
     done = evalmeta("test", "run", "all.yaml", "--subject", "other:answer", "--case", "text", "--wait")

@@ -13,6 +13,7 @@ from evalmeta.api.case_lines import CaseLines, case_lines
 from evalmeta.api.discovery import find_rule_problems
 from evalmeta.api.files import validate_and_read
 from evalmeta.errors import EvalmetaError, InvalidMetadata, SubjectNotBound, UsageError
+from evalmeta.formats.discovery import SPEC_NAMES
 from evalmeta.formats.document import Document, Reading, digest_of, reading_of
 from evalmeta.formats.files import read_document
 from evalmeta.formats.recent import recent_document, remember
@@ -205,7 +206,11 @@ def _unbound(label: str, name: str, bound: tuple[str, ...], document: Document, 
     message = str(found) if name else f"{label} does not name an agent"
     if document.why_asked:
         message = f"{message}, and {document.why_asked}"
-    return SubjectNotBound(message, problems=document.notes, actions=[*found.actions[0 if name else -1 :], other])
+    write = (
+        [] if name or not label.endswith(SPEC_NAMES) else [f"Write the agent into {label}: subject: my_agent:answer"]
+    )
+    actions = [*write, *found.actions[0 if name else -1 :], other]
+    return SubjectNotBound(message, problems=document.notes, actions=actions)
 
 
 def refuse_same_names(tests: Iterable[FileTest]) -> None:
