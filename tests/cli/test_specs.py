@@ -111,6 +111,14 @@ def test_a_spec_can_have_all_short_forms_and_names_its_subject(evalmeta: Program
     assert (done.code, "6 cases: 6 passed" in done.out) == (0, True), done.out
 
 
+def test_a_spec_can_say_how_often_it_runs_and_what_share_must_pass(evalmeta: Program, folder: Path) -> None:
+    cases = "testCases:\n- {input: One, contains: Paris}\n- {input: Two, contains: Rome}\n"
+    (folder / "spec.yaml").write_text(f"subject: agents:answer\niterations: 2\nmin_pass_rate: 0.5\n{cases}")
+    done = evalmeta("test", "run", "spec.yaml", "--wait", "--result-format", "json")
+    assert (done.code, '"iterations": 2' in done.out or '"iterations":2' in done.out) == (0, True), done.out
+    assert evalmeta("test", "run", "spec.yaml", "--wait", "--min-pass-rate", "1").code == 100
+
+
 def test_a_spec_that_names_no_subject_says_where_to_write_it(evalmeta: Program) -> None:
     done = evalmeta("test", "run", "tests/capital.yaml", "--wait")
     assert done.code == 2

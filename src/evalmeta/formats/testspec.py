@@ -37,11 +37,13 @@ if TYPE_CHECKING:
 
 
 _SF_KEYS: Final = ("name", "description", "subjectType", "subjectName", "subjectVersion", "testCases")
-_SPEC_KEYS: Final = ("subject", "defaults", "cases")
+_SPEC_KEYS: Final = ("subject", "defaults", "cases", "iterations", "min_pass_rate")
 _SPEC_HINTS: Final = {
     **dict.fromkeys(("agentType", "topics"), "This is an agent spec; a test spec has testCases."),
     **dict.fromkeys(("tests", "scenarios", "evals"), "Use testCases."),
     **dict.fromkeys(("defaultTest", "default"), "Use defaults."),
+    **dict.fromkeys(("repeat", "runs", "num_runs"), "Use iterations."),
+    **dict.fromkeys(("threshold", "confidence", "pass_rate"), "Use min_pass_rate."),
     **dict.fromkeys(("providers", "provider", "agent", "target", "targets"), "Use subject."),
 }
 
@@ -55,12 +57,24 @@ class Spec:
         cases: the test cases of a spec with keys of evalmeta.
         lines: the line of each test case by its number.
         is_own: whether the spec has keys of evalmeta.
+        iterations: how often all test cases run; None if the spec does not say.
+        min_pass_rate: the share of test cases that must pass; None if the spec does not say.
     """
 
     definition: Definition
     cases: tuple[Case, ...]
     lines: Mapping[int, int]
     is_own: bool
+    iterations: int | None = None
+    min_pass_rate: float | None = None
+
+    def document(self, name: str) -> Document:
+        """Return it as the engine runs it."""
+        header = self.definition
+        if not self.is_own:
+            return Document(evaluation_of(header, name=name), lines=self.lines)
+        evaluation = Evaluation(name, header.subject_name, self.cases, header.subject_version, header.subject_type)
+        return Document(evaluation, self.iterations, self.min_pass_rate, lines=self.lines)
 
     @property
     def is_held_by_definitions(self) -> bool:
@@ -85,9 +99,9 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None) -> Spec:
     diagnostics = Diagnostics(label)
     file = read_yaml(data, label=label)
     root = YamlRecord(file, (), file.value, diagnostics, called="a test spec")
-    is_own = _is_own(root)
-    root.check_keys(*_SF_KEYS, *_SPEC_KEYS, hints=_SPEC_HINTS)
     kind = _kind(root.values.get("testCases"), root.text("subjectType") or "")
+    is_own = kind != TESTING_DEFINITION and _is_own(root)
+    root.check_keys(*_SF_KEYS, *(_SPEC_KEYS if kind != TESTING_DEFINITION else ()), hints=_SPEC_HINTS)
     header = _header(root, kind, label, is_own=is_own)
     if kind == TESTING_DEFINITION:
         definition = replace(header, test_cases=tuple(read_studio_cases(root)))
@@ -96,13 +110,14 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None) -> Spec:
         inputs = (each for case in cases for each in case.records("inputs", called="an input"))
         lines = {number: each.source.place(each.path)[0] for number, each in enumerate(inputs, 1)}
         return Spec(definition, (), lines, is_own=False)
+    iterations, min_pass_rate = _iterations(root), _min_pass_rate(root)
     read = _Cases(root, folder or Path(), is_own=is_own)
     found = tuple(read.cases())
     diagnostics.check()
     for each in read.others:
         each.check()
     if is_own:
-        return Spec(header, found, read.lines, is_own=True)
+        return Spec(header, found, read.lines, True, iterations, min_pass_rate)
     return Spec(replace(header, test_cases=tuple(map(_test_case, found))), (), read.lines, is_own=False)
 
 
@@ -131,19 +146,14 @@ def spec_definition(
     header = replace(spec.definition, name=name or spec.definition.name)
     if not spec.is_own:
         return header, ()
-    evaluation = Evaluation(header.name, header.subject_name, spec.cases, header.subject_version)
-    definition, losses = definition_of(Document(evaluation), subject_name=subject_name, is_metadata=True)
+    document = spec.document(header.name)
+    definition, losses = definition_of(document, subject_name=subject_name, is_metadata=True)
     return replace(definition, description=header.description), losses
 
 
 def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
     """Read a test spec as `files.read_document` does."""
-    spec = read_spec_file(path, label=label)
-    header = spec.definition
-    if not spec.is_own:
-        return Document(evaluation_of(header, name=name), lines=spec.lines)
-    evaluation = Evaluation(name, header.subject_name, spec.cases, header.subject_version, header.subject_type)
-    return Document(evaluation, lines=spec.lines)
+    return read_spec_file(path, label=label).document(name)
 
 
 def _header(root: YamlRecord, kind: MetadataType, label: str, *, is_own: bool) -> Definition:
@@ -170,6 +180,21 @@ def _header(root: YamlRecord, kind: MetadataType, label: str, *, is_own: bool) -
         description=root.text("description"),
         type=kind,
     )
+
+
+def _iterations(root: YamlRecord) -> int | None:
+    number = root.integer("iterations")
+    if number is not None and not 1 <= number <= limits.MAX_ITERATIONS:
+        message = f"'iterations' is {number}; whole numbers from 1 to {limits.MAX_ITERATIONS} are allowed"
+        root.error("spec-value", message, "iterations")
+    return number
+
+
+def _min_pass_rate(root: YamlRecord) -> float | None:
+    rate = root.number("min_pass_rate")
+    if rate is not None and not 0 <= rate <= 1:
+        root.error("spec-value", f"'min_pass_rate' is {rate:g}; numbers from 0 to 1 are allowed", "min_pass_rate")
+    return rate
 
 
 def _is_own(root: YamlRecord) -> bool:
