@@ -88,7 +88,7 @@ def test_the_schema_is_printed_and_written(evalmeta: Program, folder: Path) -> N
     as_json = json.loads(evalmeta("generate", "schema", "--json").out)
     written = json.loads(evalmeta("generate", "schema", "-o", "s.json", "--json").out)
 
-    assert json.loads(printed)["title"] == "Test spec of the sf CLI"
+    assert json.loads(printed)["title"] == "Test spec"
     assert as_json["result"] == {"contents": printed}
     assert written["result"] == {"file": "s.json", "state": "Created"}
     assert (folder / "s.json").read_text() == printed
