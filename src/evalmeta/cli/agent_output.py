@@ -8,6 +8,8 @@ import threading
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import TYPE_CHECKING, cast
 
+from evalmeta.report.text import escape_commands
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import TextIO
@@ -29,7 +31,7 @@ class _Lines:
         if rest:
             self._unfinished[writer] = rest
         if newline:
-            sys.stderr.write(f"{lines}\n")
+            sys.stderr.write(escape_commands(f"{lines}\n"))
         return len(text)
 
     def writelines(self, texts: Iterable[str]) -> None:
@@ -42,7 +44,7 @@ class _Lines:
     def finish(self) -> None:
         """Write what has no end of line."""
         for rest in self._unfinished.values():
-            sys.stderr.write(f"{rest}\n")
+            sys.stderr.write(escape_commands(f"{rest}\n"))
 
 
 def _current_task() -> int:
@@ -53,7 +55,7 @@ def _current_task() -> int:
 
 @contextmanager
 def agent_output() -> Iterator[None]:
-    """Write what is printed meanwhile to stderr, in whole lines."""
+    """Write what is printed meanwhile to stderr, in whole lines that are not commands to a CI system."""
     lines = _Lines()
     try:
         with redirect_stdout(cast("TextIO", lines)):

@@ -17,6 +17,7 @@ from evalmeta.cli.suggestions import completed
 from evalmeta.errors import EXIT_FAILED, EvalmetaError, Interrupted, UsageError
 from evalmeta.model.redaction import redacted
 from evalmeta.report.problems import problem_json
+from evalmeta.report.text import escape_commands
 
 _SHOWN_PROBLEMS: Final = 20
 # Errors of a stream that cannot be written; errors of files have their name.
@@ -74,7 +75,7 @@ def print_error(error: EvalmetaError, *, as_json: bool) -> None:
         # The problems below say what is wrong and where.
         message = f"{problems[0].location.path} is not valid"
     head = click.style(f"Error ({error.name}):", fg="red", bold=True)
-    click.echo(f"{head} {redacted(message)}", err=True, color=wants_colour(err=True))
+    click.echo(f"{head} {escape_commands(redacted(message))}", err=True, color=wants_colour(err=True))
     if errors:
         print_problems(errors[:_SHOWN_PROBLEMS], err=True)
     if len(errors) > _SHOWN_PROBLEMS:
@@ -85,7 +86,7 @@ def print_error(error: EvalmetaError, *, as_json: bool) -> None:
     if actions := [action for action in error.actions if action not in hints]:
         click.echo("\nTry this:", err=True)
         for action in actions:
-            click.echo("  " + redacted(completed(action)).replace("\n", "\n  "), err=True)
+            click.echo("  " + escape_commands(redacted(completed(action))).replace("\n", "\n  "), err=True)
 
 
 def _report_usage_error(error: click.ClickException, *, as_json: bool) -> int:

@@ -13,7 +13,7 @@ from evalmeta.errors import Suggestion
 from evalmeta.package.forceignore import FORCEIGNORE_FILE
 from evalmeta.report.json_stream import JsonDocument, stream_json
 from evalmeta.report.problems import render_human, warning_counts
-from evalmeta.report.text import blocks, count
+from evalmeta.report.text import blocks, count, escape_commands, escape_unsafe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ def console(*, err: bool) -> Console:
 
 def note(text: str, *, indent: str = "") -> None:
     """Print a remark to stderr; the command of a `Suggestion` repeats the call's org and selection."""
-    click.echo(indent + completed(text), err=True, color=wants_colour(err=True))
+    click.echo(escape_commands(indent + completed(text)), err=True, color=wants_colour(err=True))
 
 
 def warn(text: str) -> None:
@@ -73,7 +73,7 @@ def print_json(result: JsonValue | JsonList, *, status: int = 0, warnings: Seque
 
 def print_envelope(**fields: JsonValue | JsonList) -> None:
     """Print a JSON object of these fields."""
-    print_stream(stream_json(JsonDocument(fields)))
+    print_stream(map(escape_unsafe, stream_json(JsonDocument(fields))))
     click.echo()
 
 

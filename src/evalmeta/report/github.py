@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_title, why_not_passed
 from evalmeta.report.report import decision, has_passed, verdict_of
-from evalmeta.report.text import clean, count, one_line, workflow_command
+from evalmeta.report.text import count, one_line, workflow_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ def _commands(report: Report) -> Iterator[str]:
     passed = has_passed(report)
     title = one_line(f"{report.run.definition}: subject {report.run.subject_name}", chars=200)
     level = "notice" if passed or not report.run.status.is_over else "error"
-    yield workflow_command(level, clean(decision(report)), [*_location(report, None), ("title", title)])
+    yield workflow_command(level, decision(report), [*_location(report, None), ("title", title)])
     found: set[int] = set()
     for case in report.run.cases:
         if case.number in found or verdict_of(report, case) not in {Verdict.FAILURE, Verdict.ERROR}:
@@ -52,7 +52,7 @@ def _times(report: Report, number: int) -> str:
 def _location(report: Report, number: int | None) -> Iterator[tuple[str, str]]:
     if not report.file:
         return
-    yield "file", clean(report.file)
+    yield "file", report.file
     line = report.lines.get(number) if number is not None else None
     if line:
         yield "line", f"{line}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from evalmeta import __version__
-from evalmeta.report.text import count, escape_unsafe, one_line, workflow_command
+from evalmeta.report.text import clean, count, escape_unsafe, one_line, workflow_command
 from evalmeta.xmlio.writer import node
 from evalmeta.xmlio.writer import render as render_xml
 
@@ -181,14 +181,14 @@ def _junit(problems: Sequence[Problem], files: int) -> str:
 
 def _case(problem: Problem) -> Node:
     location = problem.location
-    text = f"{problem.message}\n{problem.hint}".strip()
+    text, path = f"{problem.message}\n{problem.hint}".strip(), clean(location.path)
     found = (
-        node("failure", f"{location}: {text}", message=problem.message, type=problem.code)
+        node("failure", clean(f"{location}: {text}"), message=clean(problem.message), type=problem.code)
         if problem.is_error
-        else node("system-out", f"{location}: warning: {text}")
+        else node("system-out", clean(f"{location}: warning: {text}"))
     )
     name = f"{problem.code} at {location.line}:{location.column}"
-    return node("testcase", [found], name=name, classname=location.path, file=location.path, line=str(location.line))
+    return node("testcase", [found], name=name, classname=path, file=path, line=str(location.line))
 
 
 _RENDERERS: Final[Mapping[str, Callable[[Sequence[Problem], int], str]]] = {

@@ -13,7 +13,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.report.details import blocks, group_name
 from evalmeta.report.human import Line, human_parts, stream
 from evalmeta.report.report import VERDICT_WORDS, location
-from evalmeta.report.text import clean, one_line, shorten
+from evalmeta.report.text import clean, escape_commands, one_line, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,10 +46,18 @@ def print_human(
         return
     for part in human_parts(reports, detail=detail, closing=closing):
         if isinstance(part, Line):
-            # A command or a place that is broken into lines cannot be copied.
-            console.print(_styled(part), soft_wrap=part.style == "word")
+            _print_line(part, console)
         else:
             console.print(_panel(part.report, part.group))
+
+
+def _print_line(line: Line, console: Console) -> None:
+    """Print a line; if it is broken into several, none of them is a command to a CI system (FORCE_COLOR)."""
+    text = _styled(line)
+    # A command or a place that is broken into lines cannot be copied.
+    for each in [text] if line.style == "word" else text.wrap(console, console.width):
+        each.plain = escape_commands(each.plain)
+        console.print(each, soft_wrap=True)
 
 
 def _styled(line: Line) -> Text:

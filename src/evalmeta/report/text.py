@@ -24,6 +24,11 @@ _SMALLEST: Final = 0.001
 # Control characters (but line feed and tab), every Bidi_Control character of Unicode, the
 # deprecated format characters beside them, line and paragraph separators, lone surrogates.
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]")
+# Logs of CI systems: GitHub's runner takes a line that begins with blanks and `::` as a command, and `##[` anywhere
+# (actions/runner, ActionCommand.cs); Azure's agent `##vso[` anywhere, and TeamCity `##teamcity[`. GitLab's sections
+# need a carriage return and an escape character.
+_COMMAND: Final = re.compile(r"^([^\S\n]*):(?=:)|(?<=#)#(?=\w*\[)", re.MULTILINE)
+_JSON_COMMAND: Final = re.compile(r"(?<=#)#(?=\w*\[)")
 _LINE_ENDS: Final = re.compile("\r\n?")
 _BLANKS: Final = re.compile(r"\s+")
 
@@ -79,8 +84,19 @@ def seconds(duration: float) -> str:
 
 
 def clean(text: str) -> str:
-    r"""Return text with unsafe characters written as escapes such as `\x1b`; line breaks become line feeds."""
-    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), _LINE_ENDS.sub("\n", text))
+    r"""Return text with unsafe characters written as escapes such as `\x1b`; line breaks become line feeds.
+
+    Commands to CI systems are escaped as in `escape_commands`.
+    """
+    safe = _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), _LINE_ENDS.sub("\n", text))
+    return escape_commands(safe)
+
+
+def escape_commands(text: str) -> str:
+    r"""Return text in which no line is a command to a CI system: `::error::` becomes `\x3a:error::`."""
+    if "::" not in text and "##" not in text:
+        return text
+    return _COMMAND.sub(lambda found: r"\x23" if found[1] is None else rf"{found[1]}\x3a", text)
 
 
 def one_line(text: str, *, chars: int = LINE_CHARS) -> str:
@@ -107,7 +123,8 @@ def wrap(text: str, *, first: str, indent: str) -> str:
         for piece in textwrap.wrap(line, LINE_CHARS - len(indent), break_on_hyphens=False) or [""]
     ]
     starts = [first] + [indent] * (len(lines) - 1)
-    return "\n".join((start + line).rstrip() for start, line in zip(starts, lines, strict=True))
+    # A long text can be broken where a command begins.
+    return escape_commands("\n".join((start + line).rstrip() for start, line in zip(starts, lines, strict=True)))
 
 
 def quote(text: str) -> str:
@@ -116,8 +133,12 @@ def quote(text: str) -> str:
 
 
 def escape_unsafe(document: str) -> str:
-    r"""Return a JSON document with unsafe characters written as `\u009b`, which JSON readers read as the same."""
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+    r"""Return a JSON document with unsafe characters written as `\u009b`, which JSON readers read as the same.
+
+    Inside a document no line can begin with `::`, so only the `#` of `##[` is escaped for CI systems.
+    """
+    safe = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+    return _JSON_COMMAND.sub(r"\\u0023", safe) if "##" in safe else safe
 
 
 def json_text(value: JsonValue, *, indent: int | None = None) -> str:
@@ -155,5 +176,5 @@ def workflow_command(level: str, text: str, properties: Iterable[tuple[str, str]
 
     The level is `error`, `warning` or `notice`; the properties are pairs such as `("file", path)`.
     """
-    pairs = ",".join(f"{name}={value.translate(_PROPERTY)}" for name, value in properties)
-    return f"::{level} {pairs}::{text.translate(_DATA)}\n"
+    pairs = ",".join(f"{name}={clean(value).translate(_PROPERTY)}" for name, value in properties)
+    return f"::{level} {pairs}::{clean(text).translate(_DATA)}\n"
