@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SARIF_SCHEMA := $(VENV)/sarif-2.1.0.json
+CI_SCHEMAS := $(VENV)/ci-schemas
 INPUTS ?= 1000000
 CLIENTS := $(VENV)/node/ready
 # The tests marked npm need these files. Without npm, `make thorough` leaves those tests out; CI always has npm.
@@ -23,7 +24,7 @@ test: lint  ## lint, types, imports and the default tests: at most 4 minutes on 
 
 # The parts, in order: all tests with coverage; the property tests with all their examples; the three validators on
 # 10,000 documents of each type; damaged inputs for all that reads untrusted input.
-thorough: $(VENV)/ready $(VENV)/peers/ready $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: at most 30 minutes on 2 cores
+thorough: $(VENV)/ready $(VENV)/peers/ready $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: at most 30 minutes on 2 cores
 	$(PYTEST) -m "(slow or not slow) $(NOT_NPM)" --cov --cov-report=term
 	EVALMETA_EXAMPLES=500 $(PYTEST) -m "hypothesis $(NOT_NPM)"
 	EVALMETA_EXAMPLES=10000 $(PYTEST) -m hypothesis tests/validation/test_agreement.py -k same_verdict
@@ -68,6 +69,11 @@ $(VENV)/ready: $(VENV)/installed
 $(SARIF_SCHEMA): $(VENV)/pip
 	cd $(VENV) && npm pack --silent @microsoft/jest-sarif@1.0.0-beta.0 >/dev/null
 	tar -xzOf $(VENV)/microsoft-jest-sarif-1.0.0-beta.0.tgz package/lib/schemas/sarif-2.1.0-rtm.5.json >$@
+
+# The schemas of GitHub's actions and workflows, GitLab's and Azure's pipelines, as a package publishes them.
+$(CI_SCHEMAS): $(VENV)/pip
+	$(BIN)/python -m pip install --quiet --no-deps --target $(VENV)/check-jsonschema check-jsonschema==0.39.0
+	mv $(VENV)/check-jsonschema/check_jsonschema/builtin_schemas/vendor $@
 
 # Clients that others wrote, and the Node.js that they need. None of their scripts runs during installation.
 $(CLIENTS): tests/clients_elsewhere/clients/package.json tests/clients_elsewhere/clients/package-lock.json | $(VENV)/pip

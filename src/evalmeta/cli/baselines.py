@@ -14,7 +14,8 @@ from evalmeta.cli.suggestions import completed
 from evalmeta.engine.confirmation import answers_needed
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_FAILED, EXIT_PASSED, Suggestion, UsageError
 from evalmeta.model.statistics import Standing
-from evalmeta.report.comparison import comparison_lines
+from evalmeta.report.comparison import comparison_lines, verdict
+from evalmeta.report.report import BaselineVerdict
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
@@ -137,6 +138,25 @@ def judge_by_baseline(comparator: Comparator | None, finished: Sequence[Finished
     return judged
 
 
+def verdicts_by_baseline(
+    comparator: Comparator | None, finished: Sequence[FinishedRun]
+) -> list[BaselineVerdict | None]:
+    """Return what the baseline decides about each run; None for those that are judged on their own."""
+    if comparator is None:
+        return [None] * len(finished)
+    return [_verdict(each, comparison, comparator) for each, comparison in comparator.compare(finished)]
+
+
+def _verdict(finished: FinishedRun, comparison: Comparison | None, comparator: Comparator) -> BaselineVerdict | None:
+    if comparison is None or _is_judged_alone(finished):
+        return None
+    fail_on, label = comparator.fail_on, comparator.baseline.label
+    unconfirmed = any(each.is_unconfirmed for each in comparison.cases)
+    passed = not (unconfirmed or _fails(finished, comparison, fail_on))
+    text = verdict(comparison, fail_on=fail_on) if passed else f"{_why_failed([comparison], fail_on)} {label}"
+    return BaselineVerdict(comparison, passed, text)
+
+
 def code_by_baseline(comparator: Comparator | None, finished: Sequence[FinishedRun], *, code: int) -> int:
     """Return the exit code that `judge_by_baseline` returns, without printing."""
     return code if comparator is None else _code(comparator.compare(finished), comparator.fail_on, code)
@@ -211,14 +231,19 @@ def _code(pairs: Sequence[tuple[FinishedRun, Comparison | None]], fail_on: FailO
     if any(each.is_unconfirmed for _, comparison in pairs if comparison for each in comparison.cases):
         return EXIT_FAILED
     for finished, comparison in pairs:
-        if comparison is None or finished.summary.pass_rate is None or not finished.summary.judges_enough:
-            fails = not finished.summary.succeeded
-        else:
-            new_failure = _misses_pass_rate(comparison, finished.summary.min_pass_rate)
-            fails = new_failure or comparison.is_regression(fail_on)
-        if fails:
+        if _fails(finished, comparison, fail_on):
             return EXIT_EXPECTATION_FAILED
     return EXIT_PASSED
+
+
+def _is_judged_alone(finished: FinishedRun) -> bool:
+    return finished.summary.pass_rate is None or not finished.summary.judges_enough
+
+
+def _fails(finished: FinishedRun, comparison: Comparison | None, fail_on: FailOn) -> bool:
+    if comparison is None or _is_judged_alone(finished):
+        return not finished.summary.succeeded
+    return _misses_pass_rate(comparison, finished.summary.min_pass_rate) or comparison.is_regression(fail_on)
 
 
 def _misses_pass_rate(comparison: Comparison, min_pass_rate: float) -> bool:

@@ -189,7 +189,17 @@ case_options = option_group("selection", CaseSelection, _SELECTION)
 
 # Their effect is on what is reported of finished runs, or on the exit code.
 _NEED_RESULTS: Final = frozenset(
-    {"output_dir", "result_format", "baseline", "confirm", "fail_on", "min_pass_rate", "undecided", "min_decided"}
+    {
+        "output_dir",
+        "result_format",
+        "report_files",
+        "baseline",
+        "confirm",
+        "fail_on",
+        "min_pass_rate",
+        "undecided",
+        "min_decided",
+    }
 )
 
 
@@ -197,6 +207,7 @@ _NEED_RESULTS: Final = frozenset(
 _OPTIONS_OF_RESUME: Final = {
     "--output-dir": "DIR",
     "--result-format": "FORMAT",
+    "--report": "FILE",
     "--baseline": "FILE_OR_RUN",
     "--fail-on": "broken|significant",
 }

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from evalmeta import api, report
-from evalmeta.cli.baselines import code_by_baseline, judge_by_baseline
+from evalmeta.cli.baselines import code_by_baseline, judge_by_baseline, verdicts_by_baseline
 from evalmeta.cli.errors import print_error
-from evalmeta.cli.options import FOLDER, option_group
+from evalmeta.cli.options import FILE, FOLDER, option_group
 from evalmeta.cli.output import console, json_option, note, print_json, print_stream, warn
 from evalmeta.cli.rerun_commands import rerun_commands
 from evalmeta.errors import (
@@ -48,13 +48,14 @@ if TYPE_CHECKING:
 class Output(NamedTuple):
     """How to report runs: the format on stdout, a folder for files, or JSON in the sf envelope.
 
-    `detail` is what the human format shows.
+    `detail` is what the human format shows; `files` are reports on all runs, in the formats of their extensions.
     """
 
     result_format: str
     output_dir: Path | None
     as_json: bool
     detail: Detail = "failures"
+    files: tuple[Path, ...] = ()
 
     @property
     def is_human(self) -> bool:
@@ -68,28 +69,50 @@ class Output(NamedTuple):
 
 
 def report_options(command: Command) -> Command:
-    """Add --result-format, --output-dir (created before the command starts), --json, -v and -q, as `output`."""
+    """Add --result-format, --output-dir and --report (checked before the command starts), --json, -v, -q: `output`."""
     output_dir = click.option(
         "-d", "--output-dir", type=FOLDER, help="Also write each run to a file test-result-ID in this folder."
     )
     verbose = click.option("-v", "--verbose", is_flag=True, help="List all cases, and show all failures in full.")
     quiet = click.option("-q", "--quiet", is_flag=True, help="Print only the verdict.")
-    options: Sequence[Decorator] = (result_format_option, output_dir, json_option, verbose, quiet)
+    files = click.option(
+        "--report",
+        "report_files",
+        type=FILE,
+        multiple=True,
+        metavar="FILE",
+        help="Also write all runs to this file, in the format of its extension: .xml, .html, .md, ...; repeatable.",
+    )
+    options: Sequence[Decorator] = (result_format_option, output_dir, files, json_option, verbose, quiet)
     return option_group("output", _output, options)(command)
 
 
-def _output(*, result_format: str, output_dir: Path | None, as_json: bool, verbose: bool, quiet: bool) -> Output:
+def _output(
+    *,
+    result_format: str,
+    output_dir: Path | None,
+    report_files: tuple[Path, ...],
+    as_json: bool,
+    verbose: bool,
+    quiet: bool,
+) -> Output:
     if verbose and quiet:
         raise UsageError("--verbose and --quiet exclude each other", actions=["Leave out one of them."])
-    if output_dir is not None:
-        try:
-            output_dir.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(
-                f"the folder {str(output_dir)!r} cannot be created: {error.strerror}",
-                actions=["Choose another folder."],
-            ) from None
-    return Output(result_format, output_dir, as_json, "all" if verbose else "verdict" if quiet else "failures")
+    for path in report_files:
+        report.format_of(path.name)
+    for folder in [*filter(None, [output_dir]), *(path.parent for path in report_files)]:
+        _create_folder(folder)
+    detail: Detail = "all" if verbose else "verdict" if quiet else "failures"
+    return Output(result_format, output_dir, as_json, detail, report_files)
+
+
+def _create_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"the folder {str(folder)!r} cannot be created: {error.strerror}", actions=["Choose another folder."]
+        ) from None
 
 
 class _ResultFormat(click.ParamType):  # type: ignore[explicit-any, type-arg]
@@ -131,7 +154,8 @@ def report_runs(
 
     `is_whole_call` says that the current call started no other runs.
     """
-    reports = [_report(project, each) for each in finished]
+    verdicts = verdicts_by_baseline(comparator, finished)
+    reports = [replace(_report(project, each), baseline=by) for each, by in zip(finished, verdicts, strict=True)]
     code = _exit_code(reports)
     closing = rerun_commands(project, reports, is_whole_call=is_whole_call) if output.shows_failures else []
     _print(reports, output, closing, status=code_by_baseline(comparator, finished, code=code))
@@ -180,8 +204,14 @@ def _print(reports: Sequence[Report], output: Output, closing: Sequence[str], *,
         print_stream(report.stream(output.result_format, reports))
     for each in reports if output.output_dir else ():
         path = Path(output.output_dir or ".") / report.file_name(output.result_format, each.run.id)
-        put_pieces(path, (block.encode() for block in blocks(report.stream(output.result_format, [each]))))
-        note(f"Wrote {path}")
+        _write(path, output.result_format, [each])
+    for path in output.files:
+        _write(path, report.format_of(path.name), reports)
+
+
+def _write(path: Path, result_format: str, reports: Sequence[Report]) -> None:
+    put_pieces(path, (block.encode() for block in blocks(report.stream(result_format, reports))))
+    note(f"Wrote {path}")
 
 
 def _exit_code(reports: Sequence[Report]) -> int:

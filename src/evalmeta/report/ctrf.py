@@ -11,7 +11,15 @@ from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_json, averages_of
 from evalmeta.report.details import case_name, case_text, why_not_passed
 from evalmeta.report.json_stream import JsonDocument, JsonList, stream_json
-from evalmeta.report.report import decision, duration, has_passed, verdict_of, why_incomplete
+from evalmeta.report.report import (
+    decision,
+    duration,
+    forgiven_failures,
+    has_passed,
+    known_failure,
+    run_failures,
+    verdict_of,
+)
 from evalmeta.report.summary import coverage_json, measures_json
 from evalmeta.report.text import clean, json_text, shorten
 
@@ -35,8 +43,9 @@ _STATUS: Final = {
 def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield one CTRF document for all runs: a test for each case of each iteration, with its results as steps.
 
-    ERROR is `failed` with the rawStatus ERROR, and UNDECIDED is `other`, both as the summary counts them. A run that
-    did not complete has one more failed test. A case is `flaky` if it passed in some iterations and failed in others.
+    ERROR is `failed` with the rawStatus ERROR, and UNDECIDED is `other`, both as the summary counts them. So is a
+    failure that a baseline forgives. A run that did not complete, or is worse than its baseline, has one more failed
+    test. A case is `flaky` if it passed in some iterations and failed in others.
     `results.extra.runs` says whether each run passed by its pass rate.
     """
     results: dict[str, JsonValue | JsonList] = {
@@ -55,7 +64,8 @@ def _summary(reports: Sequence[Report]) -> JsonObject:
     for report in reports:
         for verdict, number in report.facts.verdicts.items():
             counts[_STATUS[verdict]] += number
-        counts["failed"] += why_incomplete(report.run) is not None
+        counts["failed"] += len(run_failures(report)) - forgiven_failures(report)
+        counts["other"] += forgiven_failures(report)
     start = min((report.run.started for report in reports), default=0.0)
     stop = max((report.run.started + duration(report) for report in reports), default=0.0)
     return {
@@ -95,22 +105,26 @@ def _tests(report: Report) -> Iterator[JsonObject]:
     flaky = {counts.number for counts in report.statistics.flaky} if report.statistics else set()
     for case in report.run.cases:
         yield _test(report, case, is_flaky=case.number in flaky)
-    if why := why_incomplete(report.run):
+    for name, verdict, why in run_failures(report):
         suite = [clean(report.run.definition)]
-        outcome: JsonObject = {"name": "the run", "status": "failed", "rawStatus": "ERROR", "duration": 0}
+        outcome: JsonObject = {"name": name, "status": "failed", "rawStatus": str(verdict), "duration": 0}
         yield {**outcome, "suite": suite, "message": clean(why)}
 
 
 def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
     verdict, line = verdict_of(report, case), report.lines.get(case.number)
+    forgiven = clean(known_failure(report, case))
     failed = (
-        {"message": why_not_passed(case, report.summary), "trace": case_text(case, report.summary)}
+        {
+            "message": f"{forgiven}{': ' * bool(forgiven)}{why_not_passed(case, report.summary)}",
+            "trace": case_text(case, report.summary),
+        }
         if verdict is not Verdict.PASS
         else {}
     )
     return {
         "name": case_name(case, report.run),
-        "status": _STATUS[verdict],
+        "status": "other" if forgiven else _STATUS[verdict],
         "rawStatus": str(verdict),
         "duration": max(0, _milliseconds(case.ended - case.started)),
         "start": _milliseconds(case.started),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_title, why_not_passed
-from evalmeta.report.report import decision, has_passed, verdict_of
+from evalmeta.report.report import counts_as_passed, decision, known_failure, verdict_of
 from evalmeta.report.text import count, one_line, workflow_command
 
 if TYPE_CHECKING:
@@ -19,26 +19,29 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield commands: the decision on each run, then one for each case that failed or ended in an error.
 
     A case appears once, even if it failed in several iterations. GitHub shows only ten errors of a step, so the
-    decision includes the number of cases. In a run that passed by its pass rate, failed cases are warnings.
-    Undecided cases are not included.
+    decision includes the number of cases. In a run that passed by its pass rate, failed cases are warnings, and so are
+    failures that a baseline forgives. Undecided cases are not included.
     """
     for report in reports:
         yield from _commands(report)
 
 
 def _commands(report: Report) -> Iterator[str]:
-    passed = has_passed(report)
+    baseline, passed = report.baseline, counts_as_passed(report)
     title = one_line(f"{report.run.definition}: subject {report.run.subject_name}", chars=200)
     level = "notice" if passed or not report.run.status.is_over else "error"
-    yield workflow_command(level, decision(report), [*_location(report, None), ("title", title)])
+    text = f"{decision(report)}; {baseline.text}" if baseline else decision(report)
+    yield workflow_command(level, text, [*_location(report, None), ("title", title)])
     found: set[int] = set()
     for case in report.run.cases:
         if case.number in found or verdict_of(report, case) not in {Verdict.FAILURE, Verdict.ERROR}:
             continue
         found.add(case.number)
+        forgiven = known_failure(report, case)
         text = f"{_times(report, case.number)}{why_not_passed(case, report.summary)}"
+        text = f"{forgiven}: {text}" if forgiven else text
         properties = [*_location(report, case.number), ("title", case_title(case))]
-        yield workflow_command("warning" if passed else "error", text, properties)
+        yield workflow_command("warning" if passed or forgiven else "error", text, properties)
 
 
 def _times(report: Report, number: int) -> str:

@@ -9,7 +9,16 @@ from evalmeta.model.run import Verdict
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.averages import averages_of, case_label, mean_text, missed_averages
 from evalmeta.report.details import case_name, case_text, exchanges, not_passed, why_not_passed
-from evalmeta.report.report import decision, duration, has_passed, undecided_reasons, verdict_of, why_incomplete
+from evalmeta.report.report import (
+    decision,
+    duration,
+    forgiven_failures,
+    has_passed,
+    known_failure,
+    run_failures,
+    undecided_reasons,
+    verdict_of,
+)
 from evalmeta.report.summary import case_rates, reasons_text
 from evalmeta.report.text import clean, count, decimal, shorten
 from evalmeta.xmlio.writer import Stream, node
@@ -24,13 +33,15 @@ if TYPE_CHECKING:
 
 
 _SHOWN_K: Final = 10
+_ELEMENTS: Final = {Verdict.FAILURE: "failure", Verdict.ERROR: "error"}
 
 
 def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield well-formed JUnit XML for any texts.
 
-    FAILURE is a failure, ERROR an error and UNDECIDED skipped, all as the summary counts them. A run that did not
-    complete has one more testcase with an error. The suite's properties include the run's decision and pass rate.
+    FAILURE is a failure, ERROR an error and UNDECIDED skipped, all as the summary counts them. A failure that a
+    baseline forgives is skipped. A run that did not complete, or that is worse than its baseline, has one more
+    testcase. The suite's properties include the run's decision and pass rate.
     """
     counts = sum(map(_counts, reports), Counter[str]())
     total = sum(map(duration, reports))
@@ -41,8 +52,9 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
 
 def _counts(report: Report) -> Counter[str]:
     counts = Counter({str(verdict): number for verdict, number in report.facts.verdicts.items()})
-    counts[Verdict.ERROR] += why_incomplete(report.run) is not None
-    return counts
+    counts.update(each.verdict for each in run_failures(report))
+    forgiven = forgiven_failures(report)
+    return counts + Counter({Verdict.UNDECIDED: forgiven}) - Counter({Verdict.FAILURE: forgiven})
 
 
 def _numbers(counts: Counter[str]) -> dict[str, str]:
@@ -65,9 +77,9 @@ def _content(report: Report) -> Iterator[Node]:
     yield node("properties", [node("property", name=name, value=clean(value)) for name, value in _properties(report)])
     for case in run.cases:
         yield _testcase(report, case)
-    if why := why_incomplete(run):
-        error = node("error", clean(why), message=clean(why), type="run")
-        yield node("testcase", [error], name="the run", classname=clean(run.definition), time="0.000")
+    for name, verdict, why in run_failures(report):
+        element = node(_ELEMENTS[verdict], clean(why), message=clean(why), type="run")
+        yield node("testcase", [element], name=name, classname=clean(run.definition), time="0.000")
 
 
 def _properties(report: Report) -> Iterator[tuple[str, str]]:
@@ -85,6 +97,10 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
         yield "min-decided", f"{summary.min_decided:g}"
     yield "passed", "true" if has_passed(report) else "false"
     yield "decision", decision(report)
+    if report.baseline:
+        yield "baseline", report.baseline.comparison.before
+        yield "passed-against-baseline", "true" if report.baseline.passed else "false"
+        yield "decision-by-baseline", report.baseline.text
     for name, reasons in undecided_reasons(report).items():
         yield f"undecided-{clean(name)}", f"{reasons.total()}"
         yield f"why-undecided-{clean(name)}", reasons_text(reasons)
@@ -132,12 +148,16 @@ def _outcome(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[Nod
     if verdict is Verdict.UNDECIDED:
         yield node("skipped", case_text(case, report.summary), message=why_not_passed(case, report.summary))
         return
+    if forgiven := known_failure(report, case):
+        message = f"{clean(forgiven)}: {why_not_passed(case, report.summary)}"
+        yield node("skipped", case_text(case, report.summary), message=message)
+        return
     results = not_passed(case)
     found = [result.name for result in results if result.verdict is results[0].verdict]
     names = dict.fromkeys(map(clean, [*(each.name for each in missed_averages(report.summary, case)), *found]))
-    element, cause = ("failure", "expectation") if verdict is Verdict.FAILURE else ("error", "case")
+    cause = "expectation" if verdict is Verdict.FAILURE else "case"
     yield node(
-        element,
+        _ELEMENTS[verdict],
         case_text(case, report.summary),
         message=why_not_passed(case, report.summary),
         type=", ".join(names) or cause,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import mean_cells, numbered_label, shown_averages
+from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.details import all_utterances, case_text, group_cases, group_name
-from evalmeta.report.report import VERDICT_WORDS, decision, duration, has_passed, location, undecided_reasons
+from evalmeta.report.report import VERDICT_WORDS, counts_as_passed, decision, duration, location, undecided_reasons
 from evalmeta.report.summary import case_rates, pass_chances, reasons_text, totals
 from evalmeta.report.text import count, decimal, one_line, percent, seconds
 
@@ -62,7 +63,7 @@ def _blocks(reports: Sequence[Report]) -> Iterator[str]:
 
 def _cells(report: Report) -> Iterator[str]:
     summary = report.summary
-    yield _SIGNS[has_passed(report)] if report.run.status.is_over else "⏳"
+    yield _SIGNS[counts_as_passed(report)] if report.run.status.is_over else "⏳"
     yield _code(one_line(report.run.definition))
     for number in (summary.total, summary.passed, summary.failed, summary.errors, summary.undecided):
         yield f"{number:,}"
@@ -74,7 +75,7 @@ def _cells(report: Report) -> Iterator[str]:
 
 def _section(report: Report) -> Iterator[str]:
     yield f"\n### {_code(one_line(report.run.definition))}\n\n{_prose(one_line(decision(report), chars=400))}\n"
-    yield from filter(None, (_averages(report), _measures(report), _rates(report)))
+    yield from filter(None, (_comparison(report), _averages(report), _measures(report), _rates(report)))
     for name, reasons in undecided_reasons(report).items():
         yield f"\n- {_code(one_line(name))}: {_prose(reasons_text(reasons))}\n"
     for group in group_cases(report):
@@ -82,8 +83,19 @@ def _section(report: Report) -> Iterator[str]:
             yield _details(report, group)
 
 
+def _comparison(report: Report) -> str:
+    """Return what the baseline decides, and the lines of the comparison below it."""
+    baseline = report.baseline
+    if baseline is None:
+        return ""
+    _, *lines = (line.text for line in comparison_lines(baseline.comparison))
+    text, label = html.escape("\n".join(lines), quote=False), _code(one_line(baseline.comparison.before))
+    why = _prose(one_line(baseline.text, chars=400))
+    return f"\n{_SIGNS[baseline.passed]} Compared with {label}: {why}\n\n<pre>{text}</pre>\n"
+
+
 def _details(report: Report, group: CaseGroup) -> str:
-    case, name = group.case, html.escape(group_name(group), quote=False)
+    case, name = group.case, _prose(group_name(group))
     utterances = html.escape(one_line(all_utterances(case)), quote=False)
     head = f"<b>{VERDICT_WORDS[group.verdict]}</b> {name} <code>{utterances}</code>"
     where = location(report, case)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunStatus, Verdict
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evalmeta.model.run import CaseResult, Run, Summary
-    from evalmeta.model.statistics import RunStatistics
+    from evalmeta.model.statistics import Comparison, RunStatistics
     from evalmeta.report.facts import Facts
 
 
@@ -32,6 +32,31 @@ _SHOWN_REASONS: Final = 2
 
 
 @dataclass(frozen=True)
+class BaselineVerdict:
+    """What the comparison with a baseline decides about a run.
+
+    Attributes:
+        comparison: the cases of the run against those of the baseline.
+        passed: whether the run passes, whatever its pass rate is.
+        text: why, on one line.
+    """
+
+    comparison: Comparison
+    passed: bool
+    text: str
+
+    @cached_property
+    def known(self) -> frozenset[int]:
+        """Return the numbers of the cases that failed in the baseline and do not pass less often now."""
+        cases = self.comparison.cases
+        return frozenset(each.number for each in cases if each.before and each.before.failed and each.change != "worse")
+
+    def forgives(self, number: int) -> bool:
+        """Return whether the failure of a case does not count."""
+        return self.passed or number in self.known
+
+
+@dataclass(frozen=True)
 class Report:
     """One run to be reported.
 
@@ -41,6 +66,7 @@ class Report:
         file: the path of the definition's file, if it is known here.
         lines: the line of each case in that file, by case number; may be empty.
         statistics: the numbers over these cases, where they were collected.
+        baseline: what decides instead of the pass rate; None if the run is judged on its own.
     """
 
     run: Run
@@ -48,6 +74,7 @@ class Report:
     file: str | None = None
     lines: Mapping[int, int] = field(default_factory=dict[int, int])
     statistics: RunStatistics | None = None
+    baseline: BaselineVerdict | None = None
 
     @cached_property
     def facts(self) -> Facts:
@@ -67,6 +94,45 @@ def why_incomplete(run: Run) -> str | None:
 def has_passed(report: Report) -> bool:
     """Return whether the run is complete and its summary succeeded."""
     return report.summary.succeeded and why_incomplete(report.run) is None
+
+
+def counts_as_passed(report: Report) -> bool:
+    """Return whether the run passed, or only has failures that the baseline forgives."""
+    if report.baseline is None or why_incomplete(report.run) or report.summary.errors:
+        return has_passed(report)
+    return report.baseline.passed
+
+
+def known_failure(report: Report, case: CaseResult) -> str:
+    """Return that a failure of a case is in the baseline, or may be chance; empty for all other results."""
+    baseline = report.baseline
+    if baseline is None or verdict_of(report, case) is not Verdict.FAILURE or not baseline.forgives(case.number):
+        return ""
+    label = baseline.comparison.before
+    return f"known failure, in {label}" if case.number in baseline.known else f"not significantly worse than {label}"
+
+
+def forgiven_failures(report: Report) -> int:
+    """Return the number of failures that the baseline forgives."""
+    failed, baseline = report.facts.failed, report.baseline
+    return sum(times for number, times in failed.items() if baseline and baseline.forgives(number))
+
+
+class RunFailure(NamedTuple):
+    """Why a run as a whole failed: in formats that list cases, one more of them."""
+
+    name: str
+    verdict: Verdict
+    why: str
+
+
+def run_failures(report: Report) -> list[RunFailure]:
+    """Return why a run as a whole failed: it did not complete, or the comparison with the baseline fails it."""
+    why, baseline = why_incomplete(report.run), report.baseline
+    found = [RunFailure("the run", Verdict.ERROR, why)] if why else []
+    if baseline and not baseline.passed:
+        found.append(RunFailure("the comparison with the baseline", Verdict.FAILURE, baseline.text))
+    return found
 
 
 def decision(report: Report) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_of, mean_text, score_text
 from evalmeta.report.details import case_name, not_passed, why_not_passed
-from evalmeta.report.report import decision, location, verdict_of, why_incomplete
+from evalmeta.report.report import decision, known_failure, location, run_failures, verdict_of
 from evalmeta.report.text import one_line, quote, shorten
 
 if TYPE_CHECKING:
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield TAP: `not ok` for failures and errors, with a YAML block that says why, and SKIP for undecided cases.
 
-    Comments name each run and its decision. A run that did not complete has one more point that is not ok.
+    A failure that a baseline forgives has the directive TODO, with which TAP marks expected failures. Comments name
+    each run and its decision. A run that did not complete, or is worse than its baseline, has one more point that is
+    not ok.
     The texts in YAML blocks are JSON strings.
     """
-    points = sum(len(report.run.cases) + (why_incomplete(report.run) is not None) for report in reports)
+    points = sum(len(report.run.cases) + len(run_failures(report)) for report in reports)
     yield f"TAP version 14\n1..{points}\n" if points else "TAP version 14\n1..0 # SKIP no cases\n"
     numbers = count(1)
     for report in reports:
@@ -38,9 +40,9 @@ def _lines(report: Report, numbers: Iterator[int]) -> Iterator[str]:
     yield f"# {one_line(decision(report), chars=400)}"
     for case in run.cases:
         yield from _case_point(next(numbers), report, case)
-    if why := why_incomplete(run):
-        yield f"not ok {next(numbers)} - {_escape(one_line(run.definition))}: the run"
-        yield from _block([f"message: {quote(why)}", "severity: error"])
+    for name, verdict, why in run_failures(report):
+        yield f"not ok {next(numbers)} - {_escape(one_line(run.definition))}: {name}"
+        yield from _block([f"message: {quote(why)}", f"severity: {_severity(verdict)}"])
 
 
 def _case_point(number: int, report: Report, case: CaseResult) -> Iterator[str]:
@@ -52,13 +54,14 @@ def _case_point(number: int, report: Report, case: CaseResult) -> Iterator[str]:
         case Verdict.UNDECIDED:
             yield f"ok {number} - {name} # SKIP {_escape(why_not_passed(case, report.summary))}"
         case _:
-            yield f"not ok {number} - {name}"
+            forgiven = known_failure(report, case)
+            yield f"not ok {number} - {name}" + (f" # TODO {_escape(one_line(forgiven))}" if forgiven else "")
             yield from _block(_diagnostics(report, case, verdict))
 
 
 def _diagnostics(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[str]:
     yield f"message: {quote(why_not_passed(case, report.summary))}"
-    yield f"severity: {'error' if verdict is Verdict.ERROR else 'fail'}"
+    yield f"severity: {_severity(verdict)}"
     where = location(report, case)
     if where:
         yield f"at: {quote(where)}"
@@ -84,6 +87,10 @@ def _diagnostics(report: Report, case: CaseResult, verdict: Verdict) -> Iterator
         yield "results:"
     for result in results:
         yield from _result(result)
+
+
+def _severity(verdict: Verdict) -> str:
+    return "error" if verdict is Verdict.ERROR else "fail"
 
 
 def _result(result: TestResult) -> Iterator[str]:
