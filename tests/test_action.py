@@ -130,7 +130,7 @@ def failures_in(job: Job) -> list[str]:
 
 
 def test_a_passing_project_leaves_all_reports_a_summary_and_a_comment(tmp_path: Path, repository: Repository) -> None:
-    done = job(tmp_path, SAMPLES / "grading", repository)
+    done = job(tmp_path, SAMPLES / "dx-project", repository)
     done.run_action({}, without=INSTALL)
     assert {*done.outcomes.values()} == {"success"}, done.log
     assert {path.name for path in (done.artifacts / "evalmeta").iterdir()} == REPORTS
@@ -258,7 +258,7 @@ def test_the_first_step_installs_the_version_of_the_action(tmp_path: Path) -> No
     # Dependencies and the build tool are those of the tests, so nothing is downloaded.
     own = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PATH": f"{tmp_path}/venv/bin:{os.environ['PATH']}"}
     done.environment = own
-    done.run_action({})
+    done.run_action({"arguments": "--case 1"})
     assert not done.has_failed, done.log
     assert (packages / "evalmeta").is_dir()
 

@@ -44,13 +44,13 @@ def junit_of(report: Report) -> dict[str, str]:
 
 def test_junit_has_no_failure_that_the_baseline_forgives() -> None:
     assert junit_of(reported([PASS, FAILURE], [PASS, FAILURE])) == {"1": "", "2": "skipped"}
-    assert 'message="known failure, in 4KB000000000001GAA: ' in render("junit", [reported([FAILURE], [FAILURE])])
+    assert 'message="known failure, in 4KB000000000001AAA: ' in render("junit", [reported([FAILURE], [FAILURE])])
 
 
 def test_junit_has_no_failure_that_may_be_chance() -> None:
     report = reported([PASS, PASS], [PASS, FAILURE])
     assert junit_of(report) == {"1": "", "2": "skipped"}
-    assert "not significantly worse than 4KB000000000001GAA: " in render("junit", [report])
+    assert "not significantly worse than 4KB000000000001AAA: " in render("junit", [report])
 
 
 def test_junit_has_the_failures_that_make_the_job_red_and_the_comparison() -> None:
@@ -70,7 +70,7 @@ def test_annotations_are_errors_only_if_the_job_is_red(fail_on: FailOn, levels: 
 
 def test_tap_marks_known_failures_as_todo_and_fails_for_the_comparison() -> None:
     points = [line for line in render("tap", [reported([FAILURE], [FAILURE])]).splitlines() if "ok 1" in line]
-    assert [point.split(" # ")[1] for point in points] == ["TODO known failure, in 4KB000000000001GAA"]
+    assert [point.split(" # ")[1] for point in points] == ["TODO known failure, in 4KB000000000001AAA"]
     assert f"not ok 2 - Orders: {COMPARISON}" in render("tap", [reported([PASS], [FAILURE], fail_on="broken")])
 
 
@@ -88,7 +88,7 @@ def test_ctrf_reports_known_failures_as_other() -> None:
 def test_markdown_shows_the_comparison_and_its_decision() -> None:
     text = render("markdown", [reported([PASS, FAILURE], [PASS, FAILURE])])
     assert "| \u2705 | <code>Orders</code>" in text
-    assert "Compared with <code>4KB000000000001GAA</code>: no change" in text
+    assert "Compared with <code>4KB000000000001AAA</code>: no change" in text
     assert "\u274c | <code>Orders</code>" in render("markdown", [reported([PASS], [FAILURE], fail_on="broken")])
 
 

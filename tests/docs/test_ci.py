@@ -34,7 +34,7 @@ def carried_out(folder: Path, project: Path, *, without: str = "") -> Job:
 
 
 def test_the_workflow_passes_and_leaves_reports_and_a_summary(tmp_path: Path) -> None:
-    job = carried_out(tmp_path, SAMPLES / "grading")
+    job = carried_out(tmp_path, SAMPLES / "dx-project")
     assert {*job.outcomes.values()} == {"success"}, job.log
     names = {"junit.xml", "report.html", "summary.md", "annotations.github.txt"}
     assert {path.name for path in (job.artifacts / "results").iterdir()} == names
@@ -50,7 +50,7 @@ def test_a_failing_case_makes_the_workflow_red_and_leaves_the_reports(tmp_path: 
 
 @pytest.mark.parametrize("step", ["Deploy", "Run"])
 def test_a_forgotten_step_makes_the_workflow_red(tmp_path: Path, step: str) -> None:
-    assert carried_out(tmp_path, SAMPLES / "grading", without=step).has_failed
+    assert carried_out(tmp_path, SAMPLES / "dx-project", without=step).has_failed
 
 
 def test_the_table_lists_the_inputs_of_the_action() -> None:

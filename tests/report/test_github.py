@@ -43,5 +43,5 @@ def test_every_line_is_a_command_and_texts_cannot_begin_one(reports: list[Report
     text = render(reports)
     lines = text.split("\n")
     assert lines.pop() == ""
-    assert all(clean(line[2:]) == line[2:] for line in lines)
+    assert all(clean(line.removeprefix("::")) == line.removeprefix("::") for line in lines)
     assert all(map(COMMAND.fullmatch, lines))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_title, why_not_passed
 from evalmeta.report.report import counts_as_passed, decision, known_failure, verdict_of
-from evalmeta.report.text import count, one_line, workflow_command
+from evalmeta.report.text import clean, count, one_line, workflow_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ def _commands(report: Report) -> Iterator[str]:
     title = one_line(f"{report.run.definition}: subject {report.run.subject_name}", chars=200)
     level = "notice" if passed or not report.run.status.is_over else "error"
     text = f"{decision(report)}; {baseline.text}" if baseline else decision(report)
-    yield workflow_command(level, text, [*_location(report, None), ("title", title)])
+    yield workflow_command(level, clean(text), [*_location(report, None), ("title", title)])
     found: set[int] = set()
     for case in report.run.cases:
         if case.number in found or verdict_of(report, case) not in {Verdict.FAILURE, Verdict.ERROR}:
@@ -39,7 +39,7 @@ def _commands(report: Report) -> Iterator[str]:
         found.add(case.number)
         forgiven = known_failure(report, case)
         text = f"{_times(report, case.number)}{why_not_passed(case, report.summary)}"
-        text = f"{forgiven}: {text}" if forgiven else text
+        text = f"{clean(forgiven)}: {text}" if forgiven else text
         properties = [*_location(report, case.number), ("title", case_title(case))]
         yield workflow_command("warning" if passed or forgiven else "error", text, properties)
 
@@ -55,7 +55,7 @@ def _times(report: Report, number: int) -> str:
 def _location(report: Report, number: int | None) -> Iterator[tuple[str, str]]:
     if not report.file:
         return
-    yield "file", report.file
+    yield "file", clean(report.file)
     line = report.lines.get(number) if number is not None else None
     if line:
         yield "line", f"{line}"

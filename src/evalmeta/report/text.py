@@ -28,7 +28,7 @@ _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202
 # (actions/runner, ActionCommand.cs); Azure's agent `##vso[` anywhere, and TeamCity `##teamcity[`. GitLab's sections
 # need a carriage return and an escape character.
 _COMMAND: Final = re.compile(r"^([^\S\n]*):(?=:)|(?<=#)#(?=\w*\[)", re.MULTILINE)
-_JSON_COMMAND: Final = re.compile(r"(?<=#)#(?=\w*\[)")
+_COMMAND_INSIDE: Final = re.compile(r"(?<=#)#(?=\w*\[)")
 _LINE_ENDS: Final = re.compile("\r\n?")
 _BLANKS: Final = re.compile(r"\s+")
 
@@ -138,7 +138,7 @@ def escape_unsafe(document: str) -> str:
     Inside a document no line can begin with `::`, so only the `#` of `##[` is escaped for CI systems.
     """
     safe = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
-    return _JSON_COMMAND.sub(r"\\u0023", safe) if "##" in safe else safe
+    return _COMMAND_INSIDE.sub(r"\\u0023", safe) if "##" in safe else safe
 
 
 def json_text(value: JsonValue, *, indent: int | None = None) -> str:
@@ -176,5 +176,6 @@ def workflow_command(level: str, text: str, properties: Iterable[tuple[str, str]
 
     The level is `error`, `warning` or `notice`; the properties are pairs such as `("file", path)`.
     """
-    pairs = ",".join(f"{name}={clean(value).translate(_PROPERTY)}" for name, value in properties)
-    return f"::{level} {pairs}::{clean(text).translate(_DATA)}\n"
+    pairs = ",".join(f"{name}={value.translate(_PROPERTY)}" for name, value in properties)
+    command = f"::{level} {pairs}::{text.translate(_DATA)}\n"
+    return _COMMAND_INSIDE.sub(r"\\x23", command)
