@@ -7,6 +7,7 @@ SARIF_SCHEMA := $(VENV)/sarif-2.1.0.json
 CI_SCHEMAS := $(VENV)/ci-schemas
 INPUTS ?= 1000000
 CLIENTS := $(VENV)/node/ready
+RELEASE := $(VENV)/release
 # The tests marked npm need these files. Without npm, `make thorough` leaves those tests out; CI always has npm.
 NPM := $(shell command -v npm)
 NODE_MATERIAL := $(if $(NPM),$(SARIF_SCHEMA) $(CLIENTS))
@@ -14,7 +15,7 @@ NOT_NPM := $(if $(NPM),,and not npm)
 # One process for each core. A single file or test runs without this, in one process: starting workers takes longer.
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test thorough lint bench fuzz docs
+.PHONY: demo test thorough lint bench fuzz docs dist sbom constraints image
 
 demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash docs/demo.sh
@@ -46,6 +47,33 @@ fuzz: $(VENV)/ready  ## INPUTS damaged inputs for all that reads untrusted input
 
 docs: $(VENV)/ready  ## regenerate the generated parts of the documentation
 	$(BIN)/python docs/generate.py
+
+dist: $(RELEASE)/ready  ## the sdist and the wheel in dist/, checked by twine
+	rm -rf dist
+	$(RELEASE)/bin/python -m build
+	$(RELEASE)/bin/twine check --strict dist/*
+
+sbom: dist  ## build/evalmeta.cdx.json: what an installation with all extras contains (CycloneDX)
+	rm -rf build/sbom
+	$(PYTHON) -m venv --without-pip build/sbom
+	$(RELEASE)/bin/python -m pip --python build/sbom install --quiet --require-hashes --requirement constraints.txt
+	$(RELEASE)/bin/python -m pip --python build/sbom install --quiet --no-deps dist/*.whl
+	$(RELEASE)/bin/cyclonedx-py environment build/sbom --pyproject pyproject.toml --mc-type library \
+		--output-reproducible --output-format JSON --output-file build/evalmeta.cdx.json
+
+constraints: $(RELEASE)/ready  ## constraints.txt: the newest versions of all dependencies, with hashes
+	$(RELEASE)/bin/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --all-extras \
+		--generate-hashes --no-annotate --custom-compile-command "make constraints" --output-file constraints.txt
+
+image: dist  ## a container image named evalmeta; needs docker
+	docker build --tag evalmeta .
+	docker run --rm evalmeta --version
+
+$(RELEASE)/ready: pyproject.toml
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(RELEASE)/bin/python -m pip install --quiet --group release
+	@touch $@
 
 $(VENV)/pip:
 	$(PYTHON) -m venv $(VENV)

@@ -165,7 +165,13 @@ class DeployFailed(EvalmetaError):
 
 
 class SubjectError(EvalmetaError):
-    """The agent could not be reached, or its response is invalid: the case becomes ERROR, never FAILURE."""
+    """The agent could not be reached, or its response is invalid: the case becomes ERROR, never FAILURE.
+
+    Attributes:
+        traceback: where the agent raised the error, or the end of its program's stderr; empty if that is unknown.
+    """
+
+    traceback: str = ""
 
 
 class SubjectBusy(SubjectError):

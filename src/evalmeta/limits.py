@@ -75,6 +75,8 @@ MAX_ENDPOINT_BYTES: Final = 8_000_000
 MAX_LINE_BYTES: Final = 8_000_000
 # Nesting of lists and objects: orjson writes 254 levels, and stored values are some levels deep.
 MAX_JSON_DEPTH: Final = 100
+# The stored traceback of an agent's error, which reports for people show in full.
+MAX_TRACEBACK_CHARS: Final = 4_000
 # The stored text of an error, and the longest text that the offline rater compares word by word.
 MAX_ERROR_CHARS: Final = 2_000
 MAX_RATED_CHARS: Final = 20_000

@@ -18,12 +18,13 @@ PRINTED = (
         "Case_Care_Assertions True\nField_Service_Appointments True\nFollow_Up_Conversations True\n"
         "Order_Desk_Criteria True\nRefund_Limits True\nWorld_Accounts True\nmy_test_n1 True\n"
     ),
+    "<ComparedRuns WORSE, 1 broken> True\n",
     "2 2\n2 2\n",
     "2000 []\n",
 )
 
 
-@pytest.mark.parametrize(("code", "printed"), [*zip(EXAMPLES, PRINTED, strict=True)], ids=range(1, 5))
+@pytest.mark.parametrize(("code", "printed"), [*zip(EXAMPLES, PRINTED, strict=True)], ids=range(1, 6))
 def test_the_examples_of_the_library_page_run(
     copy_samples: Callable[..., Path], capsys: pytest.CaptureFixture[str], code: str, printed: str
 ) -> None:

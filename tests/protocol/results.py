@@ -65,6 +65,7 @@ cases = st.builds(
     error=st.none() | texts,
     label=texts,
     earlier=st.lists(st.builds(EarlierTurn, texts, answers), max_size=1).map(tuple),
+    traceback=texts,
 )
 options = st.builds(
     RunOptions,

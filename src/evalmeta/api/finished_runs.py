@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from evalmeta.engine.summary import summarise
 from evalmeta.package.files import put_pieces, shown
 from evalmeta.report import format_of, render, stream
+from evalmeta.report.comparison import comparison_lines, verdict
 from evalmeta.report.report import Report, decision, has_passed
 from evalmeta.report.text import blocks
 
 if TYPE_CHECKING:
     from evalmeta.model.run import Run, RunOptions, Summary
-    from evalmeta.model.statistics import RunStatistics
+    from evalmeta.model.statistics import Comparison, RunStatistics
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -69,6 +70,19 @@ class FinishedRun:
         """
         FinishedRuns([self]).save(path, result_format)
 
+    def compare(self, before: FinishedRun) -> ComparedRuns:
+        """Compare with an earlier run of the same cases, as `evalmeta test compare` does.
+
+        Both runs need the results that `keep_results=False` drops.
+        """
+        from evalmeta.api.comparisons import compare_runs  # noqa: PLC0415 - few runs are compared
+
+        return ComparedRuns(compare_runs(before.run, self.run))
+
+    def _repr_html_(self) -> str:
+        """Return the run for a notebook."""
+        return FinishedRuns([self])._repr_html_()
+
     def __repr__(self) -> str:
         return f"<FinishedRun {self.run.definition} {decision(_report(self))}>"
 
@@ -96,8 +110,42 @@ class FinishedRuns(tuple[FinishedRun, ...]):
         pieces = stream(result_format or format_of(path.name), [_detailed(each) for each in self])
         put_pieces(path, (block.encode() for block in blocks(pieces)))
 
+    def _repr_html_(self) -> str:
+        """Return the runs for a notebook."""
+        from evalmeta.report.notebook import runs_html  # noqa: PLC0415 - jinja2, which few runs need
+
+        return runs_html([_report(each) for each in self])
+
     def __str__(self) -> str:
         return self.report().rstrip()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ComparedRuns:
+    """A comparison of two runs; `print` shows its lines, and a notebook shows a table.
+
+    Attributes:
+        comparison: each case before and after, and the test of significance.
+    """
+
+    comparison: Comparison
+
+    @property
+    def is_worse(self) -> bool:
+        """Return whether a case broke, or all cases together became significantly worse."""
+        return self.comparison.is_regression("significant")
+
+    def _repr_html_(self) -> str:
+        """Return the comparison for a notebook."""
+        from evalmeta.report.notebook import comparison_html  # noqa: PLC0415 - jinja2, as above
+
+        return comparison_html(self.comparison)
+
+    def __repr__(self) -> str:
+        return f"<ComparedRuns {verdict(self.comparison)}>"
+
+    def __str__(self) -> str:
+        return "\n".join(line.text for line in comparison_lines(self.comparison))
 
 
 def _detailed(finished: FinishedRun) -> Report:

@@ -15,7 +15,8 @@ from evalmeta.engine.interfaces import Exchange, NothingToClose
 from evalmeta.engine.pacer import Pacer
 from evalmeta.engine.scorers.registry import score
 from evalmeta.engine.scorers.results import broken
-from evalmeta.errors import SubjectBusy, SubjectUnreachable
+from evalmeta.engine.tracebacks import traceback_text
+from evalmeta.errors import SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
@@ -82,9 +83,11 @@ async def rescore_case(
     error = _mismatch(recorded, case, answers)
     if recorded is None or error:
         utterance = case.turns[-1].utterance if case.turns else ""
+        traceback = recorded.traceback if recorded else ""
         return CaseResult(
-            case.number, item.iteration, utterance, Verdict.ERROR, now, now, error=error, label=case.label
-        )
+            case.number, item.iteration, utterance, Verdict.ERROR, now, now, error=error, label=case.label,
+            traceback=traceback,
+        )  # fmt: skip
     results: list[TestResult] = []
     with suppress(TimeoutError):
         await Deadline(seconds).run(_score_turns(case, answers, scorers, results))
@@ -94,7 +97,7 @@ async def rescore_case(
         for expectation in turn.expectations
     ]
     results += not_scored[len(results) :]
-    scored = replace(recorded, iteration=item.iteration, results=tuple(results), error=None)
+    scored = replace(recorded, iteration=item.iteration, results=tuple(results), error=None, traceback="")
     return replace(scored, verdict=case_verdict(results))
 
 
@@ -178,7 +181,7 @@ class _Attempt:
 
     __slots__ = (
         "_answered", "_case", "_deadline", "_earlier", "_generated", "_policy", "_results", "_scoring", "_session",
-        "_utterance", "failures", "is_retried",
+        "_traceback", "_utterance", "failures", "is_retried",
     )  # fmt: skip
 
     def __init__(self, case: Case, policy: CasePolicy, failures: int) -> None:
@@ -192,6 +195,7 @@ class _Attempt:
         self._earlier: list[EarlierTurn] = []
         self._scoring: Turn | None = None
         self._results: list[TestResult] = []
+        self._traceback = ""
         self.failures = failures
         self.is_retried = False
 
@@ -205,6 +209,7 @@ class _Attempt:
                 if isinstance(error, SubjectUnreachable):
                     self.is_retried = True
                     self.failures += 1
+                self._traceback = error.traceback if isinstance(error, SubjectError) else traceback_text(error)
                 return error_text(error) if self.failures <= 1 else f"{error_text(error)} (tried {self.failures} times)"
         except asyncio.CancelledError:
             return "the agent cancelled itself"
@@ -227,6 +232,7 @@ class _Attempt:
             error,
             self._case.label,
             tuple(self._earlier),
+            self._traceback,
         )
 
     async def _send_turns(self, subject: Subject) -> None:

@@ -30,6 +30,10 @@ _SHAPES: Final = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _VARIABLES: Final = frozenset({"EVALMETA_CLIENT_SECRET", "SF_ACCESS_TOKEN"})
+# Variables such as OPENAI_API_KEY, GITHUB_TOKEN and DB_PASSWORD.
+_SECRET_NAME: Final = re.compile(
+    r"(?:^|_)(?:api_?key|key|pat|token|secret|password|passwd|pwd|credentials?)(?:_|$)", re.IGNORECASE
+)
 
 
 def redacted(text: str) -> str:
@@ -46,6 +50,14 @@ def redacted_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
     return data
 
 
+def hide_secrets(text: str) -> str:
+    """Return a text without what looks like a secret, and without the values of variables whose names say secret."""
+    values = [value for name, value in os.environ.items() if _SECRET_NAME.search(name) and value in text]
+    if values:
+        text = redacted_bytes(text.encode(errors="replace"), sorted(values, key=len, reverse=True)).decode()
+    return redacted(text)
+
+
 def error_text(error: BaseException) -> str:
     """Return the message of an exception, redacted, in at most `MAX_ERROR_CHARS` characters of valid Unicode.
 
@@ -58,7 +70,7 @@ def error_text(error: BaseException) -> str:
     if not text or not isinstance(error, EvalmetaError):
         name = type(error).__name__
         text = f"{name}: {text}" if text else name
-    text = redacted(text.encode(errors="replace").decode())
+    text = hide_secrets(text.encode(errors="replace").decode())
     return text if len(text) <= limits.MAX_ERROR_CHARS else text[: limits.MAX_ERROR_CHARS - 1] + "…"
 
 

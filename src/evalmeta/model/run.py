@@ -104,6 +104,7 @@ class CaseResult:
         generated: the last answer; None if there is none.
         label: the name of the case in its file.
         earlier: the turns before the last one.
+        traceback: where the agent raised the error, or the end of its program's stderr; empty if that is unknown.
     """
 
     number: int
@@ -117,6 +118,7 @@ class CaseResult:
     error: str | None = None
     label: str = ""
     earlier: tuple[EarlierTurn, ...] = ()
+    traceback: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,4 +44,4 @@ class PathFilter:
             each._replace(error=self.text(each.error), explanation=self.text(each.explanation)) if each.error else each
             for each in case.results
         )
-        return replace(case, error=self.optional(case.error), results=results)
+        return replace(case, error=self.optional(case.error), results=results, traceback=self.text(case.traceback))

@@ -218,6 +218,7 @@ def write_case(case: CaseResult) -> JsonObject:
         "verdict": case.verdict.value,
         **({"name": case.label} if case.label else {}),
         **({"earlierTurns": earlier} if earlier else {}),
+        **({"traceback": case.traceback} if case.traceback else {}),
     }
 
 
@@ -246,6 +247,7 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
             EarlierTurn(text(each, "utterance"), read_generated(object_at(each, "generatedData")))
             for each in list_of_objects(source, "earlierTurns")
         ),
+        traceback=text(source, "traceback"),
     )
 
 

@@ -108,6 +108,7 @@ def write_testing_case(case: CaseResult) -> JsonObject:
             "startTime": to_timestamp(case.started),
             "endTime": to_timestamp(case.ended),
             "errorMessage": case.error,
+            **({"traceback": case.traceback} if case.traceback else {}),
         },
     }
 
@@ -152,6 +153,7 @@ def _read_case(source: JsonObject, place: int) -> CaseResult:
         results=results,
         generated=generated,
         error=optional_text(own, "errorMessage"),
+        traceback=text(own, "traceback"),
     )
 
 

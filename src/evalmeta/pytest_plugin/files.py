@@ -328,14 +328,16 @@ class CaseItem(pytest.Item):
         too_few = "" if summary.judges_enough else f"; {too_few_text(summary)}"
         if len(self._results) == 1:
             verdict = verdict_in(summary.averaged, self._results[0], self.parent.options)
-            details = case_text(self._results[0], summary, indent="  ")
+            details = case_text(self._results[0], summary, indent="  ", traceback=True)
             return f"{place}: case {self.case.number}: {verdict}{too_few}\n{details}"
         errors = f", {count(summary.errors, 'error')}" if summary.errors else ""
         passed = f"{summary.passed} of {count(summary.total, 'iteration')} passed"
         required = f"at least {percent(summary.min_pass_rate)} must"
         grouped: dict[tuple[Verdict, str], list[int]] = {}
         for each in self._not_passed:
-            grouped.setdefault((each.verdict, case_text(each, summary, indent="  ")), []).append(each.iteration)
+            grouped.setdefault((each.verdict, case_text(each, summary, indent="  ", traceback=True)), []).append(
+                each.iteration
+            )
         texts = [
             f"{iterations_text(iterations, len(self._results))}: {verdict}\n{text}"
             for (verdict, text), iterations in grouped.items()

@@ -117,7 +117,7 @@ def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
     failed = (
         {
             "message": f"{forgiven}{': ' * bool(forgiven)}{why_not_passed(case, report.summary)}",
-            "trace": case_text(case, report.summary),
+            "trace": case_text(case, report.summary, traceback=True),
         }
         if verdict is not Verdict.PASS
         else {}

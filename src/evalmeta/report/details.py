@@ -178,10 +178,10 @@ def not_passed(case: CaseResult) -> tuple[TestResult, ...]:
     return tuple(result for verdict in _ORDER for result in found if result.verdict is verdict)
 
 
-def case_text(case: CaseResult, summary: Summary | None = None, *, indent: str = "") -> str:
+def case_text(case: CaseResult, summary: Summary | None = None, *, indent: str = "", traceback: bool = False) -> str:
     """Return everything in `blocks` as clean, indented, wrapped lines."""
     lines = []
-    for title, fields in blocks(case, summary):
+    for title, fields in blocks(case, summary, traceback=traceback):
         inner = indent + "  " * bool(title)
         if title:
             lines.append(indent + one_line(title))
@@ -191,14 +191,19 @@ def case_text(case: CaseResult, summary: Summary | None = None, *, indent: str =
     return "\n".join(lines)
 
 
-def blocks(case: CaseResult, summary: Summary | None = None) -> Iterator[tuple[str, list[Field]]]:
+def blocks(
+    case: CaseResult, summary: Summary | None = None, *, traceback: bool = False
+) -> Iterator[tuple[str, list[Field]]]:
     """Yield titles with fields: first those of the case, without a title, then those of each result.
 
     Only results that did not pass are included. A case of several turns has a title for each turn, followed by
-    its results. The case's means in the run's `summary` come with the case.
+    its results. The case's means in the run's `summary` come with the case, and so does its
+    traceback if `traceback` is set.
     """
     results = not_passed(case)
     errors = [Field("error", case.error)] if case.error else []
+    if traceback and case.traceback:
+        errors.append(Field("traceback", case.traceback))
     averages = averages_of(summary, case) if summary else ()
     means = [Field("mean", f"{each.name} {mean_text(each)}: {each.verdict}") for each in averages]
     if not case.earlier:

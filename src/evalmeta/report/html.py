@@ -48,11 +48,14 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
     style, script = _asset("run.css"), _asset("run.js")
     hashes = (_hash(style), _hash(script))
     pages = lay_out(reports)
-    yield from _template().generate(pages=pages, style=style, script=script, hashes=hashes, version=__version__)
+    yield from template("run.html.j2").generate(
+        pages=pages, style=style, script=script, hashes=hashes, version=__version__
+    )
 
 
 @cache
-def _template() -> Template:
+def template(name: str) -> Template:
+    """Return a template, which escapes all texts."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -93,7 +96,7 @@ def _template() -> Template:
         "verdicts": WORST_FIRST,
         "words": VERDICT_WORDS,
     }
-    return environment.get_template("run.html.j2")
+    return environment.get_template(name)
 
 
 def _case_rates(report: Report) -> dict[int, str]:

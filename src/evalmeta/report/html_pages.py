@@ -140,7 +140,7 @@ def _outline(report: Report) -> dict[int, int]:
 
 
 def _chars(case: CaseResult) -> int:
-    texts = [case.utterance, case.error or "", *(turn.utterance for turn in case.earlier)]
+    texts = [case.utterance, case.error or "", case.traceback, *(turn.utterance for turn in case.earlier)]
     texts += [each.generated.outcome for each in exchanges(case) if each.generated]
     for result in case.results:
         texts += (result.expected, result.actual, result.explanation, result.error or "")

@@ -38,10 +38,11 @@ class Line(NamedTuple):
 
 
 class CaseDetails(NamedTuple):
-    """A case that is shown in full."""
+    """A case that is shown in full, with the traceback of its error or without."""
 
     report: Report
     group: CaseGroup
+    traceback: bool = False
 
 
 def render(reports: Sequence[Report], *, detail: Detail = "failures", closing: Sequence[str] = ()) -> str:
@@ -119,12 +120,14 @@ def _cases(report: Report, findings: Findings, *, is_all: bool) -> Iterator[Line
             start = f"{VERDICT_WORDS[group.verdict]:{_WORD_CHARS}} {group_name(group)}"
             yield Line(f"{start} {passed_text(group.case)}".rstrip(), "word")
         else:
-            yield CaseDetails(report, group)
+            yield CaseDetails(report, group, traceback=is_all)
     if is_all:
         return
     for numbers, what in ((findings.failing, "did not pass"), (findings.undecided, "undecided")):
         if numbers:
             yield Line(f"... and {_others(numbers)} {what}; -v or the html report shows them in full")
+    if any(group.case.traceback for group in findings.groups):
+        yield Line("Add -v to see the traceback of each error.", "dim")
 
 
 def _others(numbers: Sequence[int]) -> str:
@@ -153,8 +156,8 @@ def _verdict(reports: Sequence[Report], *, is_short: bool = False) -> Iterator[L
 
 
 def _details(part: CaseDetails) -> str:
-    report, (case, verdict, *_) = part
+    report, (case, verdict, *_), traceback = part
     start = f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {group_name(part.group)}"
     where = location(report, case)
     head = f"{start} {one_line(where, chars=400)}" if where else start
-    return f"{head}\n{case_text(case, report.summary, indent=_DETAILS_INDENT)}"
+    return f"{head}\n{case_text(case, report.summary, indent=_DETAILS_INDENT, traceback=traceback)}"

@@ -68,6 +68,7 @@ def _case(report: Report, case: CaseResult) -> JsonObject:
         "results": [_result(result) for result in case.results],
         "label": case.label or None,
         "earlier": [{"utterance": each.utterance, **_answer(each.generated)} for each in case.earlier],
+        **({"traceback": case.traceback} if case.traceback else {}),
     }
 
 

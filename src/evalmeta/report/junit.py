@@ -158,7 +158,7 @@ def _outcome(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[Nod
     cause = "expectation" if verdict is Verdict.FAILURE else "case"
     yield node(
         _ELEMENTS[verdict],
-        case_text(case, report.summary),
+        case_text(case, report.summary, traceback=True),
         message=why_not_passed(case, report.summary),
         type=", ".join(names) or cause,
     )

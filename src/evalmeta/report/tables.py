@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evalmeta.report.details import CaseGroup, Field
-    from evalmeta.report.human import Detail
+    from evalmeta.report.details import Field
+    from evalmeta.report.human import CaseDetails, Detail
     from evalmeta.report.report import Report
 
 
@@ -48,7 +48,7 @@ def print_human(
         if isinstance(part, Line):
             _print_line(part, console)
         else:
-            console.print(_panel(part.report, part.group))
+            console.print(_panel(part))
 
 
 def _print_line(line: Line, console: Console) -> None:
@@ -67,10 +67,11 @@ def _styled(line: Line) -> Text:
     return text
 
 
-def _panel(report: Report, group: CaseGroup) -> Panel:
+def _panel(part: CaseDetails) -> Panel:
+    report, group, traceback = part
     case, verdict = group.case, group.verdict
     parts: list[Text | Table] = []
-    for title, fields in blocks(case, report.summary):
+    for title, fields in blocks(case, report.summary, traceback=traceback):
         if title:
             parts += [Text(), _text(one_line(title), "bold")]
         parts.append(_grid(fields))

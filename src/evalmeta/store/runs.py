@@ -291,10 +291,11 @@ def encode_case(case: CaseResult) -> bytes:
         None if generated is None else _from_generated(generated),
         case.error,
     )
-    if not (case.label or case.earlier):
+    if not (case.label or case.earlier or case.traceback):
         return orjson.dumps(body, default=dict)
     turns: _Turns = [(each.utterance, _from_generated(each.generated)) for each in case.earlier]
-    return orjson.dumps((*body, case.label, turns), default=dict)
+    traceback = (case.traceback,) if case.traceback else ()
+    return orjson.dumps((*body, case.label, turns, *traceback), default=dict)
 
 
 def _length(result: TestResult) -> int:
@@ -324,7 +325,7 @@ def _from_generated(generated: GeneratedData) -> _Generated:
     return plain if retrieved is None else (*plain, [(each.uri, each.content) for each in retrieved])
 
 
-def _case(source: _Plain, label: str = "", turns: _Turns | None = None) -> CaseResult:
+def _case(source: _Plain, label: str = "", turns: _Turns | None = None, traceback: str = "") -> CaseResult:
     number, iteration, utterance, verdict, started, ended, results, generated, error = source
     return CaseResult(
         number,
@@ -338,6 +339,7 @@ def _case(source: _Plain, label: str = "", turns: _Turns | None = None) -> CaseR
         error,
         label,
         tuple(EarlierTurn(asked, _generated(*answer)) for asked, answer in turns or ()),
+        traceback,
     )
 
 

@@ -273,6 +273,25 @@ def test_a_program_that_exits_is_unreachable_with_its_reason(tmp_path: Path, bod
         ask(subject(tmp_path, body))
 
 
+@pytest.mark.parametrize(
+    "answer", ["sys.exit(3)", "print('no JSON', flush=True)", 'print(\'{"error": "no"}\', flush=True)']
+)
+def test_every_error_of_a_program_has_the_end_of_its_stderr(tmp_path: Path, answer: str) -> None:
+    body = f"print('the stock is empty', file=sys.stderr, flush=True)\ntime.sleep(0.1)\n{answer}"
+    with pytest.raises(SubjectError) as caught:
+        ask(subject(tmp_path, body))
+    assert caught.value.traceback == "The end of the program's stderr:\nthe stock is empty"
+
+
+def test_a_secret_of_the_environment_is_masked_in_what_a_program_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "wholly-ordinary-words")
+    with pytest.raises(SubjectError, match=r"stderr: with \[secret\]$") as caught:
+        ask(subject(tmp_path, "sys.exit('with ' + os.environ['SHOP_PASSWORD'])"))
+    assert caught.value.traceback.endswith("with [secret]")
+
+
 def test_a_program_killed_in_the_middle_is_replaced(tmp_path: Path, pids: Callable[[], list[int]]) -> None:
     body = "time.sleep(600) if asked['utterance'] == 'wait' else print(json.dumps(str(os.getpid())))"
     bound = subject(tmp_path, body, before=NOTE)

@@ -19,7 +19,7 @@ from evalmeta import limits
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
-from evalmeta.model.redaction import child_environment, redacted
+from evalmeta.model.redaction import child_environment, hide_secrets, redacted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +36,7 @@ _STDERR_BYTES: Final = 16_384
 _STDERR_LINES: Final = 10
 _STDERR_CHARS: Final = 1_000
 _EXCERPT_CHARS: Final = 200
+_STDERR_TITLE: Final = "The end of the program's stderr:\n"
 _PROTOCOL: Final = "stdout is only for answers, one line of JSON each; print everything else to stderr"
 
 
@@ -148,9 +149,13 @@ class _CommandSession:
             "history": self._history,
             "context": self._context,
         }
-        answer = await self._process.ask(message)
-        _raise_errors(answer)
-        generated = generated_data(answer)
+        try:
+            answer = await self._process.ask(message)
+            _raise_errors(answer)
+            generated = generated_data(answer)
+        except SubjectError as error:
+            error.traceback = self._process.trace()
+            raise
         self._history += turn_messages(utterance, generated)
         self._turn += 1
         return generated
@@ -304,12 +309,20 @@ class Process(asyncio.SubprocessProtocol):
         else:
             event = f"exited with code {code}"
         half = f" in the middle of a line: {_excerpt(self._received)}" if self._received else ""
-        # Drop the first line if its beginning is lost: half of a secret cannot be recognised.
-        whole = self._stderr if len(self._stderr) < _STDERR_BYTES else self._stderr.partition(b"\n")[2]
-        lines = redacted(whole.decode(errors="replace")).strip().splitlines()[-_STDERR_LINES:]
+        lines = self._stderr_text().splitlines()[-_STDERR_LINES:]
         stderr = "\n".join(lines)[-_STDERR_CHARS:]
         ending = f"the end of its stderr: {stderr}" if stderr else "it wrote nothing to stderr"
         return f"the program {event}{half}; {ending}"
+
+    def _stderr_text(self) -> str:
+        # Drop the first line if its beginning is lost: half of a secret cannot be recognised.
+        whole = self._stderr if len(self._stderr) < _STDERR_BYTES else self._stderr.partition(b"\n")[2]
+        return hide_secrets(whole.decode(errors="replace")).strip()
+
+    def trace(self) -> str:
+        """Return the end of stderr as the traceback of an error; empty if the program wrote nothing there."""
+        text = self._stderr_text()[-(limits.MAX_TRACEBACK_CHARS - len(_STDERR_TITLE)) :]
+        return f"{_STDERR_TITLE}{text}" if text else ""
 
 
 def _excerpt(line: bytes | bytearray) -> str:

@@ -18,7 +18,8 @@ from evalmeta.engine.answers import generated_data
 from evalmeta.engine.interfaces import NothingToClose
 from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
 from evalmeta.engine.subjects.threads import Threads
-from evalmeta.errors import EvalmetaError, SettingsError, SubjectError, SubjectUnreachable
+from evalmeta.engine.tracebacks import is_in_project, traceback_text
+from evalmeta.errors import EvalmetaError, SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def definition_line(defined: object, root: Path) -> str:
         file, (_, line) = Path(inspect.getfile(plain)), inspect.getsourcelines(plain)  # type: ignore[arg-type]
     except (TypeError, OSError):
         return ""
-    return f"{file.relative_to(root.resolve()) if _is_in(file, root.resolve()) else file}:{line or 1}: "
+    return f"{file.relative_to(root.resolve()) if is_in_project(file, root.resolve()) else file}:{line or 1}: "
 
 
 class Function(Protocol):
@@ -283,11 +284,10 @@ class Calls:
                     result = await self._threads.call(partial(function, *args, **inputs))
                 return await result if isinstance(result, Awaitable) else result
             except (Exception, SystemExit) as error:
-                if any(_is_named(kind, name) for kind in type(error).__mro__ for name in self._retry_on):
-                    raise SubjectUnreachable(self._with_line(error)) from error
-                if isinstance(error, EvalmetaError):
+                failure = self._failure(error)
+                if failure is error:
                     raise
-                raise SubjectError(self._with_line(error)) from error
+                raise failure from error
 
         return call
 
@@ -298,6 +298,17 @@ class Calls:
     def close(self) -> None:
         """End the threads in which no function runs any more."""
         self._threads.close()
+
+    def _failure(self, error: BaseException) -> BaseException:
+        """Return the error of the subject for an exception of a function."""
+        failure = error
+        if any(_is_named(kind, name) for kind in type(error).__mro__ for name in self._retry_on):
+            failure = SubjectUnreachable(self._with_line(error))
+        elif not isinstance(error, EvalmetaError):
+            failure = SubjectError(self._with_line(error))
+        if isinstance(failure, SubjectError) and not isinstance(failure, SubjectBusy):
+            failure.traceback = traceback_text(error, self._root)
+        return failure
 
     def _with_line(self, error: BaseException) -> str:
         found = innermost_line(error, self._root)
@@ -390,11 +401,7 @@ def own_modules(root: Path) -> set[str]:
 
 def _is_in_project(module: ModuleType, root: Path) -> bool:
     file: str | None = getattr(module, "__file__", None)
-    return file is not None and _is_in(Path(file).resolve(), root)
-
-
-def _is_in(path: Path, root: Path) -> bool:
-    return path.is_relative_to(root) and "site-packages" not in path.parts
+    return file is not None and is_in_project(Path(file).resolve(), root)
 
 
 def _import_failed(root: Path, name: str, called: str, error: BaseException) -> SettingsError:
@@ -423,7 +430,7 @@ def innermost_line(error: BaseException, root: Path) -> tuple[Path, int] | None:
     found, trace = None, error.__traceback__
     while trace is not None:
         file = Path(trace.tb_frame.f_code.co_filename)
-        if _is_in(file, root):
+        if is_in_project(file, root):
             found = file, trace.tb_lineno
         trace = trace.tb_next
     return found

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from evalmeta.model.settings import ReplaySubject
 
 _RESULT_KEYS: Final = frozenset({"definition", "iteration", "number", "verdict", "results"})
+_OTHER_KEYS: Final = frozenset({"label", "earlier", "traceback"})
 
 
 def bind_replay(settings: ReplaySubject, *, root: Path) -> Subject:
@@ -201,7 +202,7 @@ def _entries(line: bytes) -> Iterator[tuple[str, Recording]]:
         return
     for turn in list_of_objects(source, "earlier"):
         yield _entry(dict(turn), number)
-    yield _entry({key: source[key] for key in source if key not in _RESULT_KEYS | {"label", "earlier"}}, number)
+    yield _entry({key: source[key] for key in source if key not in _RESULT_KEYS | _OTHER_KEYS}, number)
 
 
 def _entry(source: dict[str, JsonValue], number: int | None) -> tuple[str, Recording]:
