@@ -1,5 +1,5 @@
 # Two commands are enough on a fresh machine with Python 3.11 or newer: `make demo` and `make test`.
-# `make thorough` runs what takes longer; with npm on the path it also tests with clients from npm.
+# `make thorough` runs what takes longer; with npm on the path it also tests with clients from npm, with Chromium in a browser.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,10 +12,12 @@ RELEASE := $(VENV)/release
 NPM := $(shell command -v npm)
 NODE_MATERIAL := $(if $(NPM),$(SARIF_SCHEMA) $(CLIENTS))
 NOT_NPM := $(if $(NPM),,and not npm)
+# Likewise for Chromium and the tests marked browser.
+NOT_BROWSER := $(if $(shell command -v chromium),,and not browser)
 # One process for each core. A single file or test runs without this, in one process: starting workers takes longer.
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test thorough lint bench fuzz docs dist sbom constraints image
+.PHONY: demo test test-browser thorough lint bench fuzz docs dist sbom constraints image
 
 demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash docs/demo.sh
@@ -23,10 +25,13 @@ demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 test: lint  ## lint, types, imports and the default tests: at most 4 minutes on 2 cores
 	$(PYTEST)
 
+test-browser: $(VENV)/ready  ## use the documentation site in Chromium (apt-get install chromium)
+	$(BIN)/pytest -m browser
+
 # The parts, in order: all tests with coverage; the property tests with all their examples; the three validators on
 # 10,000 documents of each type; damaged inputs for all that reads untrusted input.
 thorough: $(VENV)/ready $(VENV)/peers/ready $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: at most 30 minutes on 2 cores
-	$(PYTEST) -m "(slow or not slow) $(NOT_NPM)" --cov --cov-report=term
+	$(PYTEST) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER)" --cov --cov-report=term
 	EVALMETA_EXAMPLES=500 $(PYTEST) -m "hypothesis $(NOT_NPM)"
 	EVALMETA_EXAMPLES=10000 $(PYTEST) -m hypothesis tests/validation/test_agreement.py -k same_verdict
 	$(MAKE) fuzz INPUTS=100000
@@ -45,8 +50,9 @@ bench: $(VENV)/ready $(VENV)/peers/ready  ## performance ratios, each measured i
 fuzz: $(VENV)/ready  ## INPUTS damaged inputs for all that reads untrusted input; exits with 1 on an undocumented error
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(INPUTS)
 
-docs: $(VENV)/ready  ## regenerate the generated parts of the documentation
+docs: $(VENV)/ready  ## regenerate the generated parts of the documentation, build the site in build/docs, check its links
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/build_site.py
 
 dist: $(RELEASE)/ready  ## the sdist and the wheel in dist/, checked by twine
 	rm -rf dist

@@ -4,18 +4,26 @@
     python docs/generate.py --check   exit 1 if anything would change
 
 A part stands between two comments. `<!-- run FOLDER: COMMAND -->` shows what a command
-prints in a copy of that folder; commands of one page share the copy. `<!-- help -->` and
-`<!-- rules -->` are the command reference and the rule table.
+prints in a copy of that folder; commands of one page share the copy. The folder `shop`
+starts empty: the code blocks of the page that have a title are its files. `<!-- start shop:
+COMMAND -->` starts a server on port 8000, here another free port, until the end of the page.
+The progress of runs is left out: its lines come in any order.
+`<!-- picture FOLDER: COMMAND -->` draws the output in colour as docs/report.svg.
+`<!-- help -->`, `<!-- rules -->` and `<!-- settings -->` are the references.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,13 +31,22 @@ import click
 
 from evalmeta.cli.main import cli
 from evalmeta.validation.rules import list_rules
+from picture import draw
+from reference import describe_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
-PART = re.compile(r"(<!-- (run|help|rules)(?: ([\w./-]+): (.+?))? -->\n).*?(<!-- end -->)", re.DOTALL)
-LEFT_OUT = re.compile(r"EVALMETA_HOME|FORCE_COLOR|SF_.*")
+PART = re.compile(
+    r"(<!-- (run|picture|start|help|rules|settings)(?: ([\w./-]+): (.+?))? -->\n)(.*?)(<!-- end -->)"
+    r'|^```\w+ title="([\w./-]+)"\n(.*?)^```$',
+    re.DOTALL | re.MULTILINE,
+)
+LEFT_OUT = re.compile(r"EVALMETA_HOME|FORCE_COLOR|CI|GITHUB_.*|SF_.*")
+NEW = "shop"
+PORT = "8000"
+PROGRESS = re.compile(r"^.+ \(run \w+\): (?:started|finished), .*\n", re.MULTILINE)
 TIMES = (
     (re.compile(r"took [\d.]+ s"), "took 0.01 s"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "2026-11-20 12:00:00"),
@@ -38,7 +55,7 @@ TIMES = (
 
 def main() -> int:
     """Writes or checks every page and gives the exit code."""
-    stale = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if _refresh(page)]
+    stale = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if _refresh(page)]
     for page in stale:
         print(f"{page.relative_to(ROOT)}: {'stale, run `make docs`' if _is_check() else 'written'}")
     return 1 if stale and _is_check() else 0
@@ -50,42 +67,105 @@ def _is_check() -> bool:
 
 def _refresh(page: Path) -> bool:
     before = page.read_text(encoding="utf-8")
-    with tempfile.TemporaryDirectory() as work:
-        after = PART.sub(lambda part: part[1] + _content(part, Path(work)) + part[5], before)
+    with tempfile.TemporaryDirectory() as work, contextlib.ExitStack() as servers:
+        folders = Folders(Path(work), servers)
+        after = PART.sub(lambda part: _content(part, folders), before)
     if not _is_check():
         page.write_text(after, encoding="utf-8")
     return after != before
 
 
-def _content(part: re.Match[str], work: Path) -> str:
+def _content(part: re.Match[str], folders: Folders) -> str:
     match part[2]:
+        case None:
+            folders.write(part[7], part[8])
+            return part[0]
         case "run":
-            return f"```console\n$ {part[4]}\n{_output(part[3], part[4], work)}```\n"
+            text = f"```console\n$ {part[4]}\n{folders.output(part[3], part[4])}```\n"
+        case "picture":
+            text = part[5]
+            output = folders.output(part[3], part[4], stderr=subprocess.DEVNULL, FORCE_COLOR="1", COLUMNS="100")
+            if not _is_check():
+                draw(output, command=part[4])
+        case "start":
+            folders.start(part[3], part[4])
+            text = f"```console\n$ {part[4]}\n```\n"
         case "help":
-            return "".join(_help(cli, "evalmeta"))
+            text = "".join(_help(cli, "evalmeta"))
+        case "rules":
+            text = "".join(_rules())
         case _:
-            return "".join(_rules())
+            text = "".join(describe_settings())
+    return part[1] + text + part[6]
 
 
-def _output(folder: str, command: str, work: Path) -> str:
-    copy = work / folder
-    if not copy.exists():
-        ignored = shutil.ignore_patterns(".evalmeta", "__pycache__")
-        shutil.copytree(ROOT / folder, copy, ignore=ignored, dirs_exist_ok=True)
-    environment = {name: value for name, value in os.environ.items() if not LEFT_OUT.fullmatch(name)}
-    done = subprocess.run(
-        [str(Path(sys.executable).parent / "evalmeta"), *command.split()[1:]],
-        cwd=copy,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    text = done.stdout
-    for pattern, fixed in TIMES:
-        text = pattern.sub(fixed, text)
-    return text
+class Folders:
+    """The folders in which the commands of a page run, and its servers."""
+
+    def __init__(self, work: Path, servers: contextlib.ExitStack) -> None:
+        self._work, self._servers = work, servers
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = str(free.getsockname()[1])
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the new folder."""
+        file = self._work / NEW / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text.replace(PORT, self._port), encoding="utf-8")
+
+    def output(self, folder: str, command: str, *, stderr: int = subprocess.STDOUT, **environment: str) -> str:
+        """Run a command in a folder and return what it prints."""
+        done = subprocess.run(
+            self._program(command),
+            cwd=self._folder(folder),
+            env=_environment() | environment,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            check=False,
+        )
+        text = PROGRESS.sub("", done.stdout.replace(self._port, PORT))
+        for pattern, fixed in TIMES:
+            text = pattern.sub(fixed, text)
+        return text
+
+    def start(self, folder: str, command: str) -> None:
+        """Start a server, wait until it accepts connections, and stop it at the end of the page."""
+        server = subprocess.Popen(
+            self._program(command),
+            cwd=self._folder(folder),
+            env=_environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self._servers.callback(lambda: (server.kill(), server.wait()))
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", int(self._port))).close()
+            except OSError:
+                if server.poll() is not None:
+                    raise RuntimeError(f"`{command}` ended with exit code {server.returncode}") from None
+                time.sleep(0.05)
+            else:
+                return
+
+    def _program(self, command: str) -> list[str]:
+        program, *arguments = shlex.split(command.replace(PORT, self._port))
+        return [str(Path(sys.executable).parent / program), *arguments]
+
+    def _folder(self, name: str) -> Path:
+        folder = self._work / name
+        if name == NEW:
+            folder.mkdir(exist_ok=True)
+        elif not folder.exists():
+            ignored = shutil.ignore_patterns(".evalmeta", "__pycache__")
+            shutil.copytree(ROOT / name, folder, ignore=ignored, dirs_exist_ok=True)
+        return folder
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not LEFT_OUT.fullmatch(name)}
 
 
 def _help(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[str]:

@@ -38,6 +38,7 @@ def test_a_spec_becomes_a_definition_of_the_project_and_of_the_org(evalmeta: Pro
 
     assert (done.code, "Deployed 1 component" in done.out) == (0, True), done
     assert (project / FILE).is_file()
+    assert f"Created {FILE}\n" in done.err
     assert "Desk_Tests" in evalmeta("test", "list").out
 
 

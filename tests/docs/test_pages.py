@@ -12,7 +12,9 @@ import evalmeta
 from evalmeta.cli.main import cli
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
+TOP = [ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "CONTRIBUTING")]
+PAGES = [*TOP, *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]+)?\)")
 
 
 def test_generated_parts_are_what_the_program_prints_now() -> None:
@@ -22,17 +24,36 @@ def test_generated_parts_are_what_the_program_prints_now() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
-
-    assert [target for target in targets if not (page.parent / target).exists()] == []
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    assert [link for link in LINK.findall(without_code(page)) if not leads_somewhere(page, *link)] == []
 
 
-def test_every_page_is_linked_from_the_readme() -> None:
-    readme = (ROOT / "README.md").read_text()
+def leads_somewhere(page: Path, file: str, anchor: str) -> bool:
+    target = (page.parent / file).resolve() if file else page
+    return target.exists() and (not anchor or anchor[1:] in headings(target))
 
-    assert [page.name for page in (ROOT / "docs").glob("*.md") if f"docs/{page.name}" not in readme] == []
+
+def headings(page: Path) -> set[str]:
+    """Return the anchors of a page, as GitHub and the site write them."""
+    titles = re.findall(r"^#+ (.+)$", without_code(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}
+
+
+def without_code(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def test_every_page_is_linked_from_the_home_page() -> None:
+    docs = ROOT / "docs"
+    home = (docs / "index.md").read_text()
+    pages = [page.relative_to(docs).as_posix() for page in docs.rglob("*.md")]
+
+    assert [page for page in pages if f"]({page}" not in home and page != "index.md"] == []
+
+
+def test_the_readme_leads_to_the_home_page() -> None:
+    assert "(docs/index.md)" in (ROOT / "README.md").read_text()
 
 
 def test_every_command_has_help_with_an_example_or_a_promise() -> None:

@@ -14,6 +14,7 @@ from evalmeta.cli.options import PATH, api_version_option, names_options
 from evalmeta.cli.orgs import target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_problems, print_source_notes
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
+from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
 from evalmeta.report.problems import problem_json
 
@@ -58,7 +59,7 @@ def create(
     if preview:
         return _preview(draft, as_json=as_json)
     state = api.specs.save_draft(draft, overwrite=force)
-    note(f"{state} {draft.path}")
+    note(f"{state} {shown(draft.path)}")
     result: int = ctx.invoke(start, source_dirs=(draft.path,), as_json=as_json, **deploying)
     return result
 
