@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.api.case_lines import CaseLines, case_lines
 from evalmeta.api.discovery import find_rule_problems
+from evalmeta.api.endpoints import endpoint_settings, is_url
 from evalmeta.api.files import validate_and_read
 from evalmeta.errors import EvalmetaError, InvalidMetadata, SubjectNotBound, UsageError
 from evalmeta.formats.discovery import SPEC_NAMES
@@ -98,16 +99,23 @@ class AgentTest(NamedTuple):
 
 
 def read_test(
-    project: Project, path: Path, *, subject: str | None = None, is_asked: bool = True, config: Path | None = None
+    project: Project,
+    path: Path,
+    *,
+    subject: str | None = None,
+    endpoint: JsonObject | None = None,
+    is_asked: bool = True,
+    config: Path | None = None,
 ) -> FileTest:
     """Read the test in a file, and find the agent under test; see `FileTest.unbound`.
 
     Args:
         project: the project that runs it.
         path: the file.
-        subject: the agent: a name that the project binds, or `module:name` of a Python object. None uses
+        subject: the agent: a name that the project binds, `module:name` of a Python object, or a URL. None uses
             the agent that the file names, or else the answers in the file, or else the only agent that
             the project binds.
+        endpoint: the settings of the agent, if `subject` is a URL; None for those that fit the URL.
         is_asked: whether the agent is asked, so that it must be known.
         config: the file with the criteria of ADK's eval sets; None for the project's, or test_config.json beside them.
 
@@ -115,7 +123,7 @@ def read_test(
         NotFound: the file does not exist.
         FormatError: the file's format is unknown, or the file is not valid.
         InvalidMetadata: it is a definition with errors.
-        UsageError: the agent is not a valid `module:name`.
+        UsageError: the agent is not a valid `module:name` or URL.
     """
     # Other files of the test are next to a link, not next to the file that it leads to.
     real = path.parent.resolve() / path.name
@@ -123,7 +131,7 @@ def read_test(
     kind, name = test_in(file)
     reading = reading_of(project.settings, root=project.root, is_asked=subject is not None, config=config)
     document, warnings = _read(path, real, name, reading)
-    subject_name, settings = _subject(project, document, subject)
+    subject_name, settings = _subject(project, document, subject, endpoint)
     bound, unbound = project.settings.subjects, None
     if is_asked and settings is None and subject_name not in bound:
         unbound = _unbound(shown(path), subject_name, tuple(bound), document, is_chosen=subject is not None)
@@ -154,11 +162,15 @@ def _read_definition(path: Path) -> tuple[Sequence[Problem], Definition | None]:
     return validation.problems, definition
 
 
-def _subject(project: Project, document: Document, chosen: str | None) -> tuple[str, JsonObject | None]:
+def _subject(
+    project: Project, document: Document, chosen: str | None, endpoint: JsonObject | None
+) -> tuple[str, JsonObject | None]:
     """Return the name of the agent under test, empty if unknown, and its settings if they are not the project's."""
     bound, named = project.settings.subjects, document.evaluation.subject_name
     if chosen is None and ":" in named and named not in bound:
         chosen = named
+    if chosen is not None and is_url(chosen):
+        return chosen, endpoint or endpoint_settings(chosen)
     if chosen is not None and ":" in chosen:
         _check_target(chosen)
         return chosen, {"adapter": "python", "target": _target(project, chosen)}

@@ -222,7 +222,7 @@ def _workflow(root: Path, ci: CiSystem, choice: AgentChoice, tests: tuple[str, .
     requirements = (root / "requirements.txt").is_file()
     is_package = (root / "pyproject.toml").is_file()
     install = "pip install evalmeta" + (" -r requirements.txt" if requirements else " ." if is_package else "")
-    run = f"evalmeta test run {' '.join(tests)} --wait"
+    run = f"evalmeta run {' '.join(tests)}"
     key = _CI_KEYS[ci].format(choice.api_key_env) if choice.api_key_env else ""
     content = _filled(ci, install=install, run=run, key=key)
     return NewFile(root / CI_FILES[ci], content, missing=content)

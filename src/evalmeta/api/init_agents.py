@@ -10,12 +10,12 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from evalmeta.api.endpoints import chat_settings
 from evalmeta.engine.subjects.python import bind_python
 from evalmeta.errors import UsageError
 from evalmeta.model.python_target import is_target, likely_target
 from evalmeta.model.settings import PythonSubject
 from evalmeta.package.folders import files_below
-from evalmeta.protocol.json_fields import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,9 +26,6 @@ _ADK: Final = "adk_agent:Agent"
 _ADK_FILE: Final = "agent.py"
 _ROOT_AGENT: Final = re.compile(r"^root_agent\b", re.MULTILINE)
 _ADK_DEPTH: Final = 4
-_OPENAI_HOST: Final = "api.openai.com"
-_OPENAI_MODEL: Final = "gpt-4.1-mini"
-_OPENAI_PATH: Final = re.compile(r"/?|.*/v\d+\w*/?|.*/chat/completions/?")
 _VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -150,17 +147,11 @@ def _endpoint(choice: AgentChoice) -> NewAgent:
             f"{choice.url!r} is not a valid address of an endpoint",
             actions=["Write it with its scheme: --url http://127.0.0.1:8000/v1"],
         )
-    if not (choice.model or _OPENAI_PATH.fullmatch(parts.path)):
+    keys = chat_settings(choice.url, model=choice.model, api_key_env=choice.api_key_env)
+    if not keys:
         return NewAgent("my_agent", _json_endpoint(choice), note=_JSON_NOTE)
-    # The usual base URL of these servers ends in a version.
-    url = choice.url if parts.path.strip("/") else f"{choice.url.rstrip('/')}/v1"
-    is_openai = host_of(url) == _OPENAI_HOST
-    model = choice.model or (_OPENAI_MODEL if is_openai else "default")
-    keys = {"adapter": "openai", "url": url, "model": model}
-    if key := choice.api_key_env or ("OPENAI_API_KEY" if is_openai else ""):
-        keys["api_key_env"] = key
-    note = "" if choice.model else f"The model is {model!r}; to ask another one, correct model in evalmeta.toml"
-    return NewAgent("my_agent", _table(**keys), note=note)
+    note = "" if choice.model else f"The model is {keys['model']!r}; to ask another one, correct model in evalmeta.toml"
+    return NewAgent("my_agent", _table(adapter="openai", **keys), note=note)
 
 
 _JSON_NOTE: Final = (

@@ -43,6 +43,7 @@ _COMMANDS: Final = {
     "rater": ("rater:rater", "Show the prompts of the LLM rater, and measure how well raters judge."),
     "retrieve": ("retrieve:retrieve", "Retrieve definitions from the org into the project."),
     "rule": ("rule:rule", "Explain a validation rule, or list all rules."),
+    "run": ("run:run", "Run the tests in files and folders, and show their results."),
     "status": ("changes:status", "List what changed in the project or in the org since the last deploy or retrieve."),
     "test": ("agent_test:test", "Run agent tests and show their results."),
     "validate": ("validate:validate", "Check definitions and manifests without an org."),

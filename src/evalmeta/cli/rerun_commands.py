@@ -28,7 +28,7 @@ _LAST_FAILED: Final = ("--last-failed", "--lf")
 def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call: bool) -> list[str]:
     """Return sentences with the commands that run exactly the cases again that fail these runs; none if none does.
 
-    If these are all runs of the current `test run`, the command is the same call with --last-failed. Otherwise it names
+    If these are all runs of the current command, the command is the same call with --last-failed. Otherwise it names
     the runs; those of files with different agents need a command each. Runs of other orgs have none.
     """
     runs = [each.run for each in reports if each.run.status.is_over and has_failing(each)]
@@ -39,7 +39,7 @@ def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call
     words = context.ensure_object(CallOptions).words
     if is_whole_call and words and not (context.params.get("extend") or context.params.get("confirm")):
         first = () if set(words) & set(_LAST_FAILED) else _LAST_FAILED[:1]
-        return [f"{_PURPOSE}: evalmeta test run {shlex.join((*first, *words))}"]
+        return [f"{_PURPOSE}: {context.command_path} {shlex.join((*first, *words))}"]
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         groups.setdefault(file_words(project, run), []).append(run)

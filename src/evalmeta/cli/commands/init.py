@@ -77,8 +77,7 @@ def init(*, folder: Path, choice: AgentChoice, is_dx: bool, ci: CiSystem | None,
 
 def _next(project: NewProject) -> list[str]:
     folder = [] if project.root == Path.cwd().resolve() else [f"cd {shlex.quote(str(shown(project.root)))}"]
-    run = f"evalmeta test run {shlex.join(project.tests)} --wait"
-    return [*folder, run]
+    return [*folder, f"evalmeta run {shlex.join(project.tests)}"]
 
 
 def _json(project: NewProject) -> JsonObject:

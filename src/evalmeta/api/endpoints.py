@@ -1,0 +1,74 @@
+"""Endpoints that a URL names without settings."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from evalmeta.errors import UsageError
+from evalmeta.protocol.json_fields import host_of
+
+if TYPE_CHECKING:
+    from evalmeta.model.json_value import JsonObject
+
+_OPENAI_HOST: Final = "api.openai.com"
+_OPENAI_MODEL: Final = "gpt-4.1-mini"
+_OPENAI_PATH: Final = re.compile(r"/?|.*/v\d+\w*/?|.*/chat/completions/?")
+_VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
+
+
+def is_url(text: str | None) -> bool:
+    """Return whether a text is meant as a URL."""
+    return text is not None and "://" in text
+
+
+def endpoint_settings(url: str | None, *, model: str | None = None, api_key_env: str | None = None) -> JsonObject:
+    """Return the settings of the agent at a URL, empty if the text is not a URL.
+
+    A URL without a path, or with one that ends in a version or in /chat/completions, is an endpoint for chat
+    completions, and so is any URL with a model. Others get `{"utterance": ...}` and must return `{"answer": ...}`.
+
+    Raises:
+        UsageError: the URL is not valid, or there is no URL for the other options.
+    """
+    if url is None or not is_url(url):
+        if model is not None or api_key_env is not None:
+            option = "--model" if model is not None else "--api-key-env"
+            raise UsageError(f"{option} needs a URL: --subject http://127.0.0.1:8000/v1")
+        return {}
+    _check_url(url)
+    if api_key_env is not None and not _VARIABLE.fullmatch(api_key_env):
+        # It may be the key itself, so it is not shown.
+        raise UsageError(
+            "--api-key-env is not a valid name of an environment variable",
+            actions=["Name the variable that has the key, not the key: --api-key-env OPENAI_API_KEY"],
+        )
+    if chat := chat_settings(url, model=model, api_key_env=api_key_env):
+        return {"adapter": "openai", **chat}
+    key: JsonObject = {"headers": {"Authorization": f"Bearer ${{{api_key_env}}}"}} if api_key_env else {}
+    return {"adapter": "http", "url": url, **key}
+
+
+def chat_settings(url: str, *, model: str | None, api_key_env: str | None) -> dict[str, str]:
+    """Return the settings of an endpoint for chat completions; empty if the URL is probably of another kind."""
+    path = urlsplit(url).path
+    if not (model or _OPENAI_PATH.fullmatch(path)):
+        return {}
+    # The usual base URL of these servers ends in a version.
+    base = url if path.strip("/") else f"{url.rstrip('/')}/v1"
+    is_openai = host_of(base) == _OPENAI_HOST
+    variable = api_key_env or ("OPENAI_API_KEY" if is_openai else "")
+    keys = {"url": base, "model": model or (_OPENAI_MODEL if is_openai else "default")}
+    return {**keys, "api_key_env": variable} if variable else keys
+
+
+def _check_url(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.username is not None:
+        raise UsageError(
+            "the URL of --subject contains a password or a key",
+            actions=["Put the key into an environment variable, and name it: --api-key-env NAME"],
+        )
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageError(f"{url!r} is not a valid URL of an agent", actions=["Use --subject http://127.0.0.1:8000/v1"])

@@ -1,0 +1,93 @@
+"""`evalmeta run`: run the tests in files and report them, the short form of `evalmeta test run PATH... --wait`."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalmeta.cli.baselines import confirming_option
+from evalmeta.cli.groups import RenamedOptionsCommand
+from evalmeta.cli.jobs import wait_option
+from evalmeta.cli.options import PATH
+from evalmeta.cli.run_calls import AgentOptions, RunCall, agent_options, run_call
+from evalmeta.cli.run_options import (
+    CaseSelection,
+    case_options,
+    policy_options,
+    run_options,
+    running_options,
+    scoring_options,
+)
+from evalmeta.cli.run_reports import Output, report_options
+from evalmeta.package.project import find_project
+
+if TYPE_CHECKING:
+    from evalmeta.cli.baselines import BaselineOption
+    from evalmeta.cli.run_options import Values
+    from evalmeta.package.project import Project
+
+
+@click.command(
+    cls=RenamedOptionsCommand,
+    renamed={
+        "--num-runs": "--iterations",
+        "--runs": "--iterations",
+        "--config_file_path": "--config",
+        "--api-name": "`evalmeta test run --api-name`",
+        "-n": "`evalmeta test run -n`",
+    },
+)
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=PATH)
+@agent_options
+@wait_option("until it is done")
+@case_options
+@running_options
+@policy_options
+@scoring_options
+@click.option("--dry-run", is_flag=True, help="Print the cases that would run, without running them.")
+@confirming_option
+@report_options
+def run(
+    paths: tuple[Path, ...],
+    *,
+    agent: AgentOptions,
+    wait: float | None,
+    selection: CaseSelection,
+    running: Values,
+    policy: Values,
+    scoring: Values,
+    dry_run: bool,
+    baseline: BaselineOption | None,
+    output: Output,
+) -> int:
+    """Run the tests in files and folders, and show their results.
+
+    By default, evalmeta runs all tests in the project, or in the current folder if it does not belong to a project.
+    Tests are definitions, test specs (YAML), tables of the Testing Center (CSV), *.test.json and *.evalset.json.
+    They are not deployed. To run deployed tests, use `evalmeta test run`.
+
+    \b
+    evalmeta run
+    evalmeta run tests/answers.yaml --case 3
+    evalmeta run --subject my_agent:answer
+    evalmeta run --subject http://127.0.0.1:8000/v1 --model my-model
+    evalmeta run --last-failed
+    evalmeta run --result-format junit --output-dir results
+
+    Defaults of the options are set under [run] and [score] in evalmeta.toml.
+    """
+    project = find_project(Path.cwd(), or_folder=True)
+    options = run_options(project, scoring, running, policy, selection=selection)
+    comparator = baseline.open(project) if baseline else None
+    limit = math.inf if wait is None else wait
+    found, given = paths or (_folder(project),), {**running, **policy}
+    call = RunCall(project, None, options, limit, found, (), agent, selection, given, dry_run)
+    return run_call(call, output, comparator)
+
+
+def _folder(project: Project) -> Path:
+    """Return the project's folder, relative to the current folder if that is in it."""
+    return Path() if project.root == Path.cwd().resolve() else project.root

@@ -1,0 +1,193 @@
+"""Run tests as options say: the tests in files or in the org, with their agent, and what they report."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import click
+
+from evalmeta import api
+from evalmeta.cli.confirmations import confirm_suspects
+from evalmeta.cli.options import PATH, option_group
+from evalmeta.cli.orgs import run_async
+from evalmeta.cli.output import note, print_warnings
+from evalmeta.cli.run_options import CaseSelection
+from evalmeta.cli.run_reports import report_outcome
+from evalmeta.cli.runs import RunRequest, RunsOutcome, make_plan, print_plan, run_tests
+from evalmeta.errors import Suggestion, UsageError
+from evalmeta.package.files import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from evalmeta.api.agent_tests import FileTest
+    from evalmeta.api.org_targets import Target
+    from evalmeta.cli.baselines import Comparator
+    from evalmeta.cli.options import Decorator
+    from evalmeta.cli.run_options import Values
+    from evalmeta.cli.run_reports import Output
+    from evalmeta.formats.document import Document
+    from evalmeta.model.run import RunOptions
+    from evalmeta.package.project import Project
+
+
+_FUNCTION: Final = re.compile(r"^(?:async )?def ([A-Za-z]\w*)\(", re.MULTILINE)
+
+
+class AgentOptions(NamedTuple):
+    """The agent under test of files, and the criteria of ADK's eval sets.
+
+    Attributes:
+        subject: a name that the project binds, `module:name` of a Python object, or a URL; None for the file's agent.
+        model: the model to ask, if the subject is a URL.
+        api_key_env: the environment variable with the endpoint's key, if the subject is a URL.
+        config: the file with the criteria; None for the project's.
+    """
+
+    subject: str | None = None
+    model: str | None = None
+    api_key_env: str | None = None
+    config: Path | None = None
+
+
+_AGENT: Sequence[Decorator] = (
+    click.option(
+        "--subject",
+        metavar="AGENT",
+        help="Agent under test for file runs: module:function, http://HOST/v1, or an agent of evalmeta.toml.  "
+        "[default: the file's]",
+    ),
+    click.option("--model", metavar="NAME", help="With --subject URL: the model to ask."),
+    click.option(
+        "--api-key-env", metavar="NAME", help="With --subject URL: the environment variable with the API key."
+    ),
+    click.option(
+        "--config",
+        type=PATH,
+        help="Criteria of ADK's eval sets.  [default: test_config.json beside each file]",
+        metavar="FILE",
+    ),
+)
+agent_options = option_group("agent", AgentOptions, _AGENT)
+
+
+class RunCall(NamedTuple):
+    """A call of a command that runs tests.
+
+    Attributes:
+        target: the org with the tests; None for the embedded one, which also runs files.
+        wait: seconds; None starts runs without waiting for them.
+        paths: files and folders; empty to run the tests in the org.
+        names: the tests in the org; empty for all.
+        given: the options that replace what files say.
+        dry_run: whether to print the cases only.
+    """
+
+    project: Project
+    target: Target | None
+    options: RunOptions
+    wait: float | None
+    paths: tuple[Path, ...]
+    names: tuple[str, ...]
+    agent: AgentOptions
+    selection: CaseSelection
+    given: Values
+    dry_run: bool
+
+
+def run_call(call: RunCall, output: Output, comparator: Comparator | None) -> int:
+    """Run the tests of a call, or print them with --dry-run, and return the exit code."""
+    project, target, selection, agent = call.project, call.target, call.selection, call.agent
+    endpoint = api.endpoints.endpoint_settings(agent.subject, model=agent.model, api_key_env=agent.api_key_env)
+    read = partial(
+        api.agent_tests.read_test,
+        project,
+        subject=agent.subject,
+        endpoint=endpoint,
+        is_asked=not call.dry_run,
+        config=agent.config,
+    )
+    files = _read_files(call.paths, read, given=call.given)
+    _note_criteria(files, agent.config)
+    choice = selection.choose(project, call.names, files)
+    if choice is None:
+        return report_outcome(project, RunsOutcome([], [], []), output, comparator)
+    will_confirm = comparator is not None and comparator.confirm is not None
+    request = RunRequest(choice, call.options, call.wait, not output.is_human, files, will_confirm=will_confirm)
+    if call.dry_run:
+        planned = run_async(make_plan(project, target, request))
+        if not any(each.cases for each in planned):
+            _refuse_no_cases(selection, call.paths, agent.subject)
+        print_plan(project, target, planned, request, as_json=output.as_json)
+        return 0
+    outcome = run_async(run_tests(project, target, request))
+    if not any(outcome):
+        _refuse_no_cases(selection, call.paths, agent.subject)
+    if comparator and comparator.confirm:
+        confirm_suspects(project, target, request, outcome, comparator)
+    return report_outcome(project, outcome, output, comparator)
+
+
+def _read_files(paths: Sequence[Path], read: Callable[[Path], FileTest], *, given: Values) -> tuple[FileTest, ...]:
+    """Read the tests in files and folders, and print the notes about them; options override what files say."""
+    if not paths:
+        return ()
+    for path in paths:
+        _refuse_python(path)
+    found = api.discovery.find_tests(paths)
+    for pair in found.sources.items():
+        note(api.discovery.source_note(*pair))
+    tests = [read(path) for path in found.paths]
+    api.agent_tests.refuse_same_names(tests)
+    for each in tests:
+        for problem in each.document.notes:
+            note(f"{problem}\n  → {problem.hint}" if problem.hint else str(problem))
+    print_warnings([problem for each in tests for problem in each.warnings], paths=[*map(str, paths)])
+    return tuple(replace(each, document=_without(each.document, given)) for each in tests)
+
+
+def _refuse_python(path: Path) -> None:
+    """Refuse a Python file, which is more likely to be the agent than a test."""
+    if path.suffix != ".py" or not path.is_file():
+        return
+    functions = _FUNCTION.findall(path.read_text(encoding="utf-8", errors="replace"))
+    name = "answer" if "answer" in functions or not functions else functions[0]
+    module = ".".join(path.with_suffix("").parts)
+    raise UsageError(
+        f"{shown(path)} is not a test file",
+        actions=[f"If it is the agent, name it in an option: evalmeta test run TEST_FILE --subject {module}:{name}"],
+    )
+
+
+def _note_criteria(files: Sequence[FileTest], config: Path | None) -> None:
+    """Print which files' criteria apply; refuse a configuration that no file uses."""
+    used = list(dict.fromkeys(each.document.criteria for each in files if each.document.criteria))
+    if config is not None and not used:
+        raise UsageError("--config is only for eval sets of ADK, and there are none among the files")
+    if used:
+        note(f"Criteria: {', '.join(used)}")
+
+
+def _without(document: Document, given: Values) -> Document:
+    if "iterations" in given:
+        document = replace(document, iterations=None)
+    return replace(document, min_pass_rate=None) if "min_pass_rate" in given else document
+
+
+def _refuse_no_cases(selection: CaseSelection, paths: tuple[Path, ...], subject: str | None) -> None:
+    if selection.may_be_empty:
+        note("No cases are left to run.")
+        return
+    if selection == CaseSelection():
+        named = ", ".join(map(str, paths)) or "the tests"
+        raise UsageError(
+            f"there are no test cases in {named}",
+            actions=["Add test cases: utterances, and what you expect of the answers."],
+        )
+    words = [*map(str, paths), *(("--subject", subject) if subject else ()), "--dry-run"]
+    way_out = Suggestion("See all cases, without --case and --tag", "test", "run", *words)
+    raise UsageError("no test case matches the selection", actions=[way_out])

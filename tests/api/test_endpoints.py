@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from evalmeta.api.endpoints import endpoint_settings
+from evalmeta.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("url", "adapter", "asked"),
+    [
+        ("http://127.0.0.1:8000", "openai", "http://127.0.0.1:8000/v1"),
+        ("http://127.0.0.1:8000/v1", "openai", "http://127.0.0.1:8000/v1"),
+        ("http://127.0.0.1:8000/v1/chat/completions", "openai", "http://127.0.0.1:8000/v1/chat/completions"),
+        ("http://127.0.0.1:8000/ask", "http", "http://127.0.0.1:8000/ask"),
+    ],
+)
+def test_the_path_of_a_url_decides_how_the_agent_is_asked(url: str, adapter: str, asked: str) -> None:
+    settings = endpoint_settings(url)
+    assert (settings["adapter"], settings["url"]) == (adapter, asked)
+
+
+def test_a_url_with_a_model_is_an_endpoint_for_chat_completions() -> None:
+    settings = endpoint_settings("https://host/ask", model="m", api_key_env="KEY")
+    assert settings == {"adapter": "openai", "url": "https://host/ask", "model": "m", "api_key_env": "KEY"}
+
+
+def test_only_the_host_of_openai_gets_its_key() -> None:
+    assert endpoint_settings("https://api.openai.com/v1")["api_key_env"] == "OPENAI_API_KEY"
+    assert "api_key_env" not in endpoint_settings("https://api.openai.com.example/v1")
+
+
+@pytest.mark.parametrize("url", ["http://me:secret@host/v1", "ftp://host/v1", "http:///v1"])
+def test_other_urls_are_refused_and_no_password_is_shown(url: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        endpoint_settings(url)
+    assert "secret" not in str(refused.value)
+
+
+def test_a_model_needs_a_url() -> None:
+    with pytest.raises(UsageError, match="--model needs a URL"):
+        endpoint_settings("desk:answer", model="m")

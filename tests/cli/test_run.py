@@ -1,0 +1,82 @@
+"""`evalmeta run`: the tests in files, without deploying them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cli.test_agent_test_run_files import AGENT, SPEC
+from client.servers import replying_with
+from engine.subjects.conversations import says
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cli.conftest import Outcome
+
+    Program = Callable[..., Outcome]
+
+SUBJECT = ("--subject", "desk:answer")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with an agent and two tests, without settings."""
+    (tmp_path / "desk.py").write_text(AGENT)
+    (tmp_path / "tests").mkdir()
+    for topic in ("Orders", "Returns"):
+        (tmp_path / "tests" / f"{topic.lower()}.yaml").write_text(SPEC.format(topic=topic))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def test_all_tests_in_the_folder_run_to_their_end(evalmeta: Program) -> None:
+    done = evalmeta("run", *SUBJECT, "--json")
+    runs = json.loads(done.out)["result"]
+    assert done.code == 100
+    assert [run["evalmeta"]["definition"] for run in runs] == ["tests/orders.yaml", "tests/returns.yaml"]
+
+
+def test_all_tests_of_the_project_run_wherever_the_command_is_called(
+    evalmeta: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "evalmeta.toml").write_text('[subjects.Order_Desk]\nadapter = "python"\ntarget = "desk:answer"\n')
+    (folder / "docs").mkdir()
+    monkeypatch.chdir(folder / "docs")
+    assert len(json.loads(evalmeta("run", "--json").out)["result"]) == 2
+
+
+def test_named_files_run_alone(evalmeta: Program) -> None:
+    assert evalmeta("run", "tests/orders.yaml", *SUBJECT).code == 0
+
+
+def test_failures_are_run_again_with_the_same_command(evalmeta: Program) -> None:
+    failed = evalmeta("run", *SUBJECT)
+    assert "To run only these again: evalmeta run --last-failed --subject desk:answer" in failed.out
+    again = evalmeta("run", "--last-failed", *SUBJECT, "--json")
+    assert [run["evalmeta"]["definition"] for run in json.loads(again.out)["result"]] == ["tests/returns.yaml"]
+
+
+def test_a_name_of_a_deployed_test_leads_to_the_command_that_runs_it(evalmeta: Program) -> None:
+    refused = evalmeta("run", "-n", "Orders")
+    assert (refused.code, "Use `evalmeta test run -n` instead." in refused.err) == (2, True)
+
+
+def test_a_folder_without_tests_is_refused(evalmeta: Program, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "empty").mkdir()
+    monkeypatch.chdir(folder / "empty")
+    assert "there are no tests in" in evalmeta("run").err
+
+
+def test_an_endpoint_needs_no_settings(evalmeta: Program) -> None:
+    with replying_with(says({"choices": [{"message": {"content": "On its way."}}]})) as server:
+        subject = ("--subject", f"{server.url}/v1", "--model", "desk-1")
+        done = evalmeta("run", "tests/orders.yaml", *subject, "--json")
+    [run] = json.loads(done.out)["result"]
+    assert run["testCases"][0]["generatedData"]["outcome"] == "On its way."
+    assert server.requests[0].startswith(b"POST /v1/chat/completions ")
+    assert b"desk-1" in server.requests[0]
