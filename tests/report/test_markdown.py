@@ -5,6 +5,7 @@ from functools import partial
 from html import unescape
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -96,3 +97,10 @@ def _is_ours(block: str) -> bool:
     start, end = "<details><summary><b>", "</code></summary>"
     inside = block.removeprefix(start).removesuffix(end).replace("</b>", "", 1).replace("<code>", "", 1)
     return block.startswith(start) and block.endswith(end) and "<" not in inside
+
+
+@pytest.mark.parametrize("text", ["@team", "#12", "<img src=x>", "**bold**", "[a](http://b)", "</summary>", "www.a.b"])
+def test_a_label_cannot_mention_people_or_act_as_markup(text: str) -> None:
+    failed = replace(make.case(1, Verdict.FAILURE, make.TOPIC_FAILED), label=text)
+    summary = render([make.report(failed)]).split("<summary>")[1].split("</summary>")[0]
+    assert text not in summary
