@@ -51,7 +51,7 @@ def planted_reports(draw: st.DrawFn) -> Report:
     verdict = draw(st.sampled_from(Verdict))
     result = TestResult(texts[0], verdict, texts[1], texts[2], None, texts[3], texts[4], error=texts[5])
     case = replace(make.case(1, verdict, result, utterance=texts[6]), generated=GeneratedData(texts[7]), label=texts[8])
-    case = replace(case, error=texts[5]) if verdict is Verdict.ERROR else case
+    case = replace(case, error=texts[5], traceback=texts[4]) if verdict is Verdict.ERROR else case
     finished = make.run(case, options=draw(st.sampled_from([None, make.RunOptions(iterations=2)])))
     made = make.report_of(replace(finished, definition=draw(planted), subject_name=draw(planted), error=texts[3]))
     return replace(made, file=draw(planted), lines={1: 7})
