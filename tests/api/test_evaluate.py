@@ -224,6 +224,10 @@ def test_a_subject_is_closed_once_after_all_runs() -> None:
         ({"adapter": "http"}, "the subject's settings are not valid: url: Field required"),
         ({"url": "x"}, "the subject's settings are not valid: adapter: "),
         ({"adapter": "htpp"}, "there are no subjects called 'htpp'"),
+        (
+            {"adapter": "python", "target": "agents/shop:answer"},
+            "target 'agents/shop:answer' is not a valid module:name; write agents.shop:answer",
+        ),
     ],
 )
 def test_an_invalid_subject_is_refused(subject: object, message: str) -> None:

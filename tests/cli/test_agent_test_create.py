@@ -42,6 +42,19 @@ def test_a_spec_becomes_a_definition_of_the_project_and_of_the_org(evalmeta: Pro
     assert "Desk_Tests" in evalmeta("test", "list").out
 
 
+def test_a_default_package_directory_that_does_not_exist_is_created(
+    evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sfdx-project.json").write_text('{"packageDirectories": [{"path": "force-app", "default": true}]}')
+    (tmp_path / "spec.yaml").write_text(GOOD)
+    monkeypatch.chdir(tmp_path)
+
+    assert evalmeta(*CREATE, "--preview").code == 0
+    assert not (tmp_path / "force-app").exists()
+    assert evalmeta(*CREATE).code == 0
+    assert (tmp_path / FILE).is_file()
+
+
 def test_the_deployment_is_printed_as_json(evalmeta: Program, project: Path) -> None:
     assert json.loads(evalmeta(*CREATE, "--json").out)["result"]["status"] == "Succeeded"
     assert (project / FILE).is_file()

@@ -206,7 +206,11 @@ def test_all_that_files_need_is_listed_at_once_and_no_file_is_run(evalmeta: Prog
 @pytest.mark.parametrize(
     ("subject", "reason", "hint"),
     [
-        ("Order_Dsk", "no adapter is bound to the agent 'Order_Dsk', which --subject names", "--subject Order_Desk?"),
+        (
+            "Order_Dsk",
+            "--subject 'Order_Dsk' is not module:name of a Python object, and evalmeta.toml does not bind it",
+            "--subject Order_Desk?",
+        ),
         (
             "dsk:answer",
             "the module of the subject's target 'dsk:answer' cannot be found",
@@ -565,3 +569,46 @@ def test_suspect_cases_of_a_file_are_asked_again(evalmeta: Program, folder: Path
     assert command in evalmeta("test", "compare", "--baseline", "b.json").out
     confirmed = evalmeta("test", "run", file, *SUBJECT, "--wait", "--baseline", "b.json", "--confirm", "8")
     assert (confirmed.code, "1/1 -> 0/1, again 0/8" in confirmed.out) == (100, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "way_out"),
+    [("Nobody", "Name a Python function: --subject my_agent:answer"), ("shop", "Did you mean --subject shop:answer?")],
+)
+def test_a_misspelt_subject_without_settings_is_not_blamed_on_settings(
+    evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, way_out: str
+) -> None:
+    (tmp_path / "t.yaml").write_text("testCases:\n- input: Hello\n  contains: Hi\n")
+    (tmp_path / "shop.py").touch()
+    monkeypatch.chdir(tmp_path)
+
+    done = evalmeta("test", "run", "t.yaml", "--subject", given, "--wait")
+
+    assert f"--subject '{given}' is not module:name of a Python object, and there is no evalmeta.toml" in done.err
+    assert way_out in done.err
+    assert "Create evalmeta.toml with these lines" in done.err
+
+
+@pytest.mark.parametrize("command", [("test", "run", "--subject", "shop:answer"), ("validate",)])
+def test_a_path_with_backslashes_is_answered_with_slashes(
+    evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/t.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+
+    assert "Did you mean tests/t.yaml?" in evalmeta(*command, "tests\\t.yaml").err
+    assert "Write / between folders: tests/u.yaml" in evalmeta(*command, "tests\\u.yaml").err
+
+
+def test_an_agent_with_other_parameters_is_refused_with_those_that_it_needs(
+    evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t.yaml").write_text("testCases:\n- input: Hello\n  contains: Hi\n")
+    (tmp_path / "shop.py").write_text("def answer(): ...\n")
+    monkeypatch.chdir(tmp_path)
+
+    done = evalmeta("test", "run", "t.yaml", "--subject", "shop:answer", "--wait")
+
+    assert "shop.py:1: the subject's target 'shop:answer' cannot be called: too many positional arguments" in done.err
+    assert "it is answer(), and must be answer(utterance, *, history, context)" in done.err

@@ -13,6 +13,7 @@ from evalmeta.api.case_lines import CaseLines, case_lines
 from evalmeta.api.discovery import find_rule_problems
 from evalmeta.api.endpoints import endpoint_settings, is_url
 from evalmeta.api.files import validate_and_read
+from evalmeta.engine.subjects.python import own_modules
 from evalmeta.errors import EvalmetaError, InvalidMetadata, SubjectNotBound, UsageError
 from evalmeta.formats.discovery import SPEC_NAMES
 from evalmeta.formats.document import Document, Reading, digest_of, reading_of
@@ -134,7 +135,7 @@ def read_test(
     subject_name, settings = _subject(project, document, subject, endpoint)
     bound, unbound = project.settings.subjects, None
     if is_asked and settings is None and subject_name not in bound:
-        unbound = _unbound(shown(path), subject_name, tuple(bound), document, is_chosen=subject is not None)
+        unbound = _unbound(project, shown(path), subject_name, document, is_chosen=subject is not None)
     evaluation = replace(document.evaluation, subject_name=subject_name)
     document = replace(document, evaluation=evaluation)
     return FileTest(real, name, file, kind, document, subject_name, settings, reading, unbound, tuple(warnings))
@@ -204,17 +205,15 @@ def _has_module(folder: Path, module: str) -> bool:
     return (folder / f"{module}.py").is_file() or (folder / module).is_dir()
 
 
-def _unbound(label: str, name: str, bound: tuple[str, ...], document: Document, *, is_chosen: bool) -> SubjectNotBound:
+def _unbound(project: Project, label: str, name: str, document: Document, *, is_chosen: bool) -> SubjectNotBound:
     """Return the error for the agent that a file or --subject names, or for a file that names none."""
-    found = unbound_subject(bound, name or "My_Agent")
+    bound = tuple(project.settings.subjects)
+    found = unbound_subject(bound, name or "My_Agent", root=project.root)
     if is_chosen:
-        near = get_close_matches(name, bound, n=1)
-        first = f"Did you mean --subject {near[0]}?" if near else "Name a Python function: --subject my_agent:answer"
-        return SubjectNotBound(
-            f"{found}, which --subject names", problems=document.notes, actions=[first, found.actions[-1]]
-        )
+        return _unknown_choice(project, name, document, lines=found.actions[-1])
     agents = " or ".join(("my_agent:answer", *bound[:_SHOWN_AGENTS]))
-    other = f"Name the agent under test, a Python function or a name in {SETTINGS_FILE}: --subject {agents}"
+    names = f", a Python function or a name in {SETTINGS_FILE}" if bound else ", a Python function"
+    other = f"Name the agent under test{names}: --subject {agents}"
     message = str(found) if name else f"{label} does not name an agent"
     if document.why_asked:
         message = f"{message}, and {document.why_asked}"
@@ -223,6 +222,29 @@ def _unbound(label: str, name: str, bound: tuple[str, ...], document: Document, 
     )
     actions = [*write, *found.actions[0 if name else -1 :], other]
     return SubjectNotBound(message, problems=document.notes, actions=actions)
+
+
+def _unknown_choice(project: Project, name: str, document: Document, *, lines: str) -> SubjectNotBound:
+    """Return the error for a value of --subject that is neither bound by settings nor `module:name`."""
+    bound = tuple(project.settings.subjects)
+    known = f"there is no {SETTINGS_FILE}" if project.declared is None else f"{SETTINGS_FILE} does not bind it"
+    near = get_close_matches(name, bound, n=1)
+    way_out = f"Did you mean --subject {near[0]}?" if near else _function_like(project.root, name)
+    others = [f"{SETTINGS_FILE} binds {', '.join(bound[:_SHOWN_AGENTS])}."] if bound and not near else []
+    return SubjectNotBound(
+        f"--subject {name!r} is not module:name of a Python object, and {known}",
+        problems=document.notes,
+        actions=[way_out, *others, lines],
+    )
+
+
+def _function_like(root: Path, name: str) -> str:
+    """Return how to name the function that was probably meant by a word without a colon."""
+    modules = sorted(own_modules(root))
+    near = get_close_matches(name, modules, n=1)
+    if not near and (name.endswith(".py") or "." in name or "/" in name or "\\" in name):
+        return f"Did you mean --subject {likely_target(name)}?"
+    return f"Did you mean --subject {near[0]}:answer?" if near else "Name a Python function: --subject my_agent:answer"
 
 
 def refuse_same_names(tests: Iterable[FileTest]) -> None:

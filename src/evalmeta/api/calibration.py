@@ -207,4 +207,9 @@ def _find(name: str, start: Path) -> _Found:
             raise
         return _Found(rater_settings({}, name), start, None, ScoreSettings().threshold)
     settings = project.settings
-    return _Found(rater_settings(settings.raters, name), project.root, project.state_dir, settings.score.threshold)
+    return _Found(
+        rater_settings(settings.raters, name, root=project.root),
+        project.root,
+        project.state_dir,
+        settings.score.threshold,
+    )

@@ -14,7 +14,7 @@ from evalmeta.formats.files import format_of, looks_like_evaluation, read_docume
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.model.difference import compare
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.package.files import parse_file_name, shown
+from evalmeta.package.files import parse_file_name, shown, slash_hint
 from evalmeta.package.folders import files_below
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import find_components
@@ -73,7 +73,7 @@ def _tests_in(path: Path) -> list[Path]:
     if not path.is_dir():
         if not path.exists():
             is_name = not (os.sep in str(path) or "." in str(path))
-            actions = [f"To run a test in the org, use -n {path}"] if is_name else []
+            actions = [f"To run a test in the org, use -n {path}"] if is_name else slash_hint(path)
             raise NotFound(f"there is no file {str(path)!r}", actions=actions)
         return [path]
     below = sorted(files_below(path))

@@ -49,7 +49,7 @@ def project_subject(loaded: LoadedEvaluation) -> Subject:
 
 def project_rater(loaded: LoadedEvaluation, name: str, cache: RatingCache) -> Rater:
     """Return the rater that the project's settings name."""
-    return bind_rater(rater_settings(loaded.settings.raters, name), root=loaded.root, cache=cache)
+    return bind_rater(rater_settings(loaded.settings.raters, name, root=loaded.root), root=loaded.root, cache=cache)
 
 
 def described_subject(described: object, root: Path) -> Subject | None:

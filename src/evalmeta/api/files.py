@@ -15,7 +15,7 @@ from evalmeta.errors import FormatError, InvalidMetadata, NotFound, ProjectError
 from evalmeta.model.component import DESTRUCTIVE_FILES, MANIFEST_FILES, WILDCARD, Component
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
-from evalmeta.package.files import parse_file_name, put_file, shown
+from evalmeta.package.files import parse_file_name, put_file, shown, slash_hint
 from evalmeta.package.folders import files_below
 from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.project import find_project
@@ -234,7 +234,7 @@ def bytes_of(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(min(os.fstat(file.fileno()).st_size, limits.MAX_XML_BYTES) + 1)
     except FileNotFoundError:
-        raise NotFound(f"there is no file {str(path)!r}") from None
+        raise NotFound(f"there is no file {str(path)!r}", actions=slash_hint(path)) from None
     except OSError as error:
         raise NotFound(f"{str(path)!r} cannot be read: {error.strerror}") from None
 
@@ -349,7 +349,7 @@ def _named_files(paths: Sequence[Path], *, takes_tests: bool = False) -> Iterato
                 if (_is_checked(each) and each.is_file()) or (takes_tests and _is_other_test(each)):
                     yield each
         elif not path.exists():
-            raise NotFound(f"there is no file or folder {str(path)!r}")
+            raise NotFound(f"there is no file or folder {str(path)!r}", actions=slash_hint(path))
         elif not (_is_checked(path) or (takes_tests and _is_other_test(path, is_named=True))):
             suffixes, manifests = " or ".join(f".{row.suffix}" for row in TYPES), ", ".join(MANIFEST_FILES)
             raise FormatError(

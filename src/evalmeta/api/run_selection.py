@@ -229,7 +229,7 @@ def check_rater(project: Project, options: RunOptions) -> None:
     Raises:
         SettingsError: there is no rater with this name.
     """
-    rater_settings(project.settings.raters, options.scoring.rater)
+    rater_settings(project.settings.raters, options.scoring.rater, root=project.root)
 
 
 def _own(options: RunOptions, test: AgentTest) -> RunOptions:

@@ -257,7 +257,10 @@ def save_draft(draft: Draft, *, overwrite: bool) -> FileState:
 
 def _place(project: Project, definition: Definition, api_name: str) -> Path:
     key = f"{definition.type.name}:{api_name}".casefold()
-    known = next((each for each in find_components(project) if each.key.casefold() == key), None)
+    # The default package directory is created with the file.
+    default, *others = project.package_directories
+    existing = project if default.is_dir() else replace(project, package_directories=tuple(others))
+    known = next((each for each in find_components(existing) if each.key.casefold() == key), None)
     return known.path if known else target_path(project, definition.type, api_name)
 
 

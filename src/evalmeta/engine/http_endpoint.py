@@ -30,8 +30,8 @@ _Method: TypeAlias = Literal["DELETE", "GET", "POST", "PUT"]
 # OpenAI's error code for an account without credit: its status is 429, but a retry never helps.
 _NO_CREDIT: Final = "insufficient_quota"
 _HINTS: Final[Mapping[int, str]] = {
-    HTTPStatus.UNAUTHORIZED: "; check the key that evalmeta.toml names, and the url",
-    HTTPStatus.FORBIDDEN: "; check the key that evalmeta.toml names, its permissions, and the url",
+    HTTPStatus.UNAUTHORIZED: "; check {credential}, and the url",
+    HTTPStatus.FORBIDDEN: "; check {credential}, its permissions, and the url",
     HTTPStatus.NOT_FOUND: "; check the url in evalmeta.toml",
     HTTPStatus.METHOD_NOT_ALLOWED: "; check the url and the method in evalmeta.toml",
 }
@@ -80,7 +80,8 @@ class Endpoint:
     """One address that many sessions send requests to at the same time; it keeps no cookies.
 
     Only connecting has a time limit: the case limits everything else. The query of the URL is kept. `secrets` are in
-    the headers; they are never shown, even if the endpoint repeats them. `busy_statuses` also mean that the endpoint is
+    the headers; they are never shown, even if the endpoint repeats them. `credential` says in errors where the key is
+    from: the variable, or the login. `busy_statuses` also mean that the endpoint is
     busy. `transport` replaces the network.
 
     Raises:
@@ -93,6 +94,7 @@ class Endpoint:
         *,
         headers: Mapping[str, str] | None = None,
         secrets: Iterable[str] = (),
+        credential: str = "the key",
         busy_statuses: frozenset[int] = frozenset(),
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
@@ -101,6 +103,7 @@ class Endpoint:
         self._start, self._query = f"{parts.scheme}://{parts.netloc}{parts.path}", parts.query
         self._headers = {"Accept": "application/json", "Content-Type": "application/json", **(headers or {})}
         self._secrets = tuple(secrets)
+        self._credential = credential
         self._busy_statuses = busy_statuses
         self._transport = transport
         self._opened: httpx.AsyncClient | None = None
@@ -145,7 +148,7 @@ class Endpoint:
         sent = (*self._secrets, *secrets)
         answer = redacted_bytes(bytes(received), _spellings(sent))
         if not response.is_success:
-            raise _refusal(address, response, answer, self._busy_statuses, has_key=bool(sent))
+            raise _refusal(address, response, answer, self._busy_statuses, self._credential if any(sent) else "")
         if response.status_code == HTTPStatus.NO_CONTENT:
             return Reply(response.status_code, None)
         if len(answer) > limits.MAX_ENDPOINT_BYTES:
@@ -208,7 +211,7 @@ def _no_answer(address: str, error: httpx.HTTPError) -> SubjectError:
 
 
 def _refusal(
-    address: str, response: httpx.Response, answer: bytes, busy_statuses: frozenset[int], *, has_key: bool
+    address: str, response: httpx.Response, answer: bytes, busy_statuses: frozenset[int], credential: str
 ) -> SubjectError:
     status = response.status_code
     if response.next_request is not None:
@@ -216,7 +219,8 @@ def _refusal(
         origin = f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}"
         return SubjectError(f"{address} redirects to {origin}; nothing was sent there")
     message, code = _error_of(answer)
-    hint = _NO_KEY_HINT if status in _KEY_STATUSES and not has_key else _HINTS.get(status, "")
+    hint = _NO_KEY_HINT if status in _KEY_STATUSES and not credential else _HINTS.get(status, "")
+    hint = hint.replace("{credential}", credential)
     text = f"{address} answered with status {status}{message and f': {message}'}{hint}"
     failure = failure_of_status(status)
     if (failure.is_transient and failure.is_unprocessed and code != _NO_CREDIT) or status in busy_statuses:

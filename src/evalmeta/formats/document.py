@@ -14,6 +14,7 @@ import orjson
 from evalmeta import limits
 from evalmeta.errors import NotFound
 from evalmeta.formats.csv_source import titles_of
+from evalmeta.package.files import slash_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -136,7 +137,7 @@ def _chunks(path: Path, most: int | None = None) -> Iterator[bytes]:
                 left = None if left is None else left - len(chunk)
                 yield chunk
     except FileNotFoundError:
-        raise NotFound(f"there is no file {str(path)!r}") from None
+        raise NotFound(f"there is no file {str(path)!r}", actions=slash_hint(path)) from None
     except OSError as error:
         raise NotFound(f"{str(path)!r} cannot be read: {error.strerror}") from None
 

@@ -75,7 +75,7 @@ def _use(need: Need, settings: Settings, root: Path, settings_name: str) -> None
             subjects = settings.subjects if own is None else {need.name: own}
             bind_subject(subjects, need.name, root=root, subject_type=need.subject_type, settings_name=settings_name)
         case "rater":
-            rater = rater_settings(settings.raters, need.name, settings_name=settings_name)
+            rater = rater_settings(settings.raters, need.name, root=root, settings_name=settings_name)
             if rater != _DEFAULT_RATER:
                 from evalmeta.engine.raters.registry import bind_rater  # noqa: PLC0415 - 90 ms, and most runs use the default
 

@@ -52,14 +52,14 @@ def bind_subject(
         # A test spec names a function without settings: subject: module:function.
         settings = PythonSubject(adapter="python", target=subject_name)
     if settings is None:
-        raise unbound_subject(subjects, subject_name, subject_type=subject_type, settings_name=settings_name)
+        raise unbound_subject(subjects, subject_name, root=root, subject_type=subject_type, settings_name=settings_name)
     if isinstance(settings, AgentforceSubject) and settings.org:
         check_login(settings.org)
     return bind(settings, root=root, sign_in=sign_in)
 
 
 def unbound_subject(
-    subjects: Iterable[str], name: str, *, subject_type: str = "AGENT", settings_name: str = SETTINGS_FILE
+    subjects: Iterable[str], name: str, *, root: Path, subject_type: str = "AGENT", settings_name: str = SETTINGS_FILE
 ) -> SubjectNotBound:
     """Return the error for a name without an adapter, with the nearest of the bound names and the lines to add."""
     lines = f'[{key_name(["subjects", name])}]\nadapter = "python"\ntarget = "my_agent:answer"'
@@ -68,12 +68,19 @@ def unbound_subject(
     actions = [f"Did you mean {near[0]!r} instead of {name!r}?"] if near else []
     return SubjectNotBound(
         f"no adapter is bound to the {kind} {name!r}",
-        actions=[*actions, f"Add these lines to {settings_name}, with your agent's module and name:\n\n{lines}"],
+        actions=[*actions, f"{_place_of_lines(root, settings_name)}, with your agent's module and name:\n\n{lines}"],
     )
 
 
+def _place_of_lines(root: Path | None, settings_name: str) -> str:
+    """Return where lines of settings belong: in the file of a project's folder, or in a new one."""
+    if root is not None and not (root / SETTINGS_FILE).exists():
+        return f"Create {settings_name} with these lines"
+    return f"Add these lines to {settings_name}"
+
+
 def rater_settings(
-    raters: Mapping[str, RaterSettings], name: str, *, settings_name: str = SETTINGS_FILE
+    raters: Mapping[str, RaterSettings], name: str, *, root: Path | None = None, settings_name: str = SETTINGS_FILE
 ) -> RaterSettings:
     """Return the settings of a rater (`rules` needs none); raise SettingsError if it is not configured."""
     if name in raters:
@@ -85,13 +92,13 @@ def rater_settings(
     lines = f"[{key_name(['raters', name])}]\n{_RATER_LINES}"
     raise SettingsError(
         f"the rater {name!r} is not configured",
-        actions=[*actions, f"Add these lines to {settings_name}, with your model and key:\n\n{lines}"],
+        actions=[*actions, f"{_place_of_lines(root, settings_name)}, with your model and key:\n\n{lines}"],
     )
 
 
 def rater_settings_of(org: Organization, options: RunOptions) -> RaterSettings:
     """Return the settings of the rater that a run uses; raise like `rater_settings`."""
-    return rater_settings(org.settings().raters, options.scoring.rater, settings_name=org.settings_name)
+    return rater_settings(org.settings().raters, options.scoring.rater, root=org.root, settings_name=org.settings_name)
 
 
 def check_login(org: str) -> None:

@@ -124,6 +124,15 @@ def _umask() -> int:
     return mask
 
 
+def slash_hint(path: Path) -> list[str]:
+    """Return what to do about a path that does not exist, if it has the separators of Windows on another system."""
+    name = str(path)
+    if os.sep == "\\" or "\\" not in name:
+        return []
+    slashed = name.replace("\\", "/")
+    return [f"Did you mean {slashed}?" if Path(slashed).exists() else f"Write / between folders: {slashed}"]
+
+
 def shown(path: Path) -> str:
     """Return a path for messages: relative to the current folder if it is inside."""
     here = os.getcwd().replace(os.sep, "/")  # noqa: PTH109 - ten times as fast as Path.cwd()

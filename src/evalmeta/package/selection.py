@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from evalmeta.errors import NotFound, ProjectError, UsageError
 from evalmeta.model.component import WILDCARD
 from evalmeta.model.registry import TYPES, metadata_type, nearest_type_name
+from evalmeta.package.files import slash_hint
 from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.resolver import HINTED_MEMBERS, nearest_name
 
@@ -80,7 +81,7 @@ def _real(path: Path) -> Path:
 
 def _nothing_under(project: Project, path: Path, real: Path) -> ProjectError | NotFound:
     if not path.exists():
-        return NotFound(f"{path}: the file or folder does not exist.")
+        return NotFound(f"{path}: the file or folder does not exist.", actions=slash_hint(path))
     if not any(real.is_relative_to(each) or each.is_relative_to(real) for each in project.package_directories):
         folders = ", ".join(each.relative_to(project.root).as_posix() for each in project.package_directories)
         return ProjectError(

@@ -111,13 +111,12 @@ def test_every_case_is_an_error_if_connections_are_refused(agent: Callable[[str]
 @pytest.mark.parametrize(
     ("headers", "hint"),
     [
-        ({"Authorization": "Bearer ${DESK_KEY}"}, "; check the key that evalmeta.toml names, and the url"),
+        ({"Authorization": "Bearer ${DESK_KEY}"}, "; check the key in DESK_KEY, and the url"),
+        ({"Authorization": "Bearer abc"}, "; check the header Authorization in evalmeta.toml, and the url"),
         ({}, "; the request has no key: check the url in evalmeta.toml, or name a key there"),
     ],
 )
-def test_a_401_names_a_key_only_if_one_was_sent(
-    headers: dict[str, str], hint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_401_names_the_key_that_was_sent(headers: dict[str, str], hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DESK_KEY", "a-key-of-the-desk")
     with replying_with(http_reply(401, b"")) as server:
         settings = HttpSubject(adapter="http", url=server.url, headers=headers)

@@ -74,7 +74,10 @@ def bind_agentforce(
     else:
         raise _incomplete(settings, "token_env needs the org's address, and instance_url is missing")
     root = settings.url.rstrip("/").removesuffix(agent_api.VERSION)
-    endpoint = Endpoint(root, headers=_HEADERS, busy_statuses=_BUSY_STATUSES, transport=transport)
+    credential = f"the login {settings.org}" if settings.org else f"the access token in {settings.token_env}"
+    endpoint = Endpoint(
+        root, headers=_HEADERS, credential=credential, busy_statuses=_BUSY_STATUSES, transport=transport
+    )
     return _Agent(settings, endpoint, _Tokens(source))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
@@ -38,8 +38,9 @@ def bind_http(settings: HttpSubject) -> Subject:
     """Return a subject for an endpoint that accepts and returns JSON; raise SettingsError if a setting is not valid."""
     check_template(settings.request)
     paths = _Paths({name: str(getattr(settings, name)) for name in _PATHS})
-    headers, secrets = fill_headers(settings.headers)
-    return _Agent(settings, Endpoint(settings.url, headers=headers, secrets=secrets), paths)
+    headers, secrets, credential = fill_headers(settings.headers)
+    endpoint = Endpoint(settings.url, headers=headers, secrets=secrets, credential=credential)
+    return _Agent(settings, endpoint, paths)
 
 
 class _Agent:
@@ -194,7 +195,15 @@ _HEADER_VALUE: Final = re.compile(r"[ -~\t]*")
 _SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 
 
-def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> tuple[dict[str, str], set[str]]:
+class FilledHeaders(NamedTuple):
+    """Headers to send, the secrets in them, and where these are from, in the words of messages."""
+
+    values: dict[str, str]
+    secrets: set[str]
+    credential: str
+
+
+def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> FilledHeaders:
     """Return headers with the environment's value for each `${NAME}`, and the secrets in them.
 
     The key becomes a bearer token (RFC 6750). Values from the environment are secret, and so are the values of headers
@@ -204,6 +213,7 @@ def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> tuple[
     templates |= headers
     values: dict[str, str] = {}
     secrets: set[str] = set()
+    sources: list[str] = []
     for name, template in templates.items():
         value = _VARIABLE.sub(lambda found: _variable(found[1]), template)
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
@@ -212,10 +222,13 @@ def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> tuple[
                 actions=("Correct it in evalmeta.toml, or the environment variable that it names.",),
             )
         values[name] = value
-        secrets.update(_variable(found) for found in _VARIABLE.findall(template))
+        variables = _VARIABLE.findall(template)
+        secrets.update(map(_variable, variables))
+        sources += [f"the key in {each}" for each in variables]
         if _SECRET_HEADER.search(name):
             secrets.update((value, value.rpartition(" ")[2]))
-    return values, secrets
+            sources += [] if variables else [f"the header {name} in evalmeta.toml"]
+    return FilledHeaders(values, secrets, " and ".join(dict.fromkeys(sources)))
 
 
 def _variable(name: str) -> str:

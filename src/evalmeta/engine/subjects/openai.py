@@ -35,8 +35,8 @@ def bind_openai(settings: OpenAISubject) -> Subject:
             "the subject's extra asks for a stream, which evalmeta does not support",
             actions=("Remove stream from the subject's extra in evalmeta.toml.",),
         )
-    headers, secrets = fill_headers(settings.headers, api_key_env=settings.api_key_env)
-    return _Agent(settings, Endpoint(settings.url, headers=headers, secrets=secrets))
+    headers, secrets, credential = fill_headers(settings.headers, api_key_env=settings.api_key_env)
+    return _Agent(settings, Endpoint(settings.url, headers=headers, secrets=secrets, credential=credential))
 
 
 class _Agent:

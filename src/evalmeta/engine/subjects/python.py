@@ -94,9 +94,13 @@ def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_
         check_call(agent, ("",), dict.fromkeys(accepted), called=called, root=root, example=example)
         return _FunctionAgent(agent, accepted, calls)
     raise SettingsError(
-        f"{called} is neither a function nor an object with the method open: {type(agent).__name__}",
+        f"{called} is neither a function nor an object with the method open: {_kind_of(agent)}",
         actions=("Name a function answer(utterance), or a class with open(history, context).",),
     )
+
+
+def _kind_of(agent: object) -> str:
+    return f"the class {agent.__name__}" if isinstance(agent, type) else type(agent).__name__
 
 
 def check_call(
@@ -117,8 +121,9 @@ def check_call(
     try:
         signature.bind(*arguments, **inputs)
     except TypeError as error:
-        what = f"{definition_line(function, root)}{called} cannot be called: {error}"
-        raise SettingsError(what, actions=(f"Define it as {example}.",)) from None
+        defined = f"{getattr(function, '__name__', 'it')}{signature}"
+        what = f"{definition_line(function, root)}{called} cannot be called: {error}; it is {defined}"
+        raise SettingsError(f"{what}, and must be {example}", actions=(f"Define it as {example}.",)) from None
 
 
 def definition_line(defined: object, root: Path) -> str:

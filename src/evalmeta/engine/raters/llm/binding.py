@@ -40,7 +40,11 @@ def _bind_model(name: str, settings: LlmRater) -> JudgeModel:
     if settings.url:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         endpoint = Endpoint(
-            settings.url, headers=headers, secrets=(key,) if key else (), busy_statuses=RETRIED_STATUSES
+            settings.url,
+            headers=headers,
+            secrets=(key,) if key else (),
+            credential=f"the key in {variable}",
+            busy_statuses=RETRIED_STATUSES,
         )
         return EndpointModel(endpoint, name, settings)
     try:
