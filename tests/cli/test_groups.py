@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from inspect import cleandoc
 from typing import TYPE_CHECKING
 
 import click
 import pytest
 
-from evalmeta.cli.groups import LazyGroup
+from evalmeta.cli.groups import LazyGroup, RenamedOptionsCommand
 from evalmeta.cli.main import cli
 
 if TYPE_CHECKING:
@@ -48,3 +49,50 @@ def test_summaries_are_the_first_sentences_of_the_help(path: str, group: LazyGro
         command = group.get_command(context, name)
         assert command is not None
         assert (command.help or "").partition("\n\n")[0].replace("\n", " ") == summary, f"{path} {name}"
+
+
+def commands(command: click.Command, path: str = "evalmeta") -> Iterator[tuple[str, click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from commands(found, f"{path} {name}")
+
+
+COMMANDS = [pytest.param(path, command, id=path) for path, command in commands(cli)]
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS)
+def test_the_help_of_every_command_has_an_example(path: str, command: click.Command) -> None:
+    is_group = isinstance(command, click.Group) and not command.invoke_without_command
+    assert is_group or f"\n{path}" in cleandoc(command.help or "")
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS)
+def test_no_summary_is_cut_off_at_80_columns(path: str, command: click.Command) -> None:
+    text = click.Context(command, info_name=path, terminal_width=80).get_help()
+    assert "..." not in text.partition("Commands:")[2]
+
+
+def test_every_command_is_in_one_section_of_the_help() -> None:
+    assert isinstance(cli, LazyGroup)
+    listed = [name for names in cli.sections.values() for name in names]
+    assert sorted(listed) == sorted(cli.rows)
+
+
+@pytest.mark.parametrize("path", ["evalmeta run", "evalmeta test run"])
+def test_options_of_runs_are_in_sections(path: str) -> None:
+    command = dict(commands(cli))[path]
+    assert isinstance(command, RenamedOptionsCommand)
+    text = click.Context(command, info_name=path).get_help()
+    for title in ("Which tests", "How to run", "How to score", "Compare", "Output"):
+        assert f"\n{title}:\n" in text
+    assert all(f"{each.opts[-1]}" in text for each in command.params if isinstance(each, click.Option))
+
+
+@pytest.mark.parametrize(("options", "allowed"), [(("--wait", "0"), "above 0"), (("--min-decided", "80"), "0<=x<=1")])
+def test_an_invalid_value_is_refused_in_one_line(evalmeta: Program, options: tuple[str, ...], allowed: str) -> None:
+    refused = evalmeta("test", "run", *options)
+    assert (refused.code, refused.err.count("\n"), allowed in refused.err) == (2, 1, True)

@@ -94,6 +94,9 @@ def _report_usage_error(error: click.ClickException, *, as_json: bool) -> int:
     message = redacted(error.format_message())
     if as_json:
         print_error(UsageError(message), as_json=True)
+    elif isinstance(error, click.BadParameter):
+        # The message names the option and its valid values, so the usage would only hide it.
+        click.echo(f"Error: {message}", err=True)
     else:
         click.UsageError(message, ctx=error.ctx if isinstance(error, click.UsageError) else None).show()
     return UsageError.exit_code

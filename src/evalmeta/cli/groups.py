@@ -12,7 +12,21 @@ from click.shell_completion import CompletionItem
 from evalmeta.cli.suggestions import remember_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+
+class FullHelpGroup(click.Group):
+    """A group whose help shows the summaries of its commands in full."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the first paragraph of each command's help."""
+        rows = [(name, _summary(command)) for name, command in sorted(self.commands.items()) if not command.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+def _summary(command: click.Command) -> str:
+    return " ".join((command.help or "").partition("\n\n")[0].split())
 
 
 class LazyGroup(click.Group):
@@ -22,15 +36,23 @@ class LazyGroup(click.Group):
         module: the package of the commands' modules.
         rows: for each command its `module:attribute` within `module`, and the first sentence of its help.
         unknown: what to do about a word that is not a command and resembles none.
+        sections: the titles of the commands' groups in the help, with their commands.
     """
 
     def __init__(
-        self, *, module: str, rows: Mapping[str, tuple[str, str]], unknown: str = "", **settings: object
+        self,
+        *,
+        module: str,
+        rows: Mapping[str, tuple[str, str]],
+        unknown: str = "",
+        sections: Mapping[str, Sequence[str]] | None = None,
+        **settings: object,
     ) -> None:
         super().__init__(**settings)  # type: ignore[arg-type] # click's own settings, checked by click
         self._module = module
         self.rows = rows
         self._unknown = unknown
+        self.sections = sections or {"Commands": tuple(rows)}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands in the order of their table."""
@@ -46,8 +68,10 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the summaries of the commands, which the table has so that no command is imported."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in self.rows.items()])
+        width = max(map(len, self.rows))
+        for title, names in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), self.rows[name][1]) for name in names])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # type: ignore[explicit-any]
         """Complete the name of a command, without importing any."""
@@ -68,11 +92,32 @@ class LazyGroup(click.Group):
 
 
 class RenamedOptionsCommand(click.Command):
-    """A command that knows other tools' names of its options: `renamed` maps each to the name here."""
+    """A command that knows other tools' names of its options, and shows its options in sections.
 
-    def __init__(self, *args: object, renamed: Mapping[str, str], **settings: object) -> None:
+    Args:
+        renamed: for each other name of an option, its name here.
+        sections: the titles of the sections, with the names of their parameters. The last one also has all others.
+    """
+
+    def __init__(
+        self, *args: object, renamed: Mapping[str, str], sections: Mapping[str, Sequence[str]], **settings: object
+    ) -> None:
         super().__init__(*args, **settings)  # type: ignore[arg-type] # as above
         self._renamed = renamed
+        self.sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in their sections."""
+        known = {name for names in self.sections.values() for name in names}
+        *_, last = self.sections
+        for title, names in self.sections.items():
+            params = [each for each in self.get_params(ctx) if each.name in names]
+            if title == last:
+                params += [each for each in self.get_params(ctx) if each.name not in known]
+            rows = [row for each in params if (row := each.get_help_record(ctx))]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse and remember the options; the error about an unknown one names the option to use instead."""

@@ -49,11 +49,30 @@ _COMMANDS: Final = {
     "validate": ("validate:validate", "Check definitions and manifests without an org."),
 }
 
+_SECTIONS: Final = {
+    "Start": ("init", "run", "doctor", "completion"),
+    "Tests": ("test", "rater", "generate"),
+    "Metadata": (
+        "validate",
+        "rule",
+        "format",
+        "convert",
+        "deploy",
+        "retrieve",
+        "status",
+        "diff",
+        "manifest",
+        "package",
+    ),
+    "Org": ("org",),
+}
+
 
 @click.group(
     cls=LazyGroup,
     module="evalmeta.cli.commands",
     rows=_COMMANDS,
+    sections=_SECTIONS,
     epilog=_EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -177,6 +177,25 @@ _SELECTION: Sequence[Decorator] = (
 )
 
 
+OPTION_SECTIONS: Final = {
+    "Which tests": (
+        *("names", "cases", "tags", "failed_from", "last_failed", "shard", "seed", "target_org", "dry_run"),
+        *("extend", "ignore_changes"),
+    ),
+    "How to run": (
+        *("subject", "model", "api_key_env", "wait", "watch", "iterations", "concurrency", "case_timeout"),
+        *("rate_limit", "retries", "max_errors"),
+    ),
+    "How to score": (
+        *("min_pass_rate", "undecided", "min_decided", "profile", "actions", "topics", "matches", "threshold"),
+        *("rater", "config"),
+    ),
+    "Compare": ("baseline", "fail_on", "confirm"),
+    "Output": ("result_format",),
+}
+"""The sections of the options of commands that run tests, with the names of their parameters."""
+
+
 def _given(**values: object) -> Values:
     return {name: value for name, value in values.items() if value is not None}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api
+from evalmeta.cli.groups import FullHelpGroup
 from evalmeta.cli.options import FOLDER, PATH, api_version_option, names_options, selection_options
 from evalmeta.cli.output import json_option, note, print_json, print_losses, print_problems, print_table
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
@@ -34,7 +35,7 @@ _DEFAULT_FOLDER: Final = "metadataPackage"
 _force_option = click.option("--force", is_flag=True, help="Overwrite files that have different content.")
 
 
-class _FileGroup(click.Group):
+class _FileGroup(FullHelpGroup):
     """A group whose command `file` is the default: a word that is not another command is a file."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -88,7 +89,7 @@ def file(
     with --strict, nothing is written in that case. The word `file` is optional.
 
     \b
-    evalmeta convert specs/Orders.yaml --to definition
+    evalmeta convert file specs/Orders.yaml --to definition
     evalmeta convert Orders.aiEvaluationDefinition-meta.xml --to testspec -o specs/Orders.yaml
     evalmeta convert Orders.csv --to testspec --subject-name Order_Agent --strict
     evalmeta convert weather.test.json --to definition --subject-name Weather_Agent

@@ -162,7 +162,11 @@ def deploy(ctx: click.Context, /, selection: Selection, request: _Request) -> in
 @click.command()
 @_request_options(*_CHANGING)
 def start(selection: Selection, request: _Request) -> int:
-    """Do the same as `evalmeta deploy`."""
+    """Do the same as `evalmeta deploy`.
+
+    \b
+    evalmeta deploy start --manifest package.xml
+    """
     return _deploy(selection, request)
 
 
@@ -250,7 +254,11 @@ _async_option = click.option("--async", "is_async", is_flag=True, help="Do not w
 @target_org_option
 @json_option
 def report(*, job_id: str | None, target_org: str | None, as_json: bool) -> int:
-    """Show the status or the result of a deployment."""
+    """Show the status or the result of a deployment.
+
+    \b
+    evalmeta deploy report --use-most-recent
+    """
 
     async def show(connection: Connection, project: Project) -> int:
         job = job_id or api.deployments.most_recent(connection, project)
@@ -279,7 +287,12 @@ def report(*, job_id: str | None, target_org: str | None, as_json: bool) -> int:
 @target_org_option
 @json_option
 def resume(*, job_id: str | None, wait: float | None, target_org: str | None, as_json: bool) -> int:
-    """Wait for a deployment that continues, and show its result."""
+    """Wait for a deployment that continues, and show its result.
+
+    \b
+    evalmeta deploy resume --use-most-recent
+    evalmeta deploy resume --job-id 0Af000000000001AAA --wait 10
+    """
 
     async def finish(connection: Connection, project: Project) -> int:
         job = job_id or api.deployments.most_recent(connection, project)
@@ -321,7 +334,11 @@ def quick(*, job_id: str | None, is_async: bool, wait: float | None, target_org:
 @target_org_option
 @json_option
 def cancel(*, job_id: str | None, is_async: bool, wait: float | None, target_org: str | None, as_json: bool) -> int:
-    """Cancel a deployment that is not done."""
+    """Cancel a deployment that is not done.
+
+    \b
+    evalmeta deploy cancel --use-most-recent
+    """
     _check(wait, is_async=is_async)
 
     async def cancel_job(connection: Connection, project: Project) -> int:

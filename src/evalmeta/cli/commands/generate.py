@@ -9,6 +9,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from evalmeta import api
+from evalmeta.cli.groups import FullHelpGroup
 from evalmeta.cli.options import PATH, option_group
 from evalmeta.cli.output import json_option, print_json, print_losses, print_source_notes
 
@@ -27,7 +28,7 @@ _force_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=FullHelpGroup)
 def generate() -> None:
     """Write test specs, and their JSON Schema for editors."""
 

@@ -70,6 +70,9 @@ def stop(*, as_json: bool) -> None:
     """Stop the server of the project's org.
 
     Runs in progress continue.
+
+    \b
+    evalmeta org stop
     """
     project = find_project(Path.cwd())
     server = api.servers.stop_server(project)
@@ -82,7 +85,11 @@ def stop(*, as_json: bool) -> None:
 @click.command()
 @json_option
 def status(*, as_json: bool) -> None:
-    """Show whether the project's org is served, where, and what it contains."""
+    """Show whether the project's org is served, where, and what it contains.
+
+    \b
+    evalmeta org status
+    """
     found = api.servers.server_status(find_project(Path.cwd()))
     if as_json:
         print_json(
@@ -106,6 +113,9 @@ def reset(*, no_prompt: bool, as_json: bool) -> None:
     """Delete everything in the project's org except users and tokens.
 
     Deletes what is deployed, and all jobs, runs and results.
+
+    \b
+    evalmeta org reset --no-prompt
     """
     project = find_project(Path.cwd())
     if not no_prompt:

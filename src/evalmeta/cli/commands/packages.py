@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api
+from evalmeta.cli.groups import FullHelpGroup
 from evalmeta.cli.options import FOLDER, PATH, api_version_option, selection_options, zip_name
 from evalmeta.cli.orgs import choose_target, run_in_target, target_org_option
 from evalmeta.cli.output import json_option, print_json, print_warnings, warn
@@ -36,7 +37,7 @@ _output_dir_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=FullHelpGroup)
 def package() -> None:
     """Build packages for the Metadata API."""
 
@@ -97,7 +98,7 @@ def build(
     click.echo(f"sha256 {built.sha256}")
 
 
-@click.group()
+@click.group(cls=FullHelpGroup)
 def manifest() -> None:
     """Write manifests: package.xml and destructive changes."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 import click
 
 from evalmeta import api, limits
+from evalmeta.cli.groups import FullHelpGroup
 from evalmeta.cli.options import FILE, PATH
 from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json, warn
@@ -51,7 +52,7 @@ class _CheckOptions(TypedDict):
     max_requests: int
 
 
-@click.group()
+@click.group(cls=FullHelpGroup)
 def rater() -> None:
     """Show the prompts of the LLM rater, and measure how well raters judge."""
 

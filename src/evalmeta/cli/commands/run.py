@@ -14,6 +14,7 @@ from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import PATH
 from evalmeta.cli.run_calls import AgentOptions, RunCall, agent_options, run_call
 from evalmeta.cli.run_options import (
+    OPTION_SECTIONS,
     CaseSelection,
     case_options,
     policy_options,
@@ -22,9 +23,13 @@ from evalmeta.cli.run_options import (
     scoring_options,
 )
 from evalmeta.cli.run_reports import Output, report_options
+from evalmeta.cli.suggestions import CallOptions
+from evalmeta.cli.watching import watch_tests
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evalmeta.cli.baselines import BaselineOption
     from evalmeta.cli.run_options import Values
     from evalmeta.package.project import Project
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=RenamedOptionsCommand,
+    sections=OPTION_SECTIONS,
     renamed={
         "--num-runs": "--iterations",
         "--runs": "--iterations",
@@ -47,6 +53,7 @@ if TYPE_CHECKING:
 @running_options
 @policy_options
 @scoring_options
+@click.option("--watch", is_flag=True, help="Run again what changed, whenever a test or the agent's files change.")
 @click.option("--dry-run", is_flag=True, help="Print the cases that would run, without running them.")
 @confirming_option
 @report_options
@@ -59,6 +66,7 @@ def run(
     running: Values,
     policy: Values,
     scoring: Values,
+    watch: bool,
     dry_run: bool,
     baseline: BaselineOption | None,
     output: Output,
@@ -75,17 +83,27 @@ def run(
     evalmeta run --subject my_agent:answer
     evalmeta run --subject http://127.0.0.1:8000/v1 --model my-model
     evalmeta run --last-failed
+    evalmeta run --watch
     evalmeta run --result-format junit --output-dir results
 
     Defaults of the options are set under [run] and [score] in evalmeta.toml.
     """
     project = find_project(Path.cwd(), or_folder=True)
+    found = paths or (_folder(project),)
+    if watch:
+        return watch_tests(project.root, found, _options(paths))
     options = run_options(project, scoring, running, policy, selection=selection)
     comparator = baseline.open(project) if baseline else None
     limit = math.inf if wait is None else wait
-    found, given = paths or (_folder(project),), {**running, **policy}
+    given = {**running, **policy}
     call = RunCall(project, None, options, limit, found, (), agent, selection, given, dry_run)
     return run_call(call, output, comparator)
+
+
+def _options(paths: Sequence[Path]) -> list[str]:
+    """Return the words of the current call except --watch and the paths."""
+    left_out = {"--watch", "--", *map(str, paths)}
+    return [each for each in click.get_current_context().ensure_object(CallOptions).words if each not in left_out]
 
 
 def _folder(project: Project) -> Path:

@@ -116,6 +116,10 @@ def history(*, name: str | None, limit: int, as_json: bool) -> None:
     The trend is the change in the pass rate, in percentage points, since the previous run
     of the same test. Runs that did not complete, runs of some of the cases ("part") and
     runs that scored earlier answers again ("rescored") have no trend.
+
+    \b
+    evalmeta test history
+    evalmeta test history --api-name Order_Desk --limit 5
     """
     runs = api.runs.history(find_project(Path.cwd()), definition=name, limit=limit)
     if as_json:

@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 @target_org_option
 @json_option
 def list_tests(*, target_org: str | None, as_json: bool) -> None:
-    """List the agent tests in the org."""
+    """List the agent tests in the org.
+
+    \b
+    evalmeta test list
+    evalmeta test list --target-org dev
+    """
     tests = run_in_org(target_org, lambda connection, _: api.runs.list_tests(connection))
     if as_json:
         print_json([{"fullName": each.full_name, "id": each.id, "type": each.type} for each in tests])
@@ -63,6 +68,10 @@ def resume(
     """Resume runs that were interrupted, or wait for those that are in progress.
 
     Only the missing cases are run.
+
+    \b
+    evalmeta test resume --job-id 4KB000000000001GAA
+    evalmeta test resume --unfinished
     """
     runs = find_runs(jobs, target_org)
     comparator = baseline.open(runs[0].project) if baseline else None
@@ -76,7 +85,12 @@ def resume(
 @baseline_option
 @report_options
 def results(*, job_id: str | None, target_org: str | None, baseline: BaselineOption | None, output: Output) -> int:
-    """Show the results that a run has so far."""
+    """Show the results that a run has so far.
+
+    \b
+    evalmeta test results --job-id latest
+    evalmeta test results --job-id 4KB000000000001GAA --result-format html > run.html
+    """
     run = find_run(job_id, target_org)
     comparator = baseline.open(run.project) if baseline else None
     return report_runs(run.project, [fetch_run(run)], output, comparator=comparator)
@@ -87,7 +101,11 @@ def results(*, job_id: str | None, target_org: str | None, baseline: BaselineOpt
 @target_org_option
 @json_option
 def cancel(*, jobs: JobChoice, target_org: str | None, as_json: bool) -> int:
-    """Cancel runs; their finished results are kept."""
+    """Cancel runs; their finished results are kept.
+
+    \b
+    evalmeta test cancel --use-most-recent
+    """
     outcome = cancel_runs(find_runs(jobs, target_org))
     runs = [each.run for each in outcome.finished]
     if not runs:

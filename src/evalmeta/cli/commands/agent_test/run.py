@@ -15,6 +15,7 @@ from evalmeta.cli.orgs import choose_target, target_org_option
 from evalmeta.cli.reruns import extend_run, find_run
 from evalmeta.cli.run_calls import AgentOptions, RunCall, agent_options, run_call
 from evalmeta.cli.run_options import (
+    OPTION_SECTIONS,
     CaseSelection,
     case_options,
     policy_options,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @click.command(
     "run",
     cls=RenamedOptionsCommand,
+    sections=OPTION_SECTIONS,
     renamed={"--num-runs": "--iterations", "--runs": "--iterations", "--config_file_path": "--config"},
 )
 @results_need_wait

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cli.test_agent_test_run_files import AGENT, SPEC
+from evalmeta.cli.watching import affected, versions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with an agent and two tests."""
+    (tmp_path / "desk.py").write_text(AGENT)
+    for topic in ("Orders", "Returns"):
+        (tmp_path / f"{topic.lower()}.yaml").write_text(SPEC.format(topic=topic))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_changed_test_runs_alone(folder: Path) -> None:
+    assert affected({folder / "orders.yaml"}, [folder]) == [folder / "orders.yaml"]
+
+
+def test_a_changed_agent_runs_all_tests(folder: Path) -> None:
+    assert affected({folder / "orders.yaml", folder / "desk.py"}, [folder]) == [folder]
+
+
+def test_results_are_not_watched(folder: Path) -> None:
+    (folder / ".evalmeta").mkdir()
+    (folder / ".evalmeta" / "run.json").touch()
+    assert sorted(each.name for each in versions(folder, [folder])) == ["desk.py", "orders.yaml", "returns.yaml"]
+
+
+def test_a_change_of_the_agent_is_seen_and_ctrl_c_ends_the_watch(folder: Path) -> None:
+    command = [sys.executable, "-m", "evalmeta", "run", "returns.yaml", "--watch", "--subject", "desk:answer", "-q"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+        assert running.stdout is not None
+        lines = iter(running.stdout.readline, "")
+
+        def next_with(words: str) -> str:
+            return next(line for line in lines if words in line)
+
+        try:
+            assert "1 failed" in next_with("1 case:")
+            next_with("Watching")
+            (folder / "desk.py").write_text(AGENT.replace('"Orders"', '"Returns"'))
+            next_with("Changed: desk.py")
+            assert "1 passed" in next_with("1 case:")
+            next_with("Watching")
+            running.send_signal(signal.SIGINT)
+            assert running.wait(60) == 0
+        finally:
+            running.kill()
