@@ -252,3 +252,14 @@ def test_json_names_the_files_and_the_next_command(evalmeta: Evalmeta) -> None:
     assert {each["state"] for each in result["files"]} == {"Created"}
     assert result["subject"] == "sample_agent"
     assert result["next"][0] == "cd shop"
+
+
+def test_a_python_agent_that_existing_settings_do_not_bind_can_be_tested_at_once(
+    folder: Path, evalmeta: Evalmeta
+) -> None:
+    (folder / "evalmeta.toml").write_text("[run]\nconcurrency = 1\n")
+
+    begun = evalmeta("init", "--agent", "shop:answer")
+
+    assert "3 passed" in run_next(evalmeta, begun).out
+    assert (folder / "evalmeta.toml").read_text() == "[run]\nconcurrency = 1\n"

@@ -111,7 +111,10 @@ def init_project(
         agent = new_agent(root, choice)
         name = _api_name(root, agent) if is_dx else agent.name
         agent = agent._replace(name=f"{name}_2" if name in subjects else name)
-    tests = list(_definitions(root, agent) if is_dx else _specs(root, agent))
+    # A spec can name a Python agent that the existing settings do not bind.
+    is_unbound = (root / SETTINGS_FILE).is_file() and not bound
+    subject = choice.target if is_unbound and choice.target else agent.name
+    tests = list(_definitions(root, agent) if is_dx else _specs(root, agent, subject))
     files = [*_project_files(root, agent, is_dx=is_dx), *tests]
     paths = _test_paths(root, [each.path for each in tests])
     if ci:
@@ -168,11 +171,11 @@ def _project_files(root: Path, agent: NewAgent, *, is_dx: bool) -> Iterator[NewF
     yield NewFile(root / ".gitignore", f"# State and results of evalmeta\n{_IGNORED}\n")
 
 
-def _specs(root: Path, agent: NewAgent) -> Iterator[NewFile]:
+def _specs(root: Path, agent: NewAgent, subject: str) -> Iterator[NewFile]:
     kind = "sample" if agent.is_sample else "own"
     folder = root / _tests_folder(root)
     for each in _TESTS:
-        yield NewFile(folder / f"{each}.yaml", _filled(f"{kind}_{each}", name=agent.name))
+        yield NewFile(folder / f"{each}.yaml", _filled(f"{kind}_{each}", name=subject))
 
 
 def _tests_folder(root: Path) -> str:
