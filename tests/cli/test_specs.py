@@ -85,7 +85,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_three_lines_are_a_test(evalmeta: Program) -> None:
     assert evalmeta("validate", "tests/capital.yaml").code == 0
-    done = evalmeta("test", "run", "tests", "--subject", "agents:answer", "--wait")
+    done = evalmeta("run", "tests", "--subject", "agents:answer")
     assert (done.code, "tests/capital.yaml passed: all judged cases passed" in done.out) == (0, True)
 
 
@@ -123,6 +123,12 @@ def test_a_spec_that_names_no_subject_says_where_to_write_it(evalmeta: Program) 
     done = evalmeta("test", "run", "tests/capital.yaml", "--wait")
     assert done.code == 2
     assert "Write the agent into tests/capital.yaml: subject: my_agent:answer" in done.err
+
+
+def test_a_spec_can_name_an_endpoint(evalmeta: Program, folder: Path) -> None:
+    (folder / "spec.yaml").write_text("subject: http://127.0.0.1:9/v1\ntestCases:\n- {input: Hi, contains: Paris}\n")
+    done = evalmeta("test", "run", "spec.yaml", "--dry-run")
+    assert (done.code, "spec.yaml: subject http://127.0.0.1:9/v1" in done.out) == (0, True)
 
 
 def test_the_subject_of_the_command_replaces_that_of_the_spec(evalmeta: Program, folder: Path) -> None:
