@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import jsonschema
 import pytest
+import yaml
 from lxml import etree
 
 from workflows import ACTION, EXAMPLES, ROOT, Job
@@ -275,3 +276,18 @@ def test_actions_and_workflows_fit_the_schemas_of_their_systems(document: object
     path = Path(sys.prefix) / f"ci-schemas/{schema}.json"
     assert path.exists(), "`make thorough` installs the schemas of CI systems"
     jsonschema.validate(document, json.loads(path.read_text()))
+
+
+def test_the_workflow_of_init_passes_and_a_failing_case_makes_it_red(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    for place, broken in enumerate(["", "def answer(utterance):\n    return 'No.'\n"]):
+        subprocess.run([sys.executable, "-m", "evalmeta", "init", project, "--ci", "github"], check=True)
+        [agent] = project.glob("*.py")
+        agent.write_text(broken or agent.read_text())
+        done = Job(tmp_path / f"{place}", project, environment={"PIP_NO_INDEX": "1"})
+        done.folder.mkdir()
+        [steps] = [each["steps"] for each in yaml.safe_load(next(project.rglob("*.yml")).read_text())["jobs"].values()]
+        done.run_steps(steps)
+        assert done.has_failed is bool(broken), done.log
+        assert {path.name for path in (done.artifacts / "agent-tests").iterdir()} == REPORTS
+        assert done.summary

@@ -150,7 +150,7 @@ def test_without_deployed_tests_the_error_suggests_a_deploy(evalmeta: Program, c
 
     assert done.code == 2
     assert "because a fresh checkout has an empty org: evalmeta deploy" in done.err
-    assert "evalmeta test run FOLDER --wait" in done.err
+    assert "evalmeta run FOLDER" in done.err
 
 
 def test_an_unknown_test_is_refused_with_the_closest_name(evalmeta: Program, copy_samples: Copy) -> None:

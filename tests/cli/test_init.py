@@ -214,7 +214,7 @@ def test_a_workflow_runs_the_tests_with_the_key_of_the_agent(
     text = (folder / file).read_text()
     assert yaml.safe_load(text)
     assert key in text
-    assert f"{begun.out.partition('Next:')[2].strip()} --result-format junit --output-dir results" in text
+    assert f"{begun.out.partition('Next:')[2].strip()} --report results/junit.xml" in text
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,8 @@ def _test_paths(root: Path, tests: list[Path]) -> tuple[str, ...]:
 def _workflow(root: Path, ci: CiSystem, choice: AgentChoice, tests: tuple[str, ...]) -> NewFile:
     requirements = (root / "requirements.txt").is_file()
     is_package = (root / "pyproject.toml").is_file()
-    install = "pip install evalmeta" + (" -r requirements.txt" if requirements else " ." if is_package else "")
+    others = " -r requirements.txt" if requirements else " ." if is_package else ""
+    install = f"python -m pip install evalmeta{others}"
     run = f"evalmeta run {' '.join(tests)}"
     key = _CI_KEYS[ci].format(choice.api_key_env) if choice.api_key_env else ""
     content = _filled(ci, install=install, run=run, key=key)

@@ -87,7 +87,7 @@ async def select_tests(connection: Connection, names: Sequence[str] = ()) -> lis
     known = [AgentTest(kind, each.full_name) for each in listed if (kind := metadata_type(each.type))]
     if not known:
         way = "Deploy them first, also in each CI job, because a fresh checkout has an empty org"
-        files = "Or run test files without deploying them: evalmeta test run FOLDER --wait"
+        files = "Or run test files without deploying them: evalmeta run FOLDER"
         raise NotFound("the org has no agent tests", actions=[Suggestion(way, "deploy"), files])
     return list(dict.fromkeys(_named(name, known) for name in names)) or known
 
