@@ -52,8 +52,19 @@ def test_every_page_is_linked_from_the_home_page() -> None:
     assert [page for page in pages if f"]({page}" not in home and page != "index.md"] == []
 
 
-def test_the_readme_leads_to_the_home_page() -> None:
-    assert "(docs/index.md)" in (ROOT / "README.md").read_text()
+def test_the_readme_leads_to_the_home_page_in_at_most_150_lines() -> None:
+    readme = (ROOT / "README.md").read_text()
+
+    assert "(docs/index.md)" in readme
+    assert len(readme.splitlines()) <= 150
+
+
+def test_the_picture_of_the_readme_shows_a_report_and_loads_nothing() -> None:
+    picture = (ROOT / "docs/report.svg").read_text()
+
+    assert "FAILED" in picture
+    assert set(re.findall(r"https?://[^\s\"<)]+", picture)) <= {"http://www.w3.org/2000/svg"}
+    assert "docs/report.svg" in (ROOT / "README.md").read_text()
 
 
 def test_every_command_has_help_with_an_example_or_a_promise() -> None:
