@@ -64,7 +64,8 @@ sbom: dist  ## build/evalmeta.cdx.json: what an installation with all extras con
 	$(PYTHON) -m venv --without-pip build/sbom
 	$(RELEASE)/bin/python -m pip --python build/sbom install --quiet --require-hashes --requirement constraints.txt
 	$(RELEASE)/bin/python -m pip --python build/sbom install --quiet --no-deps dist/*.whl
-	$(RELEASE)/bin/cyclonedx-py environment build/sbom --pyproject pyproject.toml --mc-type library \
+	sed "s/^dynamic = .*/version = \"$$(build/sbom/bin/python -c 'import evalmeta; print(evalmeta.__version__)')\"/" pyproject.toml >build/pyproject.toml
+	$(RELEASE)/bin/cyclonedx-py environment build/sbom --pyproject build/pyproject.toml --mc-type library \
 		--output-reproducible --output-format JSON --output-file build/evalmeta.cdx.json
 
 constraints: $(RELEASE)/ready  ## constraints.txt: the newest versions of all dependencies, with hashes

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -163,6 +164,15 @@ def test_a_keyring_that_lost_a_secret_is_reported(logins: Logins) -> None:
         ring.kept.clear()
         with pytest.raises(LoginFailed, match="the keyring does not return the secrets of dev"):
             logins.secrets_of(DESK)
+
+
+def test_secrets_in_a_keyring_need_the_extra(logins: Logins, monkeypatch: pytest.MonkeyPatch) -> None:
+    with installed():
+        logins.save(DESK, SECRETS)
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    with pytest.raises(LoginFailed) as raised:
+        logins.secrets_of(DESK)
+    assert raised.value.actions[0] == "Install it: pip install 'evalmeta[keyring]'"
 
 
 def test_a_keyring_that_breaks_leaves_the_secrets_to_the_file(logins: Logins) -> None:

@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import quote
@@ -81,7 +82,9 @@ class Logins:
         if not stored:
             kept = read_secret(_key(login))
             if kept is None:
-                raise LoginFailed(f"the keyring does not return the secrets of {login.name}")
+                raise LoginFailed(
+                    f"the keyring does not return the secrets of {login.name}", actions=_keyring_actions()
+                )
             stored = read_object(kept.encode())
         return Secrets(text(stored, "accessToken"), text(stored, "refreshToken"), text(stored, "clientSecret"))
 
@@ -230,6 +233,11 @@ def store_secret(name: str, secret: str) -> bool:
 def read_secret(name: str) -> str | None:
     """Return a secret; None if the keyring does not have it or cannot be opened."""
     return _with_keyring(lambda ring: ring.get_password(_SERVICE, name))
+
+
+def _keyring_actions() -> tuple[str, ...]:
+    again = "Log in again: evalmeta org login --help"
+    return (again,) if find_spec("keyring") else ("Install it: pip install 'evalmeta[keyring]'", again)
 
 
 def delete_secret(name: str) -> None:
