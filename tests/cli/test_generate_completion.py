@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -8,18 +9,19 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from conftest import Outcome
 
     Program = Callable[..., Outcome]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
 def test_each_shell_gets_a_script_that_names_the_program(evalmeta: Program, shell: str) -> None:
     done = evalmeta("completion", shell)
 
     assert done.code == 0
-    assert f"_EVALMETA_COMPLETE={shell}_complete" in done.out
+    assert re.search(f'_EVALMETA_COMPLETE ?= ?"?{shell}_complete', done.out)
 
 
 def test_another_shell_is_a_usage_error(evalmeta: Program) -> None:
@@ -31,3 +33,47 @@ def test_the_program_answers_the_script(program: list[str]) -> None:
     done = subprocess.run(program, env=asked, capture_output=True, text=True, check=False, timeout=120)
 
     assert done.stdout == "plain,manifest\n"
+
+
+def completed(program: list[str], line: str, folder: Path) -> list[str]:
+    """Return what bash completes at the end of a line."""
+    words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
+    asked = {**os.environ, "_EVALMETA_COMPLETE": "bash_complete", **words}
+    done = subprocess.run(program, env=asked, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stderr == ""
+    return [row.partition(",")[2] for row in done.stdout.splitlines()]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "aiEvaluationDefinitions"
+    folder.mkdir()
+    for name in ("Order_Desk", "Returns"):
+        (folder / f"{name}.aiEvaluationDefinition").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("evalmeta test run -n Or", ["Order_Desk"]),
+        ("evalmeta test results --job-id l", ["latest"]),
+        ("evalmeta test compare p", ["previous"]),
+        ("evalmeta deploy -m AiEvaluationDefinition:R", ["AiEvaluationDefinition:Returns"]),
+        ("evalmeta test run -o emb", ["embedded"]),
+    ],
+)
+def test_names_of_the_project_are_completed(program: list[str], project: Path, line: str, names: list[str]) -> None:
+    assert completed(program, line, project) == names
+
+
+def test_errors_of_a_project_do_not_disturb_the_line(program: list[str], project: Path) -> None:
+    (project / "evalmeta.toml").write_text("[")
+    assert not any(completed(program, "evalmeta test run -n Or", project))
+
+
+def test_powershell_gets_values_and_their_help(program: list[str], project: Path) -> None:
+    words = {"COMP_WORDS": "evalmeta test run -n Or", "COMP_INCOMPLETE": "Or"}
+    asked = {**os.environ, "_EVALMETA_COMPLETE": "powershell_complete", **words}
+    done = subprocess.run(program, env=asked, cwd=project, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout == "plain\tOrder_Desk\t\n"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from evalmeta import api, limits
+from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.options import option_group
 from evalmeta.cli.output import console, note, print_json, print_problems, print_table, print_warnings, warn
 from evalmeta.errors import EXIT_PARTIAL, EXIT_PASSED, EXIT_WAIT_RAN_OUT, OrgError, Suggestion, WaitRanOut
@@ -73,7 +74,11 @@ def job_options(what: str) -> Decorator:
     """Add -i, --job-id and -r, --use-most-recent, as the parameter `job_id`: None is the most recent job."""
     options: Sequence[Decorator] = (
         click.option(
-            "-i", "--job-id", metavar="ID", help=f"The {what}'s id, as it was printed{_NAMES if what == 'run' else ''}."
+            "-i",
+            "--job-id",
+            metavar="ID",
+            shell_complete=complete_runs if what == "run" else None,
+            help=f"The {what}'s id, as it was printed{_NAMES if what == 'run' else ''}.",
         ),
         _most_recent_option(what),
     )
@@ -101,6 +106,7 @@ def jobs_option(what: str) -> Decorator:
             "--job-id",
             metavar="ID",
             multiple=True,
+            shell_complete=complete_runs if what == "run" else None,
             help=f"The {what}'s id, as it was printed{_NAMES}; repeatable.",
         ),
         _most_recent_option(what),

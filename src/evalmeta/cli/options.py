@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import click
 
 from evalmeta import api
+from evalmeta.cli.completions import complete_metadata
 from evalmeta.cli.suggestions import remember_selection
 from evalmeta.model import registry
 from evalmeta.package.selection import Selection
@@ -63,6 +64,7 @@ def selection_options(
             "--metadata",
             multiple=True,
             metavar="TYPE[:NAME]",
+            shell_complete=complete_metadata,
             help="A component to include; * and ? in its name match several; repeatable.",
         ),
     )

@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from evalmeta import api, limits
+from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.options import option_group
 from evalmeta.cli.output import note, warn
 from evalmeta.errors import UsageError
@@ -159,6 +160,7 @@ _SELECTION: Sequence[Decorator] = (
         "--failed-from",
         multiple=True,
         metavar="RUN",
+        shell_complete=complete_runs,
         help="Run only cases that failed or ended in an error in this run.",
     ),
     click.option(

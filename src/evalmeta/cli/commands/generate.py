@@ -110,7 +110,7 @@ def _put(content: bytes, output_file: Path | None, *, force: bool, as_json: bool
         click.echo(f"{state} {output_file}")
 
 
-_SHELLS: Final = ("bash", "zsh", "fish")
+_SHELLS: Final = ("bash", "zsh", "fish", "powershell")
 
 
 @click.command()
@@ -123,7 +123,10 @@ def completion(context: click.Context, shell: str) -> None:
     evalmeta completion bash >> ~/.bashrc
     evalmeta completion zsh >> ~/.zshrc
     evalmeta completion fish > ~/.config/fish/completions/evalmeta.fish
+    evalmeta completion powershell >> $PROFILE
     """
+    import evalmeta.cli.powershell  # noqa: F401, PLC0415 - registers its completion, which only this command needs
+
     program = context.find_root()
     kind = get_completion_class(shell)
     if kind is None:

@@ -9,6 +9,7 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.baselines import fail_on_option, print_comparisons
+from evalmeta.cli.completions import complete_runs, complete_tests
 from evalmeta.cli.options import FILE
 from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.reruns import check_run_id
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("runs", nargs=-1, metavar="[RUN [RUN]]")
+@click.argument("runs", nargs=-1, metavar="[RUN [RUN]]", shell_complete=complete_runs)
 @click.option("--baseline", type=FILE, metavar="FILE|RUN", help="Compare with a baseline file instead.")
 @fail_on_option
 @json_option
@@ -107,7 +108,7 @@ _HEADERS: Final = (
 
 
 @click.command()
-@click.option("-n", "--api-name", "name", help="List only runs of this test.")
+@click.option("-n", "--api-name", "name", shell_complete=complete_tests, help="List only runs of this test.")
 @click.option("--limit", type=click.IntRange(1), default=_RUNS, show_default=True, help="Number of runs to list.")
 @json_option
 def history(*, name: str | None, limit: int, as_json: bool) -> None:
@@ -175,7 +176,7 @@ def _run_json(run: PastRun) -> JsonObject:
 
 
 @click.command()
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=complete_runs)
 @click.option("-o", "--output-file", type=FILE, required=True, help="The file to write.")
 @json_option
 def baseline(runs: tuple[str, ...], *, output_file: Path, as_json: bool) -> None:

@@ -9,6 +9,7 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.baselines import baseline_option
+from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.errors import print_error
 from evalmeta.cli.jobs import job_options, jobs_option, wait_option
 from evalmeta.cli.orgs import run_in_org, target_org_option
@@ -121,7 +122,7 @@ def cancel(*, jobs: JobChoice, target_org: str | None, as_json: bool) -> int:
 
 
 @click.command("rescore")
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", shell_complete=complete_runs)
 @click.option("--as-deployed", is_flag=True, help="Use the definition that is deployed now, not that of the run.")
 @scoring_options
 @policy_options

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta.cli.baselines import confirming_option
+from evalmeta.cli.completions import complete_runs, complete_tests
 from evalmeta.cli.groups import RenamedOptionsCommand
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import PATH
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     "--api-name",
     "names",
     multiple=True,
+    shell_complete=complete_tests,
     help="A test to run, or Type:Name if tests of two types have the name; repeatable.  [default: all]",
 )
 @agent_options
@@ -57,7 +59,12 @@ if TYPE_CHECKING:
 @policy_options
 @scoring_options
 @click.option("--dry-run", is_flag=True, help="Print the cases that would run, without running them.")
-@click.option("--extend", metavar="RUN", help="Add iterations to a run that is over, up to the total of --iterations.")
+@click.option(
+    "--extend",
+    metavar="RUN",
+    shell_complete=complete_runs,
+    help="Add iterations to a run that is over, up to the total of --iterations.",
+)
 @click.option(
     "--ignore-changes", is_flag=True, help="With --extend: use the definition as it was, even if it has changed."
 )
