@@ -47,8 +47,8 @@ def test_wrong_decisions_are_listed(tmp_path: Path) -> None:
 
 def test_each_split_has_a_table(tmp_path: Path) -> None:
     out = run(tmp_path, [RIGHT | {"split": "one"}, OPEN | {"split": "two"}])[1]
-    assert "one: 1 pairs, 1 decided (100.0%), 0 undecided" in out
-    assert "two: 1 pairs, 0 decided (0.0%), 1 undecided" in out
+    assert "one: 1 pair, 1 decided (100.0%), 0 undecided" in out
+    assert "two: 1 pair, 0 decided (0.0%), 1 undecided" in out
     assert "Decided wrongly" not in out
 
 
@@ -69,8 +69,8 @@ def test_pairs_that_cannot_be_rated_are_errors(tmp_path: Path, monkeypatch: pyte
         tmp_path, [OPEN, {"expected": "Tea is hot.", "actual": "Tea is hot today.", "right": True}], "--rater", "own"
     )
     assert code == 1
-    assert "1 errors" in out
-    assert "1 pairs could not be rated; the first: the rater's embed" in out
+    assert "1 error" in out
+    assert "1 pair could not be rated; the first: the rater's embed" in out
 
 
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_other_metrics_are_checked_without_expectations(project: Path) -> None:
     with model_serving(judging(4)) as server:
         configure(project, server)
         code, out = run(project, [pair], "--rater", "judge", "--metric", "coherence", "--probes", "0")
-    assert (code, "all: 1 pairs, 1 decided (100.0%)" in out) == (0, True)
+    assert (code, "all: 1 pair, 1 decided (100.0%)" in out) == (0, True)
     assert "how coherent the answer is" in str(server.bodies[0])
 
 
@@ -262,4 +262,4 @@ def test_a_metric_that_takes_no_examples_gets_none(project: Path) -> None:
 
 def test_a_rater_that_does_not_judge_a_metric_decides_nothing(tmp_path: Path) -> None:
     _, out = run(tmp_path, [RIGHT], "--metric", "coherence")
-    assert "all: 1 pairs, 0 decided (0.0%), 1 undecided" in out
+    assert "all: 1 pair, 0 decided (0.0%), 1 undecided" in out

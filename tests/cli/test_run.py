@@ -80,3 +80,9 @@ def test_an_endpoint_needs_no_settings(evalmeta: Program) -> None:
     assert run["testCases"][0]["generatedData"]["outcome"] == "On its way."
     assert server.requests[0].startswith(b"POST /v1/chat/completions ")
     assert b"desk-1" in server.requests[0]
+
+
+def test_an_agent_for_deployed_tests_leads_to_their_files(evalmeta: Program, folder: Path) -> None:
+    (folder / "evalmeta.toml").touch()
+    refused = evalmeta("test", "run", "--wait", *SUBJECT)
+    assert (refused.code, "evalmeta run --subject desk:answer" in refused.err) == (2, True)

@@ -9,7 +9,7 @@ import click
 from evalmeta.cli.output import print_table
 from evalmeta.engine.raters.calibration import Share, agreement, agreement_by_rule
 from evalmeta.engine.raters.labels import write_pairs
-from evalmeta.report.text import one_line
+from evalmeta.report.text import count, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +52,7 @@ def print_check(checked: Checked, *, rater: str, saved: Path | None) -> None:
         click.echo(f"\n{_usage_line(checked.usage)}")
     errors = [each.explanation for each in checked.rated if each.verdict.value == "ERROR"]
     if errors:
-        click.echo(f"\n{len(errors)} pairs could not be rated; the first: {errors[0]}")
+        click.echo(f"\n{count(len(errors), 'pair')} could not be rated; the first: {errors[0]}")
 
 
 def _splits(rated: Sequence[RatedPair]) -> dict[str, tuple[RatedPair, ...]]:
@@ -63,8 +63,8 @@ def _splits(rated: Sequence[RatedPair]) -> dict[str, tuple[RatedPair, ...]]:
 def _print_split(name: str, rated: Sequence[RatedPair]) -> None:
     total = agreement(rated)
     click.echo(
-        f"{name or 'all'}: {total.pairs} pairs, {total.decided} decided ({total.coverage.value or 0:.1%}), "
-        f"{total.undecided} undecided" + (f", {total.errors} errors" if total.errors else "")
+        f"{name or 'all'}: {count(total.pairs, 'pair')}, {total.decided} decided ({total.coverage.value or 0:.1%}), "
+        f"{total.undecided} undecided" + (f", {count(total.errors, 'error')}" if total.errors else "")
     )
     rows = [(rule, *_cells(each)) for rule, each in agreement_by_rule(rated).items()]
     print_table(("Rule", *_COLUMNS), [*rows, ("all", *_cells(total))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -143,4 +144,7 @@ def _check_files(
     if paths and (names or target_org not in {None, "embedded"}):
         raise UsageError("files run in the embedded org: leave out --api-name and --target-org")
     if subject is not None and not paths:
-        raise UsageError("--subject is only for files: deployed tests name their agent")
+        raise UsageError(
+            "--subject is only for files: deployed tests name their agent",
+            actions=[f"Run the tests in the project's files: evalmeta run --subject {shlex.quote(subject)}"],
+        )
