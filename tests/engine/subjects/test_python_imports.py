@@ -31,6 +31,13 @@ def test_two_projects_with_modules_of_one_name_do_not_mix(tmp_path: Path) -> Non
     assert [load(root).NAME for root in (one, two, one)] == ["one", "two", "one"]
 
 
+def test_folders_of_one_name_without_init_do_not_mix(tmp_path: Path) -> None:
+    one, two = (project(tmp_path / name, bots__agent=f"NAME = {name!r}") for name in ("one", "two"))
+    assert [load(root, "bots.agent").NAME for root in (one, two, one)] == ["one", "two", "one"]
+    with pytest.raises(SettingsError, match=r"no .*bots\.py"):
+        load(tmp_path, "bots")
+
+
 def test_a_changed_module_is_loaded_anew(tmp_path: Path) -> None:
     assert load(project(tmp_path, agent="from helper import N", helper="N = 1")).N == 1
     assert load(project(tmp_path, agent="from helper import N", helper="N = 1000")).N == 1000

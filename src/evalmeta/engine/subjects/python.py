@@ -405,7 +405,8 @@ def own_modules(root: Path) -> set[str]:
 
 
 def _is_in_project(module: ModuleType, root: Path) -> bool:
-    file: str | None = getattr(module, "__file__", None)
+    # A package without __init__.py has no file, only the folders of its modules.
+    file: str | None = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None)
     return file is not None and is_in_project(Path(file).resolve(), root)
 
 
