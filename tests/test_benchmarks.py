@@ -30,6 +30,7 @@ def names(*words: str) -> Sequence[str]:
     return bench("--list", *words).stdout.split()
 
 
+@pytest.mark.slow
 def test_the_rows_are_selected_by_name_and_section() -> None:
     assert names("suite") == ["suite-run", "suite-evaluate", "suite-in-flight", "suite-rate"]
     assert {name.partition("-")[0] for name in names("engine")} == {"engine"}

@@ -17,6 +17,7 @@ PAGES = [*TOP, *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]+)?\)")
 
 
+@pytest.mark.slow
 def test_generated_parts_are_what_the_program_prints_now() -> None:
     command = [sys.executable, ROOT / "docs/generate.py", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
