@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -21,9 +22,8 @@ SECTIONS = ("public", "engine", "other")
 
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "benchmarks/run.py", *words]
-    return subprocess.run(
-        command, cwd=ROOT, env={"PYTHONPATH": "tests"}, check=False, capture_output=True, text=True, timeout=600
-    )
+    env = {"PYTHONPATH": "tests", "PATH": os.environ["PATH"]}
+    return subprocess.run(command, cwd=ROOT, env=env, check=False, capture_output=True, text=True, timeout=600)
 
 
 def names(*words: str) -> Sequence[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -42,7 +43,9 @@ print(json.dumps(loaded[0]))
 def loaded_by(code: str, *arguments: str, folder: Path) -> set[str]:
     """Run Python code that writes names of modules as JSON at the end of its output; return them."""
     command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True)
+    # Without the settings that start coverage, which loads libraries of its own.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=env, check=True)
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
