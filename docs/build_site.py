@@ -24,6 +24,7 @@ API = "<!-- api -->\n"
 RULES = "src/evalmeta/validation/pages"
 LINK = re.compile(r"(!?)\[([^\[\]]*)\]\((?!https?:|#|mailto:)([^()#\s]*)(#[^()\s]*)?\)")
 SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
+FENCE = re.compile(r"^```(\w+)(?: [^=\n]*)?$", re.MULTILINE)
 
 
 def main() -> int:
@@ -52,10 +53,11 @@ def stage(folder: Path) -> None:
     for source, place in places.items():
         target = folder / "pages" / place
         target.parent.mkdir(parents=True, exist_ok=True)
-        text = _relink(source.read_text(encoding="utf-8"), source, places)
+        # zensical needs a blank line before a code block, and only a language or a title on its first line.
+        text = FENCE.sub(r"\n```\1", _relink(source.read_text(encoding="utf-8"), source, places))
         target.write_text(text.replace(API, "".join(describe_api())) if place == "api.md" else text, encoding="utf-8")
-    for picture in (ROOT / "docs").rglob("*.svg"):
-        shutil.copy(picture, folder / "pages" / picture.relative_to(ROOT / "docs"))
+    for file in [*(ROOT / "docs").glob("*.svg"), *(ROOT / "docs").glob("*.css")]:
+        shutil.copy(file, folder / "pages")
     settings = (ROOT / "docs/zensical.toml").read_text(encoding="utf-8")
     navigation = f"[project]\nnav = {_navigation()}\n"
     (folder / "zensical.toml").write_text(settings.replace("[project]\n", navigation, 1), encoding="utf-8")
@@ -86,15 +88,20 @@ def _relink(text: str, source: Path, places: dict[Path, str]) -> str:
 
 
 def _navigation() -> str:
-    """Return the sections of docs/index.md with the pages that they link to, as a TOML value."""
+    """Return the sections of docs/index.md with the pages that they link to first, as a TOML value."""
     index = ROOT / "docs/index.md"
     text = index.read_text(encoding="utf-8")
     places = list_pages()
+    missing = set(places)
     parts = SECTION.split(text)
     sections = [f"{{{json.dumps('Home')} = {json.dumps('index.md')}}}"]
     for title, body in zip(parts[1::2], parts[2::2], strict=True):
         found = ((link[2], (index.parent / link[3]).resolve()) for link in LINK.finditer(body) if link[3])
-        pages = [f"{{{json.dumps(name)} = {json.dumps(places[page])}}}" for name, page in found if page in places]
+        pages = []
+        for name, page in found:
+            if page in missing:
+                missing.remove(page)
+                pages.append(f"{{{json.dumps(name)} = {json.dumps(places[page])}}}")
         if pages:
             sections.append(f"{{{json.dumps(title)} = [{', '.join(pages)}]}}")
     return f"[{', '.join(sections)}]"

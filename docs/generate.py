@@ -169,7 +169,7 @@ def _environment() -> dict[str, str]:
 
 
 def _help(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[str]:
-    settings = {"help_option_names": ["-h", "--help"], "terminal_width": 100}
+    settings = {"help_option_names": ["-h", "--help"], "terminal_width": 88}
     context = click.Context(command, parent, info_name=name.rpartition(" ")[2], **settings)
     yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n\n"
     if isinstance(command, click.Group):

@@ -1,4 +1,4 @@
-"""Keep AI agent tests as AiEvaluationDefinition metadata: validate, deploy, retrieve and run them."""
+"""Test AI agents: keep tests as files, run them, judge the answers and compare runs."""
 
 from __future__ import annotations
 

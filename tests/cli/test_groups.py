@@ -90,6 +90,7 @@ def test_options_of_runs_are_in_sections(path: str) -> None:
     for title in ("Which tests", "How to run", "How to score", "Compare", "Output"):
         assert f"\n{title}:\n" in text
     assert all(f"{each.opts[-1]}" in text for each in command.params if isinstance(each, click.Option))
+    assert "PATH]..." not in text.partition("Which tests:")[2]
 
 
 @pytest.mark.parametrize(("options", "allowed"), [(("--wait", "0"), "above 0"), (("--min-decided", "80"), "0<=x<=1")])

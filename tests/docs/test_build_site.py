@@ -48,9 +48,10 @@ def test_a_link_to_a_file_that_is_not_a_page_becomes_text(staged: Path) -> None:
 
 def test_the_navigation_has_every_page_except_those_of_rules_and_samples(staged: Path) -> None:
     sections = tomllib.loads((staged / "zensical.toml").read_text())["project"]["nav"]
-    pages = {page for section in sections for entries in section.values() for page in places(entries)}
+    pages = [page for section in sections for entries in section.values() for page in places(entries)]
 
-    assert set(list_pages().values()) - pages == {
+    assert len(set(pages)) == len(pages)
+    assert set(list_pages().values()) - set(pages) == {
         page for page in list_pages().values() if page.startswith("rules/") or page == "samples.md"
     }
 
@@ -69,6 +70,11 @@ def test_the_python_api_is_described_in_the_site(staged: Path) -> None:
 @pytest.mark.slow
 def test_the_site_has_all_pages_and_no_broken_link(site: Path) -> None:
     assert {page.relative_to(site).parts[0] for page in site.rglob("index.html")} >= {"tutorials", "rules", "running"}
+
+
+@pytest.mark.slow
+def test_every_code_block_is_shown_as_one(site: Path) -> None:
+    assert [page.relative_to(site) for page in site.rglob("index.html") if "```" in page.read_text()] == []
 
 
 @pytest.mark.slow

@@ -39,7 +39,8 @@ fail_on_option = click.option(
     type=click.Choice(("significant", "broken")),
     default="significant",
     show_default=True,
-    help="Exit with 100 only if a change is statistically significant, or for each case that passed and now fails.",
+    help="significant: exit with 100 if the agent became worse by more than chance explains. broken: also for each"
+    " case that passed and now fails.",
 )
 
 

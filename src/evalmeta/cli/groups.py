@@ -110,10 +110,11 @@ class RenamedOptionsCommand(click.Command):
         """Write the options in their sections."""
         known = {name for names in self.sections.values() for name in names}
         *_, last = self.sections
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         for title, names in self.sections.items():
-            params = [each for each in self.get_params(ctx) if each.name in names]
+            params = [each for each in options if each.name in names]
             if title == last:
-                params += [each for each in self.get_params(ctx) if each.name not in known]
+                params += [each for each in options if each.name not in known]
             rows = [row for each in params if (row := each.get_help_record(ctx))]
             if rows:
                 with formatter.section(title):

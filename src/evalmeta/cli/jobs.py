@@ -124,7 +124,9 @@ def jobs_option(what: str) -> Decorator:
 
 
 def _most_recent_option(what: str) -> Decorator:
-    return click.option("-r", "--use-most-recent", is_flag=True, help=f"Use this project's most recent {what} there.")
+    return click.option(
+        "-r", "--use-most-recent", is_flag=True, help=f"Use this project's most recent {what} in the org."
+    )
 
 
 @contextmanager

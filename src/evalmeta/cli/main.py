@@ -20,9 +20,9 @@ _EPILOG: Final = """\b
 Exit codes
     0  everything passed
     1  problems found, a deployment failed, or test cases ended in errors
-    2  usage error: the call, the project or its settings
+    2  usage error: the command line, the project or its settings
     4  org or network error
-   68  some components were deployed, others were refused
+   68  some components were deployed, others were rejected
    69  timed out; the job continues
   100  an expectation failed, or the pass rate was missed
   130  interrupted; finished results are kept
@@ -79,17 +79,22 @@ _SECTIONS: Final = {
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def cli() -> None:
-    """Keep AI agent tests as AiEvaluationDefinition metadata in your project.
+    """Test AI agents with tests that you keep as files in your project.
 
     \b
-    evalmeta validate                        check definitions and the manifest
-    evalmeta deploy --manifest package.xml   send them to the org
-    evalmeta retrieve                        fetch what the org has
-    evalmeta test run --wait                 run them and report
+    evalmeta init              write settings and the first tests
+    evalmeta run               run the tests in files
+    evalmeta doctor            check the agent and everything else that tests need
 
-    Commands work on the project that contains the current folder: a Salesforce DX project,
-    or a folder with package.xml beside aiEvaluationDefinitions/. By default the org is the
-    one embedded in the project (.evalmeta/).
+    In a Salesforce DX project, tests can also be metadata of an org:
+
+    \b
+    evalmeta deploy            send the definitions to the org
+    evalmeta test run --wait   run them there, and show their results
+    evalmeta retrieve          write the org's definitions into the project
+
+    Commands work on the project that contains the current folder. By default, the org is
+    embedded in the project (.evalmeta/).
     """
 
 

@@ -127,7 +127,7 @@ class Scoring:
 
     Attributes:
         profile: `testing-center` judges like Salesforce's Testing Center: actions as a superset unless `actions` is
-            set, promoted topics by their full names, and latency is measured but not judged. See docs/scoring.md.
+            set, promoted topics by their full names, and latency is measured but not judged.
         actions: how the actual actions must match the expected ones; None for the default of the profile.
         topics: whether topics must be equal, or the actual name may contain the expected one.
         matches: which of the values that a reference matches must fulfil a criterion: the first, any or all.
@@ -153,7 +153,7 @@ class RunOptions:
     """How to run and what passes.
 
     Attributes:
-        iterations: how often the whole set of cases is run.
+        iterations: the number of times to run each case.
         min_pass_rate: the share of cases, 0 to 1, that must pass.
         undecided: `fail` counts a case with an undecided result as failed.
         min_decided: the share of results, 0 to 1, that must be judged; None for no limit.

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def status(*, target_org: str | None, as_json: bool) -> None:
     """List what changed in the project or in the org since the last deploy or retrieve.
 
-    A conflict changed in both, or differs and was never deployed from or retrieved into
-    this project.
+    In a conflict, both sides changed, or they differ and this project never deployed or
+    retrieved the definition.
 
     \b
     evalmeta status

@@ -60,7 +60,7 @@ def convert() -> None:
 @click.argument("path", metavar="SOURCE", type=PATH)
 @click.option("--to", "target", type=click.Choice(TARGET_FORMATS), required=True, help="The format to write.")
 @click.option("-o", "--output-file", type=PATH, help="The file to write.  [default: stdout]")
-@click.option("--strict", is_flag=True, help="Refuse a conversion that loses anything.")
+@click.option("--strict", is_flag=True, help="Fail, and write nothing, if anything would be lost.")
 @click.option(
     "--dialect",
     type=click.Choice(("python", "typescript")),

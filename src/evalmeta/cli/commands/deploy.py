@@ -101,7 +101,7 @@ class _Request:
 
 _CHANGING: Sequence[Decorator] = (
     click.option("--dry-run", is_flag=True, help="Let the org check everything without changing it."),
-    click.option("-r", "--ignore-errors", is_flag=True, help="Deploy valid components even if the org refuses others."),
+    click.option("-r", "--ignore-errors", is_flag=True, help="Deploy valid components even if the org rejects others."),
 )
 _OPTIONS: Sequence[Decorator] = (
     click.option("--metadata-dir", type=PATH, help="Deploy this folder in metadata format, or this zip."),

@@ -126,8 +126,8 @@ def generate(
     """Write a sorted manifest of a selection, by default of the whole project.
 
     --type pre, post and destroy write destructive changes, which list each component to
-    delete. What --metadata names may already be missing from the project. An existing
-    file is replaced.
+    delete. Their components need not exist in the project if --metadata names them. An
+    existing file is replaced.
 
     \b
     evalmeta manifest generate --source-dir force-app --output-dir manifest

@@ -186,13 +186,14 @@ def check(
 
     FILE contains JSON Lines, or CSV with a header, with the fields expected, actual and
     right (true or false), and optionally utterance, reason, rule and split. Labels and
-    field names of other systems are read too. Only pairs of responses need expected.
+    field names of other systems are read too. Quality metrics such as coherence need no
+    expected.
 
-    The tables show agreement, Cohen's kappa and the rates of passed right answers and
-    failed wrong answers, with 95 % intervals, for each rule how often it was right, and
-    how many verdicts change with the form of an answer. Undecided pairs do not count in
-    the agreement; --min-decided limits them. The exit code is 1 if pairs could not be
-    rated.
+    The tables show agreement, Cohen's kappa, the share of right answers that pass, and
+    that of wrong answers that fail, with 95 % intervals. They also show how often each rule
+    was right, and how many verdicts change with the form of an answer. Undecided pairs do
+    not count in the agreement; --min-decided limits them. The exit code is 1 if pairs could
+    not be rated.
 
     \b
     evalmeta rater check pairs.jsonl

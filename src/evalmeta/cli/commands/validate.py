@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--profile",
     type=click.Choice(PROFILES),
-    help="orgs: errors for what orgs refuse, warnings for what they accept. documented: errors for"
+    help="orgs: errors for what orgs reject, warnings for what they accept. documented: errors for"
     " everything that the metadata reference forbids.  [default: evalmeta.toml, or else orgs]",
 )
 @click.option("--result-format", type=click.Choice(FORMATS), default="human", show_default=True, help="Output format.")
