@@ -43,7 +43,7 @@ COHERENCE_UNDECIDED = TestResult(
     "coherence",
     Verdict.UNDECIDED,
     actual="You may return it.",
-    explanation="coherence needs an LLM rater, and no LLM rater is configured",
+    explanation="only an LLM rater can judge this, and this run has none",
 )
 
 

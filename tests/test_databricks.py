@@ -156,7 +156,7 @@ def test_without_a_language_model_judges_say_why_they_did_not() -> None:
     table = cast("pd.DataFrame", result.tables["eval_results"])
     assert {"overall_assessment/rating", "root_cause_assessment/root_cause"} <= set(table.columns)
     for metric in ("response/llm_judged/safety", "retrieval/llm_judged/chunk_relevance"):
-        assert "needs an LLM rater" in str(row[f"{metric}/error_message"])
+        assert "an LLM rater" in str(row[f"{metric}/error_message"])
     assert "overall_assessment/rating" not in row
 
 

@@ -245,9 +245,11 @@ def test_a_suite_is_compared_with_the_previous_run_of_each_test(suite: Suite) ->
 
 def test_quiet_and_verbose_change_what_the_report_shows(suite: Suite) -> None:
     suite.answers(wrong=("a2",))
-    quiet = suite.run("-n", "First", "-q")[0].out.splitlines()
+    done = suite.run("-n", "First", "-q")[0]
+    quiet = done.out.splitlines()
     assert quiet[0] == "First not passed: 1 case failed"
     assert len(quiet) == 2
+    assert "First" not in done.err
     assert "ok        1 a1\n" in suite.evalmeta("test", "results", "-r", "-v").out
     done = suite.evalmeta("test", "results", "-r", "-q", "-v")
     assert (done.code, "--verbose and --quiet exclude each other" in done.err) == (2, True)

@@ -92,16 +92,16 @@ def test_a_pipe_gets_plain_lines(pipe: Console) -> None:
 @pytest.mark.parametrize("total", [1, 2])
 def test_the_last_line_counts_runs_if_there_are_several(total: int) -> None:
     runs = [replace(make.mixed())] * total
-    assert ("2 runs with 10 cases: 0 passed, 2 did not pass\n" in render(runs)) == (total == 2)
+    assert ("0 of 2 runs passed\n  10 cases: 2 passed" in render(runs)) == (total == 2)
 
 
 def test_the_verdict_stands_last_after_a_list_of_what_failed() -> None:
     *_, failed, error, failed_too, blank, verdict, counts = render([make.mixed()]).splitlines()
-    assert failed.startswith(f"FAILED {make.FILE}:20  case 2  topic_sequence_match: expected the topic Returns")
-    assert error == f"ERROR  {make.FILE}:34  case 3  the agent did not answer within 120 s"
-    assert failed_too.startswith(f"FAILED {make.FILE}:62  case 5  ")
+    assert failed.startswith("FAILED Returns_Desk  case 2 (line 20)  topic_sequence_match: expected the topic Returns")
+    assert error == "ERROR  Returns_Desk  case 3 (line 34)  the agent did not answer within 120 s"
+    assert failed_too.startswith("FAILED Returns_Desk  case 5 (line 62)  ")
     assert (blank, verdict) == ("", "Returns_Desk not passed: 1 case ended in an error; 2 cases failed")
-    assert counts.endswith("5 cases: 1 passed (1 with undecided results), 2 failed, 1 error, 1 undecided; took 3.2 s")
+    assert counts.endswith("5 cases: 1 passed (1 partly judged), 2 failed, 1 error, 1 undecided; took 3.2 s")
 
 
 def test_closing_sentences_stand_between_the_list_and_the_verdict() -> None:
@@ -114,10 +114,7 @@ def test_quiet_reports_are_only_the_verdict() -> None:
     runs = [make.report(make.MIXED_CASES[4])] * 25
     lines = render([*runs, make.report(make.PASSED)], detail="verdict").splitlines()
     assert lines[19:21] == ["Returns_Desk not passed: 1 case failed", "... and 5 more runs did not pass"]
-    assert lines[21:] == [
-        "26 runs with 26 cases: 1 passed, 25 did not pass",
-        "  cases: 1 passed, 25 failed, 0 errors, 0 undecided; took 3.2 s",
-    ]
+    assert lines[21:] == ["1 of 26 runs passed", "  26 cases: 1 passed, 25 failed, 0 errors, 0 undecided; took 3.2 s"]
 
 
 def test_passes_are_counts_unless_all_is_asked_for() -> None:
@@ -137,14 +134,14 @@ def test_a_suite_that_passed_says_once_why_results_are_undecided() -> None:
     text = render([make.report(make.MIXED_CASES[0])] * 3)
     assert text.count("undecided results (never count as passed)") == 1
     assert "coherence, 3 results:" in text
-    assert "ok Returns_Desk: 1 passed (1 with undecided results), run " in text
-    assert "  cases: 3 passed (3 with undecided results), 0 failed" in text
+    assert "ok Returns_Desk: 1 passed (1 partly judged), run " in text
+    assert "  3 cases: 3 passed (3 partly judged), 0 failed" in text
 
 
 def test_a_run_that_passes_with_undecided_results_says_how_to_be_stricter() -> None:
     text = render([make.report(make.MIXED_CASES[0])])
     assert "unless --undecided fail or --min-decided is set" in text
-    assert "An LLM rater can judge more of them." in text
+    assert "An LLM rater can judge more of them: add one to evalmeta.toml (docs/rating.md) and use --rater." in text
     assert "--min-decided" not in render([make.mixed()])
 
 
@@ -152,6 +149,25 @@ def test_a_terminal_does_not_break_the_lines_that_are_copied(terminal: Console) 
     command = "To run only these again: evalmeta test run " + "--api-name A_Name " * 10
     print_human([make.mixed()], terminal, closing=[command.strip()])
     assert f"{command.strip()}\n" in _printed(terminal)
+    assert f"\n{make.FILE}:20\n" in _printed(terminal)
+
+
+def test_a_terminal_of_80_columns_shows_a_path_once_and_indents_what_does_not_fit() -> None:
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None, _environ={})
+    print_human([make.mixed()], terminal)
+    text = _printed(terminal)
+    assert text.count(f"{make.FILE}:20") == text.count("force-app") - 3 == 1
+    assert {line for line in text.splitlines() if len(line) > terminal.width} <= {
+        f"{make.FILE}:{line}" for line in make.LINES.values()
+    }
+    assert (
+        "FAILED Returns_Desk  case 2 (line 20)  topic_sequence_match: expected the topic\n"
+        "       Returns, got Orders (and 2 more)\n"
+    ) in text
+
+
+def test_a_rating_is_shown_with_the_best_one() -> None:
+    assert "rated     1 of 5 by rules\n" in render([make.mixed()])
 
 
 def _printed(console: Console) -> str:

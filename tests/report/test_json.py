@@ -29,7 +29,7 @@ def test_the_pass_rate_stands_beside_its_coverage_and_the_reasons() -> None:
     own = json.loads(render([make.mixed()]))["evalmeta"]
     assert own["coverage"] == {"judged": 4, "results": 8, "share": 0.5, "required": None}
     assert own["passRate"] == pytest.approx(1 / 3)
-    reason = "coherence needs an LLM rater, and no LLM rater is configured"
+    reason = "only an LLM rater can judge this, and this run has none"
     reasons = [{"reason": reason, "count": 3}]
     assert own["undecidedResults"] == [{"name": "coherence", "count": 3, "reasons": reasons}]
 

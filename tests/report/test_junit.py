@@ -78,7 +78,7 @@ def test_a_pass_by_rate_is_visible_in_the_properties() -> None:
 def test_undecided_results_are_listed_in_the_properties() -> None:
     properties = _properties(make.mixed())
     assert (properties["undecided-coherence"], properties["judged-results"], properties["results"]) == ("3", "4", "8")
-    assert properties["why-undecided-coherence"].startswith("3 undecided: coherence needs an LLM rater")
+    assert properties["why-undecided-coherence"].startswith("3 undecided: only an LLM rater")
 
 
 def test_the_name_includes_the_iteration() -> None:
@@ -95,7 +95,7 @@ def test_an_incomplete_run_is_not_a_green_suite() -> None:
 def test_an_undecided_case_is_skipped_unless_it_fails(undecided: str, element: str) -> None:
     options = RunOptions(undecided="fail" if undecided == "fail" else "ignore")
     found = _root(make.report(make.MIXED_CASES[3], options=options)).find(f".//{element}")
-    assert found.get("message") == "coherence: coherence needs an LLM rater, and no LLM rater is configured"
+    assert found.get("message") == "coherence: only an LLM rater can judge this, and this run has none"
 
 
 def test_unknown_values_are_left_out() -> None:

@@ -39,6 +39,14 @@ def test_a_terminal_gets_a_bar(terminal: Console) -> None:
     assert "started" not in _printed(terminal)
 
 
+def test_a_log_has_no_line_for_each_run_of_a_suite(pipe: Console) -> None:
+    with Progress(pipe, enabled=True, runs=2) as progress:
+        for run in (RUN, "4KB000000000002GAA"):
+            progress.start(run, 1, "Orders")
+            progress.finish(run)
+    assert not _printed(pipe)
+
+
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_nothing_is_shown_when_it_is_not_enabled(*, is_terminal: bool) -> None:
     console = Console(file=io.StringIO(), force_terminal=is_terminal, _environ={})

@@ -77,7 +77,7 @@ def test_a_run_that_passed_says_so() -> None:
 def test_a_run_without_decisions_says_so() -> None:
     assert (
         decision(make.report(make.MIXED_CASES[3]))
-        == "not passed: no case was judged: coherence needs an LLM rater, and no LLM rater is configured"
+        == "not passed: no case was judged: only an LLM rater can judge this, and this run has none"
     )
 
 
@@ -113,7 +113,7 @@ def test_reasons_are_counted_by_expectation_and_not_by_their_details() -> None:
     )
     assert found == {
         "bot_response_rating": {"the words do not decide": 3, "no rater": 1},
-        "coherence": {"coherence needs an LLM rater, and no LLM rater is configured": 1},
+        "coherence": {"only an LLM rater can judge this, and this run has none": 1},
     }
 
 

@@ -291,8 +291,10 @@ async def detach_runs(project: Project, target: Target | None, errors: Sequence[
 
 
 def run_progress(runs: int = 1) -> Progress:
-    """Return what shows the progress of runs on stderr."""
-    return Progress(console(err=True), enabled=True, runs=runs)
+    """Return what shows the progress of runs on stderr, unless the command is called with --quiet."""
+    context = click.get_current_context(silent=True)
+    is_quiet = context is not None and bool(context.params.get("quiet"))
+    return Progress(console(err=True), enabled=not is_quiet, runs=runs)
 
 
 async def make_plan(project: Project, target: Target | None, request: RunRequest) -> list[PlannedRun]:

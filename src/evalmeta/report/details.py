@@ -288,7 +288,14 @@ def _result_fields(result: TestResult) -> Iterator[Field]:
     if result.detail is not None:
         yield Field("partial", f"{result.detail:.2f}")
     if result.rater:
-        yield Field("rated", f"by {result.rater}" if result.score is None else f"{result.score:g} by {result.rater}")
+        yield Field("rated", f"{_rating_text(result)}by {result.rater}")
+
+
+def _rating_text(result: TestResult) -> str:
+    """Return a rating with the best possible one; a score with a threshold is shown next to it."""
+    if result.score is None or result.threshold is not None:
+        return ""
+    return f"{result.score:g} of {5 if expectation_kind(result.name) else 1} "
 
 
 def _is_comparable(result: TestResult) -> bool:

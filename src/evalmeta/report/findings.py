@@ -108,11 +108,19 @@ class _First:
 
 def _line(report: Report, case: CaseResult, which: str) -> str:
     """Return verdict and place of a case that fails its run, its number, and why it did not pass."""
-    place = one_line(location(report, case) or report.run.definition, chars=400)
+    place, line = _place(report, case)
     verdict, why = verdict_of(report, case), why_not_passed(case, report.summary)
     if verdict is Verdict.PASS:
         # The run judged too few results.
         verdict = Verdict.UNDECIDED
     elif case.verdict in {Verdict.PASS, Verdict.UNDECIDED} and not missed_averages(report.summary, case):
         why = f"undecided: {why}" if verdict is Verdict.FAILURE else why
-    return f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {place}  case {numbered_case(case)}{which}  {why}"
+    return f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {place}  case {numbered_case(case)}{which}{line}  {why}"
+
+
+def _place(report: Report, case: CaseResult) -> tuple[str, str]:
+    """Return `tests/orders.yaml:12`, or a definition's name, whose path is long, and ` (line 12)`."""
+    definition, line = report.run.definition, report.lines.get(case.number)
+    if report.file == definition:
+        return one_line(location(report, case) or definition, chars=400), ""
+    return one_line(definition, chars=400), f" (line {line})" if line else ""

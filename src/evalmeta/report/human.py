@@ -31,10 +31,13 @@ _RANGES_CHARS: Final = 60
 
 
 class Line(NamedTuple):
-    """A line, and how a terminal shows it: `word` colours the verdict that it begins with, and never breaks it."""
+    """A line, and how a terminal shows it.
+
+    `word` colours the verdict that it begins with, and indents the rest of a long line; `whole` is never broken.
+    """
 
     text: str = ""
-    style: Literal["", "title", "dim", "good", "bad", "word"] = ""
+    style: Literal["", "title", "dim", "good", "bad", "word", "whole"] = ""
 
 
 class CaseDetails(NamedTuple):
@@ -83,7 +86,7 @@ def _paragraphs(
     listed: list[Line] = []
     for report, limits in zip(others, limits_of(others), strict=True):
         findings = find(report, limits)
-        yield _heading(report)
+        yield _heading(report, has_places=bool(findings.groups) and not is_all)
         yield _cases(report, findings, is_all=is_all)
         yield map(Line, fact_lines(report))
         if is_suite:
@@ -92,7 +95,7 @@ def _paragraphs(
         if findings.failing:
             listed.append(Line(f"... and {_others(findings.failing)} of {one_line(report.run.definition)}"))
     yield listed
-    yield [Line(each, "word") for each in closing]
+    yield [Line(each, "whole") for each in closing]
     yield _verdict(reports)
 
 
@@ -108,9 +111,10 @@ def _passed_run(report: Report) -> str:
     return f"{VERDICT_WORDS[Verdict.PASS]} {name}: {passed_count([report])}{undecided}, run {run.id}, took {took}"
 
 
-def _heading(report: Report) -> Iterator[Line]:
+def _heading(report: Report, *, has_places: bool) -> Iterator[Line]:
+    """Yield the heading, and the path of a definition unless cases follow with their places."""
     yield Line(heading(report), "title")
-    if report.file and report.file != report.run.definition:
+    if report.file and report.file != report.run.definition and not has_places:
         yield Line(one_line(report.file, chars=400), "dim")
 
 

@@ -109,11 +109,13 @@ class Progress(_Display):
         if self._bars and row.bar is not None:
             # Of many runs, only those that are in progress have a bar.
             self._bars.stop_task(row.bar) if self._suite.runs == 1 else self._bars.remove_task(row.bar)
+        if self._suite.runs > 1:
+            # The report has a line for each run.
+            self._write_due_line(row)
+            return
         unjudged = f", {row.undecided:,} undecided" if row.undecided else ""
         results = count(row.total, "case result" if row.iterations > 1 else "case")
         self._write_line(f"{row.label()}: finished, {row.done:,} of {results}, {row.failed:,} not passed{unjudged}")
-        if self._suite.runs > 1:
-            self._write_due_line(row)
 
     def _write_due_line(self, row: _Row) -> None:
         if time.monotonic() >= self._next_line:

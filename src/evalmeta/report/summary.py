@@ -81,7 +81,7 @@ def undecided_lines(reports: Sequence[Report]) -> Iterator[str]:
     elif not fails and all(map(has_passed, reports)):
         yield "    A run passes although results are undecided, unless --undecided fail or --min-decided is set."
         if _needs_rater(found):
-            yield "    An LLM rater can judge more of them."
+            yield "    An LLM rater can judge more of them: add one to evalmeta.toml (docs/rating.md) and use --rater."
 
 
 def _rate(summary: Summary) -> str:
@@ -180,13 +180,8 @@ def case_rates(run: Run, statistics: RunStatistics | None) -> Iterator[tuple[Cas
 
 
 def totals(reports: Sequence[Report]) -> str:
-    """Return one line that says how many of several runs passed."""
-    passed = sum(map(has_passed, reports))
-    cases = sum(report.summary.total for report in reports)
-    return (
-        f"{count(len(reports), 'run')} with {count(cases, 'case')}: "
-        f"{passed:,} passed, {len(reports) - passed:,} did not pass"
-    )
+    """Return `15 of 20 runs passed`."""
+    return f"{sum(map(has_passed, reports)):,} of {count(len(reports), 'run')} passed"
 
 
 def suite_lines(reports: Sequence[Report]) -> Iterator[str]:
@@ -194,7 +189,10 @@ def suite_lines(reports: Sequence[Report]) -> Iterator[str]:
     yield totals(reports)
     begun = min((each.run.started for each in reports), default=0)
     took = max((each.run.started + duration(each) for each in reports), default=0) - begun
-    yield f"  cases: {_case_counts(reports)}; took {seconds(took)}"
+    total = sum(each.summary.total for each in reports)
+    repeats = any(each.run.options.iterations > 1 for each in reports)
+    cases = count(total, "case result" if repeats else "case")
+    yield f"  {cases}: {_case_counts(reports)}; took {seconds(took)}"
 
 
 def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
@@ -260,9 +258,9 @@ def measures_json(measures: Sequence[Measure]) -> list[JsonObject]:
 
 
 def passed_count(reports: Sequence[Report]) -> str:
-    """Return `4 passed (2 with undecided results)`."""
+    """Return `4 passed (2 partly judged)`."""
     passed, partly = sum(each.summary.passed for each in reports), sum(each.facts.partly_judged for each in reports)
-    return f"{passed:,} passed{f' ({partly:,} with undecided results)' if partly else ''}"
+    return f"{passed:,} passed{f' ({partly:,} partly judged)' if partly else ''}"
 
 
 def _counts_text(report: Report) -> str:

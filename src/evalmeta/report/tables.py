@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Group
@@ -33,7 +34,7 @@ _STYLES: Final = {
     Verdict.UNDECIDED: "yellow",
 }
 _WORD_STYLES: Final = {VERDICT_WORDS[verdict]: style for verdict, style in _STYLES.items()}
-_LINE_STYLES: Final = {"": "", "word": "", "title": "bold", "dim": "dim", "good": "bold green", "bad": "bold red"}
+_LINE_STYLES: Final = {"title": "bold", "dim": "dim", "good": "bold green", "bad": "bold red"}
 
 
 def print_human(
@@ -48,23 +49,30 @@ def print_human(
         if isinstance(part, Line):
             _print_line(part, console)
         else:
+            if where := location(part.report, part.group.case):
+                _print_line(Line(one_line(where, chars=400), "whole"), console)
             console.print(_panel(part))
 
 
 def _print_line(line: Line, console: Console) -> None:
     """Print a line; if it is broken into several, none of them is a command to a CI system (FORCE_COLOR)."""
-    text = _styled(line)
-    # A command or a place that is broken into lines cannot be copied.
-    for each in [text] if line.style == "word" else text.wrap(console, console.width):
+    for each in _broken(line, console.width):
         each.plain = escape_commands(each.plain)
         console.print(each, soft_wrap=True)
 
 
-def _styled(line: Line) -> Text:
-    text, word = _text(line.text, _LINE_STYLES[line.style]), line.text.split(" ", 1)[0]
-    if line.style == "word" and word in _WORD_STYLES:
-        text.stylize(_WORD_STYLES[word], 0, len(word))
-    return text
+def _broken(line: Line, width: int) -> Sequence[Text]:
+    """Return the lines of a terminal; a command or a place that is broken into lines could not be copied."""
+    text, style = clean(line.text), _LINE_STYLES.get(line.style, "")
+    word = text.split(" ", 1)[0] if line.style == "word" else ""
+    if line.style == "whole" or len(text) <= width:
+        lines = [text]
+    else:
+        indent = " " * (len(word) + 1 if word else len(text) - len(text.lstrip()) + 2)
+        lines = textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    styled = [Text(each, style) for each in lines]
+    styled[0].stylize(_WORD_STYLES.get(word, ""), 0, len(word))
+    return styled
 
 
 def _panel(part: CaseDetails) -> Panel:
@@ -75,13 +83,10 @@ def _panel(part: CaseDetails) -> Panel:
         if title:
             parts += [Text(), _text(one_line(title), "bold")]
         parts.append(_grid(fields))
-    where = location(report, case)
     return Panel(
         Group(*parts),
         title=_text(f"{VERDICT_WORDS[verdict]} {group_name(group)}", _STYLES[verdict]),
         title_align="left",
-        subtitle=_text(one_line(where, chars=400)) if where else None,
-        subtitle_align="left",
         border_style=_STYLES[verdict],
     )
 

@@ -17,6 +17,7 @@ from evalmeta.engine.raters.llm.binding import bind_llm
 from evalmeta.engine.raters.llm.questions import QUESTIONS
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.judged import METRICS
+from evalmeta.engine.scorers.rated import NEEDS_LLM
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
 from evalmeta.engine.summary import summarise
 from evalmeta.model.aggregation import means_of
@@ -492,7 +493,7 @@ def test_terms_that_cannot_be_used_are_an_error(terms: dict[str, JsonValue], wor
 def test_offline_a_judged_metric_is_undecided(name: str) -> None:
     result = judge_offline(FULL[name][0])
     assert (result.verdict, result.score) == (Verdict.UNDECIDED, None)
-    assert result.explanation == "needs an LLM rater, and no LLM rater is configured under [raters]"
+    assert result.explanation == NEEDS_LLM
 
 
 @pytest.mark.parametrize("name", [CHUNKS, HALLUCINATIONS])

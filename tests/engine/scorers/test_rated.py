@@ -7,7 +7,7 @@ import pytest
 
 from engine.builders import exchange
 from evalmeta.engine.raters.judge import Rating, Rubric
-from evalmeta.engine.scorers.rated import rated_by
+from evalmeta.engine.scorers.rated import NEEDS_LLM, rated_by
 from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.errors import RaterError
 from evalmeta.model.definition import Expectation
@@ -69,7 +69,7 @@ def test_without_an_expected_response_nothing_is_decided() -> None:
 def test_quality_is_undecided_without_an_llm_rater(name: str) -> None:
     result = SCORERS[name](Expectation(name), exchange(GeneratedData("Shipped.")))
     assert (result.verdict, result.score, result.actual) == (Verdict.UNDECIDED, None, "Shipped.")
-    assert result.explanation == f"{name} needs an LLM rater, and no LLM rater is configured"
+    assert result.explanation == NEEDS_LLM
 
 
 def test_a_rater_receives_the_actions() -> None:

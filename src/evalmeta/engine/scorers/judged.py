@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN
-from evalmeta.engine.scorers.rated import BEST_RATING, checked_rating
+from evalmeta.engine.scorers.rated import BEST_RATING, NEEDS_LLM, checked_rating
 from evalmeta.engine.scorers.results import undecided
 from evalmeta.errors import RaterError
 from evalmeta.model.run import TestResult, Verdict
@@ -226,7 +226,7 @@ def _ask(question: _Question, rater: Rater) -> TestResult | Awaitable[TestResult
     first, *others = question.parts
     rating = rater(first.rubric)
     if rating is None:
-        return _undecided(question, "needs an LLM rater, and no LLM rater is configured under [raters]")
+        return _undecided(question, NEEDS_LLM)
     ratings = [rating, *(rater(each.rubric) for each in others)]
     # Offline raters return their ratings at once.
     return _awaited(question, ratings) if any(map(isawaitable, ratings)) else _result(question, ratings)

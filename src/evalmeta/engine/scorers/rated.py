@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 BEST_RATING: Final = 5.0
+NEEDS_LLM: Final = "only an LLM rater can judge this, and this run has none"
 
 
 def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
@@ -63,8 +64,7 @@ async def _await_rating(expectation: Expectation, actual: str, rating: Awaitable
 def _rating_result(expectation: Expectation, actual: str, rating: object) -> TestResult:
     expected = expectation.expected_value or ""
     if rating is None:
-        explanation = f"{expectation.name} needs an LLM rater, and no LLM rater is configured"
-        return undecided(expectation, explanation, expected=expected, actual=actual)
+        return undecided(expectation, NEEDS_LLM, expected=expected, actual=actual)
     rating = checked_rating(rating)
     return TestResult(
         expectation.name,
