@@ -164,7 +164,7 @@ def _expected(case: Case, name: str) -> str | None:
 def test_facts_and_a_response_at_once_are_the_documented_error() -> None:
     assert problems('[\n  {"request": "a",\n   "expected_facts": ["x"], "expected_response": "y"}\n]') == [
         (
-            "set.json:3:22 row 1: it has both 'expected_facts' and 'expected_response', and at most one may be there "
+            "set.json:3:22 row 1: it has both 'expected_facts' and 'expected_response'; a row can have one of them "
             "Keep 'expected_facts': they say more exactly what is expected."
         )
     ]

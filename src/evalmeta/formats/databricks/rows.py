@@ -309,7 +309,7 @@ class _RowReader:
         if facts and response is not None and not are_apart:
             record.error(
                 "databricks-expected",
-                "it has both 'expected_facts' and 'expected_response', and at most one may be there",
+                "it has both 'expected_facts' and 'expected_response'; a row can have one of them",
                 "expected_facts",
                 hint="Keep 'expected_facts': they say more exactly what is expected.",
             )
