@@ -165,6 +165,7 @@ def test_without_a_deployment_the_job_is_red_and_says_what_to_do(tmp_path: Path)
     assert done.outcomes["run"] == "failure"
     assert "because a fresh checkout has an empty org: evalmeta deploy" in done.log
     assert "::error::The report junit.xml was not written." in done.log
+    assert "set the input 'paths'" in done.log
 
 
 def test_a_project_without_tests_makes_the_job_red(tmp_path: Path) -> None:
@@ -181,7 +182,7 @@ def test_a_missing_report_makes_the_job_red(tmp_path: Path) -> None:
     done.run_action({}, without=INSTALL)
     (tmp_path / "temp/evalmeta/report.html").unlink()
     show = next(step for step in STEPS if step["name"] == "Show annotations and the job summary")
-    done.run_steps([show])
+    done.run_steps([show], {"paths": ""})
     assert done.outcomes[show["name"]] == "failure"
     assert "::error::The report report.html was not written." in done.log
 

@@ -91,6 +91,7 @@ def test_without_a_baseline_runs_exit_as_they_do() -> None:
         ([FAILURE, FAILURE], [FAILURE, FAILURE], 100, "broken", "exit 0: 2 failures are already in"),
         ([PASS], [FAILURE], 100, "significant", "exit 0, but 1 suspect case passed in {} and fails now"),
         ([PASS] * 2, [FAILURE] * 2, 100, "significant", "exit 0, but 2 suspect cases passed in {} and fail now"),
+        ([PASS], [PASS, FAILURE], 100, "significant", "exit 100: 1 failing case is not in"),
         ([PASS], [FAILURE], 0, "significant", "exit 0, but 1 suspect case passed in {} and fails now"),
     ],
 )
@@ -123,9 +124,18 @@ def test_a_comparison_leaves_stdout_to_a_report_for_programs(capsys: pytest.Capt
 
 
 def test_comparisons_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    same = compare_runs(run(1, PASS), run(2, PASS))
-    print_comparisons([same, same], fail_on="broken")
-    assert capsys.readouterr().out.count("still passing\n\nOrders: ") == 1
+    worse = compare_runs(run(1, PASS), run(2, FAILURE))
+    print_comparisons([worse, worse], fail_on="broken")
+    assert capsys.readouterr().out.count("at least 4.\n\nOrders: ") == 1
+
+
+def test_a_suite_counts_tests_without_a_change(capsys: pytest.CaptureFixture[str]) -> None:
+    same = compare_runs(run(1, PASS, FAILURE, UNDECIDED), run(2, PASS, FAILURE, UNDECIDED))
+    worse = compare_runs(run(1, PASS), run(2, FAILURE))
+    print_comparisons([same, worse, same], fail_on="broken")
+    out = capsys.readouterr().out
+    assert out.startswith("2 of 3 tests: no change\n\nOrders: WORSE, 1 suspect")
+    assert out.count("Orders: ") == 1
 
 
 def test_a_run_can_be_what_others_are_compared_with(tmp_path: Path) -> None:

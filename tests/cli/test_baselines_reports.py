@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ from evalmeta.cli.baselines import Comparator, verdicts_by_baseline
 from evalmeta.engine.summary import summarise
 from evalmeta.model.run import Verdict
 from evalmeta.report import render
+from evalmeta.report.human import render as render_human
 from evalmeta.report.report import Report
 
 if TYPE_CHECKING:
@@ -90,6 +92,61 @@ def test_markdown_shows_the_comparison_and_its_decision() -> None:
     assert "| \u2705 | <code>Orders</code>" in text
     assert "Compared with <code>4KB000000000001AAA</code>: no change" in text
     assert "\u274c | <code>Orders</code>" in render("markdown", [reported([PASS], [FAILURE], fail_on="broken")])
+
+
+KNOWN = "known failure, in 4KB000000000001AAA"
+
+
+def test_the_human_report_counts_known_failures_and_shows_the_others() -> None:
+    report = reported([PASS, FAILURE, FAILURE], [FAILURE, FAILURE, FAILURE], fail_on="broken")
+    lines = render("human", [report]).splitlines()
+    assert "2 known failures, in 4KB000000000001AAA: cases 2-3; -v or the html report has all" in lines
+    assert [line.split()[1] for line in lines if line.startswith("FAILED   ")] == ["1"]
+    assert lines[-2:-1] == ["Orders not passed: 1 case broke compared with 4KB000000000001AAA"]
+    assert "3 failed (2 forgiven)" in lines[-1]
+    assert f"FAILED    2 ({KNOWN})" in render_human([report], detail="all")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "outcome"),
+    [
+        ([PASS, FAILURE], [PASS, FAILURE], "passed: 1 case failed, as in 4KB000000000001AAA"),
+        ([PASS, PASS], [PASS, FAILURE], "passed: 1 case failed, not significantly worse than 4KB000000000001AAA"),
+        ([FAILURE], [FAILURE, FAILURE], "not passed: 1 failing case is not in 4KB000000000001AAA"),
+        ([FAILURE], [FAILURE, ERROR], "not passed: 1 case ended in an error; 1 case failed"),
+        ([FAILURE], [PASS], "passed: all judged cases passed"),
+    ],
+)
+@pytest.mark.parametrize("result_format", ["human", "html", "markdown", "github"])
+def test_reports_for_people_say_what_the_baseline_decides(
+    result_format: str, before: list[Verdict], after: list[Verdict], outcome: str
+) -> None:
+    text = render(result_format, [reported(before, after)])
+    assert outcome in text.replace("&#58;", ":").replace("&#8203;", "")
+
+
+def test_a_suite_counts_runs_as_the_baseline_decides() -> None:
+    reports = [reported([FAILURE], [FAILURE]), reported([PASS], [FAILURE], fail_on="broken")]
+    for result_format in ("human", "html", "markdown"):
+        assert "1 of 2 runs passed" in render(result_format, reports)
+
+
+def test_the_html_report_marks_forgiven_failures_and_shows_the_comparison() -> None:
+    text = render("html", [reported([PASS, FAILURE], [PASS, FAILURE])])
+    assert text.count('<span class="pill measured">forgiven</span>') == 1
+    assert f'<p class="fact">{KNOWN}</p>' in text
+    assert "0 broken, 0 suspect, 1 still failing, 1 still passing" in text
+
+
+def test_the_html_report_shows_runs_with_failures_first() -> None:
+    green, known = reported([PASS], [PASS]), reported([FAILURE], [FAILURE])
+    text = render("html", [green, known, reported([PASS], [FAILURE], fail_on="broken")])
+    assert re.findall(r'class="decision \w+">(\w+:? \w+)', text) == ["not passed", "passed: 1", "passed: all"]
+
+
+def test_markdown_names_forgiven_failures_last() -> None:
+    text = render("markdown", [reported([FAILURE, PASS], [FAILURE, FAILURE], fail_on="broken")])
+    assert re.findall(r"<b>FAILED</b> (.*?) <code>", text) == ["2", f"1 ({KNOWN})"]
 
 
 def test_a_run_without_a_baseline_is_judged_on_its_own() -> None:

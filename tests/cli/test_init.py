@@ -147,13 +147,16 @@ def test_an_agent_that_settings_bind_already_gets_tests(folder: Path, evalmeta: 
     assert yaml.safe_load((folder / "tests/answers.yaml").read_text())["subject"] == "Desk"
 
 
-def test_a_gitignore_gets_one_line_once(folder: Path, evalmeta: Evalmeta) -> None:
+def test_a_gitignore_gets_what_it_lacks_once(folder: Path, evalmeta: Evalmeta) -> None:
     (folder / ".gitignore").write_text("*.pyc")
 
     assert "Added to .gitignore" in evalmeta("init").out
     evalmeta("init")
-
     assert (folder / ".gitignore").read_text() == "*.pyc\n.evalmeta/\n"
+
+    for _ in range(2):
+        evalmeta("init", "--ci", "gitlab")
+    assert (folder / ".gitignore").read_text() == "*.pyc\n.evalmeta/\nresults/\n"
 
 
 def test_tests_stand_apart_from_those_of_pytest(folder: Path, evalmeta: Evalmeta) -> None:

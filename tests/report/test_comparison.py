@@ -41,7 +41,7 @@ def lines(
 def test_the_verdict_comes_first_then_what_changed() -> None:
     judged = "the 4 of 6 cases that both runs judged"
     assert lines(BEFORE, AFTER) == [
-        "Orders: WORSE, 1 suspect, 1 passed before and ended in errors (4KB2 against 4KB1)",
+        "Orders: WORSE, 1 suspect, 1 passed before and ended in errors; 1 new case fails (4KB2 against 4KB1)",
         f"  pass rate 75 % before, 70 % now: chance could explain it (permutation test of {judged}, p = 0.55)",
         "  suspect          1  1/1 -> 0/1       Question 1",
         "  maybe fixed      2  0/1 -> 1/1       Question 2",

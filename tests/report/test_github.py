@@ -14,6 +14,10 @@ from evalmeta.report import render as render_as
 from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
     from evalmeta.report.report import Report
 
 render = partial(render_as, "github")
@@ -32,6 +36,21 @@ def test_mixed_github(snapshot: str) -> None:
 def test_a_run_in_progress_is_not_an_error() -> None:
     going_on = replace(make.run(), total=3, status=RunStatus.IN_PROGRESS)
     assert render([make.report_of(going_on)]).startswith("::notice ")
+
+
+def test_the_passed_runs_of_a_suite_share_one_notice() -> None:
+    passed = make.report(make.PASSED)
+    notice = "::notice title=evalmeta::2 of 3 runs passed\n"
+    assert render([passed, passed, make.mixed()]) == notice + render([make.mixed()])
+
+
+def test_files_are_named_from_the_top_of_the_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "agents/shop").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "agents/shop")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    assert f"::error file=agents/shop/{make.FILE}," in render([make.mixed()])
+    monkeypatch.setenv("GITHUB_WORKSPACE", "/elsewhere")
+    assert f"::error file={make.FILE}," in render([make.mixed()])
 
 
 def test_a_file_without_known_lines_is_named_alone() -> None:

@@ -40,6 +40,12 @@ def test_a_run_in_progress_is_marked_as_such() -> None:
     assert "| ⏳ |" in render([make.report_of(replace(make.run(), total=3, status=RunStatus.IN_PROGRESS))])
 
 
+def test_a_suite_has_no_section_for_runs_that_the_table_describes() -> None:
+    passed, failed = make.report(make.PASSED), make.mixed()
+    assert render([passed, failed]).count("### ") == 1
+    assert render([passed]).count("### ") == 1
+
+
 def test_parts_beyond_the_size_limit_are_counted() -> None:
     failed = [replace(make.MIXED_CASES[1], number=number) for number in range(1, 1001)]
     text = render([make.report(*failed)])

@@ -47,7 +47,9 @@ _DX_FILE: Final = """\
 _SAMPLE: Final = AgentChoice()
 _TESTS: Final = ("answers", "conversation")
 _PYTEST_FILES: Final = ("conftest.py", "test_*.py", "*_test.py")
-_IGNORED: Final = f"{STATE_FOLDER}/"
+_IGNORED: Final = f"{STATE_FOLDER}/\n"
+# Where the workflows write reports.
+_CI_IGNORED: Final = "results/\n"
 
 
 class NewFile(NamedTuple):
@@ -115,7 +117,8 @@ def init_project(
     is_unbound = (root / SETTINGS_FILE).is_file() and not bound
     subject = choice.target if is_unbound and choice.target else agent.name
     tests = list(_definitions(root, agent) if is_dx else _specs(root, agent, subject))
-    files = [*_project_files(root, agent, is_dx=is_dx), *tests]
+    ignored = f"{_IGNORED}{_CI_IGNORED if ci else ''}"
+    files = [*_project_files(root, agent, ignored, is_dx=is_dx), *tests]
     paths = _test_paths(root, [each.path for each in tests])
     if ci:
         files.append(_workflow(root, ci, choice, paths))
@@ -160,7 +163,7 @@ def _api_name(root: Path, agent: NewAgent) -> str:
     return "_".join(word[:1].upper() + word[1:] for word in agent.name.split("_"))
 
 
-def _project_files(root: Path, agent: NewAgent, *, is_dx: bool) -> Iterator[NewFile]:
+def _project_files(root: Path, agent: NewAgent, ignored: str, *, is_dx: bool) -> Iterator[NewFile]:
     if is_dx and not (root / PROJECT_FILE).is_file():
         yield NewFile(root / PROJECT_FILE, _DX_FILE % (_DX_FOLDER, NEWEST_API_VERSION))
     lines = agent.settings.replace("[subjects.my_agent.", f"[subjects.{agent.name}.")
@@ -168,7 +171,7 @@ def _project_files(root: Path, agent: NewAgent, *, is_dx: bool) -> Iterator[NewF
     yield NewFile(root / SETTINGS_FILE, _filled("settings", name=agent.name, lines=lines), missing=table)
     if agent.template:
         yield NewFile(root / agent.path, _filled(agent.template, **dict(agent.values)))
-    yield NewFile(root / ".gitignore", f"# State and results of evalmeta\n{_IGNORED}\n")
+    yield NewFile(root / ".gitignore", f"# State and results of evalmeta\n{ignored}")
 
 
 def _specs(root: Path, agent: NewAgent, subject: str) -> Iterator[NewFile]:
@@ -238,7 +241,7 @@ def _filled(template: str, **values: str) -> str:
 
 
 def _written(file: NewFile, root: Path) -> NewFile:
-    """Write a file that does not exist; only .gitignore gets a line at its end."""
+    """Write a file that does not exist; only .gitignore gets lines at its end."""
     if not (file.path.exists() or file.path.is_symlink()):
         _write(root, file.path, file.content)
         return file._replace(missing="")
@@ -250,10 +253,12 @@ def _written(file: NewFile, root: Path) -> NewFile:
 
 def _ignored(file: NewFile, root: Path) -> NewFile:
     before = file.path.read_text(encoding="utf-8", errors="surrogateescape")
-    if any(line.strip().strip("/") == STATE_FOLDER for line in before.splitlines()):
+    known = {line.strip().strip("/") for line in before.splitlines()}
+    missing = [line for line in file.content.splitlines() if not line.startswith("#") and line.strip("/") not in known]
+    if not missing:
         return file._replace(state="Kept")
     end = "" if before.endswith("\n") or not before else "\n"
-    _write(root, file.path, f"{before}{end}{_IGNORED}\n")
+    _write(root, file.path, "\n".join([f"{before}{end}{missing[0]}", *missing[1:], ""]))
     return file._replace(state="Added to")
 
 

@@ -14,7 +14,7 @@ from evalmeta.cli.suggestions import completed
 from evalmeta.engine.confirmation import answers_needed
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_FAILED, EXIT_PASSED, Suggestion, UsageError
 from evalmeta.model.statistics import Standing
-from evalmeta.report.comparison import comparison_lines, verdict
+from evalmeta.report.comparison import comparison_lines, is_unchanged, verdict
 from evalmeta.report.report import BaselineVerdict
 from evalmeta.report.text import count
 
@@ -133,10 +133,20 @@ def judge_by_baseline(comparator: Comparator | None, finished: Sequence[Finished
     if judged == EXIT_PASSED and suspects:
         why = f"exit 0, but {count(suspects, 'suspect case')} passed in {label} and {_FAIL[suspects == 1]} now"
         print_styled([("worse", why)], _COLOURS, err=err)
-    elif judged != code:
-        why = _why_failed(compared, fail_on) if judged else _why_ignored(compared)
+    elif why := _why(pairs, fail_on, judged, code):
         click.echo(f"exit {judged}: {why} {label}", err=err)
     return judged
+
+
+def _why(pairs: Sequence[tuple[FinishedRun, Comparison | None]], fail_on: FailOn, judged: int, code: int) -> str:
+    """Return why the comparison decides the exit code; empty if the runs alone decide it."""
+    compared = [comparison for _, comparison in pairs if comparison is not None]
+    if judged == EXIT_PASSED:
+        return "" if judged == code else _why_ignored(compared)
+    failing = [comparison for each, comparison in pairs if comparison and _fails(each, comparison, fail_on)]
+    if judged == EXIT_EXPECTATION_FAILED and failing:
+        return _why_failed(failing, fail_on)
+    return "" if judged == code else _why_failed(compared, fail_on)
 
 
 def verdicts_by_baseline(
@@ -170,11 +180,15 @@ def print_comparisons(
     comparisons = list(comparisons)
     # The option counts for all tests of a command.
     number = max(map(_answers, comparisons), default=0)
-    for place, comparison in enumerate(comparisons):
-        if place:
+    changed = [each for each in comparisons if len(comparisons) == 1 or not is_unchanged(each)]
+    if same := len(comparisons) - len(changed):
+        click.echo(f"{same:,} of {count(len(comparisons), 'test')}: no change", err=err)
+    ways = ["" if project is None else ask_again(each, project, number) for each in changed]
+    for place, (comparison, way) in enumerate(zip(changed, ways, strict=True)):
+        if place or same:
             click.echo(err=err)
-        way = "" if project is None else ask_again(comparison, project, number)
-        print_styled(comparison_lines(comparison, fail_on=fail_on, ask_again=way), _COLOURS, err=err)
+        once = "" if way in ways[place + 1 :] else way
+        print_styled(comparison_lines(comparison, fail_on=fail_on, ask_again=once), _COLOURS, err=err)
 
 
 def _answers(comparison: Comparison) -> int:

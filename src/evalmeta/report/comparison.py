@@ -69,8 +69,24 @@ def comparison_lines(
         yield StyledLine("plain", f"  {line}")
 
 
+def is_unchanged(comparison: Comparison) -> bool:
+    """Return whether all cases are as before, so that a suite need not show them."""
+    return not any(comparison.not_asked) and all(map(_is_as_before, comparison.cases))
+
+
+def _is_as_before(case: CaseComparison) -> bool:
+    if case.standing is Standing.UNDECIDED and case.before and case.after:
+        return not (case.before.decided or case.after.decided)
+    return case.standing in {Standing.STILL_PASSING, Standing.STILL_FAILING} and case.change == "same"
+
+
 def verdict(comparison: Comparison, *, fail_on: FailOn = "significant") -> str:
     """Return in a few words whether the test became worse, and why."""
+    text, new = _verdict(comparison, fail_on), sum(case.is_new_failure for case in comparison.cases)
+    return f"{text}; {count(new, 'new case')} {'fails' if new == 1 else 'fail'}" if new else text
+
+
+def _verdict(comparison: Comparison, fail_on: FailOn) -> str:
     suspects, lost = len(comparison.of(Standing.SUSPECT)), len(comparison.lost)
     reasons = [f"{len(broken):,} broken"] if (broken := comparison.of(Standing.BROKEN)) else []
     reasons += [f"{suspects:,} suspect"] if suspects else []

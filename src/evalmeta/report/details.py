@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta.model.expectations import CHECKS, expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_of, mean_text, missed_averages, score_text
-from evalmeta.report.report import verdict_of
+from evalmeta.report.report import known_failure, verdict_of
 from evalmeta.report.text import count, one_line, wrap
 
 if TYPE_CHECKING:
@@ -126,6 +126,12 @@ def group_name(group: CaseGroup) -> str:
     """Return the number of a group's case, its label, and its iterations if the run has several."""
     name = numbered_case(group.case)
     return f"{name} ({iterations_text(group.iterations, group.total)})" if group.iterations else name
+
+
+def group_title(report: Report, group: CaseGroup) -> str:
+    """Return the name of a group, and that the baseline forgives its failure."""
+    forgiven = known_failure(report, group.case)
+    return f"{group_name(group)} ({one_line(forgiven)})" if forgiven else group_name(group)
 
 
 def iterations_text(iterations: Sequence[int], total: int) -> str:

@@ -8,7 +8,7 @@ from evalmeta.model.aggregation import is_failing
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import missed_averages
 from evalmeta.report.details import CaseGroups, numbered_case, why_not_passed
-from evalmeta.report.report import VERDICT_WORDS, location, verdict_of
+from evalmeta.report.report import VERDICT_WORDS, is_known, known_failure, location, verdict_of
 from evalmeta.report.text import one_line
 
 if TYPE_CHECKING:
@@ -40,12 +40,14 @@ class Findings(NamedTuple):
         lines: one line for each of them that fails the run, in order of the numbers.
         failing: the numbers of the other cases that fail the run.
         undecided: the numbers of the other undecided cases.
+        known: the numbers of the cases that fail as in the baseline.
     """
 
     groups: Sequence[CaseGroup]
     lines: Sequence[str]
     failing: Sequence[int]
     undecided: Sequence[int]
+    known: Sequence[int] = ()
 
 
 def limits_of(reports: Sequence[Report]) -> list[Limits]:
@@ -68,15 +70,22 @@ def _shares(needs: Sequence[int], total: int) -> list[int]:
 
 def has_failing(report: Report) -> bool:
     """Return whether a case of the run fails it, as in `Findings.lines`."""
-    return any(is_failing(report.summary, case, report.run.options) for case in report.run.cases)
+    return any(_is_failing(report, case) for case in report.run.cases)
+
+
+def _is_failing(report: Report, case: CaseResult) -> bool:
+    return is_failing(report.summary, case, report.run.options) and not is_known(report, case)
 
 
 def find(report: Report, limits: Limits) -> Findings:
     """Read the case results of a run once, and keep only what is shown."""
     groups = CaseGroups(report)
-    failing, undecided = _First(limits.failing), _First(limits.undecided)
+    failing, undecided, known = _First(limits.failing), _First(limits.undecided), set[int]()
     for case in report.run.cases:
-        if is_failing(report.summary, case, report.run.options):
+        if is_known(report, case):
+            known.add(case.number)
+            continue
+        if _is_failing(report, case):
             is_kept = failing.add(case)
         else:
             is_kept = verdict_of(report, case) is Verdict.UNDECIDED and undecided.add(case)
@@ -86,7 +95,7 @@ def find(report: Report, limits: Limits) -> Findings:
         _line(report, case, groups.which(number, iterations))
         for number, (case, iterations) in sorted(failing.kept.items())
     ]
-    return Findings(groups.groups(), lines, sorted(failing.others), sorted(undecided.others))
+    return Findings(groups.groups(), lines, sorted(failing.others), sorted(undecided.others), sorted(known))
 
 
 class _First:
@@ -115,6 +124,8 @@ def _line(report: Report, case: CaseResult, which: str) -> str:
         verdict = Verdict.UNDECIDED
     elif case.verdict in {Verdict.PASS, Verdict.UNDECIDED} and not missed_averages(report.summary, case):
         why = f"undecided: {why}" if verdict is Verdict.FAILURE else why
+    if forgiven := known_failure(report, case):
+        why = f"{one_line(forgiven)}: {why}"
     return f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {place}  case {numbered_case(case)}{which}{line}  {why}"
 
 

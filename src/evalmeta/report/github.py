@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_title, why_not_passed
-from evalmeta.report.report import counts_as_passed, decision, known_failure, verdict_of
+from evalmeta.report.report import counts_as_passed, is_brief, known_failure, outcome, verdict_of
+from evalmeta.report.summary import totals
 from evalmeta.report.text import clean, count, one_line, workflow_command
 
 if TYPE_CHECKING:
@@ -18,20 +19,23 @@ if TYPE_CHECKING:
 def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield commands: the decision on each run, then one for each case that failed or ended in an error.
 
+    Runs of a suite that passed share one command, because GitHub shows only ten notices of a step.
     A case appears once, even if it failed in several iterations. GitHub shows only ten errors of a step, so the
     decision includes the number of cases. In a run that passed by its pass rate, failed cases are warnings, and so are
     failures that a baseline forgives. Undecided cases are not included.
     """
-    for report in reports:
+    shown = [each for each in reports if len(reports) == 1 or not is_brief(each)]
+    if len(shown) < len(reports):
+        yield workflow_command("notice", totals(reports), [("title", "evalmeta")])
+    for report in shown:
         yield from _commands(report)
 
 
 def _commands(report: Report) -> Iterator[str]:
-    baseline, passed = report.baseline, counts_as_passed(report)
+    passed = counts_as_passed(report)
     title = one_line(f"{report.run.definition}: subject {report.run.subject_name}", chars=200)
     level = "notice" if passed or not report.run.status.is_over else "error"
-    text = f"{decision(report)}; {baseline.text}" if baseline else decision(report)
-    yield workflow_command(level, clean(text), [*_location(report, None), ("title", title)])
+    yield workflow_command(level, clean(outcome(report)), [*_location(report, None), ("title", title)])
     found: set[int] = set()
     for case in report.run.cases:
         if case.number in found or verdict_of(report, case) not in {Verdict.FAILURE, Verdict.ERROR}:

@@ -16,9 +16,19 @@ from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.averages import mean_cells, mean_text, score_text, shown_averages
+from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.details import exchanges, results_of
 from evalmeta.report.html_pages import WORST_FIRST, lay_out
-from evalmeta.report.report import VERDICT_WORDS, coverage_text, decision, duration, has_passed, undecided_reasons
+from evalmeta.report.report import (
+    VERDICT_WORDS,
+    counts_as_passed,
+    coverage_text,
+    duration,
+    forgiven_failures,
+    is_brief,
+    outcome,
+    undecided_reasons,
+)
 from evalmeta.report.summary import case_rates, reasons_text, totals
 from evalmeta.report.text import count, decimal, one_line, percent, seconds, shorten
 
@@ -42,12 +52,14 @@ class _Expectation(NamedTuple):
 def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield the page; texts are cut after 4,000 characters, and cases are left out of a page that would be too large.
 
+    Runs that did not pass come first, then those with forgiven failures.
+
     The template escapes the texts of tests and answers. The page's Content Security Policy allows only its own style
     and script, and no requests.
     """
     style, script = _asset("run.css"), _asset("run.js")
     hashes = (_hash(style), _hash(script))
-    pages = lay_out(reports)
+    pages = sorted(lay_out(reports), key=lambda page: counts_as_passed(page.report) + is_brief(page.report))
     yield from template("run.html.j2").generate(
         pages=pages, style=style, script=script, hashes=hashes, version=__version__
     )
@@ -79,15 +91,17 @@ def template(name: str) -> Template:
     }
     environment.globals |= {
         "case_rates": _case_rates,
+        "comparison_lines": comparison_lines,
+        "counts_as_passed": counts_as_passed,
         "coverage_text": coverage_text,
-        "decision": decision,
         "duration": duration,
         "exchanges": exchanges,
         "expectations": _expectations,
-        "has_passed": has_passed,
+        "forgiven_failures": forgiven_failures,
         "mean_cells": mean_cells,
         "mean_text": mean_text,
         "reasons_text": reasons_text,
+        "outcome": outcome,
         "results_of": results_of,
         "score_text": score_text,
         "shown_averages": shown_averages,

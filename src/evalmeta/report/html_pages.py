@@ -12,7 +12,7 @@ from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_of
 from evalmeta.report.details import all_utterances, exchanges
-from evalmeta.report.report import location, verdict_of
+from evalmeta.report.report import known_failure, location, verdict_of
 from evalmeta.report.text import SHOWN_CHARS, count
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _MIXED: Final = _BITS[Verdict.PASS] | _BITS[Verdict.FAILURE]
 
 
 class ShownCase(NamedTuple):
-    """One case in all iterations, and the worst verdict of them."""
+    """One case in all iterations, the worst verdict of them, and why the baseline forgives its failures."""
 
     number: int
     verdict: Verdict
@@ -42,6 +42,7 @@ class ShownCase(NamedTuple):
     label: str
     location: str | None
     averages: tuple[Average, ...]
+    forgiven: str
     iterations: list[tuple[CaseResult, Verdict]]
 
     @property
@@ -152,4 +153,6 @@ def _shown_case(report: Report, number: int, same: list[CaseResult]) -> ShownCas
     first = same[0]
     averages = next(filter(None, (averages_of(report.summary, case) for case in same)), ())
     worst = min((verdict for _, verdict in iterations), key=WORST_FIRST.index)
-    return ShownCase(number, worst, all_utterances(first), first.label, location(report, first), averages, iterations)
+    forgiven = next(filter(None, (known_failure(report, case) for case in same)), "")
+    where = location(report, first)
+    return ShownCase(number, worst, all_utterances(first), first.label, where, averages, forgiven, iterations)

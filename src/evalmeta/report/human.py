@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.details import case_text, group_cases, group_name, passed_text
+from evalmeta.report.details import case_text, group_cases, group_name, group_title, passed_text
 from evalmeta.report.findings import find, limits_of
-from evalmeta.report.report import VERDICT_WORDS, duration, has_passed, location
+from evalmeta.report.report import VERDICT_WORDS, counts_as_passed, duration, is_brief, location
 from evalmeta.report.summary import fact_lines, heading, passed_count, suite_lines, undecided_lines, verdict_lines
 from evalmeta.report.text import count, number_ranges, one_line, seconds
 
@@ -79,8 +79,8 @@ def _paragraphs(
         yield _verdict(reports, is_short=True)
         return
     is_suite, is_all = len(reports) > 1, detail == "all"
-    brief = [each for each in reports if is_suite and not is_all and _is_brief(each)]
-    others = [each for each in reports if not (is_suite and not is_all and _is_brief(each))]
+    brief = [each for each in reports if is_suite and not is_all and is_brief(each)]
+    others = [each for each in reports if not (is_suite and not is_all and is_brief(each))]
     yield [Line(_passed_run(each), "word") for each in brief]
     yield map(Line, undecided_lines(brief))
     listed: list[Line] = []
@@ -97,11 +97,6 @@ def _paragraphs(
     yield listed
     yield [Line(each, "whole") for each in closing]
     yield _verdict(reports)
-
-
-def _is_brief(report: Report) -> bool:
-    """Return whether one line says all about a run of a suite: it passed, and so did its cases."""
-    return has_passed(report) and not report.summary.failed and report.run.options.iterations == 1
 
 
 def _passed_run(report: Report) -> str:
@@ -130,6 +125,10 @@ def _cases(report: Report, findings: Findings, *, is_all: bool) -> Iterator[Line
     for numbers, what in ((findings.failing, "did not pass"), (findings.undecided, "undecided")):
         if numbers:
             yield Line(f"... and {_others(numbers)} {what}; -v or the html report shows them in full")
+    if findings.known and report.baseline:
+        label, number = one_line(report.baseline.comparison.before), len(findings.known)
+        cases = f"{'case' if number == 1 else 'cases'} {one_line(number_ranges(findings.known), chars=_RANGES_CHARS)}"
+        yield Line(f"{count(number, 'known failure')}, in {label}: {cases}; -v or the html report has all")
     if any(group.case.traceback for group in findings.groups):
         yield Line("Add -v to see the traceback of each error.", "dim")
 
@@ -140,7 +139,7 @@ def _others(numbers: Sequence[int]) -> str:
 
 def _run_verdict(report: Report) -> Iterator[Line]:
     first, *others = verdict_lines(report)
-    yield Line(first, "good" if has_passed(report) else "bad")
+    yield Line(first, "good" if counts_as_passed(report) else "bad")
     yield from map(Line, others)
 
 
@@ -149,7 +148,7 @@ def _verdict(reports: Sequence[Report], *, is_short: bool = False) -> Iterator[L
     if len(reports) == 1:
         yield from _run_verdict(reports[0])
         return
-    bad = [each for each in reports if not has_passed(each)]
+    bad = [each for each in reports if not counts_as_passed(each)]
     for report in bad[:_SHOWN_RUNS] if is_short else ():
         yield Line(next(verdict_lines(report)), "bad")
     if is_short and len(bad) > _SHOWN_RUNS:
@@ -161,7 +160,7 @@ def _verdict(reports: Sequence[Report], *, is_short: bool = False) -> Iterator[L
 
 def _details(part: CaseDetails) -> str:
     report, (case, verdict, *_), traceback = part
-    start = f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {group_name(part.group)}"
+    start = f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {group_title(report, part.group)}"
     where = location(report, case)
     head = f"{start} {one_line(where, chars=400)}" if where else start
     return f"{head}\n{case_text(case, report.summary, indent=_DETAILS_INDENT, traceback=traceback)}"

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import mean_cells, numbered_label, shown_averages
-from evalmeta.report.comparison import comparison_lines
-from evalmeta.report.details import all_utterances, case_text, group_cases, group_name
-from evalmeta.report.report import VERDICT_WORDS, counts_as_passed, decision, duration, location, undecided_reasons
+from evalmeta.report.comparison import comparison_lines, is_unchanged
+from evalmeta.report.details import all_utterances, case_text, group_cases, group_title
+from evalmeta.report.report import (
+    VERDICT_WORDS,
+    counts_as_passed,
+    duration,
+    is_brief,
+    known_failure,
+    location,
+    outcome,
+    undecided_reasons,
+)
 from evalmeta.report.summary import case_rates, pass_chances, reasons_text, totals
 from evalmeta.report.text import count, decimal, one_line, percent, seconds
 
@@ -58,7 +67,16 @@ def _blocks(reports: Sequence[Report]) -> Iterator[str]:
     if len(reports) > 1:
         yield f"\n{totals(reports)}\n"
     for report in reports:
-        yield from _section(report)
+        if len(reports) == 1 or not _is_told(report):
+            yield from _section(report)
+
+
+def _is_told(report: Report) -> bool:
+    """Return whether the row of a run in the table says all about it."""
+    is_same = report.baseline is None or is_unchanged(report.baseline.comparison)
+    statistics = report.statistics
+    has_more = report.summary.averages or undecided_reasons(report) or (statistics and statistics.measures)
+    return is_brief(report) and is_same and not has_more
 
 
 def _cells(report: Report) -> Iterator[str]:
@@ -74,13 +92,15 @@ def _cells(report: Report) -> Iterator[str]:
 
 
 def _section(report: Report) -> Iterator[str]:
-    yield f"\n### {_code(one_line(report.run.definition))}\n\n{_prose(one_line(decision(report), chars=400))}\n"
+    yield f"\n### {_code(one_line(report.run.definition))}\n\n{_prose(one_line(outcome(report), chars=400))}\n"
     yield from filter(None, (_comparison(report), _averages(report), _measures(report), _rates(report)))
     for name, reasons in undecided_reasons(report).items():
         yield f"\n- {_code(one_line(name))}: {_prose(reasons_text(reasons))}\n"
-    for group in group_cases(report):
-        if group.verdict is not Verdict.PASS:
-            yield _details(report, group)
+    # Failures that the baseline forgives come last.
+    for is_forgiven in (False, True) if report.baseline else (False,):
+        for group in group_cases(report):
+            if group.verdict is not Verdict.PASS and bool(known_failure(report, group.case)) is is_forgiven:
+                yield _details(report, group)
 
 
 def _comparison(report: Report) -> str:
@@ -95,7 +115,7 @@ def _comparison(report: Report) -> str:
 
 
 def _details(report: Report, group: CaseGroup) -> str:
-    case, name = group.case, _prose(group_name(group))
+    case, name = group.case, _prose(group_title(report, group))
     utterances = html.escape(one_line(all_utterances(case)), quote=False)
     head = f"<b>{VERDICT_WORDS[group.verdict]}</b> {name} <code>{utterances}</code>"
     where = location(report, case)

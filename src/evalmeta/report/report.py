@@ -103,6 +103,12 @@ def counts_as_passed(report: Report) -> bool:
     return report.baseline.passed
 
 
+def is_brief(report: Report) -> bool:
+    """Return whether one line says all about a run of a suite: it passed, and so did its cases."""
+    passed = has_passed(report) and counts_as_passed(report)
+    return passed and not report.summary.failed and report.run.options.iterations == 1
+
+
 def known_failure(report: Report, case: CaseResult) -> str:
     """Return that a failure of a case is in the baseline, or may be chance; empty for all other results."""
     baseline = report.baseline
@@ -110,6 +116,12 @@ def known_failure(report: Report, case: CaseResult) -> str:
         return ""
     label = baseline.comparison.before
     return f"known failure, in {label}" if case.number in baseline.known else f"not significantly worse than {label}"
+
+
+def is_known(report: Report, case: CaseResult) -> bool:
+    """Return whether the baseline has this failure of a case already."""
+    baseline = report.baseline
+    return bool(baseline and case.number in baseline.known and verdict_of(report, case) is Verdict.FAILURE)
 
 
 def forgiven_failures(report: Report) -> int:
@@ -150,6 +162,21 @@ def decision(report: Report) -> str:
         return f"passed: all judged cases passed{judged}"
     rates = f"the pass rate of {percent(summary.pass_rate)} meets the required {percent(summary.min_pass_rate)}"
     return f"passed: {rates}, although {_times(report, Verdict.FAILURE, 'failed')}{judged}"
+
+
+def outcome(report: Report) -> str:
+    """Return the decision on a run as its baseline changes it; without a baseline, that of the run."""
+    baseline = report.baseline
+    if baseline is None or not report.run.status.is_over:
+        return decision(report)
+    if not baseline.passed:
+        own = f"; {'; '.join(_failures(report))}" if report.summary.errors or why_incomplete(report.run) else ""
+        return f"not passed: {baseline.text}{own}"
+    if has_passed(report) or not counts_as_passed(report):
+        return decision(report)
+    label, failed = baseline.comparison.before, _times(report, Verdict.FAILURE, "failed")
+    is_known = baseline.known.issuperset(report.facts.failed)
+    return f"passed: {failed}, {'as in' if is_known else 'not significantly worse than'} {label}"
 
 
 def coverage_text(summary: Summary) -> str:

@@ -6,7 +6,17 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.report.averages import mean_cells, numbered_label, shown_averages
-from evalmeta.report.report import VERDICT_WORDS, coverage_text, decision, duration, has_passed, undecided_reasons
+from evalmeta.report.report import (
+    VERDICT_WORDS,
+    counts_as_passed,
+    coverage_text,
+    decision,
+    duration,
+    forgiven_failures,
+    has_passed,
+    outcome,
+    undecided_reasons,
+)
 from evalmeta.report.text import and_more, clean, count, decimal, one_line, percent, seconds
 
 if TYPE_CHECKING:
@@ -42,7 +52,7 @@ def heading(report: Report) -> str:
 
 def verdict_lines(report: Report) -> Iterator[str]:
     """Yield whether a run passed and why, and the counts of its case results."""
-    yield one_line(f"{report.run.definition} {decision(report)}", chars=400)
+    yield one_line(f"{report.run.definition} {outcome(report)}", chars=400)
     yield f"  {_counts_text(report)}; took {seconds(duration(report))}"
 
 
@@ -181,7 +191,7 @@ def case_rates(run: Run, statistics: RunStatistics | None) -> Iterator[tuple[Cas
 
 def totals(reports: Sequence[Report]) -> str:
     """Return `15 of 20 runs passed`."""
-    return f"{sum(map(has_passed, reports)):,} of {count(len(reports), 'run')} passed"
+    return f"{sum(map(counts_as_passed, reports)):,} of {count(len(reports), 'run')} passed"
 
 
 def suite_lines(reports: Sequence[Report]) -> Iterator[str]:
@@ -277,7 +287,9 @@ def _case_counts(reports: Sequence[Report]) -> str:
     counts = [each.summary for each in reports]
     failed, undecided = sum(each.failed for each in counts), sum(each.undecided for each in counts)
     errors = count(sum(each.errors for each in counts), "error")
-    return f"{passed_count(reports)}, {failed:,} failed, {errors}, {undecided:,} undecided"
+    forgiven = sum(map(forgiven_failures, reports))
+    known = f" ({forgiven:,} forgiven)" if forgiven else ""
+    return f"{passed_count(reports)}, {failed:,} failed{known}, {errors}, {undecided:,} undecided"
 
 
 def _average_lines(report: Report) -> Iterator[str]:

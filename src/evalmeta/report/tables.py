@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.details import blocks, group_name
+from evalmeta.report.details import blocks, group_title
 from evalmeta.report.human import Line, human_parts, stream
 from evalmeta.report.report import VERDICT_WORDS, location
 from evalmeta.report.text import clean, escape_commands, one_line, shorten
@@ -85,7 +85,7 @@ def _panel(part: CaseDetails) -> Panel:
         parts.append(_grid(fields))
     return Panel(
         Group(*parts),
-        title=_text(f"{VERDICT_WORDS[verdict]} {group_name(group)}", _STYLES[verdict]),
+        title=_text(f"{VERDICT_WORDS[verdict]} {group_title(report, group)}", _STYLES[verdict]),
         title_align="left",
         border_style=_STYLES[verdict],
     )

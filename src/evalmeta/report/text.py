@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import textwrap
 from typing import TYPE_CHECKING, Final
@@ -171,11 +172,22 @@ _DATA: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY: Final = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
+def _in_repository(path: str) -> str:
+    """Return the path from the top of the checkout, where GitHub looks for annotated files."""
+    checkout = os.environ.get("GITHUB_WORKSPACE")
+    if not checkout:
+        return path
+    found = os.path.relpath(path, os.path.realpath(checkout)).replace(os.sep, "/")
+    return path if found.startswith("../") else found
+
+
 def workflow_command(level: str, text: str, properties: Iterable[tuple[str, str]]) -> str:
     """Return one command on one line, escaped so that its texts cannot add other commands.
 
-    The level is `error`, `warning` or `notice`; the properties are pairs such as `("file", path)`.
+    The level is `error`, `warning` or `notice`; the properties are pairs such as `("file", path)`. In a job, the path
+    becomes that in the repository.
     """
-    pairs = ",".join(f"{name}={value.translate(_PROPERTY)}" for name, value in properties)
+    found = ((name, _in_repository(value) if name == "file" else value) for name, value in properties)
+    pairs = ",".join(f"{name}={value.translate(_PROPERTY)}" for name, value in found)
     command = f"::{level} {pairs}::{text.translate(_DATA)}\n"
     return _COMMAND_INSIDE.sub(r"\\x23", command)
