@@ -8,6 +8,8 @@ from zipfile import ZipFile
 
 import pytest
 
+from client.servers import replying_with
+from engine.subjects.conversations import says
 from evalmeta.model.registry import TYPES
 from evalmeta.validation.rules import list_rules
 from evalmeta.xmlio.structure import schema_dir
@@ -29,24 +31,57 @@ def test_a_wheel_holds_schemas_migrations_rule_pages_and_the_marker_of_types(tmp
     assert {f"evalmeta/report/templates/run.{end}" for end in ("html.j2", "css", "js")} <= names
 
 
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _install(tmp_path_factory.mktemp("installed"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [("--agent", "shop:answer"), ("--dx",)])
-def test_an_installed_wheel_starts_a_project_whose_tests_pass(tmp_path: Path, options: tuple[str, ...]) -> None:
-    program = _install(tmp_path)
-    folder = tmp_path / "new"
-    folder.mkdir()
-    environment = {"HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+def test_an_installed_wheel_starts_a_project_whose_tests_pass(
+    program: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    _init_and_run(program, tmp_path, *options)
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
+
+@pytest.mark.slow
+def test_an_installed_wheel_starts_a_project_that_asks_an_endpoint(program: Path, tmp_path: Path) -> None:
+    with replying_with(says({"choices": [{"message": {"content": "Hello."}}]})) as server:
+        _init_and_run(program, tmp_path, "--url", f"{server.url}/v1", "--model", "desk-1")
+
+    assert all(each.startswith(b"POST /v1/chat/completions ") for each in server.requests)
+    assert len(server.requests) == 4
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_adds_tests_to_an_existing_dx_project(program: Path, tmp_path: Path) -> None:
+    (tmp_path / "sfdx-project.json").write_text('{"packageDirectories": [{"path": "force-app", "default": true}]}')
+    bot = tmp_path / "force-app/main/default/bots/Order_Desk/Order_Desk.bot-meta.xml"
+    bot.parent.mkdir(parents=True)
+    bot.write_text('<Bot xmlns="http://soap.sforce.com/2006/04/metadata"><label>Order Desk</label></Bot>')
+
+    _init_and_run(program, tmp_path, "--dx")
+
+    written = tmp_path / "force-app/main/default/aiEvaluationDefinitions"
+    assert {each.name.partition(".")[0] for each in written.iterdir()} == {
+        "Order_Desk_Answers",
+        "Order_Desk_Conversation",
+    }
+    assert "<label>Order Desk</label>" in bot.read_text()
+
+
+def _init_and_run(program: Path, folder: Path, *options: str) -> None:
+    """Initialize a folder with an empty home, run the command that init names, and check that its tests pass."""
+    environment = {"HOME": str(folder / "home"), "PATH": os.environ["PATH"]}
+
+    def run(*words: str) -> str:
         where = {"cwd": folder, "env": environment}
-        return subprocess.run([program, *words], **where, check=False, capture_output=True, text=True)
+        done = subprocess.run([program, *words], **where, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
-    begun = run("init", *options)
-    assert begun.returncode == 0, begun.stderr
-    ended = run(*begun.stdout.partition("Next:\n")[2].split()[1:])
-
-    assert ended.returncode == 0, ended.stderr
-    assert "3 passed, 0 failed, 0 errors, 0 undecided" in ended.stdout
+    [command] = run("init", *options).partition("Next:\n")[2].splitlines()
+    assert "3 passed, 0 failed, 0 errors, 0 undecided" in run(*command.split()[1:])
 
 
 def _install(folder: Path) -> Path:

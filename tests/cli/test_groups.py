@@ -93,7 +93,16 @@ def test_options_of_runs_are_in_sections(path: str) -> None:
     assert "PATH]..." not in text.partition("Which tests:")[2]
 
 
-@pytest.mark.parametrize(("options", "allowed"), [(("--wait", "0"), "above 0"), (("--min-decided", "80"), "0<=x<=1")])
+@pytest.mark.parametrize(
+    ("options", "allowed"),
+    [
+        (("--wait", "0"), "above 0"),
+        (("--min-decided", "80"), "'--min-decided': it must be from 0 to 1, not 80"),
+        (("--rate-limit", "0"), "it must be above 0 and at most 10,000, not 0"),
+        (("--max-errors", "0"), "it must be at least 1, not 0"),
+        (("--iterations", "many"), "'many' is not a valid integer"),
+    ],
+)
 def test_an_invalid_value_is_refused_in_one_line(evalmeta: Program, options: tuple[str, ...], allowed: str) -> None:
     refused = evalmeta("test", "run", *options)
     assert (refused.code, refused.err.count("\n"), allowed in refused.err) == (2, 1, True)

@@ -92,6 +92,13 @@ def test_the_printed_command_asks_exactly_the_cases_that_failed(suite: Suite) ->
     assert asked_by(suite, words) == ["a2", "b1", "b3"]
 
 
+def test_the_printed_command_writes_no_report_over_that_of_all_cases(suite: Suite) -> None:
+    suite.answers(wrong=("a2",))
+    done, _ = suite.run("--report", "run.xml", "--report=run.html")
+    [words] = printed_commands(done)
+    assert words == ["test", "run", "--last-failed", "--wait", "--retries", "0"]
+
+
 def test_the_printed_command_of_results_names_the_run(suite: Suite) -> None:
     suite.answers(wrong=("a2", "b3"))
     suite.run()
@@ -245,11 +252,10 @@ def test_a_suite_is_compared_with_the_previous_run_of_each_test(suite: Suite) ->
 
 def test_quiet_and_verbose_change_what_the_report_shows(suite: Suite) -> None:
     suite.answers(wrong=("a2",))
-    done = suite.run("-n", "First", "-q")[0]
-    quiet = done.out.splitlines()
-    assert quiet[0] == "First not passed: 1 case failed"
-    assert len(quiet) == 2
-    assert "First" not in done.err
+    quiet = suite.run("-n", "First", "-q", "--report", "run.xml")[0]
+    assert quiet.out.splitlines()[0] == "First not passed: 1 case failed"
+    assert len(quiet.out.splitlines()) == 2
+    assert (quiet.err.count("\n"), Path("run.xml").is_file()) == (1, True)  # the org
     assert "ok        1 a1\n" in suite.evalmeta("test", "results", "-r", "-v").out
     done = suite.evalmeta("test", "results", "-r", "-q", "-v")
     assert (done.code, "--verbose and --quiet exclude each other" in done.err) == (2, True)

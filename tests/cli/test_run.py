@@ -61,6 +61,19 @@ def test_failures_are_run_again_with_the_same_command(evalmeta: Program) -> None
     assert [run["evalmeta"]["definition"] for run in json.loads(again.out)["result"]] == ["tests/returns.yaml"]
 
 
+def test_failures_of_a_bare_call_are_run_again_with_the_short_command(evalmeta: Program, folder: Path) -> None:
+    (folder / "evalmeta.toml").write_text('[subjects.Order_Desk]\nadapter = "python"\ntarget = "desk:answer"\n')
+    assert "To run only these again: evalmeta run --last-failed\n" in evalmeta("run").out
+
+
+def test_failures_of_an_endpoint_are_run_again_with_its_model(evalmeta: Program) -> None:
+    with replying_with(says({"choices": [{"message": {"content": "On its way."}}]})) as server:
+        agent = ("--subject", f"{server.url}/v1", "--model", "desk-1")
+        evalmeta("run", "tests/returns.yaml", *agent)
+    results = evalmeta("test", "results", "--job-id", "latest").out
+    assert f"evalmeta test run tests/returns.yaml {' '.join(agent)} --failed-from" in results
+
+
 def test_a_name_of_a_deployed_test_leads_to_the_command_that_runs_it(evalmeta: Program) -> None:
     refused = evalmeta("run", "-n", "Orders")
     assert (refused.code, "Use `evalmeta test run -n` instead." in refused.err) == (2, True)

@@ -273,6 +273,12 @@ def file_of_run(project: Project, run_id: str) -> str | None:
     return recorded.file if recorded else None
 
 
+def subject_of_run(project: Project, run_id: str) -> JsonObject:
+    """Return the settings of the agent that the run of a file names itself; empty if the project binds it."""
+    recorded = _run_file(project, run_id)
+    return recorded.subject.model_dump(exclude_unset=True) if recorded and recorded.subject else {}
+
+
 def _run_file(project: Project, run_id: str) -> RunFile | None:
     with open_database(project.state_dir) as database:
         runs = Runs(database)

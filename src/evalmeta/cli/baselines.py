@@ -9,6 +9,7 @@ import click
 from evalmeta import api, limits
 from evalmeta.cli.options import FILE, option_group
 from evalmeta.cli.output import note, print_styled
+from evalmeta.cli.ranges import IntRange
 from evalmeta.cli.rerun_commands import file_words
 from evalmeta.cli.suggestions import completed
 from evalmeta.engine.confirmation import answers_needed
@@ -87,7 +88,7 @@ def confirming_option(command: Command) -> Command:
     """Add --baseline, --fail-on and --confirm, as the parameter `baseline`: None without --baseline."""
     confirm = click.option(
         "--confirm",
-        type=click.IntRange(1, limits.MAX_ITERATIONS),
+        type=IntRange(1, limits.MAX_ITERATIONS),
         metavar="N",
         help="Run cases that passed in the baseline and now fail N more times before they count.",
     )

@@ -13,6 +13,7 @@ import click
 from evalmeta import api, limits
 from evalmeta.cli.options import FILE, option_group
 from evalmeta.cli.output import note
+from evalmeta.cli.ranges import IntRange
 from evalmeta.client.auth import CALLBACK_PORT
 from evalmeta.errors import UsageError
 from evalmeta.model.redaction import child_environment
@@ -36,7 +37,7 @@ _OPTIONS: tuple[Decorator, ...] = (
     click.option("--sfdx-url-file", type=FILE, help="Read an sfdx auth URL from a file, also from sf's JSON."),
     click.option("--web", is_flag=True, help="Log in with a browser."),
     click.option("--no-browser", is_flag=True, help="With --web: print the URL instead of opening a browser."),
-    click.option("--callback-port", type=click.IntRange(0, 65535), metavar="PORT", help="With --web.  [default: 1717]"),
+    click.option("--callback-port", type=IntRange(0, 65535), metavar="PORT", help="With --web.  [default: 1717]"),
     click.option("--from-sf", metavar="NAME_OR_ALIAS", help="Reuse a session of the sf CLI."),
 )
 # The option that selects each method, and the options that it allows; an access token needs no option.

@@ -14,7 +14,7 @@ from evalmeta.package.files import shown
 from evalmeta.report.findings import has_failing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _PURPOSE: Final = "To run only these again"
 _LAST_FAILED: Final = ("--last-failed", "--lf")
+_REPORT: Final = "--report"
 
 
 def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call: bool) -> list[str]:
@@ -37,13 +38,23 @@ def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call
     if not runs or context is None:
         return []
     words = context.ensure_object(CallOptions).words
-    if is_whole_call and words and not (context.params.get("extend") or context.params.get("confirm")):
+    if is_whole_call and words is not None and not (context.params.get("extend") or context.params.get("confirm")):
         first = () if set(words) & set(_LAST_FAILED) else _LAST_FAILED[:1]
-        return [f"{_PURPOSE}: {context.command_path} {shlex.join((*first, *words))}"]
+        return [f"{_PURPOSE}: {context.command_path} {shlex.join((*first, *_without_reports(words)))}"]
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         groups.setdefault(file_words(project, run), []).append(run)
     return [completed(_by_runs(words, runs)) for words, runs in groups.items()]
+
+
+def _without_reports(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a call except --report, because a report on some cases must not replace that on all."""
+    left = iter(words)
+    for word in left:
+        if word == _REPORT:
+            next(left, None)
+        elif not word.startswith(f"{_REPORT}="):
+            yield word
 
 
 def _by_runs(words: Sequence[str], runs: Sequence[Run]) -> Suggestion:
@@ -56,4 +67,13 @@ def file_words(project: Project, run: Run) -> tuple[str, ...]:
     place = api.agent_tests.place_of_run(project, run.id)
     if place is None:
         return ()
-    return (shown(place[0]), *(("--subject", run.subject_name) if ":" in run.subject_name else ()))
+    return (shown(place[0]), *(_subject_words(project, run) if ":" in run.subject_name else ()))
+
+
+def _subject_words(project: Project, run: Run) -> Iterator[str]:
+    yield from ("--subject", run.subject_name)
+    settings = api.agent_tests.subject_of_run(project, run.id)
+    for key in ("model", "api_key_env"):
+        # A value that the URL alone leads to need not be repeated.
+        if (value := settings.get(key)) and value != api.endpoints.endpoint_settings(run.subject_name).get(key):
+            yield from (f"--{key.replace('_', '-')}", f"{value}")

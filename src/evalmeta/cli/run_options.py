@@ -12,6 +12,7 @@ from evalmeta import api, limits
 from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.options import option_group
 from evalmeta.cli.output import note, warn
+from evalmeta.cli.ranges import FloatRange, IntRange
 from evalmeta.errors import UsageError
 from evalmeta.model.evaluation import CaseList, parse_case_list, parse_shard
 from evalmeta.model.run import ACTION_MATCHES, SCORING_PROFILES, RunOptions
@@ -93,35 +94,31 @@ def _read_seed(_: click.Context, __: click.Parameter, seed: int | None) -> int |
 
 
 _POLICY: Sequence[Decorator] = (
-    click.option("--min-pass-rate", type=click.FloatRange(0, 1), help="The share of cases that must pass, 0 to 1."),
+    click.option("--min-pass-rate", type=FloatRange(0, 1), help="The share of cases that must pass."),
     click.option(
         "--undecided", type=click.Choice(("ignore", "fail")), help="How to count results that could not be judged."
     ),
-    click.option(
-        "--min-decided", type=click.FloatRange(0, 1), help="The share of results that must be judged, 0 to 1."
-    ),
+    click.option("--min-decided", type=FloatRange(0, 1), help="The share of results that must be judged."),
 )
 _RUNNING: Sequence[Decorator] = (
+    click.option("--iterations", type=IntRange(1, limits.MAX_ITERATIONS), help="Number of times to run each case."),
     click.option(
-        "--iterations", type=click.IntRange(1, limits.MAX_ITERATIONS), help="Number of times to run each case."
-    ),
-    click.option(
-        "--concurrency", type=click.IntRange(1, limits.MAX_CONCURRENCY), help="Number of cases to run at the same time."
+        "--concurrency", type=IntRange(1, limits.MAX_CONCURRENCY), help="Number of cases to run at the same time."
     ),
     click.option(
         "--case-timeout",
-        type=click.FloatRange(0, limits.MAX_CASE_TIMEOUT_SECONDS, min_open=True),
+        type=FloatRange(0, limits.MAX_CASE_TIMEOUT_SECONDS, min_open=True),
         help="Time limit for a case, in seconds.",
     ),
     click.option(
         "--rate-limit",
-        type=click.FloatRange(0, limits.MAX_RATE, min_open=True),
+        type=FloatRange(0, limits.MAX_RATE, min_open=True),
         help="Maximum number of utterances per second.",
     ),
     click.option(
-        "--retries", type=click.IntRange(0, limits.MAX_RETRIES), help="Number of retries after a transient failure."
+        "--retries", type=IntRange(0, limits.MAX_RETRIES), help="Number of retries after a transient failure."
     ),
-    click.option("--max-errors", type=click.IntRange(1), help="Stop when this many cases have ended in errors."),
+    click.option("--max-errors", type=IntRange(1), help="Stop when this many cases have ended in errors."),
 )
 _SCORING: Sequence[Decorator] = (
     click.option(
@@ -143,7 +140,7 @@ _SCORING: Sequence[Decorator] = (
         type=click.Choice(("first", "any", "all")),
         help="If a reference matches several values, which of them must pass.",
     ),
-    click.option("--threshold", type=click.FloatRange(0, 5), help="The lowest rating that passes, 0 to 5."),
+    click.option("--threshold", type=FloatRange(0, 5), help="The lowest rating that passes."),
     click.option("--rater", metavar="NAME", help="A rater of evalmeta.toml, or 'rules'."),
 )
 _SELECTION: Sequence[Decorator] = (

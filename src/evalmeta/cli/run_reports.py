@@ -204,14 +204,15 @@ def _print(reports: Sequence[Report], output: Output, closing: Sequence[str], *,
         print_stream(report.stream(output.result_format, reports))
     for each in reports if output.output_dir else ():
         path = Path(output.output_dir or ".") / report.file_name(output.result_format, each.run.id)
-        _write(path, output.result_format, [each])
+        _write(path, output.result_format, [each], output)
     for path in output.files:
-        _write(path, report.format_of(path.name), reports)
+        _write(path, report.format_of(path.name), reports, output)
 
 
-def _write(path: Path, result_format: str, reports: Sequence[Report]) -> None:
+def _write(path: Path, result_format: str, reports: Sequence[Report], output: Output) -> None:
     put_pieces(path, (block.encode() for block in blocks(report.stream(result_format, reports))))
-    note(f"Wrote {path}")
+    if output.detail != "verdict":
+        note(f"Wrote {path}")
 
 
 def _exit_code(reports: Sequence[Report]) -> int:

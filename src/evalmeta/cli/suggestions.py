@@ -19,11 +19,14 @@ _SELECTING_COMMANDS: Final = frozenset({"deploy", "retrieve"})
 
 @dataclass(slots=True)
 class CallOptions:
-    """The options of the current call that suggested commands repeat, as words; `words` are all words of `test run`."""
+    """The options of the current call that suggested commands repeat, as words.
+
+    `words` are all words of a command that runs tests; None for other commands.
+    """
 
     target: tuple[str, ...] = ()
     selection: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] | None = None
 
 
 def remember_target(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:

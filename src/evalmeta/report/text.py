@@ -22,6 +22,8 @@ _MINUTE: Final = 60
 _BLOCK_CHARS: Final = 65_536
 _SHOW_MILLISECONDS: Final = 10
 _SMALLEST: Final = 0.001
+_DIGITS: Final = 4
+_MOST_DIGITS: Final = 9
 # Control characters (but line feed and tab), every Bidi_Control character of Unicode, the
 # deprecated format characters beside them, line and paragraph separators, lone surrogates.
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]")
@@ -64,9 +66,13 @@ def decimal(number: float) -> str:
 
 
 def distinct_decimals(first: float, second: float) -> tuple[str, str]:
-    """Return two numbers as `decimal` does, or in full if different numbers would look the same."""
+    """Return two numbers as `decimal` does, with more digits if different numbers would look the same.
+
+    Numbers that differ only by rounding errors, which verdicts ignore too, look the same.
+    """
     short = decimal(first), decimal(second)
-    return short if short[0] != short[1] or first == second else (f"{first!r}", f"{second!r}")
+    longer = ((f"{first:.{digits}g}", f"{second:.{digits}g}") for digits in range(_DIGITS, _MOST_DIGITS + 1))
+    return next((pair for pair in (short, *longer) if pair[0] != pair[1]), short)
 
 
 def percent(share: float) -> str:

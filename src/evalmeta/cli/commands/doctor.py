@@ -10,6 +10,7 @@ import click
 from evalmeta import api, limits
 from evalmeta.cli.orgs import target_org_option
 from evalmeta.cli.output import json_option, print_json, wants_colour
+from evalmeta.cli.ranges import FloatRange
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _COLOURS: Final = {"ok": "green", "warning": "yellow", "error": "red"}
 @click.option("--no-questions", is_flag=True, help="Load agents and raters without asking them.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(0, limits.MAX_CASE_TIMEOUT_SECONDS, min_open=True),
+    type=FloatRange(0, limits.MAX_CASE_TIMEOUT_SECONDS, min_open=True),
     default=limits.DOCTOR_SECONDS,
     show_default=True,
     metavar="SECONDS",

@@ -11,6 +11,7 @@ import click
 from evalmeta import api, limits
 from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json, print_table, warn
+from evalmeta.cli.ranges import IntRange
 from evalmeta.errors import UsageError
 from evalmeta.package.project import find_project
 from evalmeta.protocol.json_fields import is_loopback, to_timestamp
@@ -27,7 +28,7 @@ _PORT: Final = 8160
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address or host name to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=_PORT, show_default=True, help="0 uses any free port.")
+@click.option("--port", type=IntRange(0, 65535), default=_PORT, show_default=True, help="0 uses any free port.")
 @click.option(
     "--allow-host", "names", multiple=True, metavar="NAME", help="Another host name that clients may use; repeatable."
 )
@@ -139,7 +140,7 @@ def reset(*, no_prompt: bool, as_json: bool) -> None:
 @click.option(
     "--expires-in",
     "days",
-    type=click.IntRange(1, limits.MAX_TOKEN_DAYS),
+    type=IntRange(1, limits.MAX_TOKEN_DAYS),
     help=f"Days until it expires.  [default: {limits.TOKEN_DAYS}]",
 )
 @click.option("--list", "lists", is_flag=True, help="List the tokens, without their secrets.")

@@ -13,6 +13,7 @@ from evalmeta.cli.groups import FullHelpGroup
 from evalmeta.cli.options import FILE, PATH
 from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json, warn
+from evalmeta.cli.ranges import FloatRange, IntRange
 from evalmeta.cli.rater_reports import check_json, missed_minimums, print_check
 from evalmeta.engine.raters.calibration import agreement
 from evalmeta.engine.raters.judge import Rubric
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.raters.llm.custom_rubric import CustomRubric
     from evalmeta.model.json_value import JsonObject
 
-_SHARE: Final = click.FloatRange(0, 1)
+_SHARE: Final = FloatRange(0, 1)
 
 
 class _CheckOptions(TypedDict):
@@ -156,16 +157,16 @@ def _prompts_json(metrics: Sequence[str], rubric: CustomRubric) -> JsonObject:
 @click.option("--min-decided", type=_SHARE, metavar="SHARE", help="Exit with 100 if fewer pairs are decided.")
 @click.option(
     "--probes",
-    type=click.IntRange(0),
+    type=IntRange(0),
     metavar="N",
     help=f"Number of pairs to rate again in other forms.  [default: {limits.PROBED_PAIRS}; all for the rater rules]",
 )
-@click.option("--examples", type=click.IntRange(0), default=0, metavar="N", help="Choose N examples for an LLM rater.")
+@click.option("--examples", type=IntRange(0), default=0, metavar="N", help="Choose N examples for an LLM rater.")
 @click.option("--save-examples", type=FILE, metavar="FILE", help="New file for the chosen examples.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Chooses the pairs for probes and examples.")
 @click.option(
     "--max-requests",
-    type=click.IntRange(1),
+    type=IntRange(1),
     default=limits.CHECK_REQUESTS,
     show_default=True,
     metavar="N",

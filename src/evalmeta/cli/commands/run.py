@@ -103,7 +103,8 @@ def run(
 def _options(paths: Sequence[Path]) -> list[str]:
     """Return the words of the current call except --watch and the paths."""
     left_out = {"--watch", "--", *map(str, paths)}
-    return [each for each in click.get_current_context().ensure_object(CallOptions).words if each not in left_out]
+    words = click.get_current_context().ensure_object(CallOptions).words or ()
+    return [each for each in words if each not in left_out]
 
 
 def _folder(project: Project) -> Path:

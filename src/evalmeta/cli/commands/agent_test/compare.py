@@ -12,6 +12,7 @@ from evalmeta.cli.baselines import fail_on_option, print_comparisons
 from evalmeta.cli.completions import complete_runs, complete_tests
 from evalmeta.cli.options import FILE
 from evalmeta.cli.output import json_option, note, print_json, print_table
+from evalmeta.cli.ranges import IntRange
 from evalmeta.cli.reruns import check_run_id
 from evalmeta.cli.run_reports import warn_if_incomplete
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_PASSED, NotFound, Suggestion
@@ -109,7 +110,7 @@ _HEADERS: Final = (
 
 @click.command()
 @click.option("-n", "--api-name", "name", shell_complete=complete_tests, help="List only runs of this test.")
-@click.option("--limit", type=click.IntRange(1), default=_RUNS, show_default=True, help="Number of runs to list.")
+@click.option("--limit", type=IntRange(1), default=_RUNS, show_default=True, help="Number of runs to list.")
 @json_option
 def history(*, name: str | None, limit: int, as_json: bool) -> None:
     """List past runs, here and in other orgs, newest last.
