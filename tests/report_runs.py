@@ -66,10 +66,8 @@ MIXED_CASES = (
         utterance="I want to return a lamp. It came broken, the box was wet, the cable was missing, and the neighbour "
         "who took the parcel says that the carrier dropped it twice.",
     ),
-    replace(
-        case(3, Verdict.ERROR, utterance="Please print the label for return R-100"),
-        generated=None,
-        error="the agent did not answer within 120 s",
+    case(3, Verdict.ERROR, utterance="Please print the label for return R-100")._replace(
+        generated=None, error="the agent did not answer within 120 s"
     ),
     case(4, Verdict.UNDECIDED, COHERENCE_UNDECIDED, utterance="Thank you!"),
     case(5, Verdict.FAILURE, RESPONSE_FAILED, utterance="How much do I get back?"),
@@ -127,8 +125,7 @@ def conversation(iteration: int, *scores: float) -> CaseResult:
     )
     verdict = Verdict.PASS if sum(scores) >= 2 * 0.8 else Verdict.FAILURE
     results = (first, second, topic, recall)
-    return replace(
-        case(2, verdict, *results, utterance="And where is it now?", iteration=iteration),
+    return case(2, verdict, *results, utterance="And where is it now?", iteration=iteration)._replace(
         label="multi-turn-test",
         earlier=(EarlierTurn("I bought a lamp.", GeneratedData("Good choice.", latency_ms=12.0)),),
     )
@@ -137,7 +134,7 @@ def conversation(iteration: int, *scores: float) -> CaseResult:
 def conversations() -> Report:
     """Gives two iterations of two cases with labels: one passes by its mean, a conversation misses it."""
     greetings = [
-        replace(case(1, each.verdict, each, utterance="Hi!", iteration=iteration), label="greeting-test")
+        case(1, each.verdict, each, utterance="Hi!", iteration=iteration)._replace(label="greeting-test")
         for iteration, each in enumerate((judged("response_match_score", score) for score in (0.7, 1.0)), 1)
     ]
     options = RunOptions(iterations=2)

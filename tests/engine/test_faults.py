@@ -130,7 +130,7 @@ def agent(*, at_open: str = "pass", ask: str = "pass", close: str = "pass") -> s
 
 def others(run: Run) -> bytes:
     """Return the cases without a fault, without their times."""
-    sound = [replace(each, started=0, ended=0) for each in run.cases if each.number != BROKEN]
+    sound = [each._replace(started=0, ended=0) for each in run.cases if each.number != BROKEN]
     return b"\n".join(map(encode_case, sound))
 
 

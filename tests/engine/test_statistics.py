@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,9 +64,8 @@ def test_what_is_measured_has_a_mean() -> None:
 
 
 def test_answers_of_all_turns_count() -> None:
-    case = replace(
-        answered(20.0, tokens=Tokens(1, 2)),
-        earlier=(EarlierTurn("Hi", GeneratedData("x", latency_ms=10.0, tokens=Tokens(3, 4))),),
+    case = answered(20.0, tokens=Tokens(1, 2))._replace(
+        earlier=(EarlierTurn("Hi", GeneratedData("x", latency_ms=10.0, tokens=Tokens(3, 4))),)
     )
     found = collect([case], RunOptions())
     assert (found.answers, found.timed, found.tokens) == (2, 2, Tokens(4, 6))
@@ -99,8 +96,8 @@ def test_unknown_tokens_and_latencies_are_not_zero() -> None:
 
 
 def test_a_case_of_several_turns_is_known_by_its_label_or_all_that_was_asked() -> None:
-    turns = replace(answered(), earlier=(EarlierTurn("Hello!", GeneratedData("Hi.")),))
-    cases = [answered(), replace(turns, number=2), replace(turns, number=3, label="greeting")]
+    turns = answered()._replace(earlier=(EarlierTurn("Hello!", GeneratedData("Hi.")),))
+    cases = [answered(), turns._replace(number=2), turns._replace(number=3, label="greeting")]
     assert [each.utterance for each in collect(cases, RunOptions()).cases] == [
         "Where is it?",
         "Hello! / Where is it?",

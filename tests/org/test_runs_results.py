@@ -41,7 +41,7 @@ def test_a_broken_case_has_an_error_for_every_expectation(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("status", [RunStatus.ERROR, RunStatus.TERMINATED])
 def test_a_run_that_ended_early_has_an_error_for_every_case_it_never_asked(tmp_path: Path, status: RunStatus) -> None:
-    _, cases = shown(tmp_path, status, replace(BROKEN, verdict=Verdict.PASS, error=None))
+    _, cases = shown(tmp_path, status, BROKEN._replace(verdict=Verdict.PASS, error=None))
     assert sorted((each.iteration, each.number) for each in cases) == [(1, 2), (2, 1), (2, 2)]
     assert {each.error for each in cases} == {"the run ended before this case was run"}
 

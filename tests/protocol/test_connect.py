@@ -120,7 +120,7 @@ def test_over_the_wire_the_five_documented_texts_are_escaped() -> None:
 
 
 def test_in_files_nothing_is_escaped_and_the_file_says_so() -> None:
-    written = write_run(replace(RUN, cases=(replace(CASE, utterance="&amp;"),)), escape=False)
+    written = write_run(replace(RUN, cases=(CASE._replace(utterance="&amp;"),)), escape=False)
     assert written["evalmeta"]["plainText"] is True
     assert read_run(written).cases[0].utterance == "&amp;"
 
@@ -135,13 +135,13 @@ def test_in_files_nothing_is_escaped_and_the_file_says_so() -> None:
     ],
 )
 def test_each_verdict_has_a_result_and_a_status(verdict: Verdict, result: str | None, status: str) -> None:
-    [written] = write_case(replace(CASE, results=(TOPIC._replace(verdict=verdict),)))["testResults"]
+    [written] = write_case(CASE._replace(results=(TOPIC._replace(verdict=verdict),)))["testResults"]
     assert (written["result"], written["status"]) == (result, status)
 
 
 def test_an_undecided_result_has_its_reason_where_clients_read_it() -> None:
     undecided = TOPIC._replace(verdict=Verdict.UNDECIDED, explanation="no rater here", error=None)
-    [written] = write_case(replace(CASE, results=(undecided,)))["testResults"]
+    [written] = write_case(CASE._replace(results=(undecided,)))["testResults"]
     assert (written["errorMessage"], written["errorCode"]) == ("undecided: no rater here", None)
 
 

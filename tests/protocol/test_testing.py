@@ -22,8 +22,7 @@ STATUSES = {"NEW": "NEW", "IN_PROGRESS": "IN_PROGRESS", "COMPLETED": "SUCCESS", 
 def of_a_definition(run: Run) -> Run:
     """Scorers have no labels and definitions one turn a case, and an org's own shape has no place for more."""
     cases = (
-        replace(
-            case,
+        case._replace(
             results=tuple(each._replace(label=None, threshold=None, turn=0) for each in case.results),
             label="",
             earlier=(),

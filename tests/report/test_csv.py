@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -49,7 +48,7 @@ def test_a_case_without_results_has_a_row_with_its_verdict() -> None:
 
 def test_the_cost_of_an_answer_is_numeric() -> None:
     answer = GeneratedData("Yes.", latency_ms=1_234_567.5, tokens=Tokens(12, None))
-    [row] = read(make.report(replace(make.case(1, Verdict.PASS), generated=answer)))
+    [row] = read(make.report(make.case(1, Verdict.PASS)._replace(generated=answer)))
     assert (row["latency_ms"], row["input_tokens"], row["output_tokens"]) == ("1234567.5", "12", "")
 
 

@@ -100,7 +100,7 @@ def test_a_case_that_passed_and_failed_is_flaky() -> None:
 def test_nan_is_null_and_not_0() -> None:
     answer = GeneratedData("Yes.", latency_ms=float("inf"), tokens=Tokens(3, 4))
     result = TestResult("x", Verdict.UNDECIDED, score=float("nan"), rater="rules")
-    case = replace(make.case(1, Verdict.UNDECIDED, result), generated=answer)
+    case = make.case(1, Verdict.UNDECIDED, result)._replace(generated=answer)
     [test] = json.loads(render([make.report(case)]))["results"]["tests"]
     assert (test["status"], test["steps"][0]["extra"]["score"]) == ("other", None)
     assert (test["extra"]["latencyMilliseconds"], test["extra"]["outputTokens"]) == (None, 4)

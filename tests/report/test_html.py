@@ -67,8 +67,8 @@ def rich() -> Report:
     failed = make.case(1, Verdict.FAILURE, make.ACTIONS_FAILED, make.RESPONSE_FAILED, utterance="a\nb")
     broken = TestResult("factuality", Verdict.ERROR, error="the rater did not answer")
     cases = (
-        replace(failed, generated=replace(answer, tokens=Tokens(3, 4))),
-        replace(make.case(1, Verdict.PASS, make.TOPIC_PASSED, broken, iteration=2, utterance="a\nb"), generated=answer),
+        failed._replace(generated=replace(answer, tokens=Tokens(3, 4))),
+        make.case(1, Verdict.PASS, make.TOPIC_PASSED, broken, iteration=2, utterance="a\nb")._replace(generated=answer),
     )
     report = make.report(*cases, options=options)
     return replace(report, statistics=collect(cases, options))
@@ -113,7 +113,7 @@ def test_statistics_are_shown_where_they_were_collected() -> None:
 
 
 def test_unknown_numbers_are_not_shown_as_0() -> None:
-    unknown = replace(rich().run.cases[0], generated=GeneratedData("", tokens=Tokens(None, 5)))
+    unknown = rich().run.cases[0]._replace(generated=GeneratedData("", tokens=Tokens(None, 5)))
     report = make.report(unknown)
     text = render([replace(report, statistics=collect(report.run.cases, report.run.options))])
     assert "<dd>? / 5</dd>" in text
@@ -124,7 +124,7 @@ def test_unknown_numbers_are_not_shown_as_0() -> None:
 def test_nan_is_shown_as_nan() -> None:
     result = TestResult("x", Verdict.UNDECIDED, score=float("nan"), detail=float("inf"))
     answer = GeneratedData("Yes.", latency_ms=float("nan"))
-    text = render([make.report(replace(make.case(1, Verdict.UNDECIDED, result), generated=answer))])
+    text = render([make.report(make.case(1, Verdict.UNDECIDED, result)._replace(generated=answer))])
     assert ["score nan" in text, "partial inf" in text, "<span>unknown</span>" in text] == [True, True, True]
 
 
@@ -147,10 +147,8 @@ def test_any_texts_make_a_well_nested_page(reports: list[Report]) -> None:
 @given(HOSTILE, HOSTILE)
 def test_markup_in_texts_stays_text(first: str, second: str) -> None:
     result = TestResult(first, Verdict.FAILURE, first, second, None, first, label=second, rater=first, error=second)
-    case = replace(
-        make.case(1, Verdict.FAILURE, result, utterance=f"{first}\n"),
-        generated=GeneratedData(second, first, (Action(second),)),
-        error=first,
+    case = make.case(1, Verdict.FAILURE, result, utterance=f"{first}\n")._replace(
+        generated=GeneratedData(second, first, (Action(second),)), error=first
     )
     run = replace(make.run(case), definition=first, subject_name=second, id=first, error=second, total=2)
     page = Page(render([replace(make.report_of(run), file=first), make.rated(0.7)]))

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -50,7 +49,7 @@ def test_it_is_indented_by_two_and_ends_with_a_line_break() -> None:
 
 @given(st.text())
 def test_answers_are_read_back_unchanged_and_have_no_control_characters(answer: str) -> None:
-    case = replace(make.case(1, Verdict.PASS), generated=GeneratedData(answer))
+    case = make.case(1, Verdict.PASS)._replace(generated=GeneratedData(answer))
     text = render([make.report(case)])
     [read] = read_run(json.loads(text)).cases
     assert read.generated == case.generated

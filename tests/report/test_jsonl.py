@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import partial
 
 from hypothesis import given
@@ -27,7 +26,7 @@ def test_conversations_jsonl(snapshot: str) -> None:
 def test_a_line_has_texts_actions_and_results() -> None:
     action = Action("FindOrder", {"id": "R-100"}, {"found": True}, 12.5)
     answer = GeneratedData("Yes.", "Returns", (action,), 300.5, tokens=Tokens(12, None), trace={"long": "story"})
-    case = replace(make.case(1, Verdict.PASS, make.TOPIC_PASSED), generated=answer)
+    case = make.case(1, Verdict.PASS, make.TOPIC_PASSED)._replace(generated=answer)
     line = json.loads(render([make.report(case)]))
     assert {name: line[name] for name in ANSWER} == {
         "outcome": "Yes.",
@@ -48,7 +47,7 @@ def test_a_case_without_an_answer_says_why() -> None:
 def test_nan_is_null_and_not_0() -> None:
     answer = GeneratedData("Yes.", actions=(Action("A", {"at": float("inf")}, [float("nan"), 0.5]),))
     result = TestResult("x", Verdict.UNDECIDED, score=float("nan"))
-    line = json.loads(render([make.report(replace(make.case(1, Verdict.UNDECIDED, result), generated=answer))]))
+    line = json.loads(render([make.report(make.case(1, Verdict.UNDECIDED, result)._replace(generated=answer))]))
     assert line["results"][0]["score"] is None
     assert (line["actions"][0]["input"], line["actions"][0]["output"]) == ({"at": None}, [None, 0.5])
 

@@ -47,7 +47,7 @@ def test_a_suite_has_no_section_for_runs_that_the_table_describes() -> None:
 
 
 def test_parts_beyond_the_size_limit_are_counted() -> None:
-    failed = [replace(make.MIXED_CASES[1], number=number) for number in range(1, 1001)]
+    failed = [make.MIXED_CASES[1]._replace(number=number) for number in range(1, 1001)]
     text = render([make.report(*failed)])
     left_out = 1000 - text.count("<details>")
     assert len(text) < 65_536
@@ -107,6 +107,6 @@ def _is_ours(block: str) -> bool:
 
 @pytest.mark.parametrize("text", ["@team", "#12", "<img src=x>", "**bold**", "[a](http://b)", "</summary>", "www.a.b"])
 def test_a_label_cannot_mention_people_or_act_as_markup(text: str) -> None:
-    failed = replace(make.case(1, Verdict.FAILURE, make.TOPIC_FAILED), label=text)
+    failed = make.case(1, Verdict.FAILURE, make.TOPIC_FAILED)._replace(label=text)
     summary = render([make.report(failed)]).split("<summary>")[1].split("</summary>")[0]
     assert text not in summary

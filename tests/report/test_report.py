@@ -58,7 +58,7 @@ def test_cases_and_their_failures_are_counted_separately() -> None:
     failed += [make.case(2, Verdict.FAILURE, make.TOPIC_FAILED), make.case(2, Verdict.PASS, iteration=2)]
     some = "not passed: 2 cases failed in at least one iteration (3 of their 4 case results)"
     assert decision(make.report(*failed, options=options)) == some
-    failed[-1] = replace(failed[-1], verdict=Verdict.FAILURE)
+    failed[-1] = failed[-1]._replace(verdict=Verdict.FAILURE)
     assert decision(make.report(*failed, options=options)) == "not passed: 2 cases failed in all 2 iterations"
 
 

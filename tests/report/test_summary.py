@@ -18,7 +18,7 @@ REPEATED = RunOptions(iterations=2)
 
 def case(number: int, iteration: int = 1, *, verdict: Verdict = Verdict.PASS, **answer: object) -> CaseResult:
     generated = GeneratedData("Yes.", **answer)
-    return replace(make.case(number, verdict, iteration=iteration), generated=generated)
+    return make.case(number, verdict, iteration=iteration)._replace(generated=generated)
 
 
 def lines(*cases: CaseResult, options: RunOptions | None = None) -> list[str]:

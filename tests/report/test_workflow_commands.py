@@ -50,8 +50,8 @@ def planted_reports(draw: st.DrawFn) -> Report:
     texts = [draw(planted) for _ in range(9)]
     verdict = draw(st.sampled_from(Verdict))
     result = TestResult(texts[0], verdict, texts[1], texts[2], None, texts[3], texts[4], error=texts[5])
-    case = replace(make.case(1, verdict, result, utterance=texts[6]), generated=GeneratedData(texts[7]), label=texts[8])
-    case = replace(case, error=texts[5], traceback=texts[4]) if verdict is Verdict.ERROR else case
+    case = make.case(1, verdict, result, utterance=texts[6])._replace(generated=GeneratedData(texts[7]), label=texts[8])
+    case = case._replace(error=texts[5], traceback=texts[4]) if verdict is Verdict.ERROR else case
     finished = make.run(case, options=draw(st.sampled_from([None, make.RunOptions(iterations=2)])))
     made = make.report_of(replace(finished, definition=draw(planted), subject_name=draw(planted), error=texts[3]))
     return replace(made, file=draw(planted), lines={1: 7})
@@ -89,6 +89,6 @@ def test_colons_and_number_signs_inside_a_text_stay_as_they_are() -> None:
 
 
 def test_json_texts_are_the_same_after_they_were_read() -> None:
-    [report] = [make.report(replace(make.PASSED, utterance="##[error]x", generated=GeneratedData("\n::error::x")))]
+    [report] = [make.report(make.PASSED._replace(utterance="##[error]x", generated=GeneratedData("\n::error::x")))]
     [line] = render("jsonl", [report]).splitlines()
     assert (json.loads(line)["utterance"], json.loads(line)["outcome"]) == ("##[error]x", "\n::error::x")

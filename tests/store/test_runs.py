@@ -115,25 +115,25 @@ def test_a_case_is_read_back_unchanged(runs: Runs, journal: RunJournal) -> None:
 
 def test_cases_are_sorted_by_iteration_and_number(runs: Runs, journal: RunJournal) -> None:
     for iteration, number in ((2, 1), (1, 10), (1, 9)):
-        journal.append([replace(DONE, iteration=iteration, number=number)])
+        journal.append([DONE._replace(iteration=iteration, number=number)])
     assert [(case.iteration, case.number) for case in runs.cases(RUN_ID)] == [(1, 9), (1, 10), (2, 1)]
 
 
 def test_finished_cases_are_counted_by_verdict(runs: Runs, journal: RunJournal) -> None:
-    journal.append([replace(DONE, number=number, verdict=verdict) for number, verdict in enumerate(Verdict)])
+    journal.append([DONE._replace(number=number, verdict=verdict) for number, verdict in enumerate(Verdict)])
     assert runs.count(RUN_ID) == dict.fromkeys(Verdict, 1)
 
 
 def test_an_append_that_fails_keeps_none_of_its_cases(journal: RunJournal) -> None:
     journal.append([DONE])
     with pytest.raises(StoreError):
-        journal.append([replace(DONE, number=2), DONE])
+        journal.append([DONE._replace(number=2), DONE])
     assert journal.finished() == {(1, 1)}
 
 
 def test_a_batch_of_large_results_is_not_held_twice(journal: RunJournal) -> None:
     answer = replace(ANSWER, outcome="x" * 100_000)
-    batch = [replace(DONE, number=number, generated=answer) for number in range(1, 101)]
+    batch = [DONE._replace(number=number, generated=answer) for number in range(1, 101)]
     tracemalloc.start()
     try:
         journal.append(batch)
@@ -166,7 +166,7 @@ def test_a_canceled_run_keeps_its_cases_and_takes_no_more(runs: Runs, journal: R
     journal.append([DONE])
     assert runs.cancel(RUN_ID, error="canceled by Ada", now=130)
     with pytest.raises(StoreError):
-        journal.append([replace(DONE, number=2)])
+        journal.append([DONE._replace(number=2)])
     run = runs.get(RUN_ID)
     assert (run.status, run.ended, run.error) == (RunStatus.TERMINATED, 130, "canceled by Ada")
     assert runs.cases(RUN_ID) == (DONE,)
@@ -192,7 +192,7 @@ def test_pages_have_a_maximum_of_cases_and_bytes(
     monkeypatch.setattr(limits, "MAX_PAGE_CASES", cases)
     monkeypatch.setattr(limits, "MAX_PAGE_BYTES", size)
     claim(runs, "w1")
-    done = tuple(replace(DONE, iteration=iteration, number=number) for iteration in (1, 2) for number in (1, 2))
+    done = tuple(DONE._replace(iteration=iteration, number=number) for iteration in (1, 2) for number in (1, 2))
     RunJournal(database, RUN_ID, "w1").append(done)
     places = {(0, 0): 0, (1, 1): 1, (1, 2): 2, (2, 2): 4}
     assert [runs.page(RUN_ID, after=each) for each in places] == [done[at : at + most] for at in places.values()]

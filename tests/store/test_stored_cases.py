@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -105,7 +104,7 @@ def test_results_that_are_added_later_are_left_out(database: Database, run: Runs
 
 def test_each_result_is_changed_when_it_is_read(database: Database, large: Sequence[CaseResult]) -> None:
     del large
-    cases = open_cases(database, RUN_ID, change=lambda case: replace(case, label=f"case {case.number}"))
+    cases = open_cases(database, RUN_ID, change=lambda case: case._replace(label=f"case {case.number}"))
     assert {each.label for each in (*cases, cases[0], *by_number(cases))} == {"case 1", "case 2", "case 3"}
 
 

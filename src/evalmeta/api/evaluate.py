@@ -227,8 +227,9 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
     if not isinstance(evaluation.cases, Iterator):
         needs = function_needs(evaluation, options)
         if isinstance(rater, Rules):
-            expectations = (each for case in evaluation.cases for turn in case.turns for each in turn.expectations)
-            rater.load_for(canonical_name(each.name) for each in expectations)
+            # A set, because a name is known by the first of many thousands of expectations.
+            names = {each.name for case in evaluation.cases for turn in case.turns for each in turn.expectations}
+            rater.load_for(map(canonical_name, names))
     errors = _faults(needs, loaded) if needs else []
     if errors or isinstance(subject, EvalmetaError) or isinstance(rater, EvalmetaError):
         return [*(each for each in (subject, rater) if isinstance(each, EvalmetaError)), *errors]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
     from contextlib import AsyncExitStack
 
-    from evalmeta.engine.interfaces import Session, Subject
+    from evalmeta.engine.interfaces import Subject
     from evalmeta.engine.raters.judge import Rater, Rating, RatingCache, Rubric
     from evalmeta.model.run import RunOptions
 
@@ -90,6 +90,8 @@ def _load_one(what: _Source, name: str | None, roots: Roots) -> LoadedEvaluation
 
 
 def _checked(cases: Iterable[Case]) -> Iterable[Case]:
+    if isinstance(cases, list | tuple):
+        return tuple(_Cases(cases))
     # An iterator must stay one, because its cases are available only once.
     return iter(_Cases(cases)) if isinstance(cases, Iterator) else _Cases(cases)
 
@@ -186,10 +188,7 @@ class _SharedSubject:
     """A subject that several runs use; only the call that created it closes it."""
 
     def __init__(self, subject: Subject) -> None:
-        self._subject = subject
-
-    async def open(self, case: Case) -> Session:
-        return await self._subject.open(case)
+        self.open = subject.open
 
     async def close(self) -> None:
         """Do nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import coroutine
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -59,7 +59,7 @@ async def run_case(item: WorkItem, subject: Subject, policy: CasePolicy) -> Case
     while True:
         attempt = _Attempt(item.case, policy, failures)
         error = await attempt.run(subject)
-        if _is_cancelled():
+        if attempt.has_waited and _is_cancelled():
             # The agent swallowed the cancellation, so its answer is not valid.
             raise asyncio.CancelledError
         failures = attempt.failures
@@ -97,8 +97,10 @@ async def rescore_case(
         for expectation in turn.expectations
     ]
     results += not_scored[len(results) :]
-    scored = replace(recorded, iteration=item.iteration, results=tuple(results), error=None, traceback="")
-    return replace(scored, verdict=case_verdict(results))
+    verdict = case_verdict(results)
+    return recorded._replace(
+        iteration=item.iteration, results=tuple(results), verdict=verdict, error=None, traceback=""
+    )
 
 
 def _mismatch(recorded: CaseResult | None, case: Case, answers: Sequence[EarlierTurn]) -> str | None:
@@ -162,13 +164,17 @@ async def _finish_scoring(waiting: Mapping[int, Awaitable[TestResult]], results:
 
 async def close(closable: Session | Subject | Rater) -> None:
     """Close a session or a subject; exceptions and time-outs while closing never change a result."""
-    if getattr(type(closable), "close", None) is NothingToClose.close:
+    if _has_nothing_to_close(closable):
         return
     try:
         seconds = _HASTY_CLOSE_SECONDS if _is_cancelled() else limits.CLOSE_SECONDS
         await Deadline(seconds).run(closable.close())
     except (Exception, SystemExit, asyncio.CancelledError):  # noqa: BLE001, S110 - the results are known by now
         pass
+
+
+def _has_nothing_to_close(closable: object) -> bool:
+    return getattr(type(closable), "close", None) is NothingToClose.close
 
 
 def _is_cancelled() -> bool:
@@ -199,6 +205,11 @@ class _Attempt:
         self.failures = failures
         self.is_retried = False
 
+    @property
+    def has_waited(self) -> bool:
+        """Whether the attempt gave control to the event loop, which is where it can be cancelled."""
+        return self._deadline.has_started or not _has_nothing_to_close(self._session)
+
     async def run(self, subject: Subject) -> str | None:
         """Send every turn; return the error that ended the attempt, None if there was none."""
         begun = time.monotonic()
@@ -214,7 +225,7 @@ class _Attempt:
         except asyncio.CancelledError:
             return "the agent cancelled itself"
         finally:
-            if self._session is not None:
+            if self._session is not None and not _has_nothing_to_close(self._session):
                 await close(self._session)
         return self._timeout(begun)
 
@@ -313,6 +324,11 @@ class Deadline:
         self._left: float | None = seconds
         self._timeout: asyncio.Timeout | None = None
         self.paused = 0.0
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the work has waited."""
+        return self._timeout is not None
 
     @property
     def has_expired(self) -> bool:

@@ -38,12 +38,13 @@ class SummaryCounter:
 
     def add(self, case: CaseResult) -> None:
         """Count one case result; with `undecided="fail"`, a case with an undecided result has failed."""
-        for result in case.results:
-            if result.verdict is _UNDECIDED and not result.is_measured:
-                self._undecided[result.name] += 1
         judged, total = coverage_of(case)
         self._judged += judged
         self._results += total
+        if judged < total:
+            for result in case.results:
+                if result.verdict is _UNDECIDED and not result.is_measured:
+                    self._undecided[result.name] += 1
         verdict = counted_verdict(case, self._options)
         if not self._averaged.add(case, verdict):
             self._verdicts[verdict] += 1

@@ -109,9 +109,8 @@ def counted_verdict(case: CaseResult, options: RunOptions) -> Verdict:
 
 def coverage_of(case: CaseResult) -> Coverage:
     """Return how many of a case's results were judged; see `Coverage`."""
-    to_judge = [result.verdict for result in case.results if not result.is_measured]
-    judged = len([verdict for verdict in to_judge if verdict in _DECIDED])
-    total = len(to_judge) + (case.error is not None)
+    to_judge = [result.verdict in _DECIDED for result in case.results if not result.is_measured]
+    judged, total = to_judge.count(True), len(to_judge) + (case.error is not None)
     # Cases without results have a verdict of their own in evaluations of pytest.
     return Coverage(judged, total) if total else Coverage(int(case.verdict in _DECIDED), 1)
 

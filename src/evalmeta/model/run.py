@@ -51,6 +51,9 @@ class Verdict(StrEnum):
     ERROR = "ERROR"
     UNDECIDED = "UNDECIDED"
 
+    # Enum has a hash written in Python, and every result is counted by its verdict.
+    __hash__ = str.__hash__
+
 
 class TestResult(NamedTuple):
     """The result of one expectation.
@@ -94,8 +97,7 @@ class EarlierTurn(NamedTuple):
     generated: GeneratedData
 
 
-@dataclass(frozen=True, slots=True)
-class CaseResult:
+class CaseResult(NamedTuple):
     """The result of one case in one iteration.
 
     Attributes:
@@ -302,7 +304,7 @@ def join(parts: Sequence[Run], whole: Run) -> Run:
         ended=last.ended if status.is_over else None,
         error=next((each.error for each in parts if each.error), None),
         total=sum(each.total for each in parts) + last.total * (iterations - len(parts)),
-        cases=tuple(replace(case, iteration=place) for place, each in enumerate(parts, 1) for case in each.cases),
+        cases=tuple(case._replace(iteration=place) for place, each in enumerate(parts, 1) for case in each.cases),
     )
 
 

@@ -46,7 +46,11 @@ def needs_of(
 
 def function_needs(evaluation: Evaluation, options: RunOptions) -> list[Need]:
     """Return the custom scoring functions of the selected cases, each once."""
-    terms = (
-        each.terms for case in select_cases(evaluation, options) for turn in case.turns for each in turn.expectations
-    )
-    return [*dict.fromkeys(Need("function", str(each["function"])) for each in terms if each and "function" in each)]
+    names = {
+        str(each.terms["function"]): None
+        for case in select_cases(evaluation, options)
+        for turn in case.turns
+        for each in turn.expectations
+        if each.terms and "function" in each.terms
+    }
+    return [Need("function", each) for each in names]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,4 +43,4 @@ class PathFilter:
             each._replace(error=self.text(each.error), explanation=self.text(each.explanation)) if each.error else each
             for each in case.results
         )
-        return replace(case, error=self.optional(case.error), results=results, traceback=self.text(case.traceback))
+        return case._replace(error=self.optional(case.error), results=results, traceback=self.text(case.traceback))

@@ -272,7 +272,7 @@ def placeholders(org: Organization, run: Run) -> tuple[CaseResult, ...]:
             for case in cases.values()
             if (iteration, case.number) not in done
         ]
-    return tuple(replace(each, results=_errors(cases[each.number], each.error or "")) for each in errors)
+    return tuple(each._replace(results=_errors(cases[each.number], each.error or "")) for each in errors)
 
 
 def _not_run(run: Run, case: Case, iteration: int) -> CaseResult:

@@ -101,18 +101,19 @@ def comparison_scorer(matches: Matches = "first") -> Callable[[Expectation, Exch
             actual, expected = read_actual(exchange.generated), read_expected(exchange.generated)
         except NoValue as error:
             return _without_value(expectation, error)
-        counted = actual[:1] if matches == "first" else actual
-        comparisons = [compare(operator, value, expected[0]) for value in counted]
-        decisive = comparisons[0]
-        if len(comparisons) > 1:
+        decisive, counts = compare(operator, actual[0], expected[0]), ""
+        if len(actual) > 1 or len(expected) > 1:
+            counted = actual[:1] if matches == "first" else actual
+            comparisons = [decisive, *(compare(operator, value, expected[0]) for value in counted[1:])]
             # With `any` the first value that holds decides, with `all` the first that does not.
             decisive = next((each for each in comparisons if each.passed is (matches == "any")), decisive)
+            counts = _match_counts(comparisons, len(actual), len(expected), matches)
         return judged(
             expectation,
             passed=decisive.passed,
             expected=_text(expected[0]),
             actual=decisive.actual,
-            explanation=decisive.explanation + _match_counts(comparisons, len(actual), len(expected), matches),
+            explanation=decisive.explanation + counts,
         )
 
     return score_comparison

@@ -101,22 +101,21 @@ def score(
     if expectation.terms and "function" in expectation.terms:
         by_function = score_by_check if expectation.name == "function" else score_by_function
         return _awaited(expectation, exchange, by_function(expectation, exchange))
-    name = canonical_name(expectation.name)
-    scorer = scorers.get(name)
-    if expectation.is_custom and (scorer is None or expectation_kind(name) is not None):
+    scorer = scorers.get(expectation.name) or scorers.get(canonical_name(expectation.name))
+    if expectation.is_custom and (scorer is None or expectation_kind(expectation.name) is not None):
         explanation = f"{expectation.name!r} is a custom scorer of the org, which has no local implementation"
         return undecided(expectation, explanation, actual=exchange.generated.outcome)
     if scorer is None:
         nearest = get_close_matches(expectation.name, known_names(), n=1, cutoff=0)[0]
         return broken(expectation, f"{expectation.name!r} is not a known expectation; the nearest name is {nearest}")
     try:
-        result = scorer(expectation, exchange)
+        result: object = scorer(expectation, exchange)
     except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - a failing scorer affects one result
         return _failed(expectation, exchange, error)
     # Most results are returned at once, and `isawaitable` takes longer than most scorers.
-    if not isinstance(result, TestResult) and isawaitable(result):
-        return _awaited(expectation, exchange, result)
-    return _checked(expectation, result)
+    if isinstance(result, TestResult):
+        return result if _is_plain(result) else _checked(expectation, result)
+    return _awaited(expectation, exchange, result) if isawaitable(result) else _checked(expectation, result)
 
 
 def _failed(expectation: Expectation, exchange: Exchange, error: BaseException) -> TestResult:
@@ -141,21 +140,22 @@ def _checked(expectation: Expectation, result: object) -> TestResult:
     if not isinstance(result, TestResult):
         reason = f"it returned {type(result).__name__}, which is not a TestResult"
         return broken(expectation, f"the scorer failed: {reason}")
-    fault = None if _is_plain(result) else _fault(result)
+    fault = _fault(result)
     return broken(expectation, f"the scorer failed: {fault}") if fault else result
 
 
 def _is_plain(result: TestResult) -> bool:
     """Say whether a fast check shows that the result has no `_fault`; true for nearly every result."""
     name, verdict, expected, actual, score, explanation, label, detail, rater, error, threshold, _, _ = result
+    if rater is not None or error is not None or threshold is not None or type(verdict) is not Verdict:
+        return False
     try:
-        texts = f"{label or ''}".join((name, expected, actual, explanation))
+        is_ascii = "".join((name, expected, actual, explanation, label or "")).isascii()
     except TypeError:
         return False
-    are_numbers = (score is None or type(score) is float) and (detail is None or type(detail) is float)
-    is_known = type(verdict) is Verdict and rater is None and error is None and (label is None or type(label) is str)
-    is_simple = is_known and threshold is None and are_numbers and texts.isascii()
-    return is_simple and math.isfinite((score or 0) + (detail or 0))
+    if not is_ascii or (score is not None and (type(score) is not float or not math.isfinite(score))):
+        return False
+    return detail is None or (type(detail) is float and math.isfinite(detail))
 
 
 def _fault(result: TestResult) -> str | None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.interfaces import NothingToClose
@@ -279,14 +279,13 @@ class Calls:
         SubjectUnreachable. Another one becomes SubjectError, with the line in the project, unless it is evalmeta's own,
         such as SubjectBusy.
         """
-        is_async = _is_async(function)
+        coroutine_function = cast("_Call", function) if _is_async(function) else None
 
         async def call(*args: object, **inputs: object) -> object:
             try:
-                if is_async:
-                    result = function(*args, **inputs)
-                else:
-                    result = await self._threads.call(partial(function, *args, **inputs))
+                if coroutine_function is not None:
+                    return await coroutine_function(*args, **inputs)
+                result = await self._threads.call(partial(function, *args, **inputs))
                 return await result if isinstance(result, Awaitable) else result
             except (Exception, SystemExit) as error:
                 failure = self._failure(error)
