@@ -79,7 +79,7 @@ def test_an_invalid_tag_is_reported(project: Project, tag: str, kind: type[Usage
 
 
 def test_a_tag_that_does_not_exist_has_a_hint(project: Project) -> None:
-    for tag, hint in (("smok", "Did you mean smoke?"), ("other", "Tags are lists")):
+    for tag, hint in (("smok", "Did you mean smoke?"), ("other", "Add it to a test case")):
         with pytest.raises(UsageError) as caught:
             by_tags(project, [tag])
         assert hint in caught.value.actions[0]

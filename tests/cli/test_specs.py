@@ -264,3 +264,17 @@ def test_an_empty_spec_is_reported_without_options_that_were_not_used(evalmeta: 
     done = evalmeta("test", "run", "empty.yaml", "--wait")
     assert (done.code, "--tag" in done.err) == (2, False)
     assert "there are no test cases in empty.yaml" in done.err
+
+
+def test_a_tag_selects_test_cases_of_specs_and_lists_of_the_settings(evalmeta: Program, folder: Path) -> None:
+    call = ("run", "all.yaml", "tests", "--subject", "agents:answer", "--dry-run", "--json", "--tag")
+
+    def selected() -> list[tuple[str, list[int]]]:
+        planned = json.loads(evalmeta(*call, "smoke").out)["result"]
+        return [(each["definition"], [case["number"] for case in each["cases"]]) for each in planned]
+
+    assert selected() == [("all.yaml", [1]), ("tests/capital.yaml", [])]
+    (folder / "evalmeta.toml").write_text('[tags]\nsmoke = ["capital:1"]\n')
+    assert selected() == [("all.yaml", [1]), ("tests/capital.yaml", [1])]
+    unknown = evalmeta(*call, "smok")
+    assert (unknown.code, "Did you mean smoke?" in unknown.out) == (2, True)

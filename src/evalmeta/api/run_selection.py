@@ -21,7 +21,7 @@ from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.api.agent_tests import AgentTest, FileTest
     from evalmeta.client.connection import Connection
@@ -78,8 +78,8 @@ class Failures(NamedTuple):
         return CaseList(f"{kind.name}:{self.run.definition}" if kind else self.run.definition, self.numbers)
 
 
-def by_tags(project: Project, tags: Iterable[str]) -> list[CaseList]:
-    """Return the cases with these tags in the project's settings.
+def by_tags(project: Project, tags: Iterable[str], files: Sequence[FileTest] = ()) -> list[CaseList]:
+    """Return the cases with these tags in the project's settings or in files.
 
     Raises:
         UsageError: a tag does not exist.
@@ -87,11 +87,11 @@ def by_tags(project: Project, tags: Iterable[str]) -> list[CaseList]:
     """
     lists: list[CaseList] = []
     for tag in tags:
-        if tag not in project.settings.tags:
-            near = get_close_matches(tag, project.settings.tags, n=1)
-            hint = f"Did you mean {near[0]}?" if near else 'Tags are lists under [tags]: smoke = ["Order_Desk:1-3"]'
-            raise UsageError(f"evalmeta.toml has no tag {tag!r}", actions=[hint])
-        lists += [_tagged(tag, entry) for entry in project.settings.tags[tag]]
+        found = [CaseList(each.name, numbers) for each in files if (numbers := _with_tag(tag, each))]
+        if not found and tag not in project.settings.tags:
+            raise _unknown_tag(tag, {*project.settings.tags, *(own for each in files for own in _tags(each))})
+        entries = [_tagged(tag, entry) for entry in project.settings.tags.get(tag, ())]
+        lists += [*in_files(entries, files), *found]
     return lists
 
 
@@ -140,6 +140,24 @@ def _in_files(chosen: CaseList, files: Sequence[FileTest]) -> Iterator[CaseList]
 def _labelled(label: str, file: FileTest) -> frozenset[int]:
     wanted = {label} | {label.removeprefix(f"{name}:") for name in _names(file)}
     return frozenset(case.number for case in file.evaluation.cases if case.label in wanted)
+
+
+def _with_tag(tag: str, file: FileTest) -> frozenset[int]:
+    return frozenset(case.number for case in file.evaluation.cases if tag in case.tags)
+
+
+def _tags(file: FileTest) -> Iterator[str]:
+    return (tag for case in file.evaluation.cases for tag in case.tags)
+
+
+def _unknown_tag(tag: str, known: Collection[str]) -> UsageError:
+    if near := get_close_matches(tag, known, n=1):
+        return UsageError(f"there is no tag {tag!r}", actions=[f"Did you mean {near[0]}?"])
+    actions = [
+        f"Add it to a test case of a test spec: tags: [{tag}]",
+        f'Or list the cases under [tags] in evalmeta.toml: {tag} = ["Order_Desk:1-3"]',
+    ]
+    return UsageError(f"there is no tag {tag!r}", actions=actions)
 
 
 def _names(file: FileTest) -> set[str]:

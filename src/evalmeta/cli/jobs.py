@@ -111,7 +111,7 @@ def jobs_option(what: str) -> Decorator:
         ),
         _most_recent_option(what),
         click.option(
-            "--unfinished", is_flag=True, help=f"Every {what} of this project's own org that is not finished."
+            "--unfinished", is_flag=True, help=f"All {what}s in this project's own org that are not finished."
         ),
     )
 

@@ -48,7 +48,7 @@ class CaseSelection(NamedTuple):
         """Return the chosen cases; None if nothing failed in the runs of --failed-from, as is then printed."""
         selection = api.run_selection
         choice = selection.CaseChoice(names, last_failed=self.last_failed).narrowed(
-            selection.by_tags(project, self.tags)
+            selection.by_tags(project, self.tags, files)
         )
         runs = selection.failed_in(project, self.failed_from)
         for run, numbers in ((each.run, each.numbers) for each in runs):
@@ -152,7 +152,9 @@ _SELECTION: Sequence[Decorator] = (
         metavar="LIST",
         help="Run only these cases: 3, 1,4-7, NAME:3 for one test, or a case's label; repeatable.",
     ),
-    click.option("--tag", "tags", multiple=True, help="Run only cases with this tag in evalmeta.toml; repeatable."),
+    click.option(
+        "--tag", "tags", multiple=True, help="Run only cases with this tag, in test specs or evalmeta.toml; repeatable."
+    ),
     click.option(
         "--failed-from",
         multiple=True,

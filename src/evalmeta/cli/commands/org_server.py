@@ -149,7 +149,7 @@ def reset(*, no_prompt: bool, as_json: bool) -> None:
 def token(*, user: str | None, days: int | None, lists: bool, token_id: str | None, as_json: bool) -> None:
     """Create an access token for the project's org.
 
-    It is printed alone on the last line. It is valid only for that org: create it in the
+    Only the token is printed to stdout. It is valid only for that org: create it in the
     project that serves the org.
 
     \b
