@@ -35,3 +35,17 @@ def test_an_unknown_extension_is_refused_before_a_case_runs(evalmeta: Program, c
 def test_a_report_needs_results(evalmeta: Program, copy_samples: Copy) -> None:
     copy_samples("failing")
     assert "--report needs --wait" in evalmeta("test", "run", "--report", "a.xml").err
+
+
+def test_a_report_that_cannot_be_written_costs_neither_the_others_nor_the_results(
+    evalmeta: Program, copy_samples: Copy
+) -> None:
+    copy_samples("failing")
+    evalmeta("deploy")
+    too_long = f"{'x' * 300}.xml"
+    done = evalmeta("test", "run", "--wait", "--report", too_long, "--report", "a.md")
+    assert (done.code, Path("a.md").read_text()[:1]) == (2, "|")
+    assert f"{too_long}: cannot be written: File name too long\n" in done.err
+    command = done.err.partition("The results are stored. Write them to another FILE: evalmeta ")[2].split()
+    assert evalmeta(*command[:-1], "b.md").code == 100
+    assert Path("b.md").read_text() == Path("a.md").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,8 @@ from evalmeta.errors import (
     EXIT_PASSED,
     EXIT_WAIT_RAN_OUT,
     EvalmetaError,
+    ProjectError,
+    Suggestion,
     UsageError,
 )
 from evalmeta.model.registry import type_of_run
@@ -113,6 +116,8 @@ def _create_folder(folder: Path) -> None:
         raise UsageError(
             f"the folder {str(folder)!r} cannot be created: {error.strerror}", actions=["Choose another folder."]
         ) from None
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"the folder {str(folder)!r} is read-only", actions=["Choose another folder."])
 
 
 class _ResultFormat(click.ParamType):  # type: ignore[explicit-any, type-arg]
@@ -202,17 +207,30 @@ def _print(reports: Sequence[Report], output: Output, closing: Sequence[str], *,
         print_human(reports, console(err=False), detail=output.detail, closing=closing)
     else:
         print_stream(report.stream(output.result_format, reports))
+    _write_files(reports, output)
+
+
+def _write_files(reports: Sequence[Report], output: Output) -> None:
+    """Write all files; one that cannot be written does not keep the others from being written."""
+    wanted = [(path, report.format_of(path.name), reports) for path in output.files]
     for each in reports if output.output_dir else ():
         path = Path(output.output_dir or ".") / report.file_name(output.result_format, each.run.id)
-        _write(path, output.result_format, [each], output)
-    for path in output.files:
-        _write(path, report.format_of(path.name), reports, output)
-
-
-def _write(path: Path, result_format: str, reports: Sequence[Report], output: Output) -> None:
-    put_pieces(path, (block.encode() for block in blocks(report.stream(result_format, reports))))
-    if output.detail != "verdict":
-        note(f"Wrote {path}")
+        wanted.append((path, output.result_format, [each]))
+    faults = []
+    for path, result_format, runs in wanted:
+        try:
+            put_pieces(path, (block.encode() for block in blocks(report.stream(result_format, runs))))
+        except ProjectError as error:
+            faults.append(str(error))
+        else:
+            if output.detail != "verdict":
+                note(f"Wrote {path}")
+    if faults:
+        ids = [word for each in reports for word in ("--job-id", each.run.id)]
+        way_out = Suggestion(
+            "The results are stored. Write them to another FILE", "test", "resume", *ids, "--report", "FILE"
+        )
+        raise ProjectError("; ".join(faults), actions=[way_out])
 
 
 def _exit_code(reports: Sequence[Report]) -> int:

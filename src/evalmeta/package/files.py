@@ -44,8 +44,8 @@ def write_below(
     not `durable`, the file may be lost if the machine stops. By default the permissions are those of the existing file,
     or the usual ones. Raise ProjectError if the file is outside the folder or cannot be written.
     """
-    target = target_below(folder, path, called=called)
     try:
+        target = target_below(folder, path, called=called)
         target.parent.mkdir(parents=True, exist_ok=True)
         _replace(target, content, durable=durable, mode=mode)
     except OSError as error:

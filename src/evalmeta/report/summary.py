@@ -190,13 +190,13 @@ def case_rates(run: Run, statistics: RunStatistics | None) -> Iterator[tuple[Cas
 
 
 def totals(reports: Sequence[Report]) -> str:
-    """Return `15 of 20 runs passed`."""
-    return f"{sum(map(counts_as_passed, reports)):,} of {count(len(reports), 'run')} passed"
+    """Return the lines of a suite as one."""
+    return "; ".join(map(str.strip, suite_lines(reports)))
 
 
 def suite_lines(reports: Sequence[Report]) -> Iterator[str]:
     """Yield how many of several runs passed, and the counts of all their case results."""
-    yield totals(reports)
+    yield f"{sum(map(counts_as_passed, reports)):,} of {count(len(reports), 'run')} passed"
     begun = min((each.run.started for each in reports), default=0)
     took = max((each.run.started + duration(each) for each in reports), default=0) - begun
     total = sum(each.summary.total for each in reports)
