@@ -25,6 +25,7 @@ RULES = "src/evalmeta/validation/pages"
 LINK = re.compile(r"(!?)\[([^\[\]]*)\]\((?!https?:|#|mailto:)([^()#\s]*)(#[^()\s]*)?\)")
 SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 FENCE = re.compile(r"^```(\w+)(?: [^=\n]*)?$", re.MULTILINE)
+NAME = re.compile(r"^`([^`\n]+)`:\n\n(?=```\w+ title=\"\1\"\n)", re.MULTILINE)
 
 
 def main() -> int:
@@ -53,8 +54,9 @@ def stage(folder: Path) -> None:
     for source, place in places.items():
         target = folder / "pages" / place
         target.parent.mkdir(parents=True, exist_ok=True)
-        # zensical needs a blank line before a code block, and only a language or a title on its first line.
-        text = FENCE.sub(r"\n```\1", _relink(source.read_text(encoding="utf-8"), source, places))
+        # zensical needs a blank line before a code block, and only a language or a title on its first line. It shows
+        # the title; the line with the name of the file above is for GitHub.
+        text = NAME.sub("", FENCE.sub(r"\n```\1", _relink(source.read_text(encoding="utf-8"), source, places)))
         target.write_text(text.replace(API, "".join(describe_api())) if place == "api.md" else text, encoding="utf-8")
     for file in [*(ROOT / "docs").glob("*.svg"), *(ROOT / "docs").glob("*.css")]:
         shutil.copy(file, folder / "pages")

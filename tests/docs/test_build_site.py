@@ -46,6 +46,13 @@ def test_a_link_to_a_file_that_is_not_a_page_becomes_text(staged: Path) -> None:
     assert not [page for page in pages if re.search(r"\]\([./]*(src|metadata-samples|xsd)/", page)]
 
 
+def test_the_name_of_a_file_is_only_in_the_title_of_its_code_block(staged: Path) -> None:
+    tutorial = (staged / "pages/tutorials/ci.md").read_text()
+
+    assert 'title="agents.py"' in tutorial
+    assert "`agents.py`:" not in tutorial
+
+
 def test_the_navigation_has_every_page_except_those_of_rules_and_samples(staged: Path) -> None:
     sections = tomllib.loads((staged / "zensical.toml").read_text())["project"]["nav"]
     pages = [page for section in sections for entries in section.values() for page in places(entries)]
