@@ -8,7 +8,9 @@ from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.formats.document import Reading, digest_of
 from evalmeta.formats.files import read_document
+from evalmeta.formats.short_forms import SHORT_FORMS
 from evalmeta.formats.spec_files import files_of
+from evalmeta.formats.testspec import read_spec
 from formats.specs import shown
 
 if TYPE_CHECKING:
@@ -57,6 +59,15 @@ Who?,"[""a"", ""b""]","A, B",,,
     ]
     assert first.turns[0].expectations[2].terms == {"path": "$.a", "operator": "equals", "expected": 1}
     assert checks(second)[::3] == [("contains", "a"), ("action_sequence_match", "['A', 'B']")]
+
+
+@pytest.mark.parametrize("key", SHORT_FORMS)
+def test_a_cell_of_each_check_is_read_as_in_a_spec(spec: Path, key: str) -> None:
+    value = {"json": '{"path": "$.a"}', "function": "a:b"}.get(key, "7")
+    cell = value.replace('"', '""')
+    [case] = cases_of(spec, "q.csv", f'input,{key}\nHi,"{cell}"\n')
+    [own] = read_spec(f"testCases:\n- input: Hi\n  {key}: {value}\n".encode(), label="t.yaml").cases
+    assert own.turns[0].expectations[0] in case.turns[0].expectations
 
 
 def test_a_table_of_the_testing_center_can_be_named_too(spec: Path) -> None:

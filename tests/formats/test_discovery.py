@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.formats.discovery import is_spec, is_table, is_test, may_be_spec
+from evalmeta.formats.short_forms import SHORT_FORMS
 from formats.specs import SPEC, STUDIO_SPEC
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ OWN = {
     "turns": "cases:\n- turns:\n  - utterance: Hi\n    topic: A\n",
     "file": "subject: desk\ncases: data/q.csv\n",
     "files": "cases: [a.jsonl]\n",
+    **{key: f"testCases:\n- input: Hi\n  {key}: 7\n" for key in SHORT_FORMS},
 }
 
 

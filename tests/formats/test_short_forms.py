@@ -7,6 +7,7 @@ import pytest
 from evalmeta.errors import FormatError
 from evalmeta.formats.short_forms import SHORT_FORMS
 from evalmeta.formats.testspec import read_spec
+from evalmeta.model.expectations import CHECKS, expectation_kind
 from formats.specs import shown
 
 if TYPE_CHECKING:
@@ -26,37 +27,43 @@ def problem(line: str) -> str:
     return shown(caught.value.problems[0])
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("contains: Paris", [("contains", "Paris", 'contains "Paris"')]),
-        ("contains: [a, 7]", [("contains", "a", 'contains "a"'), ("contains", "7", 'contains "7"')]),
-        ("contains_any: [a, b]", [("contains_any", None, 'contains_any "a", "b"')]),
-        ("not_contains: a", [("not_contains", "a", 'not_contains "a"')]),
-        ("equals: ''", [("equals", "", 'equals ""')]),
-        ("starts_with: a", [("starts_with", "a", 'starts_with "a"')]),
-        ("ends_with: a", [("ends_with", "a", 'ends_with "a"')]),
-        (r"matches: ^\d+$", [("matches", r"^\d+$", r"matches ^\d+$")]),
-        ("topic: Orders", [("topic_sequence_match", "Orders", None)]),
-        ("actions: [A, B]", [("action_sequence_match", "['A', 'B']", None)]),
-        ("actions: A", [("action_sequence_match", "['A']", None)]),
-        ("actions: []", [("action_sequence_match", "[]", None)]),
-        ("json: {path: $.a, equals: b}", [("json", None, 'json $.a equals "b"')]),
-        (
-            "json: [{path: $.a, at_least: 1.5}, {path: $.b}]",
-            [("json", None, "json $.a at_least 1.5"), ("json", None, "json $.b exists")],
-        ),
-        ("rubric: Is polite", [("rubric", None, 'rubric "Is polite"')]),
-        ("function: a.b:c", [("function", None, "function a.b:c")]),
-        ("latency_ms: 500", [("output_latency_milliseconds", "500", "latency_ms at most 500")]),
-        ("tokens: 20", [("tokens", "20", "tokens at most 20")]),
-        ("contains:", []),
-    ],
-)
+LINES: list[tuple[str, list[tuple[str, str | None, str | None]]]] = [
+    ("contains: Paris", [("contains", "Paris", 'contains "Paris"')]),
+    ("contains: [a, 7]", [("contains", "a", 'contains "a"'), ("contains", "7", 'contains "7"')]),
+    ("contains_any: [a, b]", [("contains_any", None, 'contains_any "a", "b"')]),
+    ("not_contains: a", [("not_contains", "a", 'not_contains "a"')]),
+    ("equals: ''", [("equals", "", 'equals ""')]),
+    ("starts_with: a", [("starts_with", "a", 'starts_with "a"')]),
+    ("ends_with: a", [("ends_with", "a", 'ends_with "a"')]),
+    (r"matches: ^\d+$", [("matches", r"^\d+$", r"matches ^\d+$")]),
+    ("topic: Orders", [("topic_sequence_match", "Orders", None)]),
+    ("actions: [A, B]", [("action_sequence_match", "['A', 'B']", None)]),
+    ("actions: A", [("action_sequence_match", "['A']", None)]),
+    ("actions: []", [("action_sequence_match", "[]", None)]),
+    ("json: {path: $.a, equals: b}", [("json", None, 'json $.a equals "b"')]),
+    (
+        "json: [{path: $.a, at_least: 1.5}, {path: $.b}]",
+        [("json", None, "json $.a at_least 1.5"), ("json", None, "json $.b exists")],
+    ),
+    ("rubric: Is polite", [("rubric", None, 'rubric "Is polite"')]),
+    ("function: a.b:c", [("function", None, "function a.b:c")]),
+    ("latency_ms: 500", [("output_latency_milliseconds", "500", "latency_ms at most 500")]),
+    ("tokens: 20", [("tokens", "20", "tokens at most 20")]),
+    ("contains:", []),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), LINES)
 def test_a_short_form_is_an_expectation_with_a_label(
     line: str, expected: list[tuple[str, str | None, str | None]]
 ) -> None:
-    assert [(each.name, each.expected_value, each.label) for each in expectations(line)] == expected
+    found = expectations(line)
+    assert [(each.name, each.expected_value, each.label) for each in found] == expected
+    assert all(each.name in CHECKS or expectation_kind(each.name) for each in found)
+
+
+def test_every_short_form_has_an_example() -> None:
+    assert {line.split(":")[0] for line, _ in LINES} == {*SHORT_FORMS}
 
 
 def test_a_long_text_is_cut_in_the_label_only() -> None:

@@ -85,10 +85,11 @@ def test_a_large_run_stays_compact_and_says_how_much_is_missing() -> None:
     assert "990 more cases" in html
 
 
-def test_runs_are_shown_one_after_the_other() -> None:
-    runs = FinishedRuns([failed(1), FinishedRun.of(make.run(make.PASSED))])
+def test_runs_that_did_not_pass_are_shown_first() -> None:
+    runs = FinishedRuns([*[FinishedRun.of(make.run(make.PASSED))] * 21, failed(1)])
     text = Elements(runs._repr_html_()).text
-    assert text.index("not passed") < text.rindex("passed: all judged cases passed")
+    assert text.index("21 of 22 runs passed") < text.index("not passed") < text.index("passed: all judged cases passed")
+    assert "... and 2 more runs" in text
 
 
 def test_iterations_of_a_case_are_named() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.errors import NotFound
 from evalmeta.formats.csv_source import titles_of
 from evalmeta.formats.document import read_bytes, without_mark
+from evalmeta.model.expectations import CHECKS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,8 +30,8 @@ _OWN_SPEC: Final = (
     re.compile(rb"""^["']?(?:testCases|cases)["']?[ \t]*:""", re.MULTILINE),
     re.compile(rb"""[\s{,"'-](?:utterance|input|turns)["']?[ \t]*:"""),
     re.compile(
-        rb"""[\s{,"'-](?:contains|contains_any|not_contains|equals|starts_with|ends_with|matches|json|rubric|function"""
-        rb"""|latency_ms|tokens|topic|actions|expected[A-Z]\w+|metrics|customEvaluations)["']?[ \t]*:"""
+        rb"""[\s{,"'-](?:%b|latency_ms|topic|actions|expected[A-Z]\w+|metrics|customEvaluations)["']?[ \t]*:"""
+        % "|".join(sorted(CHECKS)).encode()
     ),
 )
 _OWN_FILE: Final = re.compile(rb"""^["']?cases["']?[ \t]*:[ \t\[]*\S.*\.(?:csv|tsv|jsonl|ndjson)\b""", re.MULTILINE)

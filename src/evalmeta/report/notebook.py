@@ -13,7 +13,7 @@ from evalmeta.report.details import all_utterances, group_name, why_not_passed
 from evalmeta.report.findings import Limits, find
 from evalmeta.report.html import template
 from evalmeta.report.report import VERDICT_WORDS, decision, has_passed
-from evalmeta.report.summary import verdict_lines
+from evalmeta.report.summary import totals, verdict_lines
 from evalmeta.report.text import count, one_line
 
 if TYPE_CHECKING:
@@ -53,8 +53,11 @@ class _Part(NamedTuple):
 
 
 def runs_html(reports: Sequence[Report]) -> str:
-    """Return runs: the verdict and the counts of each, and its first cases that did not pass."""
-    parts = [_run_part(each) for each in reports[:_SHOWN_RUNS]]
+    """Return runs, those that did not pass first: the verdict and the counts of each, and its first such cases."""
+    ordered = sorted(reports, key=has_passed)
+    parts = [_run_part(each) for each in ordered[:_SHOWN_RUNS]]
+    if len(reports) > 1:
+        parts.insert(0, _Part("All runs", totals(reports), "good" if all(map(has_passed, reports)) else "bad"))
     if (left := len(reports) - _SHOWN_RUNS) > 0:
         parts.append(_Part(f"... and {count(left, 'more run')}", "print them to see all", "dim"))
     return template("notebook.html.j2").render(parts=parts)
