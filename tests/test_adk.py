@@ -214,7 +214,7 @@ def test_a_broken_config_is_an_error_and_nothing_is_asked(write: Callable[..., P
 def test_a_folder_without_tests_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"there is no \*\.test\.json in"):
         adk.evaluate(agent, tmp_path)
-    with pytest.raises(NotFound, match="there is no file"):
+    with pytest.raises(NotFound, match=r"the file .* cannot be found"):
         adk.evaluate(agent, tmp_path / "a.test.json")
 
 

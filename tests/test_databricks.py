@@ -194,10 +194,10 @@ def test_a_file_is_evaluated_by_its_path(tmp_path: Path) -> None:
 def test_chosen_metrics_and_notes_reach_the_result() -> None:
     config = {"databricks-agent": {"metrics": ["safety"]}}
     data = [{"request": "q", "response": "a", "expected": "x"}]
-    with pytest.warns(UserWarning, match="there is no column 'expected'; it is ignored. Did you mean"):
+    with pytest.warns(UserWarning, match="'expected' is not a known column; it is ignored. Did you mean"):
         result = databricks.evaluate(data=data, evaluator_config=config, rater=judge, name="mine")
     assert list(result.metrics) == ["response/llm_judged/safety/rating/percentage"]
-    assert ["there is no column 'expected'" in each.message for each in result.notes] == [True]
+    assert ["'expected' is not a known column" in each.message for each in result.notes] == [True]
     assert result.run.run.definition == "mine"
 
 
@@ -246,7 +246,7 @@ def test_in_a_running_loop_it_is_awaited() -> None:
             {"evaluator_config": {"databricks-agent": {"metric": []}}},
             "'metric' is not a valid setting of databricks-agent Did you mean 'metrics'?",
         ),
-        ({"evaluator_config": {"databricks-agent": {"metrics": ["recall"]}}}, "there is no metric 'recall'"),
+        ({"evaluator_config": {"databricks-agent": {"metrics": ["recall"]}}}, "'recall' is not a known metric"),
         ({"data": [{"request": "q"}]}, "there is no model to ask, and row 1 has neither 'response' nor 'trace'"),
         ({"data": 3}, "int is not a table of rows"),
         ({"model": "models:/mine/1"}, "the subject is neither a function nor an object with the method open: str"),
@@ -261,7 +261,7 @@ def test_an_invalid_call_is_reported_before_anything_is_judged(call: dict[str, o
 def test_invalid_data_is_reported_with_its_row(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="data: row 2: it has both 'expected_facts' and 'expected_response'"):
         databricks.evaluate(data=[EVAL_SET[1], {**EVAL_SET[0], "expected_response": "x"}])
-    with pytest.raises(NotFound, match="there is no file"):
+    with pytest.raises(NotFound, match=r"the file .* cannot be found"):
         databricks.evaluate(data=tmp_path / "none.jsonl")
 
 

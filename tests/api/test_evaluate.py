@@ -364,7 +364,7 @@ def test_failures_are_reported_with_their_lines_in_the_file(project: Project) ->
     [
         ([], RunOptions(), "there is nothing to evaluate"),
         (3, RunOptions(), "cannot evaluate int"),
-        (["x"], RunOptions(), "there is no file 'x'"),
+        (["x"], RunOptions(), "the file 'x' cannot be found"),
         ((), RunOptions(), "there is nothing to evaluate"),
         (iter([3]), RunOptions(), "int is not a Case"),
         ([case(), case()], RunOptions(), "two cases have the number 1"),

@@ -220,7 +220,7 @@ def test_an_orgs_login_is_found_by_its_address_and_best_by_its_name(logins: Logi
     logins.save(Login("ci@desk.example", DESK.url, alias="ci"), Secrets("canary-ci"))
     assert find_target(DESK.url, "ci").login.alias == "ci"
     assert find_target(SHOP.url, "an alias of yore").login == SHOP
-    with pytest.raises(NotFound, match=r"there is no login at https://gone\.example any more"):
+    with pytest.raises(NotFound, match=r"the login at https://gone\.example cannot be found any more"):
         find_target("https://gone.example", "gone")
 
 

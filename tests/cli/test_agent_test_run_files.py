@@ -451,7 +451,7 @@ def test_a_dry_run_prints_the_cases(evalmeta: Program) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("gone.yaml",), "there is no file 'gone.yaml'"),
+        (("gone.yaml",), "the file 'gone.yaml' cannot be found"),
         (("Order_Desk",), "To run a test in the org, use -n Order_Desk"),
         (("orders.yaml", "-n", "Orders"), "files run in the embedded org"),
         (("orders.yaml", "-o", "staging"), "files run in the embedded org"),

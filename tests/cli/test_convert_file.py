@@ -84,7 +84,7 @@ def test_other_content_is_overwritten_only_by_force(evalmeta: Program, folder: P
         ("a.csv", TABLE, (), "a.csv does not name an agent"),
         ("a.csv", TABLE.replace("ance,", "ance,x,"), ("--subject-name", "X"), "a.csv\n  1 error column 2"),
         ("a.xml", "<x/>", (), "a.xml\n  1:1 error"),
-        ("b.xml", "", (), "there is no file 'a'"),
+        ("b.xml", "", (), "the file 'a' cannot be found"),
     ],
 )
 def test_an_unreadable_file_is_one_error(

@@ -57,6 +57,29 @@ def test_a_folder_without_a_project_is_told_how_to_start_one(evalmeta: Evalmeta)
     assert (done.code, "→ Start a project: evalmeta init" in done.out) == (0, True)
 
 
+def test_the_shells_current_folder_is_not_a_secret(
+    folder: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PWD", str(folder))
+
+    assert f"There is no project in {folder} or above it" in evalmeta("doctor").out
+
+
+def test_tests_that_cannot_run_are_reported(folder: Path, evalmeta: Evalmeta) -> None:
+    evalmeta("init")
+    (folder / "desk.yaml").write_text("subjectName: Desk\ntestCases:\n- utterance: Hello!\n  contains: Hello\n")
+    status, message, action = findings(evalmeta("doctor", "--json"))["tests"]
+    assert (status, "does not bind their agents Desk" in message, "[subjects.Desk]" in action) == (
+        "warning",
+        True,
+        True,
+    )
+
+    (folder / "desk.yaml").write_text("subjectName: Desk\ntestCases:\n- utterance: Hello!\n  contans: Hello\n")
+    found = evalmeta("doctor", "--json")
+    assert (found.code, findings(found)["tests"][:2]) == (1, ("error", "3 files, 1 not valid"))
+
+
 def test_each_broken_agent_is_an_error_with_a_way_out(folder: Path, evalmeta: Evalmeta) -> None:
     raising = "def answer(question):\n    raise KeyError('id')\n"
     quitting = "import os\nprint('{}', flush=True)\nos._exit(3)\n"

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -29,7 +31,7 @@ def test_another_shell_is_a_usage_error(evalmeta: Program) -> None:
 
 
 def test_the_program_answers_the_script(program: list[str]) -> None:
-    asked = {**os.environ, "_EVALMETA_COMPLETE": "bash_complete", "COMP_WORDS": "evalmeta man", "COMP_CWORD": "1"}
+    asked = {**os.environ, "_EVALMETA_COMPLETE": "bash_complete", "COMP_WORDS": "evalmeta man"}
     done = subprocess.run(program, env=asked, capture_output=True, text=True, check=False, timeout=120)
 
     assert done.stdout == "plain,manifest\n"
@@ -37,8 +39,7 @@ def test_the_program_answers_the_script(program: list[str]) -> None:
 
 def completed(program: list[str], line: str, folder: Path) -> list[str]:
     """Return what bash completes at the end of a line."""
-    words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
-    asked = {**os.environ, "_EVALMETA_COMPLETE": "bash_complete", **words}
+    asked = {**os.environ, "_EVALMETA_COMPLETE": "bash_complete", "COMP_WORDS": line}
     done = subprocess.run(program, env=asked, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
     assert done.stderr == ""
     return [row.partition(",")[2] for row in done.stdout.splitlines()]
@@ -68,8 +69,33 @@ def test_names_of_the_project_are_completed(program: list[str], project: Path, l
 
 
 def test_errors_of_a_project_do_not_disturb_the_line(program: list[str], project: Path) -> None:
-    (project / "evalmeta.toml").write_text("[")
+    (project / "sfdx-project.json").write_text("[")
     assert not any(completed(program, "evalmeta test run -n Or", project))
+
+
+@pytest.mark.parametrize(
+    ("line", "replies"),
+    [
+        ("evalmeta retrieve -m AiEvaluationDefinition:R", ["Returns"]),
+        ("evalmeta retrieve -m AiEvaluationDefinition:", ["Order_Desk", "Returns"]),
+        ("evalmeta retrieve --metadata=AiEvaluationDefinition:R", ["Returns"]),
+        ("evalmeta test run -n ", ["Order_Desk", "Returns"]),
+        ("evalmeta man", ["manifest"]),
+    ],
+)
+def test_bash_completes_words_with_colons(
+    evalmeta: Program, program: list[str], project: Path, line: str, replies: list[str]
+) -> None:
+    script = f"""{evalmeta("completion", "bash").out}
+evalmeta() {{ {shlex.join(program)}; }}
+env() {{ ( export "${{@:1:$#-1}}"; "${{@: -1}}" ); }}
+COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)}
+_evalmeta_completion evalmeta
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    bash = shutil.which("bash") or "bash"
+    done = subprocess.run([bash, "-c", script], cwd=project, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.splitlines() == replies, done.stderr
 
 
 def test_powershell_gets_values_and_their_help(program: list[str], project: Path) -> None:

@@ -82,6 +82,17 @@ def test_an_existing_python_agent_of_a_dx_project_is_tested_by_definitions(folde
     assert evalmeta("validate").out == "2 files are valid\n"
 
 
+@pytest.mark.parametrize("options", [(), ("--agent", "shop:answer")])
+def test_definitions_fit_an_older_version_of_the_project(
+    folder: Path, evalmeta: Evalmeta, options: tuple[str, ...]
+) -> None:
+    (folder / "sfdx-project.json").write_text(f'{DX[:-1]}, "sourceApiVersion": "63.0"}}')
+    (folder / "shop.py").write_text("def answer(question):\n    return f'You said {question}'\n")
+
+    assert run_next(evalmeta, evalmeta("init", *options)).code == 0
+    assert evalmeta("validate").out == "2 files are valid\n"
+
+
 def test_an_endpoint_is_asked_with_its_model_and_key(
     folder: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
 ) -> None:

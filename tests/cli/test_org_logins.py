@@ -318,7 +318,7 @@ def test_a_default_without_a_login_is_reported(evalmeta: Program, tmp_path: Path
     user_logins().save(Login("me@desk.example", "https://desk.example", alias="srv"), Secrets("x"))
     evalmeta("org", "default", "srv")
     assert "Warning: srv is still this project's default." in evalmeta("org", "logout", "-o", "srv").err
-    assert "Warning: there is no login 'srv' here." in evalmeta("org", "default").err
+    assert "Warning: the login 'srv' cannot be found here." in evalmeta("org", "default").err
 
 
 def test_an_expired_session_is_reported_in_words_and_by_the_exit_code(

@@ -52,12 +52,27 @@ def test_a_file_with_the_same_bytes_is_not_touched(evalmeta: Program, copy_sampl
 
 
 def test_a_member_that_the_org_lacks_is_a_warning(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
-    copy_samples()
+    copy_samples("dx-project")
+    evalmeta("deploy", "-m", "AiEvaluationDefinition:Outage_Desk")
 
-    done = evalmeta("retrieve", "--manifest", "dx-project/manifest/package.xml")
+    done = evalmeta("retrieve", "--manifest", "manifest/package.xml")
 
-    assert done.code == 0
-    assert "Retrieved 0 components." in done.out
+    assert (done.code, "Retrieved 1 component." in done.out) == (0, True)
+    assert "'Tariff_Criteria' cannot be found" in done.err
+
+
+@pytest.mark.parametrize(
+    "words", [("--manifest", "manifest/package.xml"), ("-m", "AiEvaluationDefinition:Tariff_Criteria", "-t", "backup")]
+)
+def test_a_retrieve_fails_if_the_org_lacks_everything_that_was_named(
+    evalmeta: Program, copy_samples: Callable[..., Path], words: tuple[str, ...]
+) -> None:
+    project = copy_samples("dx-project")
+
+    done = evalmeta("retrieve", *words)
+
+    assert (done.code, (project / "backup").exists()) == (2, False)
+    assert "AiEvaluationDefinition:Tariff_Criteria" in done.err.partition("the org has no ")[2]
 
 
 def test_a_moved_definition_keeps_its_place(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
@@ -176,6 +191,7 @@ def test_the_api_version_goes_into_the_manifest(
     evalmeta: Program, copy_samples: Callable[[str], Path], words: list[str]
 ) -> None:
     project = copy_samples("dx-project")
+    evalmeta("deploy")
 
     evalmeta("retrieve", "-t", "backup", "--single-package", "--api-version", "65.0", *words)
 

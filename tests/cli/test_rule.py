@@ -63,7 +63,7 @@ def test_an_unknown_code_is_refused_with_the_closest_code(evalmeta: Program) -> 
     done = evalmeta("rule", "history-ordr")
 
     assert (done.code, done.out) == (2, "")
-    assert "there is no rule 'history-ordr'" in done.err
+    assert "the rule 'history-ordr' cannot be found" in done.err
     assert "Did you mean history-order?" in done.err
 
 

@@ -192,3 +192,15 @@ def test_a_backslash_in_forceignore_is_a_warning(evalmeta: Program, copy_samples
 
     assert done.code == 0
     assert ".forceignore\n  1:10 warning " in done.out
+
+
+def test_a_manifest_may_have_any_name(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
+    project = copy_samples("dx-project")
+    manifest = (project / "manifest/package.xml").read_text()
+    (project / "desk.xml").write_text(manifest.replace("AiEvaluationDefinition", "Bot"))
+    (project / "other.xml").write_text("<Bot/>")
+
+    done = evalmeta("validate", "desk.xml")
+
+    assert (done.code, "the type 'Bot' is not supported" in done.out) == (0, True)
+    assert "neither a definition nor a manifest" in evalmeta("validate", "other.xml").err

@@ -102,7 +102,7 @@ def test_cases_of_files_follow_those_of_the_spec(spec: Path) -> None:
                     " Use input for the message to the agent."
                 ),
                 (
-                    "data/q.csv:1 there is no column 'input' [csv-columns]"
+                    "data/q.csv:1 the column 'input' is missing [csv-columns]"
                     " The first line names the keys of the cells, such as input,contains."
                 ),
             ],

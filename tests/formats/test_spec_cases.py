@@ -164,11 +164,11 @@ testCases:
         ("cases: {a: b}\n", ["1:8 'cases' of a test spec is a mapping, not a list or the name of a file [spec-type]"]),
         (
             "cases: q.csv\n",
-            ["1:8 there is no file 'q.csv' [spec-value] Write a path relative to the folder of the spec."],
+            ["1:8 the file 'q.csv' cannot be found [spec-value] Write a path relative to the folder of the spec."],
         ),
         (
             "cases: data\\q.csv\n",
-            ["1:8 there is no file 'data\\\\q.csv' [spec-value] Write / between folders: data/q.csv."],
+            ["1:8 the file 'data\\\\q.csv' cannot be found [spec-value] Write / between folders: data/q.csv."],
         ),
     ],
 )
@@ -179,4 +179,4 @@ def test_a_mistake_is_reported_with_its_place(text: str, found: list[str]) -> No
 @pytest.mark.parametrize("name", ["x" * 300 + ".csv", "\\0.csv"])
 def test_a_name_that_no_file_can_have_is_not_a_file(name: str) -> None:
     [found] = problems(f'cases: "{name}"\n')
-    assert found.startswith("1:8 there is no file ")
+    assert found.startswith("1:8 the file ")

@@ -142,7 +142,7 @@ def test_what_is_not_lost_is_kept(definition: Definition) -> None:
         (b"Utterance\n\xff", ["t.csv:2 the file is not UTF-8 Save it as CSV UTF-8."]),
         (b"x" * 5_000_001, ["t.csv the file is larger than 5,000,000 bytes"]),
         ('Utterance\n"a"b\n', ["t.csv:2 this is not valid CSV: ',' expected after '\"'"]),
-        ("Expected Topic\nx\n", ["t.csv:1 there is no column Utterance"]),
+        ("Expected Topic\nx\n", ["t.csv:1 the column Utterance is missing"]),
         (
             "Utterance,Expected Topics\nx,y\n",
             ["t.csv:1 column 2 has the unknown title 'Expected Topics' Did you mean 'Expected Topic'?"],

@@ -68,7 +68,7 @@ def test_a_missing_project_says_what_was_searched_and_what_to_do(tmp_path: Path)
         find_project(tmp_path)
     wanted = "sfdx-project.json, evalmeta.toml, package.xml, aiEvaluationDefinitions, aiTestingDefinitions"
     assert str(caught.value) == f"There is no project in {tmp_path} or above it; searched for {wanted}."
-    assert "create an empty evalmeta.toml" in caught.value.actions[1]
+    assert "evalmeta init --dx" in caught.value.actions[1]
 
 
 def test_a_start_that_does_not_exist_is_not_found(tmp_path: Path) -> None:

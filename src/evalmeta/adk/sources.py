@@ -104,7 +104,7 @@ def name_of(path: str) -> str:
 def bytes_of(path: Path) -> bytes:
     """Read a whole file; raise NotFound if there is none, or ProjectError if it cannot be read or is too large."""
     if not path.is_file():
-        raise NotFound(f"there is no file {str(path)!r}")
+        raise NotFound(f"the file {str(path)!r} cannot be found")
     return read_file(path, max_bytes=limits.MAX_JSON_BYTES)
 
 

@@ -183,7 +183,7 @@ def open_baseline(project: Project, path: Path) -> Baseline:
     if (type_of_run(path.name) is not None or is_run_name(path.name)) and path.name == str(path):
         return baseline_of(load_run(project, path.name))
     create = Suggestion("Create one from the most recent runs", "test", "baseline", "-o", str(path))
-    raise NotFound(f"there is no baseline {str(path)!r}", actions=[create])
+    raise NotFound(f"the baseline {str(path)!r} cannot be found", actions=[create])
 
 
 def baseline_of(run: Run) -> Baseline:

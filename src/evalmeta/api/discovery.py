@@ -74,7 +74,7 @@ def _tests_in(path: Path) -> list[Path]:
         if not path.exists():
             is_name = not (os.sep in str(path) or "." in str(path))
             actions = [f"To run a test in the org, use -n {path}"] if is_name else slash_hint(path)
-            raise NotFound(f"there is no file {str(path)!r}", actions=actions)
+            raise NotFound(f"the file {str(path)!r} cannot be found", actions=actions)
         return [path]
     below = sorted(files_below(path))
     # A project may have definitions outside of its package directories only.

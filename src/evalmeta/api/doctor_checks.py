@@ -22,7 +22,7 @@ from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.redaction import error_text, redacted
 from evalmeta.model.settings import AgentforceSubject, ReplaySubject, RulesRater
 from evalmeta.org.subjects import bind_subject
-from evalmeta.package.project import find_project
+from evalmeta.package.project import SETTINGS_FILE, find_project
 from evalmeta.report.text import count
 from evalmeta.store.database import open_database
 
@@ -133,7 +133,22 @@ def _check_tests(project: Project, _: Task) -> Finding:
         found = api.discovery.find_tests([project.root])
     except NotFound:
         return Finding("warning", "there are no tests in the project", "Write the first ones: evalmeta init")
-    return Finding("ok", f"{count(len(found.paths), 'file')}; to check them, run evalmeta validate")
+    invalid, unbound = 0, set()
+    for path in found.paths:
+        try:
+            test = api.agent_tests.read_test(project, path)
+        except EvalmetaError:
+            invalid += 1
+        else:
+            unbound |= {test.subject_name} if test.unbound else set()
+    files = count(len(found.paths), "file")
+    if invalid:
+        return Finding("error", f"{files}, {invalid} not valid", "Show the errors: evalmeta validate")
+    if unbound:
+        names = ", ".join(sorted(unbound))
+        action = f"To run them in the embedded org, add [subjects.{min(unbound)}] to {SETTINGS_FILE}."
+        return Finding("warning", f"{files}; {SETTINGS_FILE} does not bind their agents {names}", action)
+    return Finding("ok", f"{files}, all valid")
 
 
 def _check_store(project: Project, _: Task) -> Finding:

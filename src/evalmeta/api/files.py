@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 
 _MANIFEST_FOLDERS: Final = (".", "manifest")
+_MANIFEST_ROOT: Final = re.compile(rb"<Package[\s>/]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +236,7 @@ def bytes_of(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(min(os.fstat(file.fileno()).st_size, limits.MAX_XML_BYTES) + 1)
     except FileNotFoundError:
-        raise NotFound(f"there is no file {str(path)!r}", actions=slash_hint(path)) from None
+        raise NotFound(f"the file {str(path)!r} cannot be found", actions=slash_hint(path)) from None
     except OSError as error:
         raise NotFound(f"{str(path)!r} cannot be read: {error.strerror}") from None
 
@@ -285,7 +287,7 @@ def _check_files(profile: Profile | None, files: Sequence[Path]) -> list[Checked
 def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> CheckedFile:
     parsed = parse_file_name(path.name)
     if parsed is None:
-        return CheckedFile(tuple(_check_manifest(path) if _is_checked(path) else _check_other_test(path)), None)
+        return CheckedFile(tuple(_check_manifest(path) if path.suffix == ".xml" else _check_other_test(path)), None)
     force = in_force(path.parent)
     return _check_component(Component(*parsed, path), force.policy, force.api_version)
 
@@ -331,7 +333,7 @@ def _read_component(component: Component, policy: RulePolicy, version: ApiVersio
 
 
 def _check_manifest(path: Path) -> Iterator[Problem]:
-    label, destructive = shown(path), path.name in DESTRUCTIVE_FILES
+    label, destructive = shown(path), "destructive" in path.name.casefold()
     manifest, problems = validate_manifest(bytes_of(path), label=label, destructive=destructive, mixed=True)
     yield from problems
     is_empty = manifest is not None and not any(types.members for types in manifest.types)
@@ -349,12 +351,12 @@ def _named_files(paths: Sequence[Path], *, takes_tests: bool = False) -> Iterato
                 if (_is_checked(each) and each.is_file()) or (takes_tests and _is_other_test(each)):
                     yield each
         elif not path.exists():
-            raise NotFound(f"there is no file or folder {str(path)!r}", actions=slash_hint(path))
-        elif not (_is_checked(path) or (takes_tests and _is_other_test(path, is_named=True))):
-            suffixes, manifests = " or ".join(f".{row.suffix}" for row in TYPES), ", ".join(MANIFEST_FILES)
+            raise NotFound(f"the file or folder {str(path)!r} cannot be found", actions=slash_hint(path))
+        elif not (_is_named(path) or (takes_tests and _is_other_test(path, is_named=True))):
+            suffixes = " or ".join(f".{row.suffix}" for row in TYPES)
             raise FormatError(
                 f"{str(path)!r} is neither a definition nor a manifest",
-                actions=[f"Name files that end in {suffixes} (and -meta.xml), manifests ({manifests}), or folders."],
+                actions=[f"Name files that end in {suffixes} (and -meta.xml), manifests (<Package>), or folders."],
             )
         else:
             yield path
@@ -374,6 +376,11 @@ def _check_other_test(path: Path) -> Sequence[Problem]:
 
 def _is_checked(path: Path) -> bool:
     return parse_file_name(path.name) is not None or path.name in MANIFEST_FILES
+
+
+def _is_named(path: Path) -> bool:
+    """Return whether a file that the user named is checked; it can be a manifest with any name."""
+    return _is_checked(path) or (path.suffix == ".xml" and _MANIFEST_ROOT.search(bytes_of(path)) is not None)
 
 
 def _formatted(path: Path, data: bytes) -> bytes:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta.api.init_agents import AgentChoice, NewAgent, check_choice, new_agent
 from evalmeta.errors import UsageError
-from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION
+from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, PARAMETER_API_VERSION
 from evalmeta.package.files import shown, target_path, write_below
 from evalmeta.package.folders import files_below
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, STATE_FOLDER, find_project, has_project
+from evalmeta.package.resolver import version_in_force
 from evalmeta.package.settings import load_settings
 
 if TYPE_CHECKING:
@@ -204,10 +205,12 @@ def _testpaths(root: Path) -> list[str]:
 def _definitions(root: Path, agent: NewAgent) -> Iterator[NewFile]:
     kind = "sample" if agent.is_sample else "own"
     project = find_project(root) if (root / PROJECT_FILE).is_file() else None
+    is_old = project is not None and version_in_force(project) < PARAMETER_API_VERSION
+    check = _filled(f"{kind}_definition_check{'_63' if is_old else ''}")
     for each in _TESTS:
         test = f"{agent.name}_{each.capitalize()}"
         path = _definition_path(root, project, test)
-        yield NewFile(path, _filled(f"{kind}_definition_{each}", name=agent.name, test=test))
+        yield NewFile(path, _filled(f"{kind}_definition_{each}", name=agent.name, test=test, check=check))
 
 
 def _definition_path(root: Path, project: Project | None, test: str) -> Path:

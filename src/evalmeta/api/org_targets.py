@@ -15,7 +15,7 @@ from evalmeta.client.auth import renew_secrets
 from evalmeta.client.connection import Connection
 from evalmeta.client.logins import user_logins
 from evalmeta.errors import LoginFailed, MessageUnreadable, NotFound, OrgFault, SettingsError, UsageError
-from evalmeta.model.login import Login, Secrets
+from evalmeta.model.login import EMBEDDED, Login, Secrets
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, parse_api_version
 from evalmeta.org.app import embedded_org
 from evalmeta.package.config_file import read_text
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
 
-EMBEDDED: Final = "embedded"
 EMBEDDED_URL: Final = "http://embedded.org.invalid"
 _TARGET_ORG: Final = "SF_TARGET_ORG"
 _CONFIG_FILE: Final = "config.json"
@@ -122,7 +121,8 @@ def find_target(url: str, name: str) -> Target:
     there = [each for each in logins.list_logins() if each.url == url]
     if not there:
         raise NotFound(
-            f"there is no login at {url} any more", actions=[f"Log in again: evalmeta org login --instance-url {url}"]
+            f"the login at {url} cannot be found any more",
+            actions=[f"Log in again: evalmeta org login --instance-url {url}"],
         )
     login = next((each for each in there if name in (each.alias, each.username)), there[0])
     return Target(login, logins.secrets_of(login), logins)

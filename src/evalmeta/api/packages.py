@@ -23,11 +23,11 @@ from evalmeta.model.component import (
     ManifestTypes,
     merge_types,
 )
-from evalmeta.model.registry import types_at
+from evalmeta.model.registry import metadata_type, types_at
 from evalmeta.package.archive import build_zip, manifest_of, near_limits, package_entries, read_zip
 from evalmeta.package.files import put_file, read_file, shown
 from evalmeta.package.resolver import api_version_of
-from evalmeta.package.selection import Selection, match_names, parse_members
+from evalmeta.package.selection import MemberPattern, Selection, match_names, parse_members
 from evalmeta.xmlio.manifests import write_manifest
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
-    from evalmeta.package.selection import MemberPattern
 
 
 # The folder that the sf CLI uses in a zip that is not a single package.
@@ -329,6 +328,13 @@ def save_manifest(manifest: Manifest, path: Path) -> FileState:
         ProjectError: the file cannot be written.
     """
     return put_file(path, write_manifest(manifest))
+
+
+async def refuse_missing(connection: Connection, manifest: Manifest) -> None:
+    """Raise NotFound if the org lacks components that a manifest names, with the nearest names of those in the org."""
+    kinds = [(metadata_type(block.name), block.members) for block in manifest.types]
+    patterns = [MemberPattern(kind, each) for kind, members in kinds if kind for each in members if each != WILDCARD]
+    await _named_in_org(connection, patterns)
 
 
 async def _named_in_org(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
-from evalmeta.api.packages import lowered_version, manifest_of_everything
+from evalmeta.api.packages import lowered_version, manifest_of_everything, refuse_missing
 from evalmeta.api.sync import fetched_from, refuse_changed_files, remember_fetched, tracking_of
 from evalmeta.client import metadata
 from evalmeta.model.registry import parse_api_version
@@ -104,6 +104,7 @@ async def retrieve(
 
     Raises:
         Conflict: files have changes that were not deployed; nothing was written.
+        NotFound: the org has none of the components that the manifest names; nothing was written.
         WaitRanOut: the org is not done; nothing was written.
         OrgError: the org cannot be reached or refuses the call.
         ArchiveError: the org sent a zip that is not safe to read; nothing was written.
@@ -112,6 +113,7 @@ async def retrieve(
     """
     wanted, lowered = _wanted(connection, project, manifest)
     result = await metadata.retrieve(connection, wanted, wait=wait, on_progress=on_progress)
+    await _refuse_nothing(connection, wanted, result)
     # Git keeps no empty folders, so a new project may not have its package directories yet.
     there = tuple(each for each in project.package_directories if each.exists())
     components = find_components(replace(project, package_directories=there))
@@ -160,6 +162,7 @@ async def retrieve_package(
         on_progress: receives every reply of the org.
 
     Raises:
+        NotFound: the org has none of the components that the manifest names; nothing was written.
         OrgError: the org cannot be reached or refuses the call.
         ArchiveError: the org sent a zip that is not safe to read; nothing was written.
         ProjectError: a file cannot be written, or a link leads out of the folder.
@@ -169,6 +172,7 @@ async def retrieve_package(
     result = await metadata.retrieve(
         connection, wanted, single_package=file.single_package, wait=wait, on_progress=on_progress
     )
+    await _refuse_nothing(connection, wanted, result)
     entries = read_zip(result.zip_file)
     state = put_file(file.path, result.zip_file)
     folder = file.path.with_suffix("") if file.unzip else None
@@ -185,6 +189,12 @@ def _wanted(connection: Connection, project: Project, manifest: Manifest | None)
     wanted = manifest or manifest_of_everything(connection, version_in_force(project))
     lowered = lowered_version(parse_api_version(wanted.version or ""), connection.api_version)
     return (replace(wanted, version=str(connection.api_version)) if lowered else wanted), lowered
+
+
+async def _refuse_nothing(connection: Connection, wanted: Manifest, result: RetrieveResult) -> None:
+    """Raise NotFound if the org sent no component, because it has none of those that were named."""
+    if result.messages and not any(True for _ in fetched_from(result)):
+        await refuse_missing(connection, wanted)
 
 
 def _incoming(project: Project, fetched: Fetched, paths: Mapping[str, Path]) -> tuple[Fetched, Path, FileState]:

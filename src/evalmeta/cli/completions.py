@@ -1,10 +1,11 @@
-"""What shells complete besides commands and options: tests, runs and metadata of the current folder's project."""
+"""What shells complete besides commands and options: logins, and tests, runs and metadata of the current project."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from evalmeta.model.login import EMBEDDED
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import find_components
 
@@ -13,28 +14,43 @@ if TYPE_CHECKING:
 
     import click
 
+    from evalmeta.model.component import Component
+
     Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
 
 _RUNS: Final = 50
 
 
+def _components() -> tuple[Component, ...]:
+    return find_components(find_project(Path.cwd(), with_settings=False))
+
+
 def _test_names() -> Iterable[str]:
-    return dict.fromkeys(each.full_name for each in find_components(find_project(Path.cwd())))
+    return dict.fromkeys(each.full_name for each in _components())
 
 
 def _metadata_names() -> Iterable[str]:
-    components = find_components(find_project(Path.cwd()))
+    components = _components()
     yield from dict.fromkeys(each.type.name for each in components)
     yield from (f"{each.type.name}:{each.full_name}" for each in components)
 
 
 def _run_names() -> Iterable[str]:
-    from evalmeta import api  # noqa: PLC0415 - the database, which only these completions need
+    from evalmeta.store.database import open_database  # noqa: PLC0415 - only these completions need it
+    from evalmeta.store.history import list_runs  # noqa: PLC0415 - as above; `api.runs` loads ten times as much
 
     yield from ("latest", "previous")
-    project = find_project(Path.cwd(), or_folder=True)
+    project = find_project(Path.cwd(), or_folder=True, with_settings=False)
     if project.state_dir.is_dir():
-        yield from (each.id for each in reversed(api.runs.history(project, limit=_RUNS)))
+        with open_database(project.state_dir) as database:
+            yield from (each.id for each in reversed(list_runs(database, limit=_RUNS)))
+
+
+def _login_names() -> Iterable[str]:
+    from evalmeta.client.logins import user_logins  # noqa: PLC0415 - as above
+
+    yield from (each.name for each in user_logins().list_logins())
+    yield EMBEDDED
 
 
 def _completer(names: Callable[[], Iterable[str]]) -> Completer:
@@ -52,3 +68,4 @@ def _completer(names: Callable[[], Iterable[str]]) -> Completer:
 complete_tests = _completer(_test_names)
 complete_metadata = _completer(_metadata_names)
 complete_runs = _completer(_run_names)
+complete_logins = _completer(_login_names)

@@ -100,8 +100,8 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit with its code; no error ends in a traceback."""
-    if os.environ.get("_EVALMETA_COMPLETE", "").startswith("powershell"):
-        import evalmeta.cli.powershell  # noqa: F401, PLC0415 - registers its completion, which other calls do not need
+    if "_EVALMETA_COMPLETE" in os.environ:
+        import evalmeta.cli.shells  # noqa: F401, PLC0415 - registers its completion, which other calls do not need
     as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
     options = CallOptions()
     # An error is printed after the command's own context has ended, and can suggest commands.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from evalmeta import api
+from evalmeta.cli.completions import complete_logins
 from evalmeta.cli.output import note, warn
 from evalmeta.cli.suggestions import remember_target
 from evalmeta.engine.event_loop import run_to_end
@@ -28,17 +29,12 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def _complete_login(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    names = (*(each.name for each in api.logins.list_logins()), api.org_targets.EMBEDDED)
-    return [name for name in names if name.startswith(begun)]
-
-
 target_org_option = click.option(
     "-o",
     "--target-org",
     metavar="NAME_OR_ALIAS",
     callback=remember_target,
-    shell_complete=_complete_login,
+    shell_complete=complete_logins,
     help="The login to use, or 'embedded'.  [default: SF_TARGET_ORG, the project's default, the embedded org]",
 )
 

@@ -72,7 +72,7 @@ def _rows_of_table(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int,
         _check_title(place, title, titles[: place - 1], diagnostics)
     if not {"input", "utterance"} & set(titles):
         hint = "The first line names the keys of the cells, such as input,contains."
-        diagnostics.error("csv-columns", "there is no column 'input'", line=1, hint=hint)
+        diagnostics.error("csv-columns", "the column 'input' is missing", line=1, hint=hint)
         return
     for row in rows:
         if any(row.cells[len(titles) :]):

@@ -137,7 +137,7 @@ def _chunks(path: Path, most: int | None = None) -> Iterator[bytes]:
                 left = None if left is None else left - len(chunk)
                 yield chunk
     except FileNotFoundError:
-        raise NotFound(f"there is no file {str(path)!r}", actions=slash_hint(path)) from None
+        raise NotFound(f"the file {str(path)!r} cannot be found", actions=slash_hint(path)) from None
     except OSError as error:
         raise NotFound(f"{str(path)!r} cannot be read: {error.strerror}") from None
 

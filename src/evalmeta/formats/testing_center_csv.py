@@ -118,7 +118,7 @@ def _titles(head: CsvRow, diagnostics: Diagnostics) -> list[str]:
         found.append(column or "")
         seen.add(column or "")
     if "utterance" not in seen:
-        diagnostics.error("csv-columns", "there is no column Utterance", line=1)
+        diagnostics.error("csv-columns", "the column Utterance is missing", line=1)
     return found
 
 

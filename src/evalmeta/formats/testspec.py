@@ -268,7 +268,7 @@ class _Cases:
             hint = "Write a path relative to the folder of the spec."
             if "\\" in name:
                 hint = f"Write / between folders: {name.replace(chr(92), '/')}."
-            self._root.error("spec-value", f"there is no file {str(path)!r}", *steps, hint=hint)
+            self._root.error("spec-value", f"the file {str(path)!r} cannot be found", *steps, hint=hint)
             return
         diagnostics = Diagnostics(str(PurePath(self._root.diagnostics.label).parent / name))
         self.others.append(diagnostics)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
+EMBEDDED: Final = "embedded"
+"""The name of the project's own org, which needs no login."""
+
 
 @dataclass(frozen=True, slots=True)
 class ByRefreshToken:

@@ -30,9 +30,9 @@ _SHAPES: Final = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _VARIABLES: Final = frozenset({"EVALMETA_CLIENT_SECRET", "SF_ACCESS_TOKEN"})
-# Variables such as OPENAI_API_KEY, GITHUB_TOKEN and DB_PASSWORD.
+# Variables such as OPENAI_API_KEY, GITHUB_TOKEN and DB_PASSWORD. PWD is the shell's current folder.
 _SECRET_NAME: Final = re.compile(
-    r"(?:^|_)(?:api_?key|key|pat|token|secret|password|passwd|pwd|credentials?)(?:_|$)", re.IGNORECASE
+    r"(?:^(?!pwd$)|_)(?:api_?key|key|pat|token|secret|password|passwd|pwd|credentials?)(?:_|$)", re.IGNORECASE
 )
 
 

@@ -75,12 +75,13 @@ def settings_of(project: Project | None) -> Settings:
     return (project and project.declared) or Settings()
 
 
-def find_project(start: Path, *, or_folder: bool = False) -> Project:
+def find_project(start: Path, *, or_folder: bool = False, with_settings: bool = True) -> Project:
     """Return the project of a file or folder.
 
     The root is the nearest folder, from `start` up, with `sfdx-project.json`, `evalmeta.toml`, `package.xml` or
     `aiEvaluationDefinitions`. The last two also occur inside DX projects, so a `sfdx-project.json` above them comes
     first. If there is none, the folder itself is the root if it contains the state of runs, or with `or_folder`.
+    Without `with_settings`, `evalmeta.toml` is not read, which saves most of the time.
 
     Raises:
         NotFound: `start` does not exist.
@@ -94,7 +95,7 @@ def find_project(start: Path, *, or_folder: bool = False) -> Project:
             root = folders[0]
         if root is None:
             raise _no_project(folders[0])
-        return _open_project(root)
+        return _open_project(root, with_settings=with_settings)
     except OSError as error:
         raise ProjectError(f"{error.filename or start}: cannot be read: {error.strerror}.") from error
 
@@ -130,15 +131,15 @@ def _no_project(folder: Path) -> ProjectError:
         f"There is no project in {folder} or above it; searched for {wanted}.",
         actions=(
             f"Change to the folder of a Salesforce DX project (it has {PROJECT_FILE}).",
-            f"Or make this folder a project: create an empty {SETTINGS_FILE} and a folder {TYPES[0].directory}.",
+            "Or start a project in this folder: evalmeta init, or evalmeta init --dx for Salesforce DX.",
             "Or name files, which need no project: evalmeta validate FILE, evalmeta test run FILE.",
         ),
     )
 
 
-def _open_project(root: Path) -> Project:
+def _open_project(root: Path, *, with_settings: bool) -> Project:
     settings = None
-    if (root / SETTINGS_FILE).is_file():
+    if with_settings and (root / SETTINGS_FILE).is_file():
         from evalmeta.package.settings import load_settings  # noqa: PLC0415 - pydantic, which few projects need
 
         settings = load_settings(root / SETTINGS_FILE)

@@ -219,7 +219,7 @@ def find_rule(code: str) -> RuleEntry:
     if entry is None:
         near = get_close_matches(code.lower(), _entries(), n=1)
         actions = [f"Did you mean {each}?" for each in near]
-        raise NotFound(f"there is no rule {code!r}", actions=[*actions, "List all rules: evalmeta rule"])
+        raise NotFound(f"the rule {code!r} cannot be found", actions=[*actions, "List all rules: evalmeta rule"])
     return entry
 
 

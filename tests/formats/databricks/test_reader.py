@@ -264,7 +264,7 @@ def test_only_wanted_metrics_are_judged_and_counts_always() -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"metrics": ["corectness"]}, "there is no metric 'corectness' Did you mean 'correctness'?"),
+        ({"metrics": ["corectness"]}, "'corectness' is not a known metric Did you mean 'correctness'?"),
         ({"metrics": "safety"}, "'metrics' is a text, not a list of names Write ['safety']."),
         ({"global_guidelines": "be kind"}, "guidelines are a list of texts, or lists of texts by name"),
         ({"global_guidelines": {"tone": "be kind"}}, "guidelines are a list of texts, or lists of texts by name"),
@@ -419,7 +419,7 @@ def test_a_row_that_does_not_fit_is_refused_at_its_place(row: JsonValue, problem
 def test_unknown_columns_are_warned_of_once() -> None:
     rows = [{"request": "q", "expected_fact": ["x"]}, {"request": "q", "expected_fact": ["x"]}]
     assert warnings(read(*rows)) == [
-        "set.json:1:36 row 1: there is no column 'expected_fact'; it is ignored Did you mean 'expected_facts'?"
+        "set.json:1:36 row 1: 'expected_fact' is not a known column; it is ignored Did you mean 'expected_facts'?"
     ]
 
 
@@ -581,7 +581,7 @@ def test_a_line_that_is_too_long_is_told_and_the_next_one_read(monkeypatch: pyte
         (b'{\n"rows": 3}', "set.json:1 the file holds an object, not a list of rows"),
         (
             b"reqest,response\na,b\n",
-            "set.json:1 there is no column 'request', 'inputs' or 'trace' Did you mean 'request'?",
+            "set.json:1 a column 'request', 'inputs' or 'trace' is missing Did you mean 'request'?",
         ),
         (b"request,request\na,b\n", "set.json:1 column 2, 'request', is repeated"),
         (b"request,response\na,b,c\n", "set.json:2 row 1: it has 3 cells for 2 columns"),
@@ -617,7 +617,7 @@ def test_a_cell_may_be_as_long_as_a_trace() -> None:
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"there is no file 'x\.jsonl'"):
+    with pytest.raises(NotFound, match=r"the file 'x\.jsonl' cannot be found"):
         read_databricks_file(tmp_path / "x.jsonl", label="x.jsonl", name="x")
 
 

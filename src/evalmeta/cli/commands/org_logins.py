@@ -12,7 +12,7 @@ from evalmeta.cli.logins import log_in, login_options
 from evalmeta.cli.orgs import run_async, target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_table, warn
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, ProjectError, Suggestion
-from evalmeta.model.login import ByKey, BySf
+from evalmeta.model.login import EMBEDDED, ByKey, BySf
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def default(*, name: str | None, unset: bool, as_json: bool) -> None:
     project = find_project(Path.cwd())
     if name or unset:
         api.org_targets.set_default(project, name or "")
-    chosen = api.org_targets.default_of(project) or api.org_targets.EMBEDDED
+    chosen = api.org_targets.default_of(project) or EMBEDDED
     environment = api.org_targets.org_of_environment()
     if as_json:
         print_json({"default": chosen, "environment": environment or None})
@@ -180,11 +180,11 @@ def default(*, name: str | None, unset: bool, as_json: bool) -> None:
     click.echo(f"Commands in {project.root.name} use: {environment or chosen}")
     if environment:
         note(f"This is set in the environment; otherwise they use {chosen}.")
-    is_known = chosen == api.org_targets.EMBEDDED or any(
+    is_known = chosen == EMBEDDED or any(
         chosen == each.alias or chosen.casefold() == each.username.casefold() for each in api.logins.list_logins()
     )
     if not is_known:
-        warn(f"there is no login {chosen!r} here. To choose another, see: evalmeta org default --help")
+        warn(f"the login {chosen!r} cannot be found here. To choose another, see: evalmeta org default --help")
 
 
 def _login_json(found: Login) -> JsonObject:

@@ -147,7 +147,7 @@ def _titles(cells: Sequence[str], diagnostics: Diagnostics) -> list[str]:
             diagnostics.error("csv-columns", f"column {place + 1}, {title!r}, is repeated", line=1)
     if {"request", "inputs", "trace"}.isdisjoint(titles):
         nearest = did_you_mean(titles[0], COLUMNS) if titles else ""
-        diagnostics.error("csv-columns", "there is no column 'request', 'inputs' or 'trace'", line=1, hint=nearest)
+        diagnostics.error("csv-columns", "a column 'request', 'inputs' or 'trace' is missing", line=1, hint=nearest)
     return titles
 
 

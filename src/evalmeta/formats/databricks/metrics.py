@@ -113,7 +113,7 @@ def select_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines 
     for name in metrics:
         if name not in by_name:
             shorts = [each.short for each in METRICS if each.short]
-            raise UsageError(f"there is no metric {str(name)!r:.100}", actions=(did_you_mean(str(name), shorts),))
+            raise UsageError(f"{str(name)!r:.100} is not a known metric", actions=(did_you_mean(str(name), shorts),))
     chosen = {by_name[name].name for name in metrics}
     kept = [each for each in METRICS if each.name in chosen or not each.short]
     return MetricSelection(groups, kept, chosen)

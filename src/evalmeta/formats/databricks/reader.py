@@ -115,7 +115,7 @@ def read_databricks_file(path: Path, *, label: str, name: str, **options: Unpack
                 kept.append(case)
         return _checked(tuple(kept) if is_small else cases, summary, context, diagnostics, name)
     except FileNotFoundError:
-        raise NotFound(f"there is no file {label!r}") from None
+        raise NotFound(f"the file {label!r} cannot be found") from None
     except OSError as error:
         raise NotFound(f"{label} cannot be read: {error.strerror or error}") from error
 

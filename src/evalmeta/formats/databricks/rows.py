@@ -212,7 +212,7 @@ class _RowReader:
                 continue
             if record.diagnostics.is_first("a row", key):
                 hint = record.diagnostics.suggest(key, _KNOWN)
-                record.warn("databricks-column", f"there is no column {key!r}; it is ignored", key, hint=hint)
+                record.warn("databricks-column", f"{key!r} is not a known column; it is ignored", key, hint=hint)
         if self._is_genai and record.has("request"):
             record.error(_CODE, "it has both 'request' and 'inputs', which are of two formats", "inputs")
         if record.has("trace"):

@@ -1,14 +1,52 @@
-"""Completion in PowerShell, which click does not support."""
+"""Completion in PowerShell, which click does not support, and in bash for words with colons."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-from click.shell_completion import ShellComplete, add_completion_class, split_arg_string
+from click.shell_completion import BashComplete, ShellComplete, add_completion_class, split_arg_string
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+
+@add_completion_class
+class ColonBashComplete(BashComplete):
+    """Completion in bash from the line as it was typed, because bash splits its words at colons."""
+
+    name = "bash"
+    # Bash replaces only what follows the last colon, so the beginning of a value is removed, as by
+    # __ltrim_colon_completions of the project bash-completion.
+    source_template = """\
+%(complete_func)s() {
+    local IFS=$'\\n' response completion type value
+    local line="${COMP_LINE:0:$COMP_POINT}"
+    local begun="${line##*[[:space:]=]}"
+    local colons="${begun%%"${begun##*:}"}"
+    response=$(env COMP_WORDS="$line" %(complete_var)s=bash_complete "$1")
+    for completion in $response; do
+        IFS=',' read -r type value <<< "$completion"
+        case "$type" in
+            dir) COMPREPLY=(); compopt -o dirnames ;;
+            file) COMPREPLY=(); compopt -o default ;;
+            plain)
+                [[ $COMP_WORDBREAKS == *:* ]] && value="${value#"$colons"}"
+                COMPREPLY+=("$value")
+                ;;
+        esac
+    done
+}
+
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """Return the words before the cursor and the one that is incomplete."""
+        line = os.environ["COMP_WORDS"]
+        words = split_arg_string(line)[1:]
+        begun = "" if line[-1:].isspace() or not words else words.pop()
+        return words, begun
 
 
 @add_completion_class
