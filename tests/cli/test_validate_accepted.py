@@ -203,9 +203,5 @@ def test_a_folder_without_a_project_says_what_to_do(
 
     assert done.code == 2
     assert f"There is no project in {tmp_path} or above it" in done.err
-    for way_out in (
-        "Change to the folder of a Salesforce DX project",
-        "create an empty evalmeta.toml",
-        "Or name files",
-    ):
+    for way_out in ("Change to the folder of a Salesforce DX project", "evalmeta init --dx", "Or name files"):
         assert way_out in done.err
