@@ -86,7 +86,7 @@ def cli() -> None:
     evalmeta run               run the tests in files
     evalmeta doctor            check the agent and everything else that tests need
 
-    In a Salesforce DX project, tests can also be metadata of an org:
+    In a Salesforce DX project, tests can also be metadata that is deployed to an org:
 
     \b
     evalmeta deploy            send the definitions to the org
