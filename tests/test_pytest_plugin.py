@@ -351,10 +351,22 @@ def test_a_bad_definition_is_an_error_like_that_of_validate(desk: Callable[..., 
     result.stdout.fnmatch_lines([DESK, "  9:22 error *topic_sequence_mach*", "*topic_sequence_match*", "*1 error*"])
 
 
+def test_a_case_of_a_file_that_a_spec_names_is_reported_with_its_line_there(
+    pytester: pytest.Pytester, desk: Callable[..., Path], run: Run
+) -> None:
+    folder = desk(PASSING).parent / "specs"
+    folder.mkdir()
+    (folder / "spec.yaml").write_text("subject: Desk\ncases: data.csv\n")
+    (folder / "data.csv").write_text("input,equals\nHi,No\n")
+    outcome = run("specs/spec.yaml", "--junit-xml=out.xml", "-o", "junit_family=xunit1")
+    outcome.stdout.fnmatch_lines(["specs/data.csv:2: case 1: FAILURE"])
+    assert 'file="specs/data.csv" line="1"' in (pytester.path / "out.xml").read_text()
+
+
 @pytest.mark.parametrize(
     "conftest",
     [
-        "from evalmeta.pytest_plugin import files\nfiles.case_lines = lambda path: 1 / 0",
+        "from evalmeta.pytest_plugin import files\nfiles.case_places = lambda *paths: 1 / 0",
         "def pytest_runtest_setup(item):\n    1 / 0",
     ],
 )

@@ -359,6 +359,15 @@ def test_failures_are_reported_with_their_lines_in_the_file(project: Project) ->
     assert several.report("junit").count("<failure") == 2
 
 
+def test_failures_of_specs_are_reported_with_their_lines_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "spec.yaml").write_text("testCases:\n- input: One?\n  equals: Yes.\ncases: more.jsonl\n")
+    (tmp_path / "more.jsonl").write_text('\n{"input": "Two?", "equals": "Yes."}\n')
+    monkeypatch.chdir(tmp_path)
+    report = str(evaluate("spec.yaml", lambda _: "No."))
+    assert "\nFAILED spec.yaml:2  case 1  equals: " in report
+    assert "\nFAILED more.jsonl:2  case 2  equals: " in report
+
+
 @pytest.mark.parametrize(
     ("what", "options", "message"),
     [

@@ -106,6 +106,26 @@ FAILED    1 tests/capital.yaml:2
     )
 
 
+def test_a_failure_of_a_row_names_the_line_of_the_row(evalmeta: Program, folder: Path) -> None:
+    (folder / "tests/spec.yaml").write_text("subject: agents:answer\ncases:\n- ../questions.csv\n- more.jsonl\n")
+    (folder / "questions.csv").write_text("input,contains\nOne?,Paris\nTwo?,Rome\n")
+    (folder / "tests/more.jsonl").write_text('\n{"name": "third", "input": "Three?", "contains": "Oslo"}\n')
+    done = evalmeta("run", "tests/spec.yaml", "--report", "run.xml", "--report", "run.github.txt")
+    assert "\nFAILED    2 ../questions.csv:3 questions.csv:3\n" in done.out
+    assert "\nFAILED tests/more.jsonl:2  case 3 third  contains: " in done.out
+    assert 'file="tests/more.jsonl" line="2"' in (folder / "run.xml").read_text()
+    assert "::error file=tests/more.jsonl,line=2," in (folder / "run.github.txt").read_text()
+    later = evalmeta("test", "results", "--job-id", "latest")
+    assert "\nFAILED    3 third tests/more.jsonl:2\n" in later.out
+
+
+def test_a_problem_of_a_row_names_the_line_of_the_row(evalmeta: Program, folder: Path) -> None:
+    check = '{"name": "string_comparison", "label": "x", "parameters": [{"name": "operator", "value": "same"}]}'
+    (folder / "spec.yaml").write_text("cases: more.jsonl\n")
+    (folder / "more.jsonl").write_text(f'{{"input": "One?"}}\n{{"input": "Two?", "customEvaluations": [{check}]}}\n')
+    assert "more.jsonl\n  2 error " in evalmeta("validate", "spec.yaml").out
+
+
 def test_a_spec_can_have_all_short_forms_and_names_its_subject(evalmeta: Program) -> None:
     done = evalmeta("test", "run", "all.yaml", "--wait", "--undecided", "fail")
     assert (done.code, "6 cases: 6 passed" in done.out) == (0, True), done.out

@@ -87,7 +87,7 @@ def test_cases_of_files_follow_those_of_the_spec(spec: Path) -> None:
     spec.write_text("testCases: [{input: Zero}]\ncases:\n- input: One\n- data/q.csv\n")
     document = read_document(spec, label="t.yaml", name="t")
     assert [case.turns[0].utterance for case in document.evaluation.cases] == ["Zero", "One", "Two"]
-    assert document.lines == {1: 1, 2: 3, 3: 4}
+    assert (document.lines, document.files) == ({1: 1, 2: 3, 3: 2}, {3: "data/q.csv"})
 
 
 @pytest.mark.parametrize(

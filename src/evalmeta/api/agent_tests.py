@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.api.case_lines import CaseLines, case_lines
+from evalmeta.api.case_lines import CasePlaces, case_places
 from evalmeta.api.discovery import find_rule_problems
 from evalmeta.api.endpoints import endpoint_settings, is_url
 from evalmeta.api.files import validate_and_read
 from evalmeta.engine.subjects.python import own_modules
-from evalmeta.errors import EvalmetaError, InvalidMetadata, SubjectNotBound, UsageError
+from evalmeta.errors import InvalidMetadata, SubjectNotBound, UsageError
 from evalmeta.formats.discovery import SPEC_NAMES
 from evalmeta.formats.document import Document, Reading, digest_of, reading_of
 from evalmeta.formats.files import read_document
@@ -29,7 +29,7 @@ from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Evaluation
@@ -285,27 +285,16 @@ def _run_file(project: Project, run_id: str) -> RunFile | None:
         return run_file_of(runs.content(run_id)) if runs.get(run_id) else None
 
 
-def place_of_run(project: Project, run_id: str) -> tuple[Path, Mapping[int, int]] | None:
-    """Return the file of a run and the lines of its cases; None if the run had no file or it does not exist any more.
+def place_of_run(project: Project, run_id: str) -> tuple[Path, CasePlaces] | None:
+    """Return the file of a run and the places of its cases; None if the run had no file or it does not exist any more.
 
     A file that this process has not read is read when the first line is needed, unless it is large.
     """
     recorded = _run_file(project, run_id)
     if recorded is None or not (path := project.root / recorded.file).is_file():
         return None
-    if parse_file_name(path.name):
-        return path, case_lines(path)
     key = content_key(path, recorded.digest, test_in(recorded.file)[1], recorded.reading)
-    known = recent_document(key)
-    return path, known.lines if known else CaseLines(lambda: _lines_in(path))
-
-
-def _lines_in(path: Path) -> Mapping[int, int]:
-    try:
-        small = path.stat().st_size <= limits.MAX_SPEC_BYTES
-        return read_document(path, label=path.name, name=path.name).lines if small else {}
-    except (EvalmetaError, OSError):
-        return {}
+    return path, case_places(path, recent_document(key))
 
 
 def refuse_errors(problems: Sequence[Problem]) -> None:

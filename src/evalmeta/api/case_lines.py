@@ -1,46 +1,87 @@
-"""The lines of test cases in their files, which are read only if something has to be shown with its line."""
+"""The files and lines of test cases, which are read only if something has to be shown with its place."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from functools import cache, cached_property
+from os.path import normpath
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from evalmeta import limits
 from evalmeta.api.files import bytes_of
 from evalmeta.errors import EvalmetaError
-from evalmeta.model.evaluation import evaluation_of
-from evalmeta.package.files import shown
+from evalmeta.formats.document import Document
+from evalmeta.formats.files import read_document
+from evalmeta.model.evaluation import Evaluation, evaluation_of
+from evalmeta.package.files import parse_file_name, shown
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
+
+_T = TypeVar("_T")
 
 
-class CaseLines(Mapping[int, int]):
-    """The line of each test case of a file, by the case's number; `read` is called when the first line is needed."""
+class _ByNumber(Mapping[int, _T]):
+    """A value for each test case of a file, by the case's number; `read` is called when the first one is needed."""
 
-    def __init__(self, read: Callable[[], Mapping[int, int]]) -> None:
+    def __init__(self, read: Callable[[], Mapping[int, _T]]) -> None:
         self._read = read
 
     @cached_property
-    def _lines(self) -> Mapping[int, int]:
+    def _values(self) -> Mapping[int, _T]:
         return self._read()
 
-    def __getitem__(self, number: int) -> int:
-        return self._lines[number]
+    def __getitem__(self, number: int) -> _T:
+        return self._values[number]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._lines)
+        return iter(self._values)
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._values)
 
 
-def case_lines(path: Path) -> CaseLines:
+class CasePlaces(NamedTuple):
+    """Where the test cases of a file are.
+
+    Attributes:
+        lines: the line of each test case, by its number.
+        files: the paths of other files that have some of the test cases, by their numbers.
+    """
+
+    lines: Mapping[int, int]
+    files: Mapping[int, str]
+
+
+def case_places(path: Path, document: Document | None = None) -> CasePlaces:
+    """Return where the test cases of a file in any format are; empty if it cannot be read.
+
+    A file whose document is not known is read when the first place is needed, unless it is large.
+    """
+    if parse_file_name(path.name):
+        return CasePlaces(case_lines(path), {})
+    read = cache(lambda: document or _read_document(path))
+
+    def files() -> dict[int, str]:
+        return {number: shown(Path(normpath(path.parent / name))) for number, name in read().files.items()}
+
+    return CasePlaces(_ByNumber(lambda: read().lines), _ByNumber(files))
+
+
+def _read_document(path: Path) -> Document:
+    with suppress(EvalmetaError, OSError):
+        if path.stat().st_size <= limits.MAX_SPEC_BYTES:
+            return read_document(path, label=path.name, name=path.name)
+    return Document(Evaluation("", "", ()))
+
+
+def case_lines(path: Path) -> Mapping[int, int]:
     """Return the lines of the test cases of a definition file; empty if it cannot be read."""
-    return CaseLines(lambda: _read_lines(path))
+    return _ByNumber(lambda: _read_lines(path))
 
 
 def _read_lines(path: Path) -> dict[int, int]:

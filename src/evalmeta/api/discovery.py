@@ -124,7 +124,8 @@ def find_rule_problems(path: Path, document: Document) -> list[Problem]:
         policy = rule_policy(find_project(path.parent).declared)
     except ProjectError:
         policy = rule_policy(None)
-    return check_expectations(document.evaluation.cases, policy, label=label, lines=document.lines)
+    files = {number: shown(path.parent / name) for number, name in document.files.items()}
+    return check_expectations(document.evaluation.cases, policy, label=label, lines=document.lines, files=files)
 
 
 def _reading_of(path: Path) -> Reading:

@@ -154,9 +154,10 @@ def _detailed(finished: FinishedRun) -> Report:
         report = replace(report, statistics=finished.statistics)
     if finished.file is None:
         return report
-    from evalmeta.api.case_lines import case_lines  # noqa: PLC0415 - lxml, which cases do not need
+    from evalmeta.api.case_lines import case_places  # noqa: PLC0415 - lxml, which cases do not need
 
-    return replace(report, file=shown(finished.file), lines=case_lines(finished.file))
+    places = case_places(finished.file)
+    return replace(report, file=shown(finished.file), lines=places.lines, files=places.files)
 
 
 def _report(finished: FinishedRun) -> Report:

@@ -39,6 +39,7 @@ class Document:
         why_asked: why an agent must be called although the file has recorded answers; empty if it has none.
         notes: warnings, such as an outdated form or an unknown key.
         lines: the line of each case by its number; empty when lines are not known.
+        files: the other files that have some of the cases, by their numbers; relative to the folder of the file.
     """
 
     evaluation: Evaluation
@@ -49,6 +50,7 @@ class Document:
     why_asked: str = ""
     notes: tuple[Problem, ...] = ()
     lines: Mapping[int, int] = field(default_factory=dict)
+    files: Mapping[int, str] = field(default_factory=dict)
 
     def applied_to(self, options: RunOptions) -> RunOptions:
         """Return options with the iterations and the pass rate that the file declares."""

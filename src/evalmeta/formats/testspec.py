@@ -10,7 +10,7 @@ cannot hold all of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -59,6 +59,7 @@ class Spec:
         is_own: whether the spec has keys of evalmeta.
         iterations: how often all test cases run; None if the spec does not say.
         min_pass_rate: the share of test cases that must pass; None if the spec does not say.
+        files: the files with test cases that have some of them, by their numbers.
     """
 
     definition: Definition
@@ -67,6 +68,7 @@ class Spec:
     is_own: bool
     iterations: int | None = None
     min_pass_rate: float | None = None
+    files: Mapping[int, str] = field(default_factory=dict)
 
     def document(self, name: str) -> Document:
         """Return it as the engine runs it."""
@@ -74,7 +76,7 @@ class Spec:
         if not self.is_own:
             return Document(evaluation_of(header, name=name), lines=self.lines)
         evaluation = Evaluation(name, header.subject_name, self.cases, header.subject_version, header.subject_type)
-        return Document(evaluation, self.iterations, self.min_pass_rate, lines=self.lines)
+        return Document(evaluation, self.iterations, self.min_pass_rate, lines=self.lines, files=self.files)
 
     @property
     def is_held_by_definitions(self) -> bool:
@@ -117,7 +119,7 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None) -> Spec:
     for each in read.others:
         each.check()
     if is_own:
-        return Spec(header, found, read.lines, True, iterations, min_pass_rate)
+        return Spec(header, found, read.lines, True, iterations, min_pass_rate, read.files)
     return Spec(replace(header, test_cases=tuple(map(_test_case, found))), (), read.lines, is_own=False)
 
 
@@ -221,12 +223,14 @@ class _Cases:
     """The test cases of a spec with those of the files that it names.
 
     Attributes:
-        lines: the line of each test case by its number; for those of another file, the line that names the file.
+        lines: the line of each test case by its number, in its own file.
+        files: the other files, by the numbers of their test cases.
         others: the diagnostics of the other files.
     """
 
     def __init__(self, root: YamlRecord, folder: Path, *, is_own: bool) -> None:
         self.lines: dict[int, int] = {}
+        self.files: dict[int, str] = {}
         self.others: list[Diagnostics] = []
         self._root = root
         self._folder = folder
@@ -235,22 +239,24 @@ class _Cases:
     def cases(self) -> Iterator[Case]:
         defaults = self._root.record("defaults", called="a mapping of defaults") if self._is_own else None
         kept = Defaults() if defaults is None else read_defaults(defaults)
-        for number, (record, line, label) in enumerate(self._records(), 1):
-            self.lines[number] = line
+        for number, (record, file) in enumerate(self._records(), 1):
+            self.lines[number] = line = record.source.place(record.path)[0]
             case = read_case(record, number, kept, own_keys=self._is_own)
-            yield case if case.label or not label else replace(case, label=label)
+            if file:
+                self.files[number] = file
+                case = replace(case, label=case.label or f"{file}:{line}")
+            yield case
 
-    def _records(self) -> Iterator[tuple[YamlRecord, int, str]]:
-        """Yield the mapping of each test case, its line in the spec, and its name if it has no own one."""
+    def _records(self) -> Iterator[tuple[YamlRecord, str]]:
+        """Yield the mapping of each test case, and the other file that has it."""
         for record in self._root.records("testCases", called="a test case"):
-            yield record, record.source.place(record.path)[0], ""
+            yield record, ""
         cases = self._root.raw("cases")
         if cases is not None and not isinstance(cases, list | YamlScalar):
             self._root.mistyped(cases, "a list or the name of a file", "cases")
         for place, each in enumerate(cases if isinstance(cases, list) else ()):
             if not isinstance(each, YamlScalar):
-                record = self._root.at(each, "cases", place, called="a test case")
-                yield record, record.source.place(record.path)[0], ""
+                yield self._root.at(each, "cases", place, called="a test case"), ""
         for number, (index, name) in enumerate(named_files(cases), 1):
             if number > limits.MAX_CASE_FILES:
                 message = f"more than {limits.MAX_CASE_FILES} files with test cases"
@@ -258,8 +264,8 @@ class _Cases:
                 return
             yield from self._in_file(name, ("cases",) if index is None else ("cases", index))
 
-    def _in_file(self, name: str, steps: tuple[str | int, ...]) -> Iterator[tuple[YamlRecord, int, str]]:
-        line, path = self._root.source.place((*self._root.path, *steps))[0], self._folder / name
+    def _in_file(self, name: str, steps: tuple[str | int, ...]) -> Iterator[tuple[YamlRecord, str]]:
+        path = self._folder / name
         if path.suffix.lower() not in CASE_FILES:
             hint = "Name a file that ends in .csv, .tsv or .jsonl."
             self._root.error("spec-value", f"{name!r} is not a file with test cases", *steps, hint=hint)
@@ -273,7 +279,7 @@ class _Cases:
         diagnostics = Diagnostics(str(PurePath(self._root.diagnostics.label).parent / name))
         self.others.append(diagnostics)
         for record in read_case_file(path, diagnostics):
-            yield record, line, f"{name}:{record.source.place(())[0]}"
+            yield record, name
 
 
 def _test_case(case: Case) -> TestCase:

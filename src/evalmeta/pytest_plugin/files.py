@@ -6,11 +6,12 @@ import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from evalmeta.api.case_lines import case_lines
+from evalmeta.api.case_lines import case_places
 from evalmeta.api.discovery import source_note, sources_of
 from evalmeta.api.evaluate import check_evaluation
 from evalmeta.api.evaluate_inputs import load_evaluations
@@ -33,7 +34,6 @@ from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from _pytest._code.code import TerminalRepr
 
@@ -177,11 +177,12 @@ class EvaluationFile(pytest.File):
         self._runs = {}
         self._loaded = loaded = self._load()
         self.options = self._options(loaded)
-        lines = case_lines(self.path) if loaded.document is None else loaded.document.lines
+        lines, files = case_places(self.path, loaded.document)
         for note in loaded.document.notes if loaded.document else ():
             self.warn(pytest.PytestWarning(f"{note} {note.hint}".rstrip()))
         for case in loaded.evaluation.cases:
-            yield CaseItem.from_parent(self, name=_item_name(case), case=case, line=lines.get(case.number, 1))
+            place = files.get(case.number) or shown(self.path), lines.get(case.number, 1)
+            yield CaseItem.from_parent(self, name=_item_name(case), case=case, place=place)
 
     def check(self, numbers: Sequence[int]) -> str:
         """Check what the cases with these numbers need; return a line if something is missing, and keep the error."""
@@ -263,10 +264,10 @@ class CaseItem(pytest.Item):
 
     parent: EvaluationFile
 
-    def __init__(self, *, case: Case, line: int, **keywords: object) -> None:
+    def __init__(self, *, case: Case, place: tuple[str, int], **keywords: object) -> None:
         super().__init__(**keywords)  # type: ignore[arg-type] # pytest's own
         self.case = case
-        self._line = line
+        self._file, self._line = place
         self._results: Sequence[CaseResult] = ()
 
     def setup(self) -> None:
@@ -295,14 +296,14 @@ class CaseItem(pytest.Item):
             raise _CaseFailed
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return the location of the case in the file; pytest counts lines from 0."""
-        return self.path, self._line - 1, self.name
+        """Return the location of the case in its file; pytest counts lines from 0."""
+        return Path(self._file).absolute(), self._line - 1, self.name
 
     def repr_failure(  # type: ignore[override] # tracebacks have no styles here
         self, excinfo: pytest.ExceptionInfo[BaseException]
     ) -> str | TerminalRepr:
         """Show the expected and actual texts, and why the case did not pass."""
-        error, place = excinfo.value, shown(self.path)
+        error, place = excinfo.value, self._file
         if isinstance(error, _CaseError | _CaseFailed):
             summary = self._summary
             message = why_not_passed(self._not_passed[0], summary) if summary.judges_enough else too_few_text(summary)
@@ -324,7 +325,7 @@ class CaseItem(pytest.Item):
         return sorted(found, key=lambda each: each.verdict is not Verdict.ERROR)
 
     def _text(self) -> str:
-        summary, place = self._summary, f"{shown(self.path)}:{self._line}"
+        summary, place = self._summary, f"{self._file}:{self._line}"
         too_few = "" if summary.judges_enough else f"; {too_few_text(summary)}"
         if len(self._results) == 1:
             verdict = verdict_in(summary.averaged, self._results[0], self.parent.options)

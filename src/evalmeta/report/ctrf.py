@@ -17,6 +17,7 @@ from evalmeta.report.report import (
     forgiven_failures,
     has_passed,
     known_failure,
+    place_of,
     run_failures,
     verdict_of,
 )
@@ -112,7 +113,7 @@ def _tests(report: Report) -> Iterator[JsonObject]:
 
 
 def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
-    verdict, line = verdict_of(report, case), report.lines.get(case.number)
+    verdict, (file, line) = verdict_of(report, case), place_of(report, case.number)
     forgiven = clean(known_failure(report, case))
     failed = (
         {
@@ -135,8 +136,8 @@ def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
         "steps": [_step(result) for result in case.results],
         "extra": _extra(report, case),
         **failed,
-        **({"filePath": clean(report.file)} if report.file else {}),
-        **({"line": line} if report.file and line else {}),
+        **({"filePath": clean(file)} if file else {}),
+        **({"line": line} if file and line else {}),
     }
 
 

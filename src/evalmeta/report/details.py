@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta.model.expectations import CHECKS, expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_of, mean_text, missed_averages, score_text
-from evalmeta.report.report import known_failure, verdict_of
+from evalmeta.report.report import known_failure, location, verdict_of
 from evalmeta.report.text import count, one_line, wrap
 
 if TYPE_CHECKING:
@@ -122,16 +122,16 @@ def undecided_note(case: CaseResult) -> str:
     return f"(undecided: {one_line(', '.join(names))})" if names else ""
 
 
-def group_name(group: CaseGroup) -> str:
+def group_name(group: CaseGroup, *, place: str = "") -> str:
     """Return the number of a group's case, its label, and its iterations if the run has several."""
-    name = numbered_case(group.case)
+    name = numbered_case(group.case, place=place)
     return f"{name} ({iterations_text(group.iterations, group.total)})" if group.iterations else name
 
 
 def group_title(report: Report, group: CaseGroup) -> str:
     """Return the name of a group, and that the baseline forgives its failure."""
-    forgiven = known_failure(report, group.case)
-    return f"{group_name(group)} ({one_line(forgiven)})" if forgiven else group_name(group)
+    forgiven, name = known_failure(report, group.case), group_name(group, place=location(report, group.case) or "")
+    return f"{name} ({one_line(forgiven)})" if forgiven else name
 
 
 def iterations_text(iterations: Sequence[int], total: int) -> str:
@@ -153,9 +153,10 @@ def case_title(case: CaseResult) -> str:
     return f"{numbered_case(case)}: {one_line(all_utterances(case)) or '(no utterance)'}"
 
 
-def numbered_case(case: CaseResult) -> str:
-    """Return the number of a case, and its label if it has one."""
-    return f"{case.number} {one_line(case.label)}".rstrip()
+def numbered_case(case: CaseResult, *, place: str = "") -> str:
+    """Return the number of a case, and its label if it has one; not a label that repeats the place beside it."""
+    label = "" if f"/{place}".endswith(f"/{case.label}") else one_line(case.label)
+    return f"{case.number} {label}".rstrip()
 
 
 def why_not_passed(case: CaseResult, summary: Summary | None = None) -> str:

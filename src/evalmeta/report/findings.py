@@ -8,7 +8,7 @@ from evalmeta.model.aggregation import is_failing
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import missed_averages
 from evalmeta.report.details import CaseGroups, numbered_case, why_not_passed
-from evalmeta.report.report import VERDICT_WORDS, is_known, known_failure, location, verdict_of
+from evalmeta.report.report import VERDICT_WORDS, is_known, known_failure, location, place_of, verdict_of
 from evalmeta.report.text import one_line
 
 if TYPE_CHECKING:
@@ -126,12 +126,13 @@ def _line(report: Report, case: CaseResult, which: str) -> str:
         why = f"undecided: {why}" if verdict is Verdict.FAILURE else why
     if forgiven := known_failure(report, case):
         why = f"{one_line(forgiven)}: {why}"
-    return f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {place}  case {numbered_case(case)}{which}{line}  {why}"
+    name = numbered_case(case, place=place)
+    return f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {place}  case {name}{which}{line}  {why}"
 
 
 def _place(report: Report, case: CaseResult) -> tuple[str, str]:
     """Return `tests/orders.yaml:12`, or a definition's name, whose path is long, and ` (line 12)`."""
-    definition, line = report.run.definition, report.lines.get(case.number)
-    if report.file == definition:
+    definition, (file, line) = report.run.definition, place_of(report, case.number)
+    if file and (file.endswith(definition) or file != report.file):
         return one_line(location(report, case) or definition, chars=400), ""
     return one_line(definition, chars=400), f" (line {line})" if line else ""

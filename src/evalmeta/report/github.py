@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_title, why_not_passed
-from evalmeta.report.report import counts_as_passed, is_brief, known_failure, outcome, verdict_of
+from evalmeta.report.report import counts_as_passed, is_brief, known_failure, outcome, place_of, verdict_of
 from evalmeta.report.summary import totals
 from evalmeta.report.text import clean, count, one_line, workflow_command
 
@@ -57,9 +57,9 @@ def _times(report: Report, number: int) -> str:
 
 
 def _location(report: Report, number: int | None) -> Iterator[tuple[str, str]]:
-    if not report.file:
+    file, line = (report.file, None) if number is None else place_of(report, number)
+    if not file:
         return
-    yield "file", clean(report.file)
-    line = report.lines.get(number) if number is not None else None
+    yield "file", clean(file)
     if line:
         yield "line", f"{line}"

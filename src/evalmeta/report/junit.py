@@ -15,6 +15,7 @@ from evalmeta.report.report import (
     forgiven_failures,
     has_passed,
     known_failure,
+    place_of,
     run_failures,
     undecided_reasons,
     verdict_of,
@@ -117,11 +118,11 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _testcase(report: Report, case: CaseResult) -> Node:
-    run, line = report.run, report.lines.get(case.number)
+    run, (file, line) = report.run, place_of(report, case.number)
     attributes = {"name": case_name(case, run), "classname": clean(run.definition)}
-    if report.file:
-        attributes["file"] = clean(report.file)
-    if report.file and line:
+    if file:
+        attributes["file"] = clean(file)
+    if file and line:
         attributes["line"] = f"{line}"
     attributes["time"] = f"{max(0.0, case.ended - case.started):.3f}"
     properties = [node("property", name=name, value=clean(value)) for name, value in _case_properties(report, case)]

@@ -64,7 +64,8 @@ class Report:
         run: the run with its cases, which may be read from a database each time they are iterated over.
         summary: the counts over these cases.
         file: the path of the definition's file, if it is known here.
-        lines: the line of each case in that file, by case number; may be empty.
+        lines: the line of each case in its file, by case number; may be empty.
+        files: the paths of other files with some of the cases, by case number.
         statistics: the numbers over these cases, where they were collected.
         baseline: what decides instead of the pass rate; None if the run is judged on its own.
     """
@@ -73,6 +74,7 @@ class Report:
     summary: Summary
     file: str | None = None
     lines: Mapping[int, int] = field(default_factory=dict[int, int])
+    files: Mapping[int, str] = field(default_factory=dict[int, str])
     statistics: RunStatistics | None = None
     baseline: BaselineVerdict | None = None
 
@@ -209,8 +211,13 @@ def duration(report: Report) -> float:
 
 def location(report: Report, case: CaseResult) -> str | None:
     """Return `file:line` of a case, or the file alone if the line is unknown."""
-    line = report.lines.get(case.number)
-    return f"{report.file}:{line}" if report.file and line else report.file
+    file, line = place_of(report, case.number)
+    return f"{file}:{line}" if file and line else file
+
+
+def place_of(report: Report, number: int) -> tuple[str | None, int | None]:
+    """Return the file and the line of a case; None for what is unknown."""
+    return report.files.get(number, report.file), report.lines.get(number)
 
 
 def verdict_of(report: Report, case: CaseResult) -> Verdict:

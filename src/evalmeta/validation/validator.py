@@ -116,15 +116,15 @@ def validate_together(files: Sequence[NamedFile], policy: RulePolicy) -> list[Pr
 
 
 def check_expectations(
-    cases: Iterable[Case], policy: RulePolicy, *, label: str, lines: Mapping[int, int]
+    cases: Iterable[Case], policy: RulePolicy, *, label: str, lines: Mapping[int, int], files: Mapping[int, str]
 ) -> list[Problem]:
     """Return the problems of the expectations of cases that no definition contains, such as those of a test spec.
 
-    `lines` has the line of each case by its number.
+    `lines` has the line of each case by its number, and `files` the other files that have some of them.
     """
     found: list[Problem] = []
     for case in cases:
-        location = Location(label, lines.get(case.number, 0))
+        location = Location(files.get(case.number, label), lines.get(case.number, 0))
         for expectation in (each for turn in case.turns for each in turn.expectations if each.name not in CHECKS):
             kind = TESTING_DEFINITION if expectation.scorer_type else EVALUATION_DEFINITION
             for rule, find_in_expectation in rules_for(expectation, kind):
