@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -162,7 +163,8 @@ def test_an_interrupted_suite_is_resumed_and_asks_nothing_twice_that_was_answere
     running.send_signal(signal.SIGINT)
     error = running.communicate(timeout=60)[1]
     assert running.returncode == 130
-    assert "Finished results are kept. Resume: evalmeta test resume --unfinished" in error
+    counts = r"(\d+ of \d+ runs, )?\d+ (of \d+ )?cases?, .*\d failed"
+    assert re.search(rf"\nFinished results are kept: {counts}.*\.\nResume: evalmeta test resume --unfinished\n", error)
 
     (suite / "held").unlink()
     done = evalmeta("test", "resume", "--unfinished", "--json")

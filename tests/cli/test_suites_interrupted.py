@@ -103,7 +103,7 @@ def test_a_suite_that_is_stopped_while_its_runs_start_names_the_tests_that_did_n
     (suite.root / "blocked").unlink()
     err = running.communicate(timeout=60)[1]
     assert running.returncode == 130
-    assert "Finished results are kept. Resume: evalmeta test resume --unfinished" in err
+    assert "Finished results are kept.\nResume: evalmeta test resume --unfinished\n" in err
     named = re.search(r"Not started: (.*)\.", err)
     assert named
     assert named[1].split(", ")[-1] == "Test_19"
@@ -126,7 +126,7 @@ def test_a_suite_that_is_stopped_keeps_all_answers_and_its_resumption_asks_only_
     stopped = stop_in_the_middle(suite, program, sign)
     assert stopped.code == code
     if sign is not signal.SIGKILL:
-        assert "Finished results are kept. Resume: evalmeta test resume --unfinished" in stopped.err
+        assert re.search(r"\nFinished results are kept: .*\.\nResume: evalmeta test resume --unfinished\n", stopped.err)
         assert "Traceback" not in stopped.err
     assert saved(suite) == Counter(suite.questions[:25])
 

@@ -84,13 +84,14 @@ async def finish_runs(
         del unfinished[started.id]
         return finished
 
+    progress = run_progress(len(runs))
     try:
         # What an agent prints must not mix with a report.
-        with run_progress(len(runs)) as progress, agent_output():
+        with progress, agent_output():
             ends = await asyncio.gather(*(follow(*each) for each in runs), return_exceptions=True)
     except CancelledError:
         # The end of the progress clears the lines that it used.
-        _note_interruption(_job_ids(unfinished))
+        _note_interruption(_job_ids(unfinished), f": {progress.counts}")
         raise
     outcome = RunsOutcome([each for each in ends if isinstance(each, api.finished_runs.FinishedRun)], [], [])
     late = [each.job_id for each in ends if isinstance(each, WaitRanOut)]
@@ -134,8 +135,9 @@ def _late_runs(run_ids: Sequence[str], wait: float) -> WaitRanOut:
     return WaitRanOut(message, job_id=run_ids[0], job_ids=run_ids, actions=[resume, cancel])
 
 
-def _note_interruption(runs: Sequence[str]) -> None:
-    note(Suggestion("\nFinished results are kept. Resume", "test", "resume", *runs))
+def _note_interruption(runs: Sequence[str], counts: str = "") -> None:
+    note(f"\nFinished results are kept{counts}.")
+    note(Suggestion("Resume", "test", "resume", *runs))
 
 
 def _job_ids(run_ids: Collection[str]) -> list[str]:

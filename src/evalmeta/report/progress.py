@@ -69,6 +69,11 @@ class Progress(_Display):
             self._bars.headline = self._suite.text
         return self
 
+    @property
+    def counts(self) -> str:
+        """Return the counts of all runs on one line."""
+        return self._suite.counts()
+
     def start(self, run_id: str, total: int, name: str, *, iterations: int = 1) -> None:
         """Begin a run with `total` case results in all iterations; 0 if the number is not known yet."""
         row = self._rows[run_id] = _Row(f" (run {run_id})" if name else f"run {run_id}", name, total, iterations)
@@ -188,6 +193,10 @@ class _Suite:
         self.rows: list[_Row] = []
         self.finished = 0
         self._started = time.monotonic()
+
+    def counts(self) -> str:
+        """Return the counts in one line."""
+        return ", ".join(text for name, text in self._parts() if name not in {"rate", "left"})
 
     def text(self, width: int = LINE_CHARS) -> str:
         """Return the counts in one line, with the rate and an estimate of the time that is left.

@@ -48,6 +48,7 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as
     evalmeta test compare 4KB000000000001GAA 4KB000000000002GAA
     evalmeta test compare previous latest
     evalmeta test compare 4KB000000000002GAA
+    evalmeta test compare --baseline previous
     evalmeta test compare --baseline evalmeta-baseline.json
 
     The exit code is 100 if the test became significantly worse, as a whole or in one case,
@@ -56,7 +57,10 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as
     """
     most = 1 if baseline else 2
     if len(runs) > most or not (runs or baseline):
-        raise click.UsageError("Give one or two runs, or --baseline and at most one run.")
+        raise click.UsageError(
+            "Give one or two runs, or --baseline and at most one run. To compare all tests with their runs before: "
+            "evalmeta test compare --baseline previous"
+        )
     for run_id in runs:
         check_run_id(run_id)
     project = find_project(Path.cwd())
