@@ -1,5 +1,5 @@
 # The wheel of `make dist` with the dependencies of constraints.txt. `make image` builds it; mount a project at /project:
-#     docker run --rm --volume "$PWD:/project" evalmeta validate
+#     docker run --rm --user "$(id -u):$(id -g)" --volume "$PWD:/project" evalmeta run tests
 FROM python:3.13-slim AS build
 WORKDIR /build
 # Older versions of pip refuse a requirement that only a constraint pins.
