@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parent.parent.parent / "docs/library.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 PRINTED = (
-    "Agentforce_for_Salesforce 2\n1.0\n",
     (
         "1.0 PASS\n3\n"
         "Case_Care_Assertions True\nField_Service_Appointments True\nFollow_Up_Conversations True\n"
@@ -21,6 +20,7 @@ PRINTED = (
     "<ComparedRuns WORSE, 1 broken> True\n",
     "2 2\n2 2\n",
     "2000 []\n",
+    "Agentforce_for_Salesforce 2\n1.0\n",
 )
 
 
