@@ -174,7 +174,14 @@ def test_evaluate_runs_the_specs_in_a_folder(write: Callable[..., Path]) -> None
     write("specs/a.yaml", SPEC, name="A", subject="Desk")
     write("specs/b.csv", TABLE)
     runs = evaluate([Path("specs")], lambda utterance: {"answer": utterance, "topic": "Orders"})
-    assert [(each.run.definition, each.summary.passed) for each in runs] == [("a.yaml", 1), ("b.csv", 1)]
+    assert [(each.run.definition, each.summary.passed) for each in runs] == [("specs/a.yaml", 1), ("specs/b.csv", 1)]
+
+
+def test_evaluate_tells_files_of_the_same_name_apart(write: Callable[..., Path], tmp_path: Path) -> None:
+    for folder in ("specs/a", "specs/b"):
+        write(f"{folder}/orders.csv", TABLE)
+    runs = evaluate([Path("specs")], lambda utterance: utterance, journal=tmp_path / "journal")
+    assert [each.run.definition for each in runs] == ["specs/a/orders.csv", "specs/b/orders.csv"]
 
 
 def test_the_expectations_of_a_spec_keep_the_rules_of_definitions(write: Callable[..., Path]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalmeta.api.agent_tests import RECORDED_ANSWERS, refuse_errors
@@ -22,9 +23,8 @@ from evalmeta.xmlio.definitions import write_definition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from evalmeta.api.loaded_evaluations import LoadedEvaluation, Roots
+    from evalmeta.api.loaded_evaluations import LoadedEvaluation, Root, Roots
     from evalmeta.model.definition import Definition
 
 
@@ -69,18 +69,18 @@ def _load_files(files: Sequence[Path], roots: Roots, name: str | None = None) ->
 def _load_file(file: Path, roots: Roots, name: str | None, read: Definition | None) -> LoadedEvaluation:
     parsed = parse_file_name(file.name)
     if parsed is None:
-        return _load_document(file, roots, name or file.name)
+        return _load_document(file, roots, name)
     content, (kind, full_name) = bytes_of(file), parsed
     title = name or full_name
     evaluation = evaluation_of(read, name=title) if read else read_evaluation(content, title)
     return roots.root_of(file.parent).loaded(evaluation, content, kind)
 
 
-def _load_document(file: Path, roots: Roots, name: str) -> LoadedEvaluation:
+def _load_document(file: Path, roots: Roots, name: str | None) -> LoadedEvaluation:
     root = roots.root_of(file.parent, may_be_none=True)
     settings = root.settings
     reading = reading_of(settings, root=root.folder, is_asked=roots.subject_name is not None)
-    document = read_document(file, label=shown(file), name=name, reading=reading)
+    document = read_document(file, label=shown(file), name=name or _name_in(root, file), reading=reading)
     if not document.is_answered:
         root = roots.root_of(file.parent)
     evaluation = document.evaluation
@@ -89,3 +89,10 @@ def _load_document(file: Path, roots: Roots, name: str) -> LoadedEvaluation:
         default = RECORDED_ANSWERS if document.is_answered else only
         evaluation = replace(evaluation, subject_name=roots.subject_name or default)
     return root.loaded(evaluation, None, EVALUATION_DEFINITION)._replace(document=document)
+
+
+def _name_in(root: Root, file: Path) -> str:
+    """Return the path of a file in its project or in the current folder, as reports show it; else its name."""
+    real = file.parent.resolve() / file.name
+    folder = root.folder if root.project else Path.cwd()
+    return real.relative_to(folder).as_posix() if real.is_relative_to(folder) else file.name
