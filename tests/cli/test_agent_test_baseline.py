@@ -31,7 +31,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 def test_the_most_recent_run_of_each_test_is_written(evalmeta: Program, project: Project) -> None:
     keep(project, run(1, FAILURE), run(2, PASS, FAILURE), run(3, PASS, name="Returns"))
-    assert evalmeta("test", "baseline", "-o", FILE).out == f"Created {FILE}: 2 tests, 3 cases, 1 of them failing\n"
+    created, headers, *rows = evalmeta("test", "baseline", "-o", FILE).out.splitlines()
+    assert created == f"Created {FILE}: 2 tests, 3 cases, 1 of them failing"
+    assert [headers.split(), *(each.split() for each in rows)] == [
+        ["Test", "Run", "Subject"],
+        ["Orders", run(2).id, "Desk"],
+        ["Returns", run(3).id, "Desk"],
+    ]
     assert evalmeta("test", "baseline", "-o", FILE).out.startswith("Unchanged ")
 
 
@@ -40,7 +46,12 @@ def test_named_runs_are_written_and_other_tests_stay(evalmeta: Program, project:
     evalmeta("test", "baseline", "-o", FILE)
     found = json.loads(evalmeta("test", "baseline", "-o", FILE, run(1).id, "--json").out)["result"]
     counts = {"tests": 2, "cases": 2, "failing": 1, "errors": 0}
-    assert found == {"file": FILE, "state": "Changed", **counts, "runs": [{"name": "Orders", "runId": run(1).id}]}
+    assert found == {
+        "file": FILE,
+        "state": "Changed",
+        **counts,
+        "runs": [{"name": "Orders", "runId": run(1).id, "subjectName": "Desk"}],
+    }
 
 
 def test_a_run_of_some_cases_reports_what_happened_to_the_others(evalmeta: Program, project: Project) -> None:
@@ -58,7 +69,7 @@ def test_a_run_of_some_cases_reports_what_happened_to_the_others(evalmeta: Progr
 def test_cases_with_only_errors_are_reported(evalmeta: Program, project: Project) -> None:
     keep(project, run(1, FAILURE, Verdict.ERROR))
     told = evalmeta("test", "baseline", "-o", FILE).out
-    assert told == f"Created {FILE}: 1 test, 2 cases, 1 of them failing, 1 with errors only\n"
+    assert told.startswith(f"Created {FILE}: 1 test, 2 cases, 1 of them failing, 1 with errors only\n")
 
 
 def test_an_incomplete_run_is_saved_by_id_with_a_warning(evalmeta: Program, project: Project) -> None:

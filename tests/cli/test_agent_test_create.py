@@ -120,6 +120,15 @@ def test_a_test_of_agentforce_studio_is_called_by_its_api_name(evalmeta: Program
     assert "<name>Desk_Tests</name>" in evalmeta(*CREATE, "--preview").out
 
 
+def test_a_definition_that_forceignore_matches_is_not_written(evalmeta: Program, project: Path) -> None:
+    (project / ".forceignore").write_text("**/Desk_*\n")
+
+    done = evalmeta(*CREATE)
+
+    assert (done.code, "is ignored by '**/Desk_*' (.forceignore:1)" in done.err) == (2, True)
+    assert not list(project.rglob("Desk_*"))
+
+
 def test_an_invalid_api_name_is_refused(evalmeta: Program, project: Path) -> None:
     done = evalmeta("test", "create", "--spec", "spec.yaml", "--api-name", "../Desk")
 

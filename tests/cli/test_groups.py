@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     [
         (("depoly",), "No such command 'depoly'. Did you mean 'deploy'?"),
         (("org", "strat"), "Did you mean 'start'?"),
+        (("agent", "test", "run"), "'sf agent test run' is 'evalmeta test run'."),
+        (("project", "deploy", "start"), "'sf project deploy start' is 'evalmeta deploy start'."),
+        (("results",), "Did you mean 'test results'?"),
+        (("serve",), "Did you mean 'org start'?"),
         (("xyzzy",), "No such command 'xyzzy'.\n"),
         (("deploy", "package.xml"), "Files are named with --manifest or --source-dir"),
         (("test", "run", "Orders", "--wait"), "To run a test in the org, use -n Orders"),

@@ -93,6 +93,17 @@ def test_definitions_fit_an_older_version_of_the_project(
     assert evalmeta("validate").out == "2 files are valid\n"
 
 
+def test_an_agent_gets_the_name_that_definitions_of_the_project_use(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "sfdx-project.json").write_text(DX)
+    (folder / DEFINITIONS).mkdir(parents=True)
+    file = folder / DEFINITIONS / "Orders.aiEvaluationDefinition-meta.xml"
+    file.write_text("<AiEvaluationDefinition>\n<subjectName>Order_Desk</subjectName></AiEvaluationDefinition>")
+
+    evalmeta("init")
+
+    assert "[subjects.Order_Desk]" in (folder / "evalmeta.toml").read_text()
+
+
 def test_an_endpoint_is_asked_with_its_model_and_key(
     folder: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -247,3 +247,15 @@ def test_a_manifest_of_what_to_delete_is_not_retrieved(
 
     assert done.code == 2
     assert "says what to delete, not what to take" in done.err
+
+
+@pytest.mark.parametrize("command", ["deploy", "retrieve", "validate"])
+def test_a_missing_manifest_is_reported_with_those_of_the_project(
+    evalmeta: Program, copy_samples: Callable[[str], Path], command: str
+) -> None:
+    copy_samples("dx-project")
+
+    done = evalmeta(command, "--manifest", "package.xml")
+
+    assert (done.code, "the manifest 'package.xml' cannot be found" in done.err) == (2, True)
+    assert "Did you mean manifest/package.xml?" in done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import tomllib
 from importlib import resources
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from evalmeta.api.init_agents import AgentChoice, NewAgent, check_choice, new_agent
 from evalmeta.errors import UsageError
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, PARAMETER_API_VERSION
-from evalmeta.package.files import shown, target_path, write_below
+from evalmeta.package.files import parse_file_name, shown, target_path, write_below
 from evalmeta.package.folders import files_below
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, STATE_FOLDER, find_project, has_project
 from evalmeta.package.resolver import version_in_force
@@ -48,6 +49,7 @@ _DX_FILE: Final = """\
 _SAMPLE: Final = AgentChoice()
 _TESTS: Final = ("answers", "conversation")
 _PYTEST_FILES: Final = ("conftest.py", "test_*.py", "*_test.py")
+_SUBJECT_NAME: Final = re.compile(r"<subjectName>\s*(\w+)\s*</")
 _IGNORED: Final = f"{STATE_FOLDER}/\n"
 # Where the workflows write reports.
 _CI_IGNORED: Final = "results/\n"
@@ -158,9 +160,12 @@ def _bound_name(subjects: Mapping[str, SubjectSettings], choice: AgentChoice) ->
 
 def _api_name(root: Path, agent: NewAgent) -> str:
     """Return the API name of the project's agent, or a name for a new one."""
-    bots = sorted(each.name for each in (files_below(root) if root.is_dir() else ()) if ".bot-meta.xml" in each.name)
-    if bots:
-        return bots[0].partition(".")[0]
+    files = sorted(files_below(root), key=lambda each: each.name) if root.is_dir() else []
+    bots = [each.name.partition(".")[0] for each in files if ".bot-meta.xml" in each.name]
+    definitions = (each for each in files if parse_file_name(each.name))
+    names = (_SUBJECT_NAME.search(each.read_text(encoding="utf-8", errors="replace")) for each in definitions)
+    if name := next(iter(bots), "") or next((found[1] for found in names if found), ""):
+        return name
     return "_".join(word[:1].upper() + word[1:] for word in agent.name.split("_"))
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.api.files import Validation, bytes_of, is_beside_deletions, problems_of, validate
-from evalmeta.errors import InvalidMetadata, UsageError
+from evalmeta.errors import InvalidMetadata, NotFound, UsageError
 from evalmeta.model.component import DESTRUCTIVE_FILES, ComponentSet, supported_part
 from evalmeta.model.registry import parse_api_version
-from evalmeta.package.files import shown
+from evalmeta.package.files import shown, slash_hint
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import (
     api_version_of,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _EVERYTHING = Selection()
+_SHOWN_MANIFESTS: Final = 3
 
 
 def resolve(
@@ -77,10 +78,20 @@ def read_manifest(path: Path, *, destructive: bool = False) -> tuple[Manifest, t
     """
     label = shown(path)
     destructive = destructive or path.name in DESTRUCTIVE_FILES
-    manifest, problems = validate_manifest(bytes_of(path), label=label, destructive=destructive, mixed=True)
+    manifest, problems = validate_manifest(_read(path), label=label, destructive=destructive, mixed=True)
     if manifest is None or any(each.is_error for each in problems):
         raise InvalidMetadata(f"{label} cannot be used", problems=problems)
     return supported_part(manifest), tuple(problems)
+
+
+def _read(path: Path) -> bytes:
+    """Read a manifest; the error about a missing one names those of the current folder."""
+    if path.exists():
+        return bytes_of(path)
+    others = [each.relative_to(Path.cwd()) for each in sorted(Path.cwd().glob("manifest*/*.xml"))[:_SHOWN_MANIFESTS]]
+    hints = [f"Did you mean {each.as_posix()}?" for each in others]
+    way_out = "Write one of the whole project: evalmeta manifest generate"
+    raise NotFound(f"the manifest {str(path)!r} cannot be found", actions=[*slash_hint(path), *hints, way_out])
 
 
 def refuse_destructive(path: Path) -> None:
@@ -118,7 +129,7 @@ def validate_selection(
 
 def _chosen_by(project: Project, files: Sequence[Component], path: Path) -> tuple[ComponentSet, list[Problem]]:
     """Return the components that a manifest selects, and all problems of the manifest and its members."""
-    data, label = bytes_of(path), shown(path)
+    data, label = _read(path), shown(path)
     manifest, problems = validate_manifest(data, label=label, mixed=True)
     version = parse_api_version(manifest.version or "") if manifest else None
     version = version or version_in_force(project)

@@ -19,6 +19,7 @@ from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, METRICS, OUTCOME, TOPIC, render_actions, scorer_kind, scorer_names
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.package.files import put_file, shown, state_of, target_path
+from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.resolver import api_version_of, find_components
 from evalmeta.validation.definition_rules import is_api_name
 from evalmeta.validation.rules import rule_policy
@@ -219,7 +220,7 @@ def draft_test(project: Project, definition: Definition, api_name: str) -> Draft
     test's name as its API name, so the API name becomes the definition's name.
 
     Raises:
-        UsageError: the API name is not valid.
+        UsageError: the API name is not valid, or `.forceignore` ignores the file.
         ProjectError: the project cannot be read.
     """
     if not is_api_name(api_name):
@@ -231,6 +232,10 @@ def draft_test(project: Project, definition: Definition, api_name: str) -> Draft
         definition = replace(definition, name=api_name)
     content = write_definition(definition)
     path = _place(project, definition, api_name)
+    if line := read_forceignore(project.root).find_line(path):
+        raise UsageError(
+            f"{shown(path)} is ignored by {line}", actions=["Choose another --api-name, or change .forceignore."]
+        )
     problems = validate_component(
         definition.type,
         content,

@@ -36,6 +36,7 @@ class LazyGroup(click.Group):
         module: the package of the commands' modules.
         rows: for each command its `module:attribute` within `module`, and the first sentence of its help.
         unknown: what to do about a word that is not a command and resembles none.
+        hints: what to do about words that are commands elsewhere.
         sections: the titles of the commands' groups in the help, with their commands.
     """
 
@@ -45,6 +46,7 @@ class LazyGroup(click.Group):
         module: str,
         rows: Mapping[str, tuple[str, str]],
         unknown: str = "",
+        hints: Mapping[str, str] | None = None,
         sections: Mapping[str, Sequence[str]] | None = None,
         **settings: object,
     ) -> None:
@@ -52,6 +54,7 @@ class LazyGroup(click.Group):
         self._module = module
         self.rows = rows
         self._unknown = unknown
+        self._hints = hints or {}
         self.sections = sections or {"Commands": tuple(rows)}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -86,7 +89,7 @@ class LazyGroup(click.Group):
         name = args[0]
         if name not in self.rows and not name.startswith("-") and not ctx.resilient_parsing:
             close = get_close_matches(name, self.rows, n=1)
-            hint = f"Did you mean {close[0]!r}?" if close else self._unknown
+            hint = self._hints.get(name) or (f"Did you mean {close[0]!r}?" if close else self._unknown)
             raise click.UsageError(f"No such command {name!r}. {hint}".strip(), ctx)
         return super().resolve_command(ctx, args)
 

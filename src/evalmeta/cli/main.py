@@ -68,12 +68,26 @@ _SECTIONS: Final = {
     "Org": ("org",),
 }
 
+# Commands of sf, and names of commands that are in a group.
+_HINTS: Final = {
+    "agent": "Leave it out: 'sf agent test run' is 'evalmeta test run'.",
+    "project": "Leave it out: 'sf project deploy start' is 'evalmeta deploy start'.",
+    "delete": "To delete components, see 'evalmeta manifest generate --help'.",
+    "login": "Did you mean 'org login'?",
+    "serve": "Did you mean 'org start'?",
+    **{
+        name: f"Did you mean 'test {name}'?"
+        for name in ("baseline", "cancel", "compare", "create", "history", "list", "rescore", "results", "resume")
+    },
+}
+
 
 @click.group(
     cls=LazyGroup,
     module="evalmeta.cli.commands",
     rows=_COMMANDS,
     sections=_SECTIONS,
+    hints=_HINTS,
     epilog=_EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -31,6 +31,11 @@ class IgnoreLine(NamedTuple):
     number: int
     text: str
 
+    def __str__(self) -> str:
+        """Return the line and where it is, for messages."""
+        place = f"{FORCEIGNORE_FILE}:{self.number}" if self.number else f"a default of {FORCEIGNORE_FILE}"
+        return f"{self.text.strip()!r} ({place})"
+
 
 class _Rule(NamedTuple):
     line: IgnoreLine

@@ -16,7 +16,7 @@ from evalmeta.errors import NotFound, ProjectError, UsageError
 from evalmeta.model.component import WILDCARD
 from evalmeta.model.registry import TYPES, metadata_type, nearest_type_name
 from evalmeta.package.files import slash_hint
-from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
+from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.resolver import HINTED_MEMBERS, nearest_name
 
 if TYPE_CHECKING:
@@ -90,8 +90,7 @@ def _nothing_under(project: Project, path: Path, real: Path) -> ProjectError | N
         )
     line = read_forceignore(project.root).find_line(real, is_folder=path.is_dir())
     if line is not None:
-        place = f"{FORCEIGNORE_FILE}:{line.number}" if line.number else f"a default of {FORCEIGNORE_FILE}"
-        return NotFound(f"{path}: is ignored by {line.text.strip()!r} ({place}).")
+        return NotFound(f"{path}: is ignored by {line}.")
     kind = "contains no components" if path.is_dir() else "is not a component"
     return NotFound(f"{path}: {kind}.")
 

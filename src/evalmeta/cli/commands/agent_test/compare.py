@@ -212,11 +212,13 @@ def baseline(runs: tuple[str, ...], *, output_file: Path, as_json: bool) -> None
             if kept:
                 others = f"{count(kept, 'other case')} of {output_file} are unchanged"
             note(f"{run.id} ran only part of {run.definition}: {others}{way}")
+    rows = [(api.comparisons.name_of(run), run.id, run.subject_name) for run in chosen]
     if as_json:
-        saved = [{"name": api.comparisons.name_of(run), "runId": run.id} for run in chosen]
+        saved = [{"name": name, "runId": run_id, "subjectName": subject} for name, run_id, subject in rows]
         counts = {"tests": done.tests, "cases": done.cases, "failing": done.failing, "errors": done.errors}
         print_json({"file": str(output_file), "state": done.state, **counts, "runs": saved})
         return
     contents = f"{count(done.tests, 'test')}, {count(done.cases, 'case')}, {done.failing:,} of them failing"
     errors = f", {done.errors:,} with errors only" if done.errors else ""
     click.echo(f"{done.state} {output_file}: {contents}{errors}")
+    print_table(["Test", "Run", "Subject"], rows)
