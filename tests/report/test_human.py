@@ -166,6 +166,13 @@ def test_a_terminal_of_80_columns_shows_a_path_once_and_indents_what_does_not_fi
     ) in text
 
 
+def test_a_long_path_stays_on_the_line_of_its_verdict() -> None:
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=40, color_system=None, _environ={})
+    report = make.mixed()
+    print_human([replace(report, run=replace(report.run, definition=make.FILE))], terminal)
+    assert f"\nFAILED {make.FILE}:20\n       case 2  topic" in _printed(terminal)
+
+
 def test_a_rating_is_shown_with_the_best_one() -> None:
     assert "rated     1 of 5 by rules\n" in render([make.mixed()])
 

@@ -65,11 +65,14 @@ def _broken(line: Line, width: int) -> Sequence[Text]:
     """Return the lines of a terminal; a command or a place that is broken into lines could not be copied."""
     text, style = clean(line.text), _LINE_STYLES.get(line.style, "")
     word = text.split(" ", 1)[0] if line.style == "word" else ""
-    if line.style == "whole" or len(text) <= width:
-        lines = [text]
-    else:
-        indent = " " * (len(word) + 1 if word else len(text) - len(text.lstrip()) + 2)
-        lines = textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    lines = [text]
+    if line.style != "whole" and len(text) > width:
+        rest = text[len(word) :].lstrip()
+        start = text.removesuffix(rest)
+        indent = " " * (len(start) if word else len(start) + 2)
+        lines = textwrap.wrap(
+            rest, width, initial_indent=start, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
     styled = [Text(each, style) for each in lines]
     styled[0].stylize(_WORD_STYLES.get(word, ""), 0, len(word))
     return styled
