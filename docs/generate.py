@@ -2,6 +2,7 @@
 
     python docs/generate.py           write them
     python docs/generate.py --check   exit 1 if anything would change
+    python docs/generate.py PAGE...   only these pages
 
 A part stands between two comments. `<!-- run FOLDER: COMMAND -->` shows what a command
 prints in a copy of that folder; commands of one page share the copy. The folder `shop`
@@ -55,7 +56,9 @@ TIMES = (
 
 def main() -> int:
     """Writes or checks every page and gives the exit code."""
-    stale = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if _refresh(page)]
+    named = [Path(each).resolve() for each in sys.argv[1:] if each != "--check"]
+    pages = named or [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    stale = [page for page in pages if _refresh(page)]
     for page in stale:
         print(f"{page.relative_to(ROOT)}: {'stale, run `make docs`' if _is_check() else 'written'}")
     return 1 if stale and _is_check() else 0
