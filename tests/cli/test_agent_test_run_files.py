@@ -299,6 +299,22 @@ def test_an_agent_given_as_a_file_is_refused_with_the_right_form(evalmeta: Progr
     assert (done.code, f"Use --subject {meant}\n" in done.err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("agents/desk.py:reply", "Write subject: agents.desk:reply"),
+        ("127.0.0.1:8000/v1", "Write subject: http://127.0.0.1:8000/v1"),
+        ("desk", "Write the agent into spec.yaml: subject: desk:answer"),
+    ],
+)
+def test_a_wrong_subject_of_a_spec_is_corrected_in_the_spec(
+    evalmeta: Program, folder: Path, given: str, meant: str
+) -> None:
+    (folder / "spec.yaml").write_text(f"subject: {given}\ntestCases:\n- input: Where?\n  contains: way\n")
+    done = evalmeta("run", "spec.yaml")
+    assert (done.code, f"{meant}\n" in done.err) == (2, True)
+
+
 EVAL_SET = (
     '{"evalSetId": "s", "evalCases": [{"evalId": "a", "conversation": [{"userContent": {"parts": [{"text": "Where?"}]},'
     ' "finalResponse": {"parts": [{"text": "It is on its way."}]}}]}]}'

@@ -46,6 +46,7 @@ RECORDED_ANSWERS: Final = "recorded answers"
 _SHOWN_PROBLEMS: Final = 20
 _SHOWN_AGENTS: Final = 3
 _FILE: Final = re.compile(r"[/\\]|\.py:")
+_ADDRESS: Final = re.compile(r"[\w.-]+:\d+(/.*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ def read_test(
     kind, name = test_in(file)
     reading = reading_of(project.settings, root=project.root, is_asked=subject is not None, config=config)
     document, warnings = _read(path, real, name, reading)
-    subject_name, settings = _subject(project, document, subject, endpoint)
+    subject_name, settings = _subject(project, document, subject, endpoint, label=shown(path))
     bound, unbound = project.settings.subjects, None
     if is_asked and settings is None and subject_name not in bound:
         unbound = _unbound(project, shown(path), subject_name, document, is_chosen=subject is not None)
@@ -164,16 +165,17 @@ def _read_definition(path: Path) -> tuple[Sequence[Problem], Definition | None]:
 
 
 def _subject(
-    project: Project, document: Document, chosen: str | None, endpoint: JsonObject | None
+    project: Project, document: Document, chosen: str | None, endpoint: JsonObject | None, *, label: str
 ) -> tuple[str, JsonObject | None]:
     """Return the name of the agent under test, empty if unknown, and its settings if they are not the project's."""
     bound, named = project.settings.subjects, document.evaluation.subject_name
-    if chosen is None and ":" in named and named not in bound:
+    is_named = chosen is None and ":" in named and named not in bound
+    if is_named:
         chosen = named
     if chosen is not None and is_url(chosen):
         return chosen, endpoint or endpoint_settings(chosen)
     if chosen is not None and ":" in chosen:
-        _check_target(chosen)
+        _check_target(chosen, file=label if is_named else None)
         return chosen, {"adapter": "python", "target": _target(project, chosen)}
     if chosen is not None or named in bound:
         return chosen or named, None
@@ -184,12 +186,17 @@ def _subject(
     return named, None
 
 
-def _check_target(chosen: str) -> None:
+def _check_target(chosen: str, *, file: str | None) -> None:
+    """Refuse what is not `module:name`; `file` is the file that names it, None for --subject."""
     if is_target(chosen):
         return
-    is_file = _FILE.search(chosen)
-    what = "names a file instead of a module" if is_file else "is not a valid module:name of a Python object"
-    raise UsageError(f"the agent {chosen!r} {what}", actions=[f"Use --subject {likely_target(chosen)}"])
+    likely, what = likely_target(chosen), "is not a valid module:name of a Python object"
+    if _ADDRESS.fullmatch(chosen):
+        likely, what = f"http://{chosen}", "is an address without http:// or https://"
+    elif _FILE.search(chosen):
+        what = "names a file instead of a module"
+    named, write = ("", "Use --subject") if file is None else (f" in {file}", "Write subject:")
+    raise UsageError(f"the agent {chosen!r}{named} {what}", actions=[f"{write} {likely}"])
 
 
 def _target(project: Project, chosen: str) -> str:
@@ -217,9 +224,10 @@ def _unbound(project: Project, label: str, name: str, document: Document, *, is_
     message = str(found) if name else f"{label} does not name an agent"
     if document.why_asked:
         message = f"{message}, and {document.why_asked}"
-    write = (
-        [] if name or not label.endswith(SPEC_NAMES) else [f"Write the agent into {label}: subject: my_agent:answer"]
-    )
+    is_module = name in own_modules(project.root)
+    write = [f"Write the agent into {label}: subject: {name if is_module else 'my_agent'}:answer"]
+    if not label.endswith(SPEC_NAMES) or (name and not is_module):
+        write = []
     actions = [*write, *found.actions[0 if name else -1 :], other]
     return SubjectNotBound(message, problems=document.notes, actions=actions)
 

@@ -67,8 +67,8 @@ def _check_url(url: str) -> None:
     parts = urlsplit(url)
     if parts.username is not None:
         raise UsageError(
-            "the URL of --subject contains a password or a key",
-            actions=["Put the key into an environment variable, and name it: --api-key-env NAME"],
+            "the URL of the agent contains a password or a key",
+            actions=["Put the key into an environment variable, and name it: --subject URL --api-key-env NAME"],
         )
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError(f"{url!r} is not a valid URL of an agent", actions=["Use --subject http://127.0.0.1:8000/v1"])
+        raise UsageError(f"{url!r} is not a valid URL of an agent", actions=["Write it like http://127.0.0.1:8000/v1"])

@@ -32,10 +32,15 @@ _NO_CREDIT: Final = "insufficient_quota"
 _HINTS: Final[Mapping[int, str]] = {
     HTTPStatus.UNAUTHORIZED: "; check {credential}, and the url",
     HTTPStatus.FORBIDDEN: "; check {credential}, its permissions, and the url",
-    HTTPStatus.NOT_FOUND: "; check the url in evalmeta.toml",
+    HTTPStatus.NOT_FOUND: "; check the url",
     HTTPStatus.METHOD_NOT_ALLOWED: "; check the url and the method in evalmeta.toml",
 }
-_NO_KEY_HINT: Final = "; the request has no key: check the url in evalmeta.toml, or name a key there"
+_NO_KEY_HINT: Final = (
+    "; the request has no key: name its variable in evalmeta.toml or with --api-key-env, or check the url"
+)
+# OpenAI, vLLM and Ollama answer so if they do not have the model.
+_NO_MODEL: Final = re.compile(r"\bmodel\b", re.IGNORECASE)
+_NO_MODEL_HINT: Final = "; check the model"
 _KEY_STATUSES: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 _MESSAGE_KEYS: Final = ("message", "detail", "title", "error_description")
 _EXCERPT_CHARS: Final = 300
@@ -205,7 +210,7 @@ def _spellings(secrets: Iterable[str]) -> set[str]:
 def _no_answer(address: str, error: httpx.HTTPError) -> SubjectError:
     text = f"{address} does not answer: {error_reason(error)}"
     if not failure_of_error(error).is_transient:
-        return SubjectError(f"{text}; check the url in evalmeta.toml")
+        return SubjectError(f"{text}; check the url")
     hint = "; is it running?" if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else ""
     return SubjectUnreachable(text + hint)
 
@@ -220,6 +225,8 @@ def _refusal(
         return SubjectError(f"{address} redirects to {origin}; nothing was sent there")
     message, code = _error_of(answer)
     hint = _NO_KEY_HINT if status in _KEY_STATUSES and not credential else _HINTS.get(status, "")
+    if status == HTTPStatus.NOT_FOUND and _NO_MODEL.search(message):
+        hint = _NO_MODEL_HINT
     hint = hint.replace("{credential}", credential)
     text = f"{address} answered with status {status}{message and f': {message}'}{hint}"
     failure = failure_of_status(status)

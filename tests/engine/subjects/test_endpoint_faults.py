@@ -109,11 +109,20 @@ def test_every_case_is_an_error_if_connections_are_refused(agent: Callable[[str]
 
 
 @pytest.mark.parametrize(
+    ("message", "hint"), [("The model 'b' does not exist", "; check the model"), ("Not Found", "; check the url")]
+)
+def test_a_404_says_whether_the_model_or_the_url_is_wrong(message: str, hint: str) -> None:
+    with replying_with(says({"error": {"message": message}}, 404)) as server:
+        [result] = asked(openai, server.url)[:1]
+    assert (result.error or "").endswith(f"answered with status 404: {message}{hint}")
+
+
+@pytest.mark.parametrize(
     ("headers", "hint"),
     [
         ({"Authorization": "Bearer ${DESK_KEY}"}, "; check the key in DESK_KEY, and the url"),
         ({"Authorization": "Bearer abc"}, "; check the header Authorization in evalmeta.toml, and the url"),
-        ({}, "; the request has no key: check the url in evalmeta.toml, or name a key there"),
+        ({}, "; the request has no key: name its variable in evalmeta.toml or with --api-key-env, or check the url"),
     ],
 )
 def test_a_401_names_the_key_that_was_sent(headers: dict[str, str], hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
