@@ -121,6 +121,11 @@ def test_unknown_numbers_are_not_shown_as_0() -> None:
     assert "<dd>none</dd>" in render([make.report(make.MIXED_CASES[3])])
 
 
+def test_a_short_latency_is_not_shown_as_0() -> None:
+    answer = GeneratedData("Yes.", latency_ms=0.31)
+    assert "<span>0.31 ms</span>" in render([make.report(make.PASSED._replace(generated=answer))])
+
+
 def test_nan_is_shown_as_nan() -> None:
     result = TestResult("x", Verdict.UNDECIDED, score=float("nan"), detail=float("inf"))
     answer = GeneratedData("Yes.", latency_ms=float("nan"))

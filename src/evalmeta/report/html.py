@@ -29,7 +29,7 @@ from evalmeta.report.report import (
     outcome,
     undecided_reasons,
 )
-from evalmeta.report.summary import case_rates, reasons_text, totals
+from evalmeta.report.summary import WHOLE_MILLISECONDS, case_rates, milliseconds, reasons_text, totals
 from evalmeta.report.text import count, decimal, one_line, percent, seconds, shorten
 
 if TYPE_CHECKING:
@@ -134,7 +134,9 @@ def _label(result: TestResult | _Expectation) -> str:
 
 
 def _milliseconds(value: float) -> str:
-    return seconds(value / 1000) if math.isfinite(value) else "unknown"
+    if not math.isfinite(value):
+        return "unknown"
+    return seconds(value / 1000) if value >= WHOLE_MILLISECONDS else milliseconds(value)
 
 
 def _time(value: float) -> str:

@@ -39,7 +39,7 @@ RATER_LINES: Final = (
     'adapter = "llm"',
     'model = "openai:gpt-4.1-mini"',
 )
-_WHOLE_MILLISECONDS: Final = 10
+WHOLE_MILLISECONDS: Final = 10
 
 
 def heading(report: Report) -> str:
@@ -162,7 +162,7 @@ def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
         yield f"flaky: {'case' if len(flaky) == 1 else 'cases'} {and_more(cases, _SHOWN_CASES)}"
     if statistics.latency is not None and (repeated or statistics.timed >= _MANY_ANSWERS):
         p50, _, p95, _ = statistics.latency
-        yield f"latency: p50 {_milliseconds(p50)}, p95 {_milliseconds(p95)} of {count(statistics.timed, 'answer')}"
+        yield f"latency: p50 {milliseconds(p50)}, p95 {milliseconds(p95)} of {count(statistics.timed, 'answer')}"
     if statistics.tokens is not None:
         answers, reported = statistics.answers, statistics.told_tokens
         partly = "" if reported == answers else f", reported by {reported:,} of {count(answers, 'answer')}"
@@ -312,8 +312,9 @@ def _known(number: int | None) -> str:
     return "unknown" if number is None else f"{number:,}"
 
 
-def _milliseconds(duration: float) -> str:
-    return f"{duration:,.0f} ms" if duration >= _WHOLE_MILLISECONDS else f"{duration:.2g} ms"
+def milliseconds(duration: float) -> str:
+    """Return a short duration with its unit."""
+    return f"{duration:,.0f} ms" if duration >= WHOLE_MILLISECONDS else f"{duration:.2g} ms"
 
 
 def _interval_json(interval: Interval | None) -> JsonObject | None:
