@@ -131,6 +131,16 @@ def test_a_suite_counts_runs_as_the_baseline_decides() -> None:
         assert "1 of 2 runs passed" in render(result_format, reports)
 
 
+def test_json_has_what_the_baseline_decides_and_the_forgiven_cases() -> None:
+    document = json.loads(render("json", [reported([PASS, FAILURE], [PASS, FAILURE])]))
+    assert document["evalmeta"]["baseline"] == {
+        "name": "4KB000000000001AAA",
+        "passed": True,
+        "decision": "passed: 1 case failed, as in 4KB000000000001AAA",
+        "forgiven": [2],
+    }
+
+
 def test_the_html_report_marks_forgiven_failures_and_shows_the_comparison() -> None:
     text = render("html", [reported([PASS, FAILURE], [PASS, FAILURE])])
     assert text.count('<span class="pill measured">forgiven</span>') == 1

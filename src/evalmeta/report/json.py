@@ -9,7 +9,7 @@ from evalmeta.protocol.connect import write_case, write_run
 from evalmeta.protocol.json_fields import object_at
 from evalmeta.report.averages import averages_json
 from evalmeta.report.json_stream import JsonDocument, JsonList, stream_json
-from evalmeta.report.report import verdict_of
+from evalmeta.report.report import counts_as_passed, outcome, verdict_of
 from evalmeta.report.summary import coverage_json, statistics_json
 from evalmeta.report.text import escape_unsafe, json_text
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import CaseResult, TestResult
-    from evalmeta.report.report import Report
+    from evalmeta.report.report import BaselineVerdict, Report
 
 
 def stream(reports: Sequence[Report]) -> Iterator[str]:
@@ -36,7 +36,7 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
 def run_document(report: Report) -> JsonDocument:
     """Return a run's results object with more under `evalmeta`: the pass rate and how many results were judged.
 
-    There are also `averages` and `statistics` where they are known.
+    There are also `averages`, `statistics` and what a `baseline` decides, where they are known.
     """
     run = write_run(replace(report.run, cases=()), escape=False)
     own = {**object_at(run, "evalmeta"), "passRate": report.summary.pass_rate, **coverage_json(report)}
@@ -44,7 +44,19 @@ def run_document(report: Report) -> JsonDocument:
         own["averages"] = [*averages_json(report.summary.averages)]
     if report.statistics is not None:
         own["statistics"] = statistics_json(report.run, report.statistics)
+    if report.baseline is not None:
+        own["baseline"] = _baseline(report, report.baseline)
     return JsonDocument({**run, "testCases": JsonList(map(write_case, report.run.cases)), "evalmeta": own})
+
+
+def _baseline(report: Report, baseline: BaselineVerdict) -> JsonObject:
+    """Return what the comparison with a baseline decides, and the numbers of the cases whose failures do not count."""
+    return {
+        "name": baseline.comparison.before,
+        "passed": counts_as_passed(report),
+        "decision": outcome(report),
+        "forgiven": sorted(filter(baseline.forgives, report.facts.failed)),
+    }
 
 
 def stream_lines(reports: Sequence[Report]) -> Iterator[str]:
