@@ -8,9 +8,11 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
 import pytest
 
 import evalmeta
@@ -523,6 +525,16 @@ def test_a_run_that_another_process_works_on_is_refused(tmp_path: Path) -> None:
 def test_evaluations_that_a_journal_cannot_keep_are_refused(tmp_path: Path, what: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         evaluate(what, answer, journal=tmp_path)
+
+
+def test_a_run_that_an_earlier_version_began_is_resumed(tmp_path: Path) -> None:
+    made, again = [case("Hello"), case("Bye", number=2)], Recorder()
+    before = evaluate(made, answer, name="Greetings", journal=tmp_path).run
+    digest = sha256(b"".join(map(orjson.dumps, made))).hexdigest()
+    with open_database(tmp_path) as database:
+        database.execute("UPDATE run SET content = ?", (orjson.dumps({"cases": digest}),))
+    assert evaluate(made, again, name="Greetings", journal=tmp_path).run.id == before.id
+    assert not again.asked
 
 
 def test_a_run_that_is_deleted_from_its_journal_is_an_error(tmp_path: Path) -> None:

@@ -252,7 +252,7 @@ class RunJournal:
     def append(self, results: Sequence[CaseResult]) -> None:
         """Commit results in one transaction; raise StoreError if another worker owns the run now."""
         # Not a list: the results of a batch may be large, and their JSON is needed one by one.
-        rows = ((self._run_id, each.iteration, each.number, each.verdict.value, encode_case(each)) for each in results)
+        rows = ((self._run_id, each.iteration, each.number, str(each.verdict), encode_case(each)) for each in results)
         with self._database.transaction():
             if self._database.query("SELECT worker FROM run WHERE id = ?", (self._run_id,)) != [(self._worker,)]:
                 raise StoreError(f"run {self._run_id} was deleted, or taken over by another worker")
