@@ -57,18 +57,21 @@ def fail(why: str) -> int:
 
 def marker(name: str) -> str:
     """Return the first line of the comment with this name."""
-    # Two hyphens would end the HTML comment.
-    letters = "".join(char if char.isalnum() or char in "._ " else "_" for char in name)
-    return f"<!-- evalmeta {letters} -->"
+    return f"<!-- evalmeta {plain(name)} -->"
+
+
+def plain(name: str) -> str:
+    """Return a name without markup; two hyphens would end the HTML comment."""
+    return "".join(char if char.isalnum() or char in "._ " else "_" for char in name)
 
 
 def comment_body(report: str, name: str, environment: Mapping[str, str]) -> str:
-    """Return the text of the comment: the marker, the report, and a link to the job with all reports."""
+    """Return the text of the comment: the marker, the name, the report, and a link to the job with all reports."""
     server, repository, run = (
         environment.get(key, "") for key in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
     )
     link = f"\n[All reports of this job]({server}/{repository}/actions/runs/{run})\n" if run else ""
-    return f"{marker(name)}\n{report}"[: MAX_CHARS - len(link)] + link
+    return f"{marker(name)}\n## {plain(name)}\n\n{report}"[: MAX_CHARS - len(link)] + link
 
 
 def is_ours(comment: Mapping[str, object], name: str) -> bool:

@@ -221,9 +221,9 @@ def test_a_later_comment_replaces_the_one_with_the_same_name(tmp_path: Path, rep
         repository.add(f"comment {place}", "User")
     for report, name in (("first", "shop"), ("other", "desk"), ("second", "shop")):
         assert not comment(tmp_path, repository, report, name).has_failed
-    assert [body.split("\n")[:2] for body in repository.bodies[150:]] == [
-        ["<!-- evalmeta shop -->", "second"],
-        ["<!-- evalmeta desk -->", "other"],
+    assert [body.split("\n")[:4] for body in repository.bodies[150:]] == [
+        ["<!-- evalmeta shop -->", "## shop", "", "second"],
+        ["<!-- evalmeta desk -->", "## desk", "", "other"],
     ]
 
 
