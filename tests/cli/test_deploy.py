@@ -368,3 +368,11 @@ def test_a_dry_run_says_what_it_would_do_and_names_come_in_any_case(evalmeta: Pr
         team.write(name)
     lines = evalmeta("deploy", "--dry-run").out.splitlines()[2:]
     assert [line.split()[:3] for line in lines] == [["Would", "create", name] for name in ("A", "b", "C")]
+
+
+def test_a_name_that_forceignore_hides_is_explained(evalmeta: Program, copy_samples: Callable[[str], Path]) -> None:
+    (copy_samples("dx-project") / ".forceignore").write_text("**/Outage_*\n")
+
+    done = evalmeta("deploy", "-m", "AiEvaluationDefinition:Outage_Desk")
+
+    assert (done.code, "Outage_Desk.aiEvaluationDefinition-meta.xml is ignored by" in done.err) == (2, True)

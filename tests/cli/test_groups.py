@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         (("agent", "test", "run"), "'sf agent test run' is 'evalmeta test run'."),
         (("project", "deploy", "start"), "'sf project deploy start' is 'evalmeta deploy start'."),
         (("results",), "Did you mean 'test results'?"),
+        (("deploy", "preview"), "Use 'evalmeta status'"),
         (("serve",), "Did you mean 'org start'?"),
         (("xyzzy",), "No such command 'xyzzy'.\n"),
         (("deploy", "package.xml"), "Files are named with --manifest or --source-dir"),

@@ -33,7 +33,7 @@ def test_what_was_deployed_comes_back_byte_for_byte(
         if inner or (path.parent.name == "aiEvaluationDefinitions" and len(path.parts) == 2):
             (project / path).unlink()
 
-    done = evalmeta("retrieve")
+    done = evalmeta("retrieve", "start")
 
     assert done.code == 0
     assert _definitions(project) == before

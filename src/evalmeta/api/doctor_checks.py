@@ -147,7 +147,7 @@ def _check_tests(project: Project, _: Task) -> Finding:
     if unbound:
         names = ", ".join(sorted(unbound))
         action = f"To run them in the embedded org, add [subjects.{min(unbound)}] to {SETTINGS_FILE}."
-        return Finding("warning", f"{files}; {SETTINGS_FILE} does not bind their agents {names}", action)
+        return Finding("warning", f"{files}, which name agents that {SETTINGS_FILE} does not bind: {names}", action)
     return Finding("ok", f"{files}, all valid")
 
 

@@ -11,10 +11,12 @@ from evalmeta.errors import InvalidMetadata, NotFound, UsageError
 from evalmeta.model.component import DESTRUCTIVE_FILES, ComponentSet, supported_part
 from evalmeta.model.registry import parse_api_version
 from evalmeta.package.files import shown, slash_hint
+from evalmeta.package.forceignore import ForceIgnore, read_forceignore
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import (
     api_version_of,
     choose,
+    component_files,
     find_components,
     list_files,
     name_problems,
@@ -27,7 +29,7 @@ from evalmeta.xmlio.manifests import index_members
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from evalmeta.model.component import Component, Manifest
     from evalmeta.model.problem import Problem
@@ -168,4 +170,16 @@ def _chosen(project: Project, components: tuple[Component, ...], selection: Sele
     if selection.source_dirs:
         return components_under(project, components, selection.source_dirs)
     where = "the project" if Path.cwd().is_relative_to(project.root) else shown(project.root)
-    return components_named(components, patterns, where=where) if patterns else components
+    try:
+        return components_named(components, patterns, where=where) if patterns else components
+    except NotFound as error:
+        hints = _ignored_files(project, {f"{each}" for each in patterns})
+        raise NotFound(str(error), actions=[*hints, *error.actions]) from None
+
+
+def _ignored_files(project: Project, keys: Container[str]) -> Iterator[str]:
+    """Yield a remark about each component with one of the keys that `.forceignore` ignores."""
+    ignore = read_forceignore(project.root)
+    for each in component_files(project, ForceIgnore(project.root)):
+        if each.key in keys and (line := ignore.find_line(each.path)):
+            yield f"{shown(each.path)} is ignored by {line}."

@@ -257,14 +257,14 @@ def _declared(project: Project) -> ApiVersion | None:
     return parse_api_version(manifest.version or "")
 
 
-def component_files(project: Project) -> Iterator[Component]:
+def component_files(project: Project, ignore: ForceIgnore | None = None) -> Iterator[Component]:
     """Yield the components of the project, in no particular order.
 
     In a DX project, components can be in any folder of a package directory, except hidden ones and `node_modules`; in
     a plain folder, only in the folder of their type. Symlinks inside the project are followed, each folder once.
-    Files that `.forceignore` ignores are skipped. Raise OSError if a folder cannot be read.
+    Files that `.forceignore` ignores are skipped, or those of `ignore`. Raise OSError if a folder cannot be read.
     """
-    ignore = read_forceignore(project.root)
+    ignore = ignore or read_forceignore(project.root)
     return _in_package_directories(project, ignore) if project.is_dx else _in_type_folders(project, ignore)
 
 

@@ -132,6 +132,7 @@ def _request_options(*options: Decorator) -> Decorator:
     cls=LazyGroup,
     module="evalmeta.cli.commands",
     rows=_COMMANDS,
+    hints={"preview": "Use 'evalmeta status' or 'evalmeta deploy validate'."},
     unknown="Files are named with --manifest or --source-dir, components with --metadata.",
     invoke_without_command=True,
 )

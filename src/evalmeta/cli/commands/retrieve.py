@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.argument("start", type=click.Choice(["start"]), required=False, expose_value=False, metavar="[start]")
 @selection_options()
 @click.option("-c", "--ignore-conflicts", is_flag=True, help="Overwrite files that were changed in the project.")
 @click.option(
