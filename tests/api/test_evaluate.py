@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from engine.builders import Agent, answer_orders, case, evaluation
 from evalmeta import RunOptions, evaluate, evaluate_async
 from evalmeta.engine.raters.judge import Rating
 from evalmeta.errors import (
+    FormatError,
     InvalidMetadata,
     NotFound,
     ProjectError,
@@ -38,6 +40,7 @@ from org.parts import SETTINGS, asked, definition, make_project
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from evalmeta.api.evaluate import One
     from evalmeta.engine.raters.judge import Rubric
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
@@ -339,6 +342,31 @@ def test_the_options_are_those_of_the_project_unless_others_are_given(project: P
         evaluate(twenty(), answer, root=project.root, options=replace(mine, scoring=Scoring(rater="theirs")))
 
 
+@pytest.mark.parametrize("given", [list, tuple, iter])
+def test_cases_can_be_mappings_with_the_keys_of_specs(given: Callable[[object], One]) -> None:
+    asked = [{"input": "One?", "contains": ["Yes", "."], "name": "first"}, {"input": "Two?", "equals": "No."}]
+    finished = evaluate(given(asked), lambda _: "Yes.")
+    assert [(each.number, each.label, each.verdict) for each in finished.run.cases] == [
+        (1, "first", Verdict.PASS),
+        (2, "", Verdict.FAILURE),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"input": "Hi", "contians": "Hi"}, "case 2: a test case has no key 'contians'"),
+        ({"contains": "Hi"}, "case 2: a test case needs 'input'"),
+        ({"input": "Hi", "equals": object()}, "case 2 is not valid: Type is not JSON serializable: object"),
+    ],
+)
+def test_a_wrong_mapping_is_refused_before_the_agent_is_called(values: dict[str, object], message: str) -> None:
+    agent = Recorder()
+    with pytest.raises(FormatError, match=re.escape(message)):
+        evaluate([{"input": "Hi"}, values], agent)
+    assert agent.asked == []
+
+
 def test_too_many_errors_end_a_run_with_a_reason() -> None:
     agent = Recorder("question 1", "question 2")
     finished = evaluate(twenty(), agent, options=RunOptions(concurrency=1, max_errors=2))
@@ -377,8 +405,9 @@ def test_failures_of_specs_are_reported_with_their_lines_too(tmp_path: Path, mon
         (3, RunOptions(), "cannot evaluate int"),
         (["x"], RunOptions(), "the file 'x' cannot be found"),
         ((), RunOptions(), "there is nothing to evaluate"),
-        (iter([3]), RunOptions(), "int is not a Case"),
+        (iter([3]), RunOptions(), "int is not a test case"),
         ([case(), case()], RunOptions(), "two cases have the number 1"),
+        ({"input": "Hi"}, RunOptions(), "cannot evaluate dict"),
         (cases(0), RunOptions(), "there is nothing to run: evaluation has no cases"),
         (list(cases(3)), RunOptions(cases=(9,)), "there is nothing to run"),
         (cases(3), RunOptions(iterations=2), "several iterations need the cases more than once"),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parent.parent.parent / "docs/library.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 PRINTED = (
+    "2 of 2\n",
     (
         "1.0 PASS\n3\n"
         "Case_Care_Assertions True\nField_Service_Appointments True\nFollow_Up_Conversations True\n"
@@ -24,7 +25,7 @@ PRINTED = (
 )
 
 
-@pytest.mark.parametrize(("code", "printed"), [*zip(EXAMPLES, PRINTED, strict=True)], ids=range(1, 6))
+@pytest.mark.parametrize(("code", "printed"), [*zip(EXAMPLES, PRINTED, strict=True)], ids=range(1, 7))
 def test_the_examples_of_the_library_page_run(
     copy_samples: Callable[..., Path], capsys: pytest.CaptureFixture[str], code: str, printed: str
 ) -> None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from evalmeta.org.needs import Need
 
     OnResults = Callable[[Sequence[CaseResult]], None]
-    One = Definition | Evaluation | Path | str | Iterable[Case]
+    One = Definition | Evaluation | Path | str | Iterable[Case | Mapping[str, object]]
     Many = Sequence[Definition | Evaluation | Path]
 
 
@@ -77,9 +77,10 @@ def evaluate(
 
     Args:
         what: A definition, the path of a definition or of a test in another format, an `Evaluation`, or
-            cases, which may come from an iterator of any length. A list of definitions, evaluations and paths
-            shares the concurrency and the rate of each agent; a folder stands for all tests in it. It returns
-            `FinishedRuns`, a tuple in the order of the list.
+            cases, which may come from an iterator of any length. A case is a mapping with the keys of test
+            specs, such as `{"input": "When are you open?", "contains": "Monday"}`, or a `Case`.
+            A list of definitions, evaluations and paths shares the concurrency and the rate of each agent; a
+            folder stands for all tests in it. It returns `FinishedRuns`, a tuple in the order of the list.
         subject: The agent: a function or an object with `open`, as for the adapter `python`; a table of
             settings such as `{"adapter": "http", "url": ...}`; or an `engine.interfaces.Subject`. None uses the
             agent that the project's `evalmeta.toml` binds to the definition's `subjectName`, or else the

@@ -26,12 +26,16 @@ if TYPE_CHECKING:
     from evalmeta.model.run import RunOptions
 
 _OFFLINE_RATER: Final = "rules"
-_Source = Definition | Evaluation | Path | str | Iterable[Case]
+_CASE_EXAMPLE: Final = '{"input": "Hello!", "contains": "Hi"}'
+_Given = Iterable[Case | Mapping[str, object]]
+_Source = Definition | Evaluation | Path | str | _Given
 
 
 def is_list(what: object) -> bool:
     """Return whether this is a list of things to evaluate; a list of cases is one thing."""
-    return isinstance(what, Sequence) and not isinstance(what, str) and not (what and isinstance(what[0], Case))
+    if not isinstance(what, Sequence) or isinstance(what, str):
+        return False
+    return not (what and isinstance(what[0], Case | Mapping))
 
 
 def load_evaluations(
@@ -81,7 +85,8 @@ def _load_one(what: _Source, name: str | None, roots: Roots) -> LoadedEvaluation
         if isinstance(what, Definition):
             return evaluate_files.load_definition(what, name, roots)
         return evaluate_files.load_one_file(Path(what), name, roots)
-    if not isinstance(what, Iterable):
+    given: object = what
+    if not isinstance(given, Iterable) or isinstance(given, Mapping):
         raise UsageError(f"cannot evaluate {type(what).__name__}: pass a definition, a path, cases, or a list")
     if roots.subject_name is None:
         raise UsageError("cases do not name an agent: pass a subject too")
@@ -89,7 +94,7 @@ def _load_one(what: _Source, name: str | None, roots: Roots) -> LoadedEvaluation
     return roots.root_of().loaded(evaluation, None, EVALUATION_DEFINITION)
 
 
-def _checked(cases: Iterable[Case]) -> Iterable[Case]:
+def _checked(cases: _Given) -> Iterable[Case]:
     if isinstance(cases, list | tuple):
         return tuple(_Cases(cases))
     # An iterator must stay one, because its cases are available only once.
@@ -98,19 +103,28 @@ def _checked(cases: Iterable[Case]) -> Iterable[Case]:
 
 @dataclass(frozen=True, slots=True)
 class _Cases:
-    """Cases whose types and numbers are checked as they are iterated."""
+    """Cases whose types and numbers are checked as they are iterated; mappings become cases."""
 
-    cases: Iterable[Case]
+    cases: _Given
 
     def __iter__(self) -> Iterator[Case]:
         seen: set[int] = set()
-        for case in self.cases:
-            if not isinstance(case, Case):
-                raise UsageError(f"{type(case).__name__} is not a Case of `evalmeta.model.evaluation`")
+        for place, each in enumerate(self.cases, 1):
+            case = each if isinstance(each, Case) else _case_of(each, place)
             if case.number in seen:
                 raise UsageError(f"two cases have the number {case.number}")
             seen.add(case.number)
             yield case
+
+
+def _case_of(values: object, number: int) -> Case:
+    if not isinstance(values, Mapping):
+        raise UsageError(
+            f"{type(values).__name__} is not a test case: pass a mapping such as {_CASE_EXAMPLE}, or a Case"
+        )
+    from evalmeta.formats.spec_cases import case_of  # noqa: PLC0415 - readers of files, which Cases do not need
+
+    return case_of(values, number)
 
 
 class Bindings:

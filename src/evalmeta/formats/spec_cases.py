@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
+from evalmeta.errors import FormatError
+from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.short_forms import SHORT_FORMS
+from evalmeta.formats.yaml_source import LineSource, YamlRecord, record_value
 from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Parameter
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, render_actions
@@ -13,7 +18,7 @@ from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TO
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from evalmeta.formats.yaml_source import YamlRecord
+    from evalmeta.model.json_value import JsonValue
 
     Checks = Mapping[str, Sequence[Expectation]]
 
@@ -95,6 +100,19 @@ def read_case(record: YamlRecord, number: int, defaults: Defaults, *, own_keys: 
         _tags(record) if "tags" in has else defaults.tags,
         record.text("name") or "" if own_keys else "",
     )
+
+
+def case_of(values: Mapping[str, object], number: int) -> Case:
+    """Return the test case that a mapping of Python describes with the keys of test cases; raise FormatError."""
+    diagnostics = Diagnostics(f"case {number}")
+    try:
+        value: JsonValue = orjson.loads(orjson.dumps(values))
+    except TypeError as error:
+        raise FormatError(f"case {number} is not valid: {error}") from None
+    record = YamlRecord(LineSource(0), (), record_value(value), diagnostics, called="a test case")
+    case = read_case(record, number, Defaults(), own_keys=True)
+    diagnostics.check()
+    return case
 
 
 def _turns(case: YamlRecord, defaults: Defaults) -> tuple[Turn, ...]:
