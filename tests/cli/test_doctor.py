@@ -70,6 +70,7 @@ def test_tests_that_cannot_run_are_reported(folder: Path, evalmeta: Evalmeta) ->
     (folder / "desk.yaml").write_text("subjectName: Desk\ntestCases:\n- utterance: Hello!\n  contains: Hello\n")
     status, message, action = findings(evalmeta("doctor", "--json"))["tests"]
     assert (status, "does not bind: Desk" in message, "[subjects.Desk]" in action) == ("warning", True, True)
+    assert findings(evalmeta("doctor", "--target-org", "staging", "--json"))["tests"][0] == "ok"
 
     (folder / "desk.yaml").write_text("subjectName: Desk\ntestCases:\n- utterance: Hello!\n  contans: Hello\n")
     found = evalmeta("doctor", "--json")

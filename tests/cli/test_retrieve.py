@@ -73,6 +73,7 @@ def test_a_retrieve_fails_if_the_org_lacks_everything_that_was_named(
 
     assert (done.code, (project / "backup").exists()) == (2, False)
     assert "AiEvaluationDefinition:Tariff_Criteria" in done.err.partition("the org has no ")[2]
+    assert "See what it has: evalmeta test list" in done.err
 
 
 def test_a_moved_definition_keeps_its_place(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:

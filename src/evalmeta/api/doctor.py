@@ -105,7 +105,7 @@ def _of_project(project: Project) -> Iterator[Check]:
 
 def _tasks(project: Project, question: str | None, target_org: str | None) -> Iterator[tuple[str, Task]]:
     root = str(project.root)
-    yield "tests", Task("tests", root)
+    yield "tests", Task("tests", root, target_org or "")
     for name in project.settings.subjects:
         yield f"agent {name}", Task("agent", root, name, question)
     for name in project.settings.raters:

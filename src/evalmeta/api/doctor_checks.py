@@ -19,6 +19,7 @@ from evalmeta.engine.raters.judge import Rubric
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.errors import EvalmetaError, NotFound
 from evalmeta.model.evaluation import Case, Turn
+from evalmeta.model.login import EMBEDDED
 from evalmeta.model.redaction import error_text, redacted
 from evalmeta.model.settings import AgentforceSubject, ReplaySubject, RulesRater
 from evalmeta.org.subjects import bind_subject
@@ -41,7 +42,7 @@ _RUBRIC: Final = Rubric("bot_response_rating", "What is the capital of France?",
 
 
 class Task(NamedTuple):
-    """What to check: an agent or a rater by its name, the tests, the store or the org of a project.
+    """What to check: an agent or a rater by its name, the store of a project, or the tests or the org by an org's name.
 
     Attributes:
         question: what to ask agents and raters; None to load them only, and empty for the default, which is not sent
@@ -128,7 +129,7 @@ def _check_rater(project: Project, task: Task) -> Finding:
     return Finding("ok", f"{settings.adapter}: rated a correct answer with {rating.score:g} of 5")
 
 
-def _check_tests(project: Project, _: Task) -> Finding:
+def _check_tests(project: Project, task: Task) -> Finding:
     try:
         found = api.discovery.find_tests([project.root])
     except NotFound:
@@ -144,7 +145,8 @@ def _check_tests(project: Project, _: Task) -> Finding:
     files = count(len(found.paths), "file")
     if invalid:
         return Finding("error", f"{files}, {invalid} not valid", "Show the errors: evalmeta validate")
-    if unbound:
+    org = task.name or api.org_targets.org_of_environment() or api.org_targets.default_of(project)
+    if unbound and org in {"", EMBEDDED}:
         names = ", ".join(sorted(unbound))
         action = f"To run them in the embedded org, add [subjects.{min(unbound)}] to {SETTINGS_FILE}."
         return Finding("warning", f"{files}, which name agents that {SETTINGS_FILE} does not bind: {names}", action)

@@ -12,7 +12,7 @@ from evalmeta.api.files import bytes_of, check_components, ignore_problems
 from evalmeta.api.selections import read_manifest, refuse_destructive, resolve
 from evalmeta.api.sync import find_unchanged
 from evalmeta.client.metadata import list_components
-from evalmeta.errors import NotFound, UsageError
+from evalmeta.errors import NotFound, Suggestion, UsageError
 from evalmeta.model.component import (
     DESTRUCTIVE_FILES,
     PACKAGE_FILE,
@@ -334,7 +334,10 @@ async def refuse_missing(connection: Connection, manifest: Manifest) -> None:
     """Raise NotFound if the org lacks components that a manifest names, with the nearest names of those in the org."""
     kinds = [(metadata_type(block.name), block.members) for block in manifest.types]
     patterns = [MemberPattern(kind, each) for kind, members in kinds if kind for each in members if each != WILDCARD]
-    await _named_in_org(connection, patterns)
+    try:
+        await _named_in_org(connection, patterns)
+    except NotFound as error:
+        raise NotFound(str(error), actions=[*error.actions, Suggestion("See what it has", "test", "list")]) from None
 
 
 async def _named_in_org(
