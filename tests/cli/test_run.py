@@ -82,7 +82,9 @@ def test_a_name_of_a_deployed_test_leads_to_the_command_that_runs_it(evalmeta: P
 def test_a_folder_without_tests_is_refused(evalmeta: Program, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "empty").mkdir()
     monkeypatch.chdir(folder / "empty")
-    assert "there are no tests in" in evalmeta("run").err
+    refused = evalmeta("run").err
+    assert "there are no tests in" in refused
+    assert "Or write the first tests: evalmeta init\n" in refused
 
 
 def test_an_endpoint_needs_no_settings(evalmeta: Program) -> None:

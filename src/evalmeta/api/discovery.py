@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.errors import EvalmetaError, FormatError, NotFound, ProjectError
+from evalmeta.errors import EvalmetaError, FormatError, NotFound, ProjectError, Suggestion
 from evalmeta.formats.discovery import SPEC_NAMES, TABLE_NAMES, is_test
 from evalmeta.formats.document import Reading, read_bytes, reading_of
 from evalmeta.formats.files import format_of, looks_like_evaluation, read_document
@@ -81,7 +81,9 @@ def _tests_in(path: Path) -> list[Path]:
     definitions = _components_of(path) or [each for each in below if parse_file_name(each.name) and each.is_file()]
     if files := [*definitions, *filter(is_test, below)]:
         return files
-    raise NotFound(f"there are no tests in {str(path)!r}", actions=[_FOUND])
+    raise NotFound(
+        f"there are no tests in {str(path)!r}", actions=[_FOUND, Suggestion("Or write the first tests", "init")]
+    )
 
 
 def _components_of(folder: Path) -> list[Path]:

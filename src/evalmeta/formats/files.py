@@ -39,9 +39,9 @@ Write test cases as a list:
       contains: Paris"""
 _DEFAULT_READING: Final = Reading()
 _KNOWN: Final = """\
-A test file is a definition (XML), a test spec (YAML), a table of the Testing Center (CSV), \
-an eval set of ADK (evalCases) or an array from before eval sets (query), an evaluation set of Databricks (request), \
-or threads or entries of Ballerina."""
+A test file is a definition (XML), a test spec (YAML), test cases in JSON Lines or a table (input), \
+a table of the Testing Center (CSV), an eval set of ADK (evalCases) or an array from before eval sets (query), \
+an evaluation set of Databricks (request), or threads or entries of Ballerina."""
 
 
 class _ReadFile(Protocol):
