@@ -8,7 +8,7 @@ from evalmeta.model.aggregation import is_failing
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import missed_averages
 from evalmeta.report.details import CaseGroups, numbered_case, why_not_passed
-from evalmeta.report.report import VERDICT_WORDS, is_known, known_failure, location, place_of, verdict_of
+from evalmeta.report.report import VERDICT_WORDS, is_known, known_failure, location, verdict_of
 from evalmeta.report.text import one_line
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class _First:
 
 def _line(report: Report, case: CaseResult, which: str) -> str:
     """Return verdict and place of a case that fails its run, its number, and why it did not pass."""
-    place, line = _place(report, case)
+    place = one_line(location(report, case) or report.run.definition, chars=400)
     verdict, why = verdict_of(report, case), why_not_passed(case, report.summary)
     if verdict is Verdict.PASS:
         # The run judged too few results.
@@ -127,12 +127,4 @@ def _line(report: Report, case: CaseResult, which: str) -> str:
     if forgiven := known_failure(report, case):
         why = f"{one_line(forgiven)}: {why}"
     name = numbered_case(case, place=place)
-    return f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {place}  case {name}{which}{line}  {why}"
-
-
-def _place(report: Report, case: CaseResult) -> tuple[str, str]:
-    """Return `tests/orders.yaml:12`, or a definition's name, whose path is long, and ` (line 12)`."""
-    definition, (file, line) = report.run.definition, place_of(report, case.number)
-    if file and (file.endswith(definition) or file != report.file):
-        return one_line(location(report, case) or definition, chars=400), ""
-    return one_line(definition, chars=400), f" (line {line})" if line else ""
+    return f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {place}  case {name}{which}  {why}"
