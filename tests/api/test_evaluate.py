@@ -18,7 +18,9 @@ import pytest
 
 import evalmeta
 from api.interrupted import HANGS, twenty
+from client.servers import replying_with
 from engine.builders import Agent, answer_orders, case, evaluation
+from engine.subjects.conversations import says
 from evalmeta import RunOptions, evaluate, evaluate_async
 from evalmeta.engine.raters.judge import Rating
 from evalmeta.errors import (
@@ -340,6 +342,17 @@ def test_the_options_are_those_of_the_project_unless_others_are_given(project: P
     assert evaluate(twenty(), answer, root=project.root, options=mine).run.options == mine
     with pytest.raises(SettingsError, match="the rater 'theirs' is not configured"):
         evaluate(twenty(), answer, root=project.root, options=replace(mine, scoring=Scoring(rater="theirs")))
+
+
+def test_the_agent_that_a_spec_names_needs_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = tmp_path / "spec.yaml"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "own_agent.py").write_text("def answer(question): return 'Yes.'\n")
+    spec.write_text("subject: own_agent:answer\ntestCases:\n- input: One?\n  equals: Yes.\n")
+    assert evaluate(spec).succeeded
+    with replying_with(says({"choices": [{"message": {"content": "Yes."}}]})) as server:
+        spec.write_text(f"subject: {server.url}/v1\ntestCases:\n- input: One?\n  equals: Yes.\n")
+        assert evaluate(spec).succeeded
 
 
 @pytest.mark.parametrize("given", [list, tuple, iter])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pydantic import ValidationError
 
+from evalmeta.api.endpoints import endpoint_settings, is_url
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import SettingsError
@@ -39,9 +40,14 @@ _ARGUMENT: Final = "argument"
 
 
 def project_subject(loaded: LoadedEvaluation) -> Subject:
-    """Return the subject that the project binds to the evaluation's agent, or the answers that its file contains."""
+    """Return the subject that the project binds to the evaluation's agent, or the answers that its file contains.
+
+    A name can also be the URL of an endpoint.
+    """
     name, kind = loaded.evaluation.subject_name, loaded.evaluation.subject_type
     subjects = loaded.settings.subjects
+    if name not in subjects and is_url(name) and (found := described_subject(endpoint_settings(name), loaded.root)):
+        return found
     if loaded.document and loaded.document.is_answered and name not in subjects:
         return bind(RecordedSubject(adapter="recorded"), root=loaded.root)
     return bind_subject(subjects, name, root=loaded.root, subject_type=kind)

@@ -81,9 +81,10 @@ def _load_document(file: Path, roots: Roots, name: str | None) -> LoadedEvaluati
     settings = root.settings
     reading = reading_of(settings, root=root.folder, is_asked=roots.subject_name is not None)
     document = read_document(file, label=shown(file), name=name or _name_in(root, file), reading=reading)
-    if not document.is_answered:
-        root = roots.root_of(file.parent)
     evaluation = document.evaluation
+    # A file may name a Python function or a URL, which need no project.
+    if not document.is_answered and ":" not in evaluation.subject_name:
+        root = roots.root_of(file.parent)
     if not evaluation.subject_name:
         only = next(iter(settings.subjects)) if len(settings.subjects) == 1 else "My_Agent"
         default = RECORDED_ANSWERS if document.is_answered else only
