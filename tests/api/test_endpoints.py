@@ -30,11 +30,19 @@ def test_only_the_host_of_openai_gets_its_key() -> None:
     assert "api_key_env" not in endpoint_settings("https://api.openai.com.example/v1")
 
 
-@pytest.mark.parametrize("url", ["http://me:secret@host/v1", "ftp://host/v1", "http:///v1"])
+@pytest.mark.parametrize("url", ["http://me:secret@host/v1", "ftp://host/v1", "http:///v1", "http://["])
 def test_other_urls_are_refused_and_no_password_is_shown(url: str) -> None:
     with pytest.raises(UsageError) as refused:
         endpoint_settings(url)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("query", ["api_key=secret", "v=1&api-key=secret", "Token=secret", "key=secret"])
+def test_a_key_in_the_query_is_refused_because_reports_would_show_it(query: str) -> None:
+    with pytest.raises(UsageError, match="contains a password or a key") as refused:
+        endpoint_settings(f"http://host/v1?{query}")
+    assert "secret" not in str(refused.value)
+    assert endpoint_settings("http://host/v1?api-version=2")["url"] == "http://host/v1?api-version=2"
 
 
 def test_a_model_needs_a_url() -> None:

@@ -181,6 +181,18 @@ def test_a_gitignore_gets_what_it_lacks_once(folder: Path, evalmeta: Evalmeta) -
     assert (folder / ".gitignore").read_text() == "*.pyc\n.evalmeta/\nresults/\n"
 
 
+def test_the_line_endings_of_a_gitignore_are_kept(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / ".gitignore").write_bytes(b"*.pyc\r\n")
+    evalmeta("init")
+    assert (folder / ".gitignore").read_bytes() == b"*.pyc\r\n.evalmeta/\r\n"
+
+
+def test_a_gitignore_that_is_not_a_file_is_left_alone(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / ".gitignore").symlink_to("missing")
+    assert "Kept     .gitignore" in evalmeta("init").out
+    assert (folder / ".gitignore").is_symlink()
+
+
 def test_tests_stand_apart_from_those_of_pytest(folder: Path, evalmeta: Evalmeta) -> None:
     (folder / "pyproject.toml").write_text('[tool.pytest.ini_options]\ntestpaths = ["checks"]\n')
     (folder / "checks").mkdir()
@@ -250,7 +262,9 @@ def test_a_workflow_runs_the_tests_with_the_key_of_the_agent(
         (("--agent", "shop"), "Write --agent shop:answer"),
         (("--agent", "a:b", "--url", "http://127.0.0.1"), "--agent and --url name different agents"),
         (("--model", "m"), "--model needs --url"),
-        (("--url", "127.0.0.1:8000"), "is not a valid address of an endpoint"),
+        (("--url", "127.0.0.1:8000"), "is not a valid URL of an agent"),
+        (("--url", "http://["), "is not a valid URL of an agent"),
+        (("--url", "http://me:pass@127.0.0.1/v1"), "the URL of the agent contains a password or a key"),
         (("--url", "http://127.0.0.1", "--api-key-env", "sk-123"), "not a valid name of an environment variable"),
         (("--command", "bot 'x"), "cannot be read: No closing quotation"),
         (("--command", " "), "--command is empty"),

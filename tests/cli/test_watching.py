@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cli.test_agent_test_run_files import AGENT, SPEC
-from evalmeta.cli.watching import affected, versions
+from evalmeta.cli.watching import affected, after_run, versions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,9 +38,22 @@ def test_results_are_not_watched(folder: Path) -> None:
     assert sorted(each.name for each in versions(folder, [folder])) == ["desk.py", "orders.yaml", "returns.yaml"]
 
 
+def test_data_that_a_run_writes_is_not_a_change_but_code_and_tests_are(folder: Path) -> None:
+    (folder / "set.evalset.json").write_text('[{"query": "Hi", "expected_tool_use": [], "reference": "Hello"}]')
+    before, tests = versions(folder, [folder]), ["desk.py", "returns.yaml", "set.evalset.json"]
+    for name in ("memory.json", "results.xml", *tests):
+        (folder / name).write_text("changed")
+    now = versions(folder, [folder])
+    same = after_run(before, now, [folder])
+    assert sorted(path.name for path in now if same.get(path) != now[path]) == tests
+
+
 def test_a_change_of_the_agent_is_seen_and_ctrl_c_ends_the_watch(folder: Path) -> None:
-    command = [sys.executable, "-m", "evalmeta", "run", "returns.yaml", "--watch", "--subject", "desk:answer", "-q"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+    command = [sys.executable, "-m", "evalmeta", "run", "returns.yaml", "--watch", "--subject", "desk:answer"]
+    # The report is not a change.
+    with subprocess.Popen(
+        [*command, "-q", "--report", "results.json"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as running:
         assert running.stdout is not None
         lines = iter(running.stdout.readline, "")
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.builders import Agent, evaluation
+from engine.builders import Agent, answer_orders, evaluation
 from engine.simulated import run_simulated
 from evalmeta.engine.interfaces import MemoryJournal
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Scheduler
-from evalmeta.errors import StoreError, SubjectBusy
+from evalmeta.errors import StoreError, StoreLocked, SubjectBusy
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import RunOptions, Verdict
@@ -243,3 +243,45 @@ def test_a_run_that_is_stopped_leaves_at_most_one_reserved_slot() -> None:
     suite = Suite(runs=1, cases=30, answer=take_a_second, rate_limit=0.1, concurrency=10)
     suite.shared = shared
     run_simulated(stop())
+
+
+class _SharedPlaces:
+    """The places that processes share; the errors of each kind come first."""
+
+    def __init__(self, *, take: list[StoreError], leave: list[StoreError]) -> None:
+        self.errors = {"take": take, "leave": leave}
+        self.taken = 0
+
+    def take(self, wanted: int, *, size: int) -> int:
+        self._raise("take")
+        granted = min(wanted, size - self.taken)
+        self.taken += granted
+        return granted
+
+    def leave(self, count: int) -> None:
+        self._raise("leave")
+        self.taken -= count
+
+    def _raise(self, kind: str) -> None:
+        if self.errors[kind]:
+            raise self.errors[kind].pop(0)
+
+
+async def run_sharing(shared: _SharedPlaces) -> MemoryJournal:
+    options, journal = RunOptions(concurrency=1), MemoryJournal()
+    async with Scheduler().pool("Agent", options).open_run() as places:
+        places.shared = shared
+        await execute(evaluation(2), Agent(answer_orders), journal, options=options, places=places)
+        await asyncio.sleep(1)
+    return journal
+
+
+def test_places_that_cannot_be_given_back_at_once_are_given_back_later() -> None:
+    shared = _SharedPlaces(take=[StoreLocked("locked")], leave=[StoreLocked("locked"), StoreError("the disk is full")])
+    assert len(run_simulated(run_sharing(shared)).results) == 2
+    assert (shared.taken, shared.errors["leave"]) == (0, [])
+
+
+def test_a_run_that_can_get_no_more_places_ends() -> None:
+    with pytest.raises(StoreError, match="taken over"):
+        run_simulated(run_sharing(_SharedPlaces(take=[StoreError("taken over")], leave=[])))

@@ -125,6 +125,11 @@ def test_cases_of_files_follow_those_of_the_spec(spec: Path) -> None:
             ["data/q.csv:2 'latency_ms' of a test case is a text, not a whole number [spec-type]"],
         ),
         ("q.csv", "input,contains\n,x\n", ["data/q.csv:2 a test case needs 'input' [spec-missing]"]),
+        (
+            "q.csv",
+            f"input,json\nHi,{'[' * 1000}{']' * 1000}\n",
+            ["data/q.csv:2 a check of JSON is a text, not a mapping [spec-type]"],
+        ),
         ("q.csv", "input,json\nHi,$.a\n", [("data/q.csv:2 a check of JSON is a text, not a mapping [spec-type]")]),
         (
             "q.jsonl",

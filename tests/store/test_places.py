@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta.errors import StoreError
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunOptions, RunStatus
@@ -96,6 +97,21 @@ def test_the_highest_concurrency_of_the_runs_applies(org: Org) -> None:
     assert (first.take(10, size=10), second.take(5, size=2)) == (10, 0)
     first.leave(4)
     assert second.take(5, size=2) == 4
+
+
+def test_a_run_that_was_canceled_or_taken_over_gets_no_places(org: Org) -> None:
+    first, second, _ = (org.claim(run) for run in range(3))
+    org.runs.cancel(org.ids[0], error="canceled", now=org.now)
+    org.runs.release(org.ids[1], "worker 1")
+    for places in (first, second):
+        with pytest.raises(StoreError, match="is over, or was taken over"):
+            places.take(1, size=10)
+
+
+def test_a_clock_that_was_set_back_makes_no_run_wait(org: Org) -> None:
+    second = org.claim(1)
+    org.now -= 3600
+    assert second.take(1, size=10) == 1
 
 
 TAKE = """

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from evalmeta.errors import UsageError
+from evalmeta.model.redaction import is_secret_name
 from evalmeta.protocol.json_fields import host_of
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def endpoint_settings(url: str | None, *, model: str | None = None, api_key_env:
             option = "--model" if model is not None else "--api-key-env"
             raise UsageError(f"{option} needs a URL: --subject http://127.0.0.1:8000/v1")
         return {}
-    _check_url(url)
+    check_url(url, option="--subject")
     if api_key_env is not None and not _VARIABLE.fullmatch(api_key_env):
         # It may be the key itself, so it is not shown.
         raise UsageError(
@@ -63,12 +64,19 @@ def chat_settings(url: str, *, model: str | None, api_key_env: str | None) -> di
     return {**keys, "api_key_env": variable} if variable else keys
 
 
-def _check_url(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.username is not None:
+def check_url(url: str, *, option: str) -> None:
+    """Raise UsageError if a URL is not valid, or contains a secret, which reports or settings would show."""
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        parts, is_valid = urlsplit(""), False
+    if parts.username is not None or any(is_secret_name(name) for name, _ in parse_qsl(parts.query)):
         raise UsageError(
             "the URL of the agent contains a password or a key",
-            actions=["Put the key into an environment variable, and name it: --subject URL --api-key-env NAME"],
+            actions=[f"Put the key into an environment variable, and name it: {option} URL --api-key-env NAME"],
         )
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError(f"{url!r} is not a valid URL of an agent", actions=["Write it like http://127.0.0.1:8000/v1"])
+    if not is_valid:
+        raise UsageError(
+            f"{url!r} is not a valid URL of an agent", actions=[f"Write it like {option} http://127.0.0.1:8000/v1"]
+        )

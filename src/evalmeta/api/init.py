@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from evalmeta.api.init_agents import AgentChoice, NewAgent, check_choice, new_agent
 from evalmeta.errors import UsageError
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, PARAMETER_API_VERSION
-from evalmeta.package.files import parse_file_name, shown, target_path, write_below
+from evalmeta.package.files import parse_file_name, read_file, shown, target_path, write_below
 from evalmeta.package.folders import files_below
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, STATE_FOLDER, find_project, has_project
 from evalmeta.package.resolver import version_in_force
@@ -260,13 +260,17 @@ def _written(file: NewFile, root: Path) -> NewFile:
 
 
 def _ignored(file: NewFile, root: Path) -> NewFile:
-    before = file.path.read_text(encoding="utf-8", errors="surrogateescape")
+    if not file.path.is_file():
+        return file._replace(state="Kept")
+    # Line endings are kept.
+    before = read_file(file.path).decode(errors="surrogateescape")
     known = {line.strip().strip("/") for line in before.splitlines()}
     missing = [line for line in file.content.splitlines() if not line.startswith("#") and line.strip("/") not in known]
     if not missing:
         return file._replace(state="Kept")
-    end = "" if before.endswith("\n") or not before else "\n"
-    _write(root, file.path, "\n".join([f"{before}{end}{missing[0]}", *missing[1:], ""]))
+    line_end = "\r\n" if "\r\n" in before else "\n"
+    end = "" if before.endswith("\n") or not before else line_end
+    _write(root, file.path, line_end.join([f"{before}{end}{missing[0]}", *missing[1:], ""]))
     return file._replace(state="Added to")
 
 

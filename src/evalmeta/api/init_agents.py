@@ -8,9 +8,8 @@ import shlex
 import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import urlsplit
 
-from evalmeta.api.endpoints import chat_settings
+from evalmeta.api.endpoints import chat_settings, check_url
 from evalmeta.engine.subjects.python import bind_python
 from evalmeta.errors import UsageError
 from evalmeta.model.python_target import is_target, likely_target
@@ -141,12 +140,7 @@ def _exists(root: Path, module: str) -> bool:
 
 
 def _endpoint(choice: AgentChoice) -> NewAgent:
-    parts = urlsplit(choice.url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError(
-            f"{choice.url!r} is not a valid address of an endpoint",
-            actions=["Write it with its scheme: --url http://127.0.0.1:8000/v1"],
-        )
+    check_url(choice.url, option="--url")
     keys = chat_settings(choice.url, model=choice.model, api_key_env=choice.api_key_env)
     if not keys:
         return NewAgent("my_agent", _json_endpoint(choice), note=_JSON_NOTE)

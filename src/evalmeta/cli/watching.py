@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from evalmeta import api
 from evalmeta.cli.output import note
@@ -17,15 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    _Versions: TypeAlias = Mapping[Path, tuple[int, int]]
+
 _POLL_SECONDS: Final = 0.3
 _WATCHED: Final = (".py", ".csv", ".json", ".jsonl", ".yaml", ".yml", ".xml", ".toml", "Definition")
+# Runs write such files too: reports, and what agents remember.
+_WRITTEN: Final = (".csv", ".json", ".jsonl", ".xml")
 
 
 def watch_tests(root: Path, paths: Sequence[Path], words: Sequence[str]) -> int:
     """Run the tests in files, and again what changed, until Ctrl-C; return the exit code.
 
     Each run is a process of its own, so that it imports the agent's modules again. A change of a test runs that test.
-    All other changes run all tests.
+    All other changes run all tests. Changes of other data files during a run are its own and are ignored.
 
     Args:
         root: the project's folder, whose files are watched beside `paths`.
@@ -38,6 +42,7 @@ def watch_tests(root: Path, paths: Sequence[Path], words: Sequence[str]) -> int:
             before = versions(root, paths)
             is_running = True
             _run(chosen, words)
+            before = after_run(before, versions(root, paths), paths)
             is_running = False
             note(f"\nWatching {shown(root)} for changes. Press Ctrl-C to stop.")
             changed = _wait_for_changes(root, paths, before)
@@ -47,9 +52,9 @@ def watch_tests(root: Path, paths: Sequence[Path], words: Sequence[str]) -> int:
         return EXIT_INTERRUPTED if is_running else EXIT_PASSED
 
 
-def versions(root: Path, paths: Sequence[Path]) -> dict[Path, tuple[int, int]]:
+def versions(root: Path, paths: Sequence[Path]) -> _Versions:
     """Return the times and sizes of the files that can change results."""
-    found: dict[Path, tuple[int, int]] = {}
+    found = {}
     folders = [root, *(each for each in paths if each.is_dir() and not each.resolve().is_relative_to(root))]
     named = [each for each in paths if not each.is_dir()]
     for path in (*named, *(each for folder in folders for each in files_below(folder))):
@@ -63,17 +68,27 @@ def versions(root: Path, paths: Sequence[Path]) -> dict[Path, tuple[int, int]]:
     return found
 
 
+def after_run(before: _Versions, now: _Versions, paths: Sequence[Path]) -> _Versions:
+    """Return the versions before a run, but those of now for files that the run may have written."""
+    written = {path for path in now if path.name.endswith(_WRITTEN)} - _tests(paths).keys()
+    return {**before, **{path: now[path] for path in written}}
+
+
 def affected(changed: set[Path], paths: Sequence[Path]) -> list[Path]:
     """Return the tests to run after changes: the changed ones, or all if another file has changed."""
-    try:
-        tests = {each.resolve(): each for each in api.discovery.find_tests(paths).paths}
-    except EvalmetaError:
-        # The run prints the error.
-        return list(paths)
+    tests = _tests(paths)
     return [tests[each] for each in sorted(changed)] if changed <= tests.keys() else list(paths)
 
 
-def _wait_for_changes(root: Path, paths: Sequence[Path], before: Mapping[Path, tuple[int, int]]) -> set[Path]:
+def _tests(paths: Sequence[Path]) -> dict[Path, Path]:
+    """Return the tests in files and folders by their full paths; none if there is an error, which the run prints."""
+    try:
+        return {each.resolve(): each for each in api.discovery.find_tests(paths).paths}
+    except EvalmetaError:
+        return {}
+
+
+def _wait_for_changes(root: Path, paths: Sequence[Path], before: _Versions) -> set[Path]:
     """Return what changed; editors may write several files, so wait until nothing changes any more."""
     now = versions(root, paths)
     while now == before:

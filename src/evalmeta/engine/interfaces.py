@@ -43,7 +43,10 @@ class SharedPlaces(Protocol):
     """The places of one run for cases that ask its agent at the same time, if several processes share them."""
 
     def take(self, wanted: int, *, size: int) -> int:
-        """Take up to `wanted` places, of `size` for all runs of the agent, and return how many."""
+        """Take up to `wanted` places, of `size` for all runs of the agent, and return how many.
+
+        Raise StoreLocked if that may succeed soon, and StoreError if not.
+        """
         ...
 
     def leave(self, count: int) -> None:

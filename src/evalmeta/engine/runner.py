@@ -91,7 +91,7 @@ async def _run(
 ) -> None:
     writer = _ResultWriter(journal, on_results, max_errors=options.max_errors)
     crew = _Crew(work_items(evaluation, options, journal.finished()), work, writer, places)
-    places.request(max(1, options.concurrency), crew.start_worker)
+    places.request(max(1, options.concurrency), crew.start_worker, writer.fail)
     try:
         await asyncio.wait((crew.done, writer.stop), return_when=asyncio.FIRST_COMPLETED)
     finally:

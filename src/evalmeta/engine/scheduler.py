@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
 from evalmeta.engine.pacer import Pacer
-from evalmeta.errors import StoreError
+from evalmeta.errors import StoreError, StoreLocked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Hashable
@@ -124,6 +124,7 @@ class Places:
         self._left = 0
         self.shared: SharedPlaces | None = None
         self._start: Callable[[], None] = lambda: None
+        self._fail: Callable[[Exception], None] = lambda _: None
         self._is_opening = True
         self.wanted = 0
 
@@ -132,9 +133,12 @@ class Places:
         """Return the pacer of the agent's requests."""
         return self._pool.pacer
 
-    def request(self, count: int, start: Callable[[], None]) -> None:
-        """Call `start` up to `count` times, for each place that becomes free; `leave` must follow each call."""
-        self._start, self.wanted = start, count
+    def request(self, count: int, start: Callable[[], None], fail: Callable[[Exception], None]) -> None:
+        """Call `start` up to `count` times, for each place that becomes free; `leave` must follow each call.
+
+        `fail` is called instead with the error if there can be no more places.
+        """
+        self._start, self._fail, self.wanted = start, fail, count
         self._pool.want(self)
         self._end_opening()
 
@@ -145,8 +149,12 @@ class Places:
             return count
         try:
             return self.shared.take(count, size=size)
-        except StoreError:
-            # A locked database is not an error of the run; the next attempt follows soon.
+        except StoreLocked:
+            # This is not an error of the run; the next attempt follows soon.
+            return 0
+        except StoreError as error:
+            self.wanted = 0
+            self._fail(error)
             return 0
 
     def start(self, count: int) -> None:
@@ -172,8 +180,12 @@ class Places:
     def _leave_shared(self) -> None:
         count, self._left = self._left, 0
         if self.shared is not None:
-            with suppress(StoreError):
+            try:
                 self.shared.leave(count)
+            except StoreError:
+                # Other runs would wait for these places as long as this run lasts.
+                self._left += count
+                asyncio.get_running_loop().call_later(limits.PLACES_POLL_SECONDS, self._leave_shared)
 
     def _end_opening(self) -> None:
         is_opening, self._is_opening = self._is_opening, False

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
-
-import orjson
 
 from evalmeta import limits
 from evalmeta.errors import FormatError
@@ -96,10 +95,8 @@ def _cell(key: str, cell: str) -> JsonValue:
     if key in _NAMES and (names := parse_actions(text)) is not None:
         return record_value(list(names))
     if (key in (*_LISTS, *_NAMES) and text.startswith("[")) or (key in _OBJECTS and text.startswith(("[", "{"))):
-        try:
-            return record_value(cast("JsonValue", orjson.loads(text)))
-        except orjson.JSONDecodeError:
-            pass
+        with suppress(FormatError):
+            return record_value(read_json(text.encode(), label="").value)
     if key in _NAMES:
         return record_value([each.strip() for each in text.split(",")])
     return cast("JsonValue", YamlScalar(0, 0, text if key in _NUMBERS else cell, is_plain=key in _NUMBERS))

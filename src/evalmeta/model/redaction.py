@@ -36,6 +36,11 @@ _SECRET_NAME: Final = re.compile(
 )
 
 
+def is_secret_name(name: str) -> bool:
+    """Return whether a variable or a parameter with this name probably has a secret as its value."""
+    return _SECRET_NAME.search(name.replace("-", "_")) is not None
+
+
 def redacted(text: str) -> str:
     """Return a text with `[secret]` instead of everything that looks like a secret."""
     return _SHAPES.sub(_HIDDEN, text)
@@ -52,7 +57,7 @@ def redacted_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
 
 def hide_secrets(text: str) -> str:
     """Return a text without what looks like a secret, and without the values of variables whose names say secret."""
-    values = [value for name, value in os.environ.items() if _SECRET_NAME.search(name) and value in text]
+    values = [value for name, value in os.environ.items() if is_secret_name(name) and value in text]
     if values:
         text = redacted_bytes(text.encode(errors="replace"), sorted(values, key=len, reverse=True)).decode()
     return redacted(text)

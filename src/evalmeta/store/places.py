@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta.errors import StoreError
 from evalmeta.store.runs import Lease
 
 if TYPE_CHECKING:
@@ -58,13 +59,16 @@ class RunPlaces:
         self._clock = clock
 
     def take(self, wanted: int, *, size: int) -> int:
-        """Take up to `wanted` places, of `size` for all runs of the agent, and return how many."""
+        """Take up to `wanted` places, of `size` for all runs of the agent, and return how many.
+
+        Raise StoreError if the run is over, or another worker owns it now.
+        """
         now = self._clock()
         with self._database.transaction():
             rows = [_Row(*row) for row in self._database.query(_SELECT, (self._run.subject_name,))]
             mine = next((row for row in rows if row.run_id == self._run.id), None)
-            if mine is None:
-                return 0
+            if mine is None or mine.worker != self._worker:
+                raise StoreError(f"run {self._run.id} is over, or was taken over by another worker")
             taken = mine.taken or 0
             granted = self._granted(rows, wanted, size, now)
             if granted or mine.seen is None or mine.seen < now - _RENEW_SECONDS:
@@ -93,8 +97,9 @@ class RunPlaces:
     def _waits(row: _Row, now: float, *, has_places: bool) -> bool:
         """Return whether a run wants places, or will as soon as its worker has started."""
         if has_places:
-            return bool(row.wanted) and (row.seen or 0) > now - _RECENT_SECONDS
-        return row.begun > now - _RECENT_SECONDS
+            return bool(row.wanted) and abs(now - (row.seen or 0)) < _RECENT_SECONDS
+        # A time in the future is from before the clock was set back.
+        return abs(now - row.begun) < _RECENT_SECONDS
 
     def _save(self, size: int, taken: int, wanted: int, now: float) -> None:
         sql = "INSERT OR REPLACE INTO place (run_id, worker, size, taken, wanted, seen) VALUES (?, ?, ?, ?, ?, ?)"

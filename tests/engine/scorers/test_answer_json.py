@@ -93,6 +93,11 @@ def test_an_answer_that_is_not_json_fails_and_says_so() -> None:
     assert result.explanation.startswith("the answer is not valid JSON: ")
 
 
+def test_an_answer_that_is_nested_too_deep_fails_and_says_so() -> None:
+    result = judge(check("$[0]"), f"{'[' * 300}{']' * 300}")
+    assert (result.verdict, result.explanation) == (Verdict.FAILURE, "the answer is JSON that is nested too deep")
+
+
 def test_a_path_that_matches_nothing_is_named_as_it_was_written() -> None:
     assert judge(check("$.country", equals="x")).explanation == "$.country matches nothing in the answer"
 

@@ -12,6 +12,7 @@ from evalmeta.engine.scorers.operands import NoMatch, NotReported, NoValue, oper
 from evalmeta.engine.scorers.results import broken, judged, undecided
 from evalmeta.model.checks import comparison_of, reference_of
 from evalmeta.model.definition import Parameter
+from evalmeta.model.json_value import is_too_deep
 
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Exchange, Scorer
@@ -56,6 +57,8 @@ def _read(expectation: Expectation, exchange: Exchange) -> tuple[Exchange, JsonV
         except orjson.JSONDecodeError as error:
             why = "it is in a code block of Markdown" if answer.lstrip().startswith("```") else error.msg
             raise NoMatch(f"the answer is not valid JSON: {why}") from None
+        if is_too_deep(value):
+            raise NoMatch("the answer is JSON that is nested too deep")
         canonical = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
         exchange = exchange._replace(generated=replace(exchange.generated, outcome=canonical))
     try:
