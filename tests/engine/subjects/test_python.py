@@ -127,6 +127,13 @@ def test_an_agent_that_exits_is_reported_with_its_line(tmp_path: Path) -> None:
         ask(subject(tmp_path, "def answer(utterance): raise SystemExit(3)"))
 
 
+@pytest.mark.parametrize("define", ["def", "async def"])
+def test_an_exception_that_is_not_an_exception_class_is_an_error_of_the_agent(tmp_path: Path, define: str) -> None:
+    code = f"class Panic(BaseException): ...\n{define} answer(utterance): raise Panic('no')"
+    with pytest.raises(SubjectError, match=r"^agent\.py:2: Panic: no$"):
+        ask(subject(tmp_path, code))
+
+
 def test_an_error_outside_of_the_project_has_no_place(tmp_path: Path) -> None:
     with pytest.raises(SubjectError, match=r"^TypeError: "):
         ask(subject(tmp_path, "answer = len"), 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import inspect
 import sys
@@ -129,7 +130,7 @@ def check_call(
 def definition_line(defined: object, root: Path) -> str:
     """Return `FILE:LINE: ` of a function or class, relative to `root` if it is in there; empty if it is not known."""
     plain = inspect.unwrap(defined) if callable(defined) else defined
-    plain = plain if inspect.isroutine(plain) or inspect.isclass(plain) else getattr(type(plain), "__call__", None)  # noqa: B004
+    plain = plain if inspect.isroutine(plain) or inspect.isclass(plain) else _call_method(type(plain))
     try:
         file, (_, line) = Path(inspect.getfile(plain)), inspect.getsourcelines(plain)  # type: ignore[arg-type]
     except (TypeError, OSError):
@@ -287,7 +288,10 @@ class Calls:
                     return await coroutine_function(*args, **inputs)
                 result = await self._threads.call(partial(function, *args, **inputs))
                 return await result if isinstance(result, Awaitable) else result
-            except (Exception, SystemExit) as error:
+            except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+                raise
+            except BaseException as error:
+                # pytest.fail() and panics of Rust are not subclasses of Exception.
                 failure = self._failure(error)
                 if failure is error:
                     raise
@@ -323,7 +327,11 @@ class Calls:
 
 
 def _is_async(function: Function) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+    return any(map(inspect.iscoroutinefunction, (function, _call_method(function))))
+
+
+def _call_method(called: object) -> object:
+    return getattr(called, "__call__", None)  # noqa: B004 - the method itself is needed
 
 
 def _is_named(kind: type, name: str) -> bool:
