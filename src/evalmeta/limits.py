@@ -50,6 +50,7 @@ MAX_LABELS_BYTES: Final = 50_000_000
 MAX_SPEC_BYTES: Final = 5_000_000
 MAX_SPEC_VALUES: Final = 200_000
 MAX_CASE_FILES: Final = 100
+MAX_CASE_FILES_BYTES: Final = 50_000_000
 MAX_YAML_DEPTH: Final = 32
 # One row of an evaluation set in JSON Lines: a trace with many spans has several MB.
 MAX_ROW_BYTES: Final = 16_000_000

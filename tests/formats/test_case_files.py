@@ -189,6 +189,14 @@ def test_a_spec_names_a_limited_number_of_files(spec: Path) -> None:
         read_document(spec, label="t.yaml", name="t")
 
 
+def test_the_files_of_a_spec_have_a_limited_size_in_all(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_CASE_FILES_BYTES", 20)
+    (spec.parent / "data/q.csv").write_text("input\nHello\n")
+    spec.write_text("cases: [data/q.csv, data/q.csv]\n")
+    with pytest.raises(FormatError, match="have more than 20 bytes in all"):
+        read_document(spec, label="t.yaml", name="t")
+
+
 def test_a_file_of_cases_has_a_limited_size(spec: Path) -> None:
     found = problems(spec, "q.csv", "input\n" + "x" * limits.MAX_SPEC_BYTES)
     assert found == ["data/q.csv the file is larger than 5,000,000 bytes [csv-limit]"]

@@ -42,8 +42,12 @@ LINES: list[tuple[str, list[tuple[str, str | None, str | None]]]] = [
     ("actions: []", [("action_sequence_match", "[]", None)]),
     ("json: {path: $.a, equals: b}", [("json", None, 'json $.a equals "b"')]),
     (
-        "json: [{path: $.a, at_least: 1.5}, {path: $.b}]",
-        [("json", None, "json $.a at_least 1.5"), ("json", None, "json $.b exists")],
+        "json: [{path: $.a, at_least: 1.5}, {path: $.b}, {path: $.c, equals: true}]",
+        [
+            ("json", None, "json $.a at_least 1.5"),
+            ("json", None, "json $.b exists"),
+            ("json", None, "json $.c equals true"),
+        ],
     ),
     ("rubric: Is polite", [("rubric", None, 'rubric "Is polite"')]),
     ("function: a.b:c", [("function", None, "function a.b:c")]),

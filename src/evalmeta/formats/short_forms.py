@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.formats.yaml_source import YamlScalar, json_value
@@ -180,4 +181,4 @@ def _shortened(text: str) -> str:
 
 
 def _shown(value: object) -> str:
-    return _quoted(value) if isinstance(value, str) else _shortened(str(value))
+    return _quoted(value) if isinstance(value, str) else _shortened(json.dumps(value, ensure_ascii=False))

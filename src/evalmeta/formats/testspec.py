@@ -235,6 +235,7 @@ class _Cases:
         self._root = root
         self._folder = folder
         self._is_own = is_own
+        self._bytes = 0
 
     def cases(self) -> Iterator[Case]:
         defaults = self._root.record("defaults", called="a mapping of defaults") if self._is_own else None
@@ -275,6 +276,13 @@ class _Cases:
             if "\\" in name:
                 hint = f"Write / between folders: {name.replace(chr(92), '/')}."
             self._root.error("spec-value", f"the file {str(path)!r} cannot be found", *steps, hint=hint)
+            return
+        was_too_large = self._bytes > limits.MAX_CASE_FILES_BYTES
+        self._bytes += path.stat().st_size
+        if self._bytes > limits.MAX_CASE_FILES_BYTES:
+            message = f"the files with test cases have more than {limits.MAX_CASE_FILES_BYTES:,} bytes in all"
+            if not was_too_large:
+                self._root.error("spec-limit", message, *steps, hint="Divide them among several specs.")
             return
         diagnostics = Diagnostics(str(PurePath(self._root.diagnostics.label).parent / name))
         self.others.append(diagnostics)

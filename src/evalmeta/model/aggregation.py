@@ -117,7 +117,7 @@ def coverage_of(case: CaseResult) -> Coverage:
 
 def _is_averaged(case: CaseResult) -> bool:
     # A loop takes half as long as `any`.
-    for result in case.results:  # noqa: SIM110
+    for result in case.results:  # noqa: SIM110 - as above
         if result.threshold is not None:
             return True
     return False
