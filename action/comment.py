@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.error import HTTPError, URLError
@@ -44,7 +45,7 @@ def main(report: str, name: str, environment: Mapping[str, str] = os.environ) ->
             print("::notice::The comment was not written: the job has no permission `pull-requests: write`.")
             return 0
         return fail(f"GitHub answered {error.code}")
-    except (URLError, OSError, ValueError, KeyError, TypeError) as error:
+    except (URLError, HTTPException, OSError, ValueError, KeyError, TypeError) as error:
         return fail(f"{type(error).__name__}: {error}")
     return 0
 

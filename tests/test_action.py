@@ -53,12 +53,16 @@ def test_actions_of_others_are_pinned_by_commit(path: str) -> None:
 
 
 class Repository(ThreadingHTTPServer):
-    """GitHub's API for the comments of one pull request; `status` refuses what would be written."""
+    """GitHub's API for the comments of one pull request.
+
+    `status` refuses what would be written; `missing` is how many bytes of each reply do not arrive.
+    """
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.comments: list[dict[str, object]] = []
         self.status = 200
+        self.missing = 0
 
     @property
     def url(self) -> str:
@@ -99,8 +103,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def reply(self, value: object) -> None:
         self.send_response(200 if self.command == "GET" else self.server.status)
+        body = json.dumps(value).encode()
+        self.send_header("Content-Length", str(len(body) + self.server.missing))
         self.end_headers()
-        self.wfile.write(json.dumps(value).encode())
+        self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         pass
@@ -248,6 +254,8 @@ def test_a_token_that_can_only_read_is_a_notice_and_other_errors_fail(tmp_path: 
     assert (done.has_failed, "::notice::The comment was not written" in done.log) == (False, True)
     repository.status = 500
     assert comment(tmp_path, repository, "x").has_failed
+    repository.missing = 1
+    assert "::error::The comment was not written: IncompleteRead" in comment(tmp_path, repository, "x").log
     assert repository.comments == []
 
 

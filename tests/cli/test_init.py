@@ -194,9 +194,11 @@ def test_a_gitignore_that_is_not_a_file_is_left_alone(folder: Path, evalmeta: Ev
 
 
 def test_tests_stand_apart_from_those_of_pytest(folder: Path, evalmeta: Evalmeta) -> None:
-    (folder / "pyproject.toml").write_text('[tool.pytest.ini_options]\ntestpaths = ["checks"]\n')
+    (folder / "pyproject.toml").write_text('[tool.pytest.ini_options]\ntestpaths = ["../others", "checks"]\n')
     (folder / "checks").mkdir()
-    (folder / "checks/test_shop.py").write_text("def test_shop(): ...\n")
+    (folder.parent / "others").mkdir()
+    for tests in (folder.parent / "others", folder / "checks"):
+        (tests / "test_shop.py").write_text("def test_shop(): ...\n")
 
     begun = evalmeta("init")
 

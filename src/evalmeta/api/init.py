@@ -192,7 +192,8 @@ def _tests_folder(root: Path) -> str:
     places = [*_testpaths(root), "tests", "test"]
     for each in places:
         folder = root / each
-        if folder.is_dir() and any(next(folder.rglob(pattern), None) for pattern in _PYTEST_FILES):
+        is_inside = folder.resolve().is_relative_to(root)
+        if is_inside and folder.is_dir() and any(next(folder.rglob(pattern), None) for pattern in _PYTEST_FILES):
             return f"{each.rstrip('/')}/agent"
     return "tests"
 
