@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from evalmeta.engine.subjects.threads import Threads, in_thread
+from evalmeta.engine.subjects.threads import Threads
 
 
 def _raise(error: BaseException) -> None:
@@ -18,7 +18,7 @@ def _raise(error: BaseException) -> None:
 
 
 def test_the_result_comes_from_another_thread() -> None:
-    assert asyncio.run(in_thread(threading.get_ident)) != threading.get_ident()
+    assert asyncio.run(Threads().call(threading.get_ident)) != threading.get_ident()
 
 
 @pytest.mark.parametrize(
@@ -33,13 +33,13 @@ def test_the_result_comes_from_another_thread() -> None:
 )
 def test_an_error_is_raised_without_ending_the_loop(error: BaseException, raised: type[Exception]) -> None:
     with pytest.raises(raised):
-        asyncio.run(in_thread(lambda: _raise(error)))
+        asyncio.run(Threads().call(lambda: _raise(error)))
 
 
 def test_a_hung_thread_can_be_left() -> None:
     async def main() -> None:
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(in_thread(threading.Event().wait), 0.01)
+            await asyncio.wait_for(Threads().call(threading.Event().wait), 0.01)
 
     asyncio.run(main())
 
@@ -54,8 +54,10 @@ def test_a_late_answer_is_dropped() -> None:
 
     async def main() -> None:
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(in_thread(answer), 0.01)
+            await asyncio.wait_for(calls.call(answer), 0.01)
+        calls.close()
 
+    calls = Threads()
     asyncio.run(main())
     begun.wait(60)
     finish.set()
@@ -66,8 +68,8 @@ def test_a_late_answer_is_dropped() -> None:
 def test_a_hung_thread_does_not_keep_the_process() -> None:
     code = (
         f"import asyncio, sys, threading; sys.path[:] = {sys.path!r}\n"
-        "from evalmeta.engine.subjects.threads import in_thread\n"
-        "try: asyncio.run(asyncio.wait_for(in_thread(threading.Event().wait), 0.01))\n"
+        "from evalmeta.engine.subjects.threads import Threads\n"
+        "try: asyncio.run(asyncio.wait_for(Threads().call(threading.Event().wait), 0.01))\n"
         "except TimeoutError: print('left')\n"
     )
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)

@@ -15,13 +15,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-async def in_thread(function: Callable[[], _T]) -> _T:
-    """Return what a function returns, or raise what it raises, in a new daemon thread."""
-    threads = Threads()
-    threads.close()
-    return await threads.call(function)
-
-
 class Threads:
     """Daemon threads that are used again, because starting one takes longer than most calls; `close` ends them.
 
