@@ -92,7 +92,7 @@ SAME = "pydantic-evals, which keeps nothing"
 CHECKS = "3 checks, 1 in 10 fails"
 
 
-def _peer_row(name: str, what: str, goal: Goal, *, against: str = SAME, **sizes: int | str | bool) -> Row:
+def _peer_row(name: str, what: str, goal: Goal | None = None, *, against: str = SAME, **sizes: int | str | bool) -> Row:
     wall = sizes.get("clock") == "wall"
     return Row(
         f"evaluate-{name}",
@@ -110,10 +110,10 @@ def _peer_row(name: str, what: str, goal: Goal, *, against: str = SAME, **sizes:
 ROWS = (
     _peer_row("memory", "async function)", EIGHT),
     _peer_row("journal", "async function, journal=...)", FIVE, journal=True, clock="wall"),
-    _peer_row("memory-sync", "function)", EIGHT, is_async=False),
-    _peer_row("journal-sync", "function, journal=...)", FIVE, is_async=False, journal=True, clock="wall"),
-    _peer_row("memory-1000", "async function)", EIGHT, cases=1_000),
-    _peer_row("journal-1000", "async function, journal=...)", FIVE, cases=1_000, journal=True, clock="wall"),
+    _peer_row("memory-sync", "function)", is_async=False),
+    _peer_row("journal-sync", "function, journal=...)", is_async=False, journal=True, clock="wall"),
+    _peer_row("memory-1000", "async function)", cases=1_000),
+    _peer_row("journal-1000", "async function, journal=...)", cases=1_000, journal=True, clock="wall"),
     _peer_row(
         "defaults", "async function)", EIGHT, against=f"{SAME}; its default is all cases at once", peer_concurrency=0
     ),
