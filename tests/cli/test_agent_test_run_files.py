@@ -628,3 +628,12 @@ def test_an_agent_with_other_parameters_is_refused_with_those_that_it_needs(
 
     assert "shop.py:1: the subject's target 'shop:answer' cannot be called: too many positional arguments" in done.err
     assert "it is answer(), and must be answer(utterance, *, history, context)" in done.err
+
+
+def test_all_files_that_are_not_valid_are_reported_at_once(evalmeta: Program, folder: Path) -> None:
+    for name in ("a", "b"):
+        (folder / f"{name}.yaml").write_text("testCases:\n- input: Hello\n  contains: 01\n")
+    done = evalmeta("run", "a.yaml", "b.yaml")
+    assert done.code == 2
+    assert "2 files are not valid; nothing was run" in done.err
+    assert all(f"{name}.yaml\n  3:13 error" in done.err for name in ("a", "b"))

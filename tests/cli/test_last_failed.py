@@ -138,7 +138,7 @@ def test_if_nothing_failed_nothing_is_asked(suite: Suite) -> None:
     suite.run()
     done, asked = suite.run("--last-failed")
     assert (done.code, asked) == (0, [])
-    assert "Nothing failed in the last run of 2 tests." in done.err
+    assert "Not run again, because nothing failed in their last runs: 2 tests." in done.err
     assert "No cases are left to run." in done.err
 
 
@@ -268,3 +268,14 @@ def test_a_suite_suggests_confirmations_once(suite: Suite) -> None:
     suite.answers(wrong=("a1", "c1", "c2", "c3"))
     done, _ = suite.run("--baseline", "previous")
     assert done.out.count("Add --confirm") == 1
+
+
+def test_a_conversation_that_ended_at_its_first_turn_has_not_changed(suite: Suite) -> None:
+    suite.answers(broken=("c1",))
+    spec = "subject: desk:answer\ntestCases:\n- turns: [{input: c1, contains: 'Yes'}, {input: c2, contains: 'Yes'}]\n"
+    Path("talk.yaml").write_text(spec)
+    suite.run("talk.yaml")
+    suite.answers()
+    done, asked = suite.run("--last-failed", "talk.yaml")
+    assert asked == ["c1", "c2"]
+    assert "changed" not in done.err

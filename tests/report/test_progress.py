@@ -142,6 +142,9 @@ def test_the_first_line_of_a_suite_counts_all_of_its_runs(pipe: Console, clock: 
             clock[0] += 15
         progress.start("4KB000000000003GAA", 3, "Orders")
         progress.update("4KB000000000003GAA", 0)
+        before = progress.counts
+        progress.update("4KB000000000003GAA", 3)
+    assert (before[:11], progress.counts[:11]) == ("2 of 4 runs", "3 of 4 runs")
     assert _printed(pipe).splitlines()[-1] == "2 of 4 runs, 6 cases, 4 passed, 2 failed, 12.0/min, about 30 s left"
 
 

@@ -101,12 +101,17 @@ def _last_results(project: Project, test: AgentTest, org_url: str) -> _LastResul
 def _present(test: AgentTest, failed: dict[int, str], cases: Iterable[Case]) -> tuple[frozenset[int], list[str]]:
     """Return the numbers that the failed cases have now, and what changed; cases are known by their utterances."""
     now = {case.number: " / ".join(turn.utterance for turn in case.turns) for case in cases}
-    moved = {number for number, text in failed.items() if now.get(number) != text}
+    moved = {number for number, text in failed.items() if not _has_begun_with(now.get(number), text)}
     places = {text: number for number, text in now.items() if text in {failed[each] for each in moved}}
     found = {number: places.get(text, number) if number in moved else number for number, text in failed.items()}
     removed = sorted(number for number, place in found.items() if place not in now)
     changed = sorted(number for number in moved if failed[number] not in places and number in now)
     return frozenset(found.values()) & now.keys(), [*_changes(test, removed, changed)]
+
+
+def _has_begun_with(utterances: str | None, asked: str) -> bool:
+    """Return whether a case asked this; one that ended in an error did not send its last turns."""
+    return utterances is not None and f"{utterances} / ".startswith(f"{asked} / ")
 
 
 def _changes(test: AgentTest, removed: Sequence[int], changed: Sequence[int]) -> Iterator[str]:
@@ -119,7 +124,7 @@ def _changes(test: AgentTest, removed: Sequence[int], changed: Sequence[int]) ->
 
 def _summary(tests: Sequence[AgentTest], new: Sequence[AgentTest], failed: Sequence[AgentTest]) -> list[str]:
     passed = len(tests) - len(new) - len(failed)
-    notes = [f"Nothing failed in the last run of {count(passed, 'test')}."] if passed else []
+    notes = [f"Not run again, because nothing failed in their last runs: {count(passed, 'test')}."] if passed else []
     if new:
         names = ", ".join(test.full_name for test in new)
         notes.append(f"Not run before, so all cases run: {names}.")

@@ -17,7 +17,7 @@ from evalmeta.cli.output import note, print_warnings
 from evalmeta.cli.run_options import CaseSelection
 from evalmeta.cli.run_reports import report_outcome
 from evalmeta.cli.runs import RunRequest, RunsOutcome, make_plan, print_plan, run_tests
-from evalmeta.errors import Suggestion, UsageError
+from evalmeta.errors import FormatError, InvalidMetadata, Suggestion, UsageError
 from evalmeta.package.files import shown
 
 if TYPE_CHECKING:
@@ -141,13 +141,32 @@ def _read_files(paths: Sequence[Path], read: Callable[[Path], FileTest], *, give
     found = api.discovery.find_tests(paths)
     for pair in found.sources.items():
         note(api.discovery.source_note(*pair))
-    tests = [read(path) for path in found.paths]
+    tests = _read_all(found.paths, read)
     api.agent_tests.refuse_same_names(tests)
     for each in tests:
         for problem in each.document.notes:
             note(f"{problem}\n  → {problem.hint}" if problem.hint else str(problem))
     print_warnings([problem for each in tests for problem in each.warnings], paths=[*map(str, paths)])
     return tuple(replace(each, document=_without(each.document, given)) for each in tests)
+
+
+def _read_all(paths: Sequence[Path], read: Callable[[Path], FileTest]) -> list[FileTest]:
+    """Read all files; raise one error with the problems of all files that are not valid."""
+    tests: list[FileTest] = []
+    faults: list[FormatError | InvalidMetadata] = []
+    for path in paths:
+        try:
+            tests.append(read(path))
+        except (FormatError, InvalidMetadata) as error:
+            if not error.problems:
+                raise
+            faults.append(error)
+    if len(faults) > 1:
+        problems = [problem for each in faults for problem in each.problems]
+        raise type(faults[0])(f"{len(faults):,} files are not valid; nothing was run", problems=problems)
+    if faults:
+        raise faults[0]
+    return tests
 
 
 def _refuse_python(path: Path) -> None:

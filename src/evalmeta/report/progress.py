@@ -108,9 +108,9 @@ class Progress(_Display):
     def finish(self, run_id: str, *, failed: int | None = None, undecided: int | None = None) -> None:
         """End a run; the numbers are those of case results, as the run's summary counts them."""
         row = self._rows.pop(run_id)
+        row.has_ended = True
         row.failed = row.failed if failed is None else failed
         row.undecided = row.undecided if undecided is None else undecided
-        self._suite.finished += 1
         if self._bars and row.bar is not None:
             # Of many runs, only those that are in progress have a bar.
             self._bars.stop_task(row.bar) if self._suite.runs == 1 else self._bars.remove_task(row.bar)
@@ -165,6 +165,12 @@ class _Row:
     failed: int = 0
     errors: int = 0
     undecided: int = 0
+    has_ended: bool = False
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether the run has ended, or has nothing left to do."""
+        return self.has_ended or 0 < self.total <= self.done
 
     @property
     def passed(self) -> int:
@@ -191,7 +197,6 @@ class _Suite:
     def __init__(self, runs: int) -> None:
         self.runs = runs
         self.rows: list[_Row] = []
-        self.finished = 0
         self._started = time.monotonic()
 
     def counts(self) -> str:
@@ -214,7 +219,7 @@ class _Suite:
         rows = tuple(self.rows)
         done, total = sum(each.done for each in rows), sum(each.total for each in rows)
         if self.runs > 1:
-            yield "runs", f"{self.finished:,} of {self.runs:,} runs"
+            yield "runs", f"{sum(each.is_done for each in rows):,} of {self.runs:,} runs"
         # The totals of runs that have not begun are not known yet.
         is_known = len(rows) == self.runs and all(each.total for each in rows)
         yield "cases", f"{done:,} of {count(total, 'case')}" if is_known else count(done, "case")
