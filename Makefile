@@ -39,8 +39,7 @@ thorough: $(VENV)/ready $(VENV)/peers/ready $(CI_SCHEMAS) $(NODE_MATERIAL)  ## w
 lint: $(VENV)/ready
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports & imports=$$!; $(BIN)/mypy && wait $$imports
 
 # ROWS selects rows by words of their names, or sections: public, engine, other.
 # `make bench ROWS=--list` prints the names; `make bench ROWS=--update-docs` writes docs/performance.md.

@@ -155,6 +155,7 @@ def test_a_failing_case_makes_the_job_red_and_is_reported_everywhere(tmp_path: P
     assert all("missing: PrintLabel" in text for text in (done.summary, *repository.bodies))
 
 
+@pytest.mark.slow
 def test_failures_of_the_baseline_do_not_make_the_job_red(tmp_path: Path, repository: Repository) -> None:
     done = job(tmp_path, SAMPLES / "failing", repository)
     saved = "evalmeta deploy && ! evalmeta test run --wait && evalmeta test baseline -o known.json && rm -r .evalmeta"
@@ -174,6 +175,7 @@ def test_without_a_deployment_the_job_is_red_and_says_what_to_do(tmp_path: Path)
     assert "set the input 'paths'" in done.log
 
 
+@pytest.mark.slow
 def test_a_project_without_tests_makes_the_job_red(tmp_path: Path) -> None:
     project = tmp_path / "empty"
     (project / "aiEvaluationDefinitions").mkdir(parents=True)
@@ -183,6 +185,7 @@ def test_a_project_without_tests_makes_the_job_red(tmp_path: Path) -> None:
     assert done.has_failed
 
 
+@pytest.mark.slow
 def test_a_missing_report_makes_the_job_red(tmp_path: Path) -> None:
     done = job(tmp_path, SAMPLES / "grading")
     done.run_action({}, without=INSTALL)
@@ -287,6 +290,7 @@ def test_actions_and_workflows_fit_the_schemas_of_their_systems(document: object
     jsonschema.validate(document, json.loads(path.read_text()))
 
 
+@pytest.mark.slow
 def test_the_workflow_of_init_passes_and_a_failing_case_makes_it_red(tmp_path: Path) -> None:
     project = tmp_path / "project"
     for place, broken in enumerate(["", "def answer(utterance):\n    return 'No.'\n"]):

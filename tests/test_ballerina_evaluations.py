@@ -259,6 +259,7 @@ def test_a_report_is_a_baseline_for_later_sessions(pytester: pytest.Pytester, ru
     )
 
 
+@pytest.mark.slow
 def test_an_invalid_baseline_or_folder_is_reported_at_once(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(test_it=SINGLE)
     (pytester.path / "file").write_text("{}")

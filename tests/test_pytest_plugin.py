@@ -174,6 +174,7 @@ def test_other_files_named_definition_are_not_collected(pytester: pytest.Pyteste
     run("--evalmeta").assert_outcomes()
 
 
+@pytest.mark.slow
 def test_files_of_other_formats_are_collected_too(desk: Callable[..., Path], run: Run) -> None:
     folder = desk(PASSING).parent
     spec = "name: Orders\nsubjectType: AGENT\nsubjectName: Desk\ntestCases:\n"
@@ -205,6 +206,7 @@ def test_specs_and_tables_in_folders_are_collected_at_their_lines(desk: Callable
     run("specs").assert_outcomes()
 
 
+@pytest.mark.slow
 def test_the_spec_of_a_collected_definition_is_deselected_unless_it_is_named(
     desk: Callable[..., Path], run: Run
 ) -> None:
@@ -225,6 +227,7 @@ def test_only_selected_cases_are_asked(desk: Callable[..., Path], run: Run) -> N
     assert asked(path) == ["I want a refund", "No refund"]
 
 
+@pytest.mark.slow
 def test_a_node_id_selects_its_case_for_any_utterance(desk: Callable[..., Path], run: Run) -> None:
     path = desk(("Where is [my] order::1?\n\tTell\u202eme", *PASSING[1:]), FAILING)
     listed = run(DESK, "--collect-only", "-q").outlines[0]
@@ -275,6 +278,7 @@ def test_a_case_that_judges_too_little_fails(desk: Callable[..., Path], run: Run
     )
 
 
+@pytest.mark.slow
 def test_an_agent_can_be_named_without_a_project(desk: Callable[..., Path], run: Run) -> None:
     path = desk(FAILING, subject="Nobody")
     (path.parent / "evalmeta.toml").unlink()
@@ -295,6 +299,7 @@ def test_an_agent_that_is_not_bound_is_an_error_with_the_lines_to_add(desk: Call
     )
 
 
+@pytest.mark.slow
 def test_a_case_passes_by_the_pass_rate_of_its_iterations(desk: Callable[..., Path], run: Run) -> None:
     desk(PASSING, settings=SETTINGS.replace("answer", "moody"))
     words = [DESK, "--evalmeta-iterations", "3", "--evalmeta-min-pass-rate"]
@@ -660,6 +665,7 @@ def test_only_functions_can_be_decorated() -> None:
         evalmeta.evaluation()(ET)
 
 
+@pytest.mark.slow
 def test_files_that_cannot_run_are_named_before_the_first_case_and_others_run(
     pytester: pytest.Pytester, desk: Callable[..., Path], run: Run
 ) -> None:

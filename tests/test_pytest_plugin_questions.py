@@ -95,6 +95,7 @@ def test_what_failed_last_is_asked_again_and_nothing_else(tmp_path: Path) -> Non
     assert suite.asked() == ["Question 01 02", "Question 04 03"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_reports_the_finished_cases_and_stops_the_others(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "project", wanted=0)
     suite.write("held", *suite.questions[6:])
@@ -110,6 +111,7 @@ def test_ctrl_c_reports_the_finished_cases_and_stops_the_others(tmp_path: Path) 
     assert suite.asked() == suite.questions[:16]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dist", ["load", "loadfile"])
 def test_workers_share_the_rate_of_an_agent(tmp_path: Path, dist: str) -> None:
     suite = make_suite(tmp_path / "project", tests=5, cases=2, wanted=0, more="rate_limit = 10")

@@ -155,6 +155,7 @@ def test_a_key_and_its_assertion_are_not_stored(machine: Machine, org: OAuthServ
     assert len(machine.kept(*org.access_tokens)) == 1
 
 
+@pytest.mark.slow
 def test_with_a_keyring_no_file_has_a_secret(machine: Machine, org: OAuthServer) -> None:
     machine.environment["PYTHON_KEYRING_BACKEND"] = "ring.Ring"
     token = org.new_session()
@@ -231,6 +232,7 @@ def test_an_address_with_a_secret_is_refused_unseen(machine: Machine, address: s
     assert machine.leaks() == []
 
 
+@pytest.mark.slow
 def test_the_query_of_an_address_is_dropped(machine: Machine, org: OAuthServer) -> None:
     org.access_tokens.add(ENVIRONMENT)
     given = {"SF_ACCESS_TOKEN": ENVIRONMENT, "SF_ORG_INSTANCE_URL": f"{org.url}/?sid={CANARIES['query']}"}

@@ -176,6 +176,7 @@ def test_plain_cases_are_named_after_the_subject(make: Callable[[Iterator[Case]]
     assert (run.definition, run.subject_name, run.total) == ("evaluation", "answer", 3)
 
 
+@pytest.mark.slow
 def test_thousands_of_cases_are_streamed_and_not_kept() -> None:
     told, alive = [], []
 

@@ -67,6 +67,7 @@ async def deploy_again(connection: Connection, project: Project) -> None:
     assert (await metadata.deploy(connection, pack_folder(package.path).zip_file)).status == "Succeeded"
 
 
+@pytest.mark.slow
 @settings(max_examples=at_most(50))
 @given(st.lists(st.sampled_from(TYPES).flatmap(documents), min_size=1, max_size=3), FORMATS)
 def test_what_an_org_has_is_deployed_to_it_again_in_both_formats(texts: list[str], form: str) -> None:
@@ -79,6 +80,7 @@ def test_what_an_org_has_is_deployed_to_it_again_in_both_formats(texts: list[str
         asyncio.run(run(project_in(Path(folder).resolve(), form)))
 
 
+@pytest.mark.slow
 @settings(max_examples=at_most(50))
 @given(st.lists(documents(), min_size=1, max_size=3))
 def test_what_an_org_accepted_is_accepted_in_every_other_project(texts: list[str]) -> None:

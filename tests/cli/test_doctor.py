@@ -65,6 +65,7 @@ def test_the_shells_current_folder_is_not_a_secret(
     assert f"There is no project in {folder} or above it" in evalmeta("doctor").out
 
 
+@pytest.mark.slow
 def test_tests_that_cannot_run_are_reported(folder: Path, evalmeta: Evalmeta) -> None:
     evalmeta("init")
     (folder / "desk.yaml").write_text("subjectName: Desk\ntestCases:\n- utterance: Hello!\n  contains: Hello\n")
@@ -95,6 +96,7 @@ def test_each_broken_agent_is_an_error_with_a_way_out(folder: Path, evalmeta: Ev
     assert "gone.py" in found["agent gone"][2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source", ["import time\ntime.sleep(60)\n", "import time\ndef answer(q):\n    time.sleep(60)\n"]
 )
@@ -126,6 +128,7 @@ def test_secrets_and_control_characters_of_answers_are_not_shown(folder: Path, e
     assert '" [31mtoken [secret]"' in done.out
 
 
+@pytest.mark.slow
 def test_an_endpoint_and_a_rater_answer_with_their_keys_which_are_not_shown(
     folder: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
 ) -> None:

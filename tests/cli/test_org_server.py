@@ -175,6 +175,7 @@ def test_a_server_on_another_machine_is_not_ended_from_here(evalmeta: Callable[.
     assert (outcome.code, "the server at http://far:1 runs on far" in outcome.err) == (4, True)
 
 
+@pytest.mark.slow
 def test_a_server_of_another_user_is_reported(
     evalmeta: Callable[..., object], project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

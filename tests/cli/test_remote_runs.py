@@ -266,6 +266,7 @@ def test_history_spans_runs_here_and_elsewhere_in_order_of_time(
     assert (there.definition, there.passed, there.failed, there.pass_rate) == ("Orders", 1, 1, 0.5)
 
 
+@pytest.mark.slow
 def test_our_orgs_receive_the_options_and_repeat_the_run_themselves(
     evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,7 @@ def test_a_full_disk_stops_the_run_and_free_space_lets_it_resume(tmp_path: Path)
     check_that_it_goes_on(project, before)
 
 
+@pytest.mark.slow
 def test_a_database_that_another_program_holds_for_long_stops_the_run(tmp_path: Path) -> None:
     project = project_with(tmp_path, LOCK)
     done = call(project, *RESUME, "--json", **QUICKLY)
@@ -128,6 +129,7 @@ def test_a_database_that_another_program_holds_for_long_stops_the_run(tmp_path: 
     check_that_it_goes_on(project, before)
 
 
+@pytest.mark.slow
 def test_a_database_that_was_overwritten_stops_the_run(tmp_path: Path) -> None:
     project = project_with(tmp_path, 'store.write_bytes(b"garbage" * 100_000)')
     done = call(project, *RESUME)

@@ -89,6 +89,7 @@ def stop_in_the_middle(suite: Suite, program: list[str], sign: signal.Signals) -
     return Ended(running.returncode, out, err)
 
 
+@pytest.mark.slow
 def test_a_suite_that_is_stopped_while_its_runs_start_names_the_tests_that_did_not(
     suite: Suite, program: list[str], run: Callable[..., Ended]
 ) -> None:
@@ -163,6 +164,7 @@ def test_a_wait_that_runs_out_names_all_runs_which_continue_and_are_resumed(
     assert len(suite.asked()) <= 60 + CONCURRENCY
 
 
+@pytest.mark.slow
 def test_too_many_errors_stop_their_own_run_and_no_other(suite: Suite, run: Callable[..., Ended]) -> None:
     suite.write("broken", *(each for each in suite.questions if each.startswith(("Question 03", "Question 07"))))
     ended = run("test", "run", ".", "--wait", "--concurrency", "1", "--max-errors", "2", "--json")
@@ -174,6 +176,7 @@ def test_too_many_errors_stop_their_own_run_and_no_other(suite: Suite, run: Call
     assert suite.asked() == [each for each in suite.questions if each not in {"Question 03 03", "Question 07 03"}]
 
 
+@pytest.mark.slow
 def test_the_shards_of_a_suite_are_the_whole_without_overlaps(suite: Suite, run: Callable[..., Ended]) -> None:
     shards = []
     for shard in ("1/3", "2/3", "3/3"):

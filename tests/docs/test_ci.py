@@ -41,6 +41,7 @@ def test_the_workflow_passes_and_leaves_reports_and_a_summary(tmp_path: Path) ->
     assert job.summary
 
 
+@pytest.mark.slow
 def test_a_failing_case_makes_the_workflow_red_and_leaves_the_reports(tmp_path: Path) -> None:
     job = carried_out(tmp_path, SAMPLES / "failing")
     assert [name for name, outcome in job.outcomes.items() if outcome == "failure"] == ["Run"]
@@ -48,6 +49,7 @@ def test_a_failing_case_makes_the_workflow_red_and_leaves_the_reports(tmp_path: 
     assert "missing: PrintLabel" in job.summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["Deploy", "Run"])
 def test_a_forgotten_step_makes_the_workflow_red(tmp_path: Path, step: str) -> None:
     assert carried_out(tmp_path, SAMPLES / "dx-project", without=step).has_failed

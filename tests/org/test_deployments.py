@@ -82,6 +82,7 @@ def test_a_deployment_is_dated_when_it_has_the_database(org: Organization) -> No
     assert component.modified >= holding.result() - 0.001
 
 
+@pytest.mark.slow
 def test_a_deployment_with_very_many_problems_has_a_reply_that_is_read(org: Organization) -> None:
     bad = definition("Bad", cases=1_000).replace(b"<inputs>", b"<bogus/><inputs>")
     result = send(org, package({f"Bad{number}": bad for number in range(8)}))
@@ -154,6 +155,7 @@ contents = st.tuples(names, st.integers(1, 3)).map(
 packages = st.lists(contents, min_size=1, max_size=4, unique_by=lambda pair: pair[0].lower()).map(dict)
 
 
+@pytest.mark.slow
 @settings(max_examples=at_most(120), deadline=None)
 @given(st.lists(st.tuples(packages, st.booleans()), min_size=1, max_size=4))
 def test_a_deployment_that_fails_or_only_checks_changes_nothing(steps: list[tuple[dict[str, bytes], bool]]) -> None:

@@ -269,6 +269,7 @@ def test_a_run_of_a_killed_worker_continues_when_the_server_restarts(project: Pr
         wait_for(lambda: status_of(project, run_id) is RunStatus.COMPLETED)
 
 
+@pytest.mark.slow
 def test_runs_over_the_limit_wait_as_new(tmp_path: Path) -> None:
     project = make_project(tmp_path / "slow", seconds=3600)
     run_ids = [started(project, cases=1) for _ in range(4)]

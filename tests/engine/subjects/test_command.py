@@ -356,6 +356,7 @@ def test_a_program_may_finish_before_it_exits(tmp_path: Path) -> None:
     assert tmp_path.joinpath("ended").exists()
 
 
+@pytest.mark.slow
 def test_a_program_that_does_not_end_is_killed(tmp_path: Path, pids: Callable[[], list[int]]) -> None:
     ask(subject(tmp_path, "print('\"x\"')\ntime.sleep(600)", before=NOTE))
     assert len(pids()) == 1

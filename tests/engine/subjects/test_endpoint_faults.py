@@ -83,6 +83,7 @@ def test_an_invalid_answer_only_affects_its_case(agent: Callable[[str], Subject]
         check_that_only_the_second_is_broken(asked(agent, server.url), words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", [openai, http])
 def test_an_endpoint_that_never_answers_only_affects_its_case(agent: Callable[[str], Subject]) -> None:
     over = threading.Event()

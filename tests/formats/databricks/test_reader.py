@@ -661,6 +661,7 @@ def test_a_list_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None
         read_databricks_file(path, label="large.json", name="large")
 
 
+@pytest.mark.slow
 def test_a_large_file_is_read_in_flat_memory(tmp_path: Path) -> None:
     line = json.dumps({"request": "q" * 2000, "response": "a" * 2000, "expected_facts": ["f" * 1000]}) + "\n"
     small, large = tmp_path / "small.jsonl", tmp_path / "large.jsonl"

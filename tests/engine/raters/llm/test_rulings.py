@@ -107,6 +107,7 @@ def test_a_rubric_can_set_the_number_of_samples(samples: int | None, asked: int)
     assert len(server.bodies) == asked
 
 
+@pytest.mark.slow
 def test_a_model_of_pydantic_ai_is_asked_by_the_metrics_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
