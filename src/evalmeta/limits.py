@@ -216,3 +216,16 @@ MAX_PAGE_CASES: Final = 1_000
 MAX_PAGE_BYTES: Final = 2_000_000
 # Stored results of a run that are larger are read from the database whenever they are used.
 MAX_CASE_BYTES_IN_MEMORY: Final = 64_000
+
+# The viewer: sessions of browsers, searches, forms, and the rows of a page.
+MAX_VIEW_SESSIONS: Final = 1_000
+VIEW_SESSION_SECONDS: Final = 12 * 3600.0
+MAX_SEARCH_CHARS: Final = 200
+MAX_FORM_BYTES: Final = 1_000_000
+VIEW_ROWS: Final = 50
+# How often the viewer looks for new results, and how often before the browser has to call again.
+VIEW_POLL_SECONDS: Final = 0.5
+VIEW_EVENT_POLLS: Final = 60
+# A static site: runs, and cases of all runs together, the newest and the failed ones first.
+MAX_EXPORTED_RUNS: Final = 100
+MAX_EXPORTED_CASES: Final = 2_000

@@ -28,7 +28,7 @@ from evalmeta.protocol.json_fields import is_loopback
 from evalmeta.store.database import delete_contents, open_database
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
     from types import ModuleType
 
@@ -66,18 +66,12 @@ class ServerStatus:
     runs_waiting: int
 
 
-async def serve_org(
-    project: Project, *, host: str, port: int, names: Sequence[str], on_start: Callable[[Server], None]
-) -> None:
-    """Serve the project's org in this process until it is interrupted; arguments and errors as in `start_server`."""
-    await _server_module().serve(project, host=host, port=port, names=names, on_start=on_start, logs_to_stderr=True)
-
-
-def start_server(project: Project, *, host: str, port: int, names: Sequence[str]) -> Server:
+def start_server(project: Project, module: str, *, host: str, port: int, names: Sequence[str]) -> Server:
     """Start a process that serves the project's org, and return the server when it answers.
 
     Args:
         project: the project.
+        module: the module to run, with the project's folder, the host, the port and the names as its arguments.
         host: the address or name to listen at.
         port: the port; 0 for any free port.
         names: other names that are valid in the Host header.
@@ -87,14 +81,14 @@ def start_server(project: Project, *, host: str, port: int, names: Sequence[str]
         OrgError: the server did not answer in time, or ended.
         StoreError: the state folder cannot be used.
     """
-    module = _server_module()
+    server = server_module()
     running = read_server(project.state_dir)
     if running:
         raise already_running(running)
-    module.listen(host, port).close()
+    server.listen(host, port).close()
     open_database(project.state_dir).close()
     output = project.state_dir / "logs" / "server-start.log"
-    process = _start(project, output, [host, str(port), *names])
+    process = _start(project, output, [module, str(project.root), host, str(port), *names])
     _STARTED.append(process)
     try:
         return _wait_for(project, process, output)
@@ -214,12 +208,14 @@ def revoke_token(project: Project, token_id: str) -> None:
             raise NotFound("there is no token with this id", actions=["See their ids: evalmeta org token --list"])
 
 
-def _server_module() -> ModuleType:
+def server_module() -> ModuleType:
+    """Return `evalmeta.org.server`; raise UsageError if uvicorn is not installed."""
     try:
         import_module("uvicorn")
     except ImportError:
         raise UsageError(
-            "serving an org requires uvicorn, which is not installed", actions=["pip install 'evalmeta[server]'"]
+            "serving pages or an org requires uvicorn, which is not installed",
+            actions=["pip install 'evalmeta[server]'"],
         ) from None
     return import_module("evalmeta.org.server")
 
@@ -234,7 +230,7 @@ def _start(project: Project, output: Path, arguments: Sequence[str]) -> subproce
         with output.open("wb") as log:
             # -P: a file of the project that is named like a module of Python's must not take its place.
             return subprocess.Popen(
-                [sys.executable, "-P", "-m", "evalmeta.org.server", str(project.root), *arguments],
+                [sys.executable, "-P", "-m", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -41,10 +41,11 @@ from evalmeta.org.workers import DetachedWorker, InProcessWorkers
 from evalmeta.store.database import open_database
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.routing import BaseRoute
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from evalmeta.package.project import Project
@@ -56,8 +57,8 @@ _DEPLOY_REQUESTS: Final = f"{_DATA}/metadata/deployRequest"
 _RUNS: Final = f"{_DATA}/einstein/{{run_path}}/runs"
 
 
-def create_app(org: Organization) -> Starlette:
-    """Return the application of an org, for use in process or behind a server."""
+def create_app(org: Organization, pages: Sequence[BaseRoute] = ()) -> Starlette:
+    """Return the application of an org, for use in process or behind a server; `pages` are further routes."""
     app = Starlette(
         routes=[
             Route("/services/oauth2/userinfo", get_identity, methods=["GET", "POST"]),
@@ -82,6 +83,7 @@ def create_app(org: Organization) -> Starlette:
             Route(_RUNS + "/{run_id}/definition", get_definition, methods=["GET"]),
             Route(_RUNS + "/{run_id}/extend", post_extend, methods=["POST"]),
             Route(_RUNS + "/{run_id}/rescore", post_rescore, methods=["POST"]),
+            *pages,
         ],
         middleware=[Middleware(_CollapseSlashes)],
         exception_handlers={HTTPException: _refuse, Exception: _server_error},

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _LOG: Final = logging.getLogger(__name__)
-# No reply is a page: a browser must not load, run or embed anything from it.
+# Pages have their own policy; a browser must not load, run or embed anything from other replies.
 _SECURITY_HEADERS: Final = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -131,7 +131,9 @@ def _with_headers(state: _RequestState, send: Send) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             state.status = message["status"]
-            message = {**message, "headers": [*message.get("headers", ()), *_SECURITY_HEADERS]}
+            headers = [*message.get("headers", ())]
+            given = {name for name, _ in headers}
+            message = {**message, "headers": [*headers, *(each for each in _SECURITY_HEADERS if each[0] not in given)]}
         for chunk in _chunks(message):
             await send(chunk)
         state.is_answered = message["type"] == "http.response.body" and not message.get("more_body")

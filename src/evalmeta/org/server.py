@@ -1,6 +1,6 @@
 """The org server: the org's application under uvicorn, and its log.
 
-`evalmeta org start --detach` starts `python -m evalmeta.org.server PROJECT HOST PORT [NAME...]`.
+The pages for browsers are not known here; who starts the server adds them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ import sys
 import time
 from contextlib import asynccontextmanager, contextmanager, suppress
 from logging.handlers import RotatingFileHandler
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
 from evalmeta import limits
-from evalmeta.errors import EXIT_INTERRUPTED, EvalmetaError, StoreError, UsageError
+from evalmeta.errors import StoreError, UsageError
 from evalmeta.model.redaction import redacted
 from evalmeta.org.app import create_app
 from evalmeta.org.http_protocol import OrgProtocol
@@ -38,11 +37,13 @@ from evalmeta.org.server_file import (
 )
 from evalmeta.org.subjects import live_settings
 from evalmeta.org.workers import ServedWorkers
-from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from starlette.routing import BaseRoute
 
     from evalmeta.org.server_file import Server
     from evalmeta.package.project import Project
@@ -71,13 +72,15 @@ async def serve(
     host: str,
     port: int,
     names: Sequence[str] = (),
+    pages: Callable[[str], Sequence[BaseRoute]] = lambda _: (),
     on_start: Callable[[Server], None] = lambda _: None,
     logs_to_stderr: bool = False,
 ) -> None:
     """Serve the org of a project until SIGINT or SIGTERM; runs in progress continue in their own processes.
 
-    `port` 0 means any free port, `names` are other valid names in the Host header, and `on_start` is called when the
-    server accepts requests. Raise UsageError if a server is already running, or this one cannot listen there.
+    `port` 0 means any free port, `names` are other valid names in the Host header, `pages` returns further routes
+    for the admin's token, and `on_start` is called when the server accepts requests. Raise UsageError if a server is
+    already running, or this one cannot listen there.
     """
     running = read_server(project.state_dir)
     if running:
@@ -89,11 +92,11 @@ async def serve(
 
             def claim() -> Server:
                 with org.database.transaction():
-                    return claim_server_file(project.state_dir, _url(host, port), now=time.time())
+                    return claim_server_file(project.state_dir, url_of(host, port), now=time.time())
 
             try:
-                gate = RequestGuard(create_app(org), hosts_of(host, port, others=names))
-                await _Uvicorn(gate, project.state_dir, claim, on_start).serve([listening])
+                gate = RequestGuard(create_app(org, pages(org.token)), hosts_of(host, port, others=names))
+                await _OrgServer(gate, project.state_dir, claim, on_start).serve([listening])
             finally:
                 remove_server_file(project.state_dir)
 
@@ -111,18 +114,6 @@ def listen(host: str, port: int) -> socket.socket:
             f"the server cannot listen at {host} port {port}: {os.strerror(error.errno or 0)}",
             actions=[_OTHER_HOST if error.errno == errno.EADDRNOTAVAIL else _OTHER_PORT],
         ) from None
-
-
-def main(root: str, host: str, port: str, *names: str) -> int:
-    """Serve the org of the project in `root` and return the exit code."""
-    try:
-        asyncio.run(serve(find_project(Path(root)), host=host, port=int(port), names=names))
-    except EvalmetaError as error:
-        sys.stderr.write(f"{error}\n")
-        return error.exit_code
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
-    return 0
 
 
 @asynccontextmanager
@@ -151,21 +142,21 @@ async def _opened(project: Project) -> AsyncIterator[Organization]:
             await asyncio.to_thread(queue.close, at_once=True)
 
 
-def _url(host: str, port: int) -> str:
+def url_of(host: str, port: int) -> str:
     """Return the address for callers on this machine."""
     reached = ("::1" if ":" in host else "127.0.0.1") if is_unspecified(host) else host
     return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
 
 
-class _Uvicorn(uvicorn.Server):
-    """uvicorn that calls `on_start` when it accepts requests, and stops at a signal without raising it again."""
+class GuardedServer(uvicorn.Server):
+    """uvicorn behind a guard, which stops at a signal without raising it again.
 
-    def __init__(
-        self, gate: RequestGuard, state_dir: Path, claim: Callable[[], Server], on_start: Callable[[Server], None]
-    ) -> None:
+    `renew` is called every few seconds.
+    """
 
-        async def renew() -> None:
-            renew_server_file(state_dir)
+    def __init__(self, gate: RequestGuard, renew: Callable[[], None] = lambda: None) -> None:
+        async def notify() -> None:
+            renew()
 
         super().__init__(
             uvicorn.Config(
@@ -179,22 +170,15 @@ class _Uvicorn(uvicorn.Server):
                 server_header=False,
                 timeout_keep_alive=limits.KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=int(limits.SHUTDOWN_SECONDS),
-                callback_notify=renew,
+                callback_notify=notify,
                 timeout_notify=limits.SERVER_SIGN_SECONDS,
                 h11_max_incomplete_event_size=limits.MAX_HEADER_BYTES,
             )
         )
-        self._claim = claim
-        self._on_start = on_start
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        # From here on commands can find and stop this process, so signals must already be handled.
-        server = self._claim()
-        await super().startup(sockets)
-        self._on_start(server)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Stop at a signal."""
         loop = asyncio.get_running_loop()
         for signal_number in _SIGNALS:
             # Windows has no such handlers; Ctrl-C cancels there.
@@ -206,6 +190,23 @@ class _Uvicorn(uvicorn.Server):
             for signal_number in _SIGNALS:
                 with suppress(NotImplementedError):
                     loop.remove_signal_handler(signal_number)
+
+
+class _OrgServer(GuardedServer):
+    """The server of an org, which calls `on_start` when it accepts requests."""
+
+    def __init__(
+        self, gate: RequestGuard, state_dir: Path, claim: Callable[[], Server], on_start: Callable[[Server], None]
+    ) -> None:
+        super().__init__(gate, lambda: renew_server_file(state_dir))
+        self._claim = claim
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        # From here on commands can find and stop this process, so signals must already be handled.
+        server = self._claim()
+        await super().startup(sockets)
+        self._on_start(server)
 
 
 class _Formatter(logging.Formatter):
@@ -237,7 +238,3 @@ def open_log(path: Path, *, to_stderr: bool) -> None:
         logger.handlers = handlers
         logger.propagate = False
         logger.setLevel(logging.INFO if name == "evalmeta.org" else logging.WARNING)
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

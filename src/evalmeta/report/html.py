@@ -68,8 +68,13 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
 @cache
 def template(name: str) -> Template:
     """Return a template, which escapes all texts."""
+    return environment().get_template(name)
+
+
+def environment(*folders: Path) -> Environment:
+    """Return the environment of the templates in these folders and of those of reports."""
     environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
+        loader=FileSystemLoader([*folders, _TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -110,7 +115,7 @@ def template(name: str) -> Template:
         "verdicts": WORST_FIRST,
         "words": VERDICT_WORDS,
     }
-    return environment.get_template(name)
+    return environment
 
 
 def _case_rates(report: Report) -> dict[int, str]:

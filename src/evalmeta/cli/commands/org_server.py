@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 _PORT: Final = 8160
+# The process that `--detach` starts.
+_SERVER: Final = "evalmeta.viewer.server"
 
 
 @click.command()
@@ -59,9 +61,12 @@ def start(host: str, port: int, *, names: tuple[str, ...], detach: bool, as_json
         sys.stdout.flush()
 
     if detach:
-        show(api.servers.start_server(project, host=host, port=port, names=names))
+        show(api.servers.start_server(project, _SERVER, host=host, port=port, names=names))
         return
-    run_async(api.servers.serve_org(project, host=host, port=port, names=names, on_start=show))
+    api.servers.server_module()
+    from evalmeta.viewer.server import serve_org  # noqa: PLC0415 - needs uvicorn
+
+    run_async(serve_org(project, host=host, port=port, names=names, on_start=show, logs_to_stderr=True))
     note("Stopped.")
 
 
@@ -197,6 +202,8 @@ def _how_to_use(url: str, data: Path, *, end: str) -> str:
 The org of this project is served at {url}
 Data  {data}
 Log   {data / "logs" / "server.log"}
+
+Look at tests and runs in a browser: {url}/view (log in with a token: evalmeta org token)
 
 Log in with evalmeta:
   SF_ACCESS_TOKEN={make} evalmeta org login --instance-url {url}

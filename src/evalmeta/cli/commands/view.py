@@ -1,0 +1,73 @@
+"""`evalmeta view`: look at tests, runs, comparisons and trends in a browser."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalmeta import api
+from evalmeta.cli.orgs import run_async
+from evalmeta.cli.output import json_option, note, print_json
+from evalmeta.cli.ranges import IntRange
+from evalmeta.errors import UsageError
+from evalmeta.package.project import find_project
+from evalmeta.report.text import count
+
+if TYPE_CHECKING:
+    from evalmeta.package.project import Project
+
+
+@click.command()
+@click.option("--port", type=IntRange(0, 65535), help="0 uses any free port.  [default: 8161, or a free one]")
+@click.option("--no-open", is_flag=True, help="Print the link without opening a browser.")
+@click.option("--export", "folder", type=click.Path(path_type=Path, file_okay=False), help="Write the pages as files.")
+@json_option
+def view(*, port: int | None, no_open: bool, folder: Path | None, as_json: bool) -> None:
+    """Look at tests, runs, cases, comparisons and trends in a browser.
+
+    The pages show the project's store, also while tests run. Only this machine can reach them, with the
+    link that is printed. Ctrl-C stops the server. With --export, the pages are written as files that open
+    from disk and that CI can publish.
+
+    \b
+    evalmeta view
+    evalmeta view --port 9000 --no-open
+    evalmeta view --export build/evaluations
+    """
+    project = find_project(Path.cwd(), or_folder=True)
+    if folder is not None:
+        if port is not None or no_open:
+            raise UsageError("--export serves nothing", actions=["Leave out --port and --no-open."])
+        _export(project, folder, as_json=as_json)
+        return
+    api.servers.server_module()
+    from evalmeta.viewer.server import serve_view  # noqa: PLC0415 - needs uvicorn
+
+    def show(url: str) -> None:
+        if as_json:
+            print_json({"url": url})
+        else:
+            click.echo(f"Open {url}\nStop it: Ctrl-C")
+        sys.stdout.flush()
+        if not no_open and not as_json and sys.stdout.isatty():
+            webbrowser.open(url)
+
+    run_async(serve_view(project, port=port, on_start=show))
+    note("Stopped.")
+
+
+def _export(project: Project, folder: Path, *, as_json: bool) -> None:
+    from evalmeta.viewer.export import export  # noqa: PLC0415 - the server does not need it
+
+    written = export(project, folder)
+    left_out = [count(number, page) for page, number in written.left_out.items()]
+    if as_json:
+        print_json({"folder": str(folder), "pages": written.pages, "leftOut": dict(written.left_out)})
+        return
+    click.echo(f"Wrote {count(written.pages, 'page')} into {folder}: open {folder / 'index.html'}")
+    if left_out:
+        note(f"Older pages are left out: {', '.join(left_out)}. `evalmeta view` shows all.")

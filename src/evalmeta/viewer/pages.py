@@ -1,0 +1,87 @@
+"""Pages as values: what a page is made from, and what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from evalmeta import limits
+from evalmeta.errors import NotFound
+from evalmeta.model.login import ADMIN
+
+if TYPE_CHECKING:
+    from evalmeta.model.login import User
+    from evalmeta.package.project import Project
+    from evalmeta.store.database import Database
+
+
+Query: TypeAlias = Mapping[str, str]
+"""The parameters of a page: those of its path and those after the question mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What pages show.
+
+    Attributes:
+        project: the project whose store is shown.
+        database: its store; open only while one page is made.
+        user: the user who looks at the page, whose rights count.
+        can_change: whether pages offer buttons that change something; pages that were written as files do not.
+    """
+
+    project: Project
+    database: Database
+    user: User = ADMIN
+    can_change: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page before it is rendered.
+
+    Attributes:
+        template: the file in `templates`.
+        title: the text in the browser's tab.
+        values: the variables of the template.
+        command: the command that shows the same in a terminal; may be empty.
+        live: whether the page is loaded again when runs change.
+    """
+
+    template: str
+    title: str
+    values: Mapping[str, object] = field(default_factory=dict[str, object])
+    command: str = ""
+    live: bool = False
+
+
+MakePage: TypeAlias = Callable[[Source, Query], Page]
+Action: TypeAlias = Callable[[Source, Query], str]
+"""Changes something; returns the address of the page to show next, without the root."""
+
+
+class Choice(NamedTuple):
+    """One of several links that change a filter, with the number of things that it shows."""
+
+    label: str
+    value: str
+    number: int | None = None
+
+
+def text_of(query: Query, name: str) -> str:
+    """Return a parameter without spaces around it; empty if it is missing. Long texts are cut."""
+    return query.get(name, "").strip()[: limits.MAX_SEARCH_CHARS]
+
+
+def number_of(query: Query, name: str, *, otherwise: int | None = None) -> int:
+    """Return a parameter that is a whole number of at most 15 digits; NotFound if it is not and has no default."""
+    text = query.get(name, "")
+    if text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS:
+        return int(text)
+    if otherwise is None:
+        raise NotFound(f"{text or 'nothing'!r} is not a valid number")
+    return otherwise
+
+
+_MAX_DIGITS: Final = 15

@@ -1,0 +1,69 @@
+"""Pages as HTML."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import __version__, report
+from evalmeta.report.html import environment
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from evalmeta.viewer.links import Links
+    from evalmeta.viewer.pages import Page, Source
+
+_STATIC: Final = Path(__file__).parent / "static"
+# Reports have the same parts.
+_SHARED: Final = (Path(report.__file__).parent / "templates" / "parts.css",)
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+# No inline script or style, and nothing from elsewhere. Other pages must not embed these.
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+SECTIONS: Final = (("tests", "Tests"), ("runs", "Runs"), ("compare", "Compare"), ("trends", "Trends"), ("org", "Org"))
+
+
+def render(
+    page: Page, links: Links, source: Source | None = None, *, section: str = "", csrf: str = "", served: bool = True
+) -> str:
+    """Return the HTML of a page; the templates escape all texts.
+
+    Args:
+        page: the page.
+        links: the addresses of other pages.
+        source: what the page shows; None for pages that show nothing, such as the login.
+        section: the name of the page's section, which the navigation marks.
+        csrf: the value that forms must send back.
+        served: whether a server answers the page's forms and searches.
+    """
+    return (
+        _environment()
+        .get_template(page.template)
+        .render(
+            page=page,
+            url=links,
+            source=source,
+            section=section,
+            sections=SECTIONS,
+            csrf=csrf,
+            served=served,
+            policy=POLICY,
+            version=__version__,
+            **page.values,
+        )
+    )
+
+
+@cache
+def static_files() -> dict[str, Path]:
+    """Return the static files by name."""
+    return {path.name: path for path in (*_STATIC.iterdir(), *_SHARED) if path.is_file()}
+
+
+@cache
+def _environment() -> Environment:
+    return environment(_TEMPLATES)

@@ -1,0 +1,92 @@
+"""A project with runs, and its pages as a browser with a session gets them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from evalmeta.cli.main import main
+from evalmeta.org.request_guard import RequestGuard, hosts_of
+from evalmeta.package.project import find_project
+from evalmeta.viewer.app import Viewer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from evalmeta.package.project import Project
+
+TOKEN: Final = "token-of-this-process"  # noqa: S105 - made up
+_SETTINGS: Final = """
+[subjects.Order_Agent]
+adapter = "python"
+target = "order_agent:answer"
+"""
+_AGENT: Final = '''
+def answer(utterance):
+    """Say where an order is."""
+    return {"topic": "Orders", "actions": ["Find_Order"], "outcome": "Order 12 arrives on Friday: " + utterance}
+'''
+_SPEC: Final = """
+name: Orders
+subjectName: Order_Agent
+testCases:
+  - utterance: Where is order 12?
+    expectedTopic: Orders
+  - utterance: Cancel order 13.
+    expectedTopic: Cancellations
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Gives a project with one test of two cases, of which the second fails."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evalmeta.toml").write_text(_SETTINGS)
+    (tmp_path / "order_agent.py").write_text(_AGENT)
+    (tmp_path / "orders.yaml").write_text(_SPEC)
+    return find_project(tmp_path)
+
+
+@pytest.fixture
+def run(project: Project, capsys: pytest.CaptureFixture[str]) -> Callable[..., int]:
+    """Runs the project's test and gives the exit code."""
+
+    def start(*options: str) -> int:
+        with pytest.raises(SystemExit) as left:
+            main(["run", str(project.root / "orders.yaml"), *options])
+        capsys.readouterr()
+        return int(left.value.code or 0)
+
+    return start
+
+
+class Browser:
+    """Asks for pages in process, with cookies."""
+
+    def __init__(self, project: Project) -> None:
+        app = Starlette(routes=Viewer(project, TOKEN).routes())
+        guard = RequestGuard(app, hosts_of("127.0.0.1", 8161))
+        self.client = TestClient(guard, base_url="http://127.0.0.1:8161", raise_server_exceptions=False)
+
+    def log_in(self) -> httpx.Response:
+        """Open the first link."""
+        return self.client.get("/view", params={"token": TOKEN})
+
+    def page(self, path: str) -> str:
+        """Return the HTML of a page that exists."""
+        if not self.client.cookies:
+            self.log_in()
+        reply = self.client.get(path)
+        assert reply.status_code == httpx.codes.OK, reply.text
+        return reply.text
+
+
+@pytest.fixture
+def browser(project: Project) -> Browser:
+    """Gives a browser for the project's pages, which has not logged in."""
+    return Browser(project)
