@@ -28,7 +28,7 @@ import json, sys
 from evalmeta import limits
 for name, value in json.loads(sys.argv[1]).items():
     setattr(limits, name, value)
-from evalmeta.org.server import main
+from evalmeta.viewer.server import main
 sys.exit(main(*sys.argv[2:]))
 """
 WAIT = 120

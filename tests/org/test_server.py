@@ -215,7 +215,7 @@ def test_a_signal_ends_a_server_cleanly(project: Project, number: int) -> None:
 @pytest.mark.slow
 def test_a_second_server_reports_the_address_of_the_first(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
     with served(project) as url:
-        command = [sys.executable, "-m", "evalmeta.org.server", str(project.root), "127.0.0.1", "0"]
+        command = [sys.executable, "-m", "evalmeta.viewer.server", str(project.root), "127.0.0.1", "0"]
         assert subprocess.run(command, check=False, timeout=WAIT).returncode == 2
     assert f"a server for this project is already running at {url}" in capfd.readouterr().err
 

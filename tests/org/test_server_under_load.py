@@ -38,7 +38,7 @@ def served(project: Project) -> Iterator[tuple[str, str]]:
     """Serve a project's org in a separate process and yield its address and a token."""
     with opened_of(project) as org:
         token = org.new_token(ADMIN, now=time.time(), expires=time.time() + 3600)
-    command = [sys.executable, "-m", "evalmeta.org.server", str(project.root), "127.0.0.1", "0"]
+    command = [sys.executable, "-m", "evalmeta.viewer.server", str(project.root), "127.0.0.1", "0"]
     with subprocess.Popen(command) as process:
         try:
             deadline = time.monotonic() + 120

@@ -48,7 +48,7 @@ _COMMANDS: Final = {
     "status": ("changes:status", "List what changed in the project or in the org since the last deploy or retrieve."),
     "test": ("agent_test:test", "Run agent tests and show their results."),
     "validate": ("validate:validate", "Check definitions and manifests without an org."),
-    "view": ("view:view", "Look at tests, runs, comparisons and trends in a browser."),
+    "view": ("view:view", "Look at tests, runs, cases, comparisons and trends in a browser."),
 }
 
 _SECTIONS: Final = {
