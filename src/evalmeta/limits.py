@@ -223,6 +223,7 @@ VIEW_SESSION_SECONDS: Final = 12 * 3600.0
 MAX_SEARCH_CHARS: Final = 200
 MAX_FORM_BYTES: Final = 1_000_000
 VIEW_ROWS: Final = 50
+MAX_SEARCHED_ROWS: Final = 20_000
 # How often the viewer looks for new results, and how often before the browser has to call again.
 VIEW_POLL_SECONDS: Final = 0.5
 VIEW_EVENT_POLLS: Final = 60

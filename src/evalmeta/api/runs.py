@@ -17,6 +17,7 @@ from evalmeta.api.agent_tests import AgentTest
 from evalmeta.api.changes import compare_contents
 from evalmeta.api.finished_runs import FinishedRun
 from evalmeta.api.org_targets import EMBEDDED_URL
+from evalmeta.api.origins import new_origin
 from evalmeta.api.run_location import is_elsewhere
 from evalmeta.api.sync import receipts_of
 from evalmeta.client import runs as client
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from evalmeta.model.difference import Difference
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.registry import MetadataType
+    from evalmeta.model.run import Origin
     from evalmeta.package.project import Project
     from evalmeta.protocol.connect import RunDefinition
     from evalmeta.protocol.metadata_api import FileProperties
@@ -146,16 +148,20 @@ async def finish_run(
 
 
 class RunOrg(NamedTuple):
-    """Where tests run; `other` is the org's target if it is not the project's own org, embedded or served."""
+    """Where tests run; `other` is the org's target if it is not the project's own org, embedded or served.
+
+    `origin` is that of all runs which are started here.
+    """
 
     connection: Connection
     project: Project
     other: Target | None
+    origin: Origin
 
     @classmethod
     def of(cls, connection: Connection, project: Project, target: Target | None) -> RunOrg:
         """Return the org that a connection leads to."""
-        return cls(connection, project, target if is_elsewhere(project, target) else None)
+        return cls(connection, project, target if is_elsewhere(project, target) else None, new_origin(project))
 
     def ignored_options(self, options: RunOptions) -> list[str]:
         """Return the names of the options that were set and that the org cannot follow."""
@@ -185,6 +191,7 @@ class RunOrg(NamedTuple):
 
     async def start(self, test: AgentTest, options: RunOptions) -> StartedRun:
         """Start a run of a test, or the first of its iterations, and remember it as the most recent run."""
+        options = replace(options, origin=self.origin)
         file = test.file.request if test.file else None
         run_id = await client.start_run(self.connection, test.full_name, kind=test.type, options=options, file=file)
         remote = None

@@ -150,6 +150,20 @@ class Scoring:
         return self.actions or ("superset" if self.profile == "testing-center" else "exact")
 
 
+class Origin(NamedTuple):
+    """Where a run comes from; unknown values are empty.
+
+    Attributes:
+        suite: what the runs of one command have in common.
+        branch: the branch of the project's git repository when the run started.
+        revision: the commit.
+    """
+
+    suite: str = ""
+    branch: str = ""
+    revision: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """How to run and what passes.
@@ -169,6 +183,7 @@ class RunOptions:
         shard: the part of the cases to run, such as (2, 5) for the second of five; None runs all.
         confirms: the run whose suspect cases are asked again; empty for other runs.
         scoring: how results are judged.
+        origin: the command and the commit from which it was started.
     """
 
     iterations: int = 1
@@ -185,6 +200,7 @@ class RunOptions:
     shard: tuple[int, int] | None = None
     confirms: str = ""
     scoring: Scoring = field(default_factory=Scoring)
+    origin: Origin = field(default_factory=Origin)
 
     @property
     def is_partial(self) -> bool:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, get_args
 
+from evalmeta import limits
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.run import (
@@ -22,6 +23,7 @@ from evalmeta.model.run import (
     CaseResult,
     EarlierTurn,
     Matches,
+    Origin,
     Run,
     RunOptions,
     RunStatus,
@@ -383,7 +385,8 @@ _T = TypeVar("_T", bound=str)
 def write_options(options: RunOptions) -> JsonObject:
     """Write run options."""
     scoring = options.scoring
-    confirms = {"confirms": options.confirms} if options.confirms else {}
+    confirms: JsonObject = {"confirms": options.confirms} if options.confirms else {}
+    origin: JsonObject = {"origin": {name: value for name, value in options.origin._asdict().items() if value}}
     return {
         "iterations": options.iterations,
         "minPassRate": options.min_pass_rate,
@@ -398,6 +401,7 @@ def write_options(options: RunOptions) -> JsonObject:
         "cases": options.cases,
         "shard": options.shard,
         **confirms,
+        **(origin if any(options.origin) else {}),
         "scoring": {
             "profile": scoring.profile,
             "actions": scoring.actions,
@@ -429,7 +433,13 @@ def read_options(source: JsonObject, *, default: RunOptions = _DEFAULT) -> RunOp
         shard=(shard[0], shard[1]) if shard is not None and len(shard) == _PAIR else None,
         confirms=text(source, "confirms") or "",
         scoring=_read_scoring(object_at(source, "scoring")),
+        origin=_read_origin(object_at(source, "origin")),
     )
+
+
+def _read_origin(source: JsonObject) -> Origin:
+    suite, branch, revision = ((text(source, name) or "")[: limits.MAX_LABEL_CHARS] for name in Origin._fields)
+    return Origin(suite, branch, revision)
 
 
 def _read_scoring(source: JsonObject) -> Scoring:

@@ -30,11 +30,13 @@ from evalmeta.report.report import (
     undecided_reasons,
 )
 from evalmeta.report.summary import WHOLE_MILLISECONDS, case_rates, milliseconds, reasons_text, totals
-from evalmeta.report.text import count, decimal, one_line, percent, seconds, shorten
+from evalmeta.report.text import count, decimal, json_text, one_line, percent, seconds, shorten
+from evalmeta.report.word_difference import word_difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.run import TestResult
     from evalmeta.report.report import Report
 
@@ -57,7 +59,7 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
     The template escapes the texts of tests and answers. The page's Content Security Policy allows only its own style
     and script, and no requests.
     """
-    style, script = _asset("run.css"), _asset("run.js")
+    style, script = _asset("parts.css") + _asset("run.css"), _asset("run.js")
     hashes = (_hash(style), _hash(script))
     pages = sorted(lay_out(reports), key=lambda page: counts_as_passed(page.report) + is_brief(page.report))
     yield from template("run.html.j2").generate(
@@ -73,7 +75,7 @@ def template(name: str) -> Template:
 
 def environment(*folders: Path) -> Environment:
     """Return the environment of the templates in these folders and of those of reports."""
-    environment = Environment(
+    made = Environment(
         loader=FileSystemLoader([*folders, _TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -81,20 +83,21 @@ def environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {
+    made.filters |= {
         "count": count,
         "decimal": decimal,
         "label": _label,
         "line": one_line,
         "long_line": partial(one_line, chars=400),
         "milliseconds": _milliseconds,
+        "pretty": _pretty,
         "number": "{:g}".format,
         "percent": percent,
         "seconds": seconds,
         "text": shorten,
         "time": _time,
     }
-    environment.globals |= {
+    made.globals |= {
         "case_rates": _case_rates,
         "comparison_lines": comparison_lines,
         "counts_as_passed": counts_as_passed,
@@ -113,9 +116,10 @@ def environment(*folders: Path) -> Environment:
         "totals": totals,
         "undecided_reasons": undecided_reasons,
         "verdicts": WORST_FIRST,
+        "word_difference": word_difference,
         "words": VERDICT_WORDS,
     }
-    return environment
+    return made
 
 
 def _case_rates(report: Report) -> dict[int, str]:
@@ -136,6 +140,10 @@ def _label(result: TestResult | _Expectation) -> str:
     kind = expectation_kind(result.name)
     own = getattr(result, "label", None)
     return str(own or (kind.label if kind else result.name))
+
+
+def _pretty(value: JsonValue) -> str:
+    return shorten(json_text(value, indent=2))
 
 
 def _milliseconds(value: float) -> str:

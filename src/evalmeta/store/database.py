@@ -22,7 +22,14 @@ Row: TypeAlias = tuple[Any, ...]  # type: ignore[explicit-any] # only the SQL kn
 
 _LOCK_POLL_SECONDS: Final = 0.02
 # Tables that others refer to come last.
-_DELETIONS: Final = ("DELETE FROM case_result", "DELETE FROM run", "DELETE FROM job", "DELETE FROM component")
+_DELETIONS: Final = (
+    "DELETE FROM case_result",
+    "DELETE FROM mark WHERE org_url = ''",
+    "DELETE FROM run_digest WHERE org_url = ''",
+    "DELETE FROM run",
+    "DELETE FROM job",
+    "DELETE FROM component",
+)
 _CHECKSUM_CHARS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
 # Further characters of an id only check the first 15.
 SHORT_ID_CHARS: Final = 15

@@ -162,7 +162,7 @@ def _past_run(database: Database, row: Row) -> PastRun:
     url, name, run_id, definition, status, started, ended, total, *counts, is_here, answers_of, body = row
     if is_here:
         options = read_options(orjson.loads(body))
-        counts = _counts(database, run_id, options)
+        counts = counts_of_run(database, run_id, options)
     else:
         run = read_run(orjson.loads(body))
         options, answers_of = run.options, run.answers_of
@@ -171,7 +171,8 @@ def _past_run(database: Database, row: Row) -> PastRun:
     return PastRun(*place, passed, failed, errors, undecided, options.is_partial, answers_of)
 
 
-def _counts(database: Database, run_id: str, options: RunOptions) -> list[int]:
+def counts_of_run(database: Database, run_id: str, options: RunOptions) -> list[int]:
+    """Return how many case results of a run passed, failed, ended in errors and are undecided."""
     found: Counter[str] = Counter()
     sql = "SELECT verdict, count(*) FROM case_result WHERE run_id = ? GROUP BY verdict"
     found.update(dict(database.query(sql, (run_id,))))
@@ -210,14 +211,15 @@ class RemoteRuns:
         sql = """
             INSERT OR REPLACE INTO remote_run
               (org_url, id, org_name, definition, status, started_at, ended_at, total,
-               passed, failed, errors, undecided, jobs, body)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+               passed, failed, errors, undecided, jobs, body, suite, branch)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
         place = (remote.org_url, run.id, remote.org_name, run.definition)
         times = (run.status.value, run.started, run.ended, run.total)
         counts = tuple(verdicts[each] for each in (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED))
         blobs = (orjson.dumps(remote.jobs), orjson.dumps(write_run(run, escape=False)))
-        self._database.execute(sql, (*place, *times, *counts, *blobs))
+        origin = (run.options.origin.suite or None, run.options.origin.branch or None)
+        self._database.execute(sql, (*place, *times, *counts, *blobs, *origin))
 
     def find(self, run_id: str, *, org_url: str | None = None) -> list[RemoteRun]:
         """Return the runs with an id of 15 or 18 characters, the latest first; several orgs may have the same id."""

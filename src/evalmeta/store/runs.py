@@ -90,11 +90,14 @@ class Runs:
             sql = """
                 INSERT INTO run
                   (id, definition, content, subject_name, subject_version, status, options, total, created_at,
-                   user_id, answers_of)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                   user_id, answers_of, suite, branch)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """
+            origin = (options.origin.suite or None, options.origin.branch or None)
             tested = (run_id, evaluation.name, content, evaluation.subject_name, evaluation.subject_version)
-            self._database.execute(sql, (*tested, RunStatus.NEW.value, encoded, total, now, user.id, answers_of))
+            self._database.execute(
+                sql, (*tested, RunStatus.NEW.value, encoded, total, now, user.id, answers_of, *origin)
+            )
         return run_id
 
     def get(self, run_id: str) -> Run | None:

@@ -1,0 +1,77 @@
+"""Where runs come from: the command that starts them, and the git branch and commit of the project.
+
+Git's files are read as gitrepository-layout(5) and gitglossary(7) describe them; git itself is not started.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.model.run import Origin
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.package.project import Project
+
+# In jobs, git checks out a commit without a branch: GitHub, GitLab, Azure Pipelines, Bitbucket, CircleCI, Buildkite.
+_BRANCHES: Final = (
+    "GITHUB_HEAD_REF",
+    "GITHUB_REF_NAME",
+    "CI_COMMIT_REF_NAME",
+    "BUILD_SOURCEBRANCHNAME",
+    "BITBUCKET_BRANCH",
+    "CIRCLE_BRANCH",
+    "BUILDKITE_BRANCH",
+)
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_HEADS: Final = "refs/heads/"
+_SUITE_BYTES: Final = 6
+_MAX_BYTES: Final = 10_000_000
+
+
+def new_origin(project: Project) -> Origin:
+    """Return the origin of the runs of one command in a project."""
+    branch, revision = _git_state(project.root)
+    if not branch:
+        branch = next(filter(None, map(os.environ.get, _BRANCHES)), "")
+    return Origin(secrets.token_hex(_SUITE_BYTES), branch[: limits.MAX_LABEL_CHARS], revision)
+
+
+def _git_state(folder: Path) -> tuple[str, str]:
+    """Return the branch and the commit of a folder's repository; empty if they are unknown."""
+    try:
+        git = next((found for each in (folder, *folder.parents) if (found := each / ".git").exists()), None)
+        if git is None:
+            return "", ""
+        if git.is_file():
+            # A linked working tree or a submodule.
+            git = (git.parent / _read(git).removeprefix("gitdir:").strip()).resolve()
+        head = _read(git / "HEAD").strip()
+        if not head.startswith("ref:"):
+            return "", head if _COMMIT.fullmatch(head) else ""
+        reference = head.removeprefix("ref:").strip()
+        return reference.removeprefix(_HEADS), _commit_of(git, reference)
+    except (OSError, ValueError):
+        return "", ""
+
+
+def _commit_of(git: Path, reference: str) -> str:
+    shared = git / "commondir"
+    common = (git / _read(shared).strip()).resolve() if shared.exists() else git
+    for folder in (git, common):
+        if (folder / reference).is_file():
+            found = _read(folder / reference).strip()
+            return found if _COMMIT.fullmatch(found) else ""
+    packed = common / "packed-refs"
+    lines = _read(packed).splitlines() if packed.exists() else []
+    return next((line.split(" ", 1)[0] for line in lines if line.endswith(f" {reference}")), "")
+
+
+def _read(path: Path) -> str:
+    with path.open(encoding="utf-8") as file:
+        return file.read(_MAX_BYTES)

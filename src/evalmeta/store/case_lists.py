@@ -1,0 +1,200 @@
+"""Lists of case results of one or several runs: filtered, searched, and page by page, the worst results first.
+
+A page reads only its own rows, and a search at most `limits.MAX_SEARCHED_ROWS`; the next page continues there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import orjson
+
+from evalmeta import limits
+from evalmeta.model.run import Verdict
+from evalmeta.store.runs import decode_case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from evalmeta.model.run import CaseResult
+    from evalmeta.store.database import Database
+
+WORST_FIRST: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED, Verdict.PASS)
+_CHUNK: Final = 256
+_UNDECIDED: Final = b'"UNDECIDED"'
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFilter:
+    """Which case results a list shows.
+
+    Attributes:
+        verdict: results of cases with this verdict; UNDECIDED also finds cases with an undecided result.
+        name: cases with a result of this name, which has the verdict if there is one.
+        text: cases whose utterances, answers, expectations or explanations contain this text, ignoring case.
+        numbers: only cases with these numbers; None for all.
+    """
+
+    verdict: Verdict | None = None
+    name: str = ""
+    text: str = ""
+    numbers: frozenset[int] | None = None
+
+
+class Place(NamedTuple):
+    """The place of a case result in a list: the next page begins after it."""
+
+    verdict: int = 0
+    run: int = 0
+    number: int = 0
+    iteration: int = 0
+
+
+class ListedCase(NamedTuple):
+    """A case result in a list, with its run."""
+
+    run_id: str
+    case: CaseResult
+
+
+class CasePage(NamedTuple):
+    """One page of a list.
+
+    Attributes:
+        cases: the results.
+        after: where the next page begins; None after the last one.
+        is_whole: whether the search looked at all rows for this page; False if it stopped at its limit.
+    """
+
+    cases: tuple[ListedCase, ...]
+    after: Place | None
+    is_whole: bool = True
+
+
+def count_verdicts(database: Database, run_ids: Sequence[str]) -> Counter[Verdict]:
+    """Count the case results of runs by verdict."""
+    found: Counter[Verdict] = Counter()
+    sql = "SELECT verdict, count(*) FROM case_result WHERE run_id = ? GROUP BY verdict"
+    for run_id in run_ids:
+        found.update({Verdict(verdict): number for verdict, number in database.query(sql, (run_id,))})
+    return found
+
+
+def case_page(
+    database: Database, run_ids: Sequence[str], wanted: CaseFilter, *, limit: int, after: Place | None = None
+) -> CasePage:
+    """Return a page of the case results of runs: failures first, then errors, undecided and passed ones.
+
+    Results with the same verdict are in the order of the runs, then of case number and iteration.
+    """
+    matches, found = _matcher(wanted), list[ListedCase]()
+    start = last = after or Place()
+    for searched, (place, run_id, body) in enumerate(_rows(database, run_ids, wanted, start)):
+        if len(found) == limit:
+            return CasePage(tuple(found), last)
+        if searched == limits.MAX_SEARCHED_ROWS:
+            return CasePage(tuple(found), last, is_whole=False)
+        last = place
+        case = matches(body)
+        if case is not None:
+            found.append(ListedCase(run_id, case))
+    return CasePage(tuple(found), None)
+
+
+def neighbours(
+    database: Database, run_ids: Sequence[str], wanted: CaseFilter, place: Place
+) -> tuple[ListedCase | None, ListedCase | None]:
+    """Return the case results before and after one in a list; those before are searched on the same page only."""
+    following = case_page(database, run_ids, wanted, limit=1, after=place)
+    earlier = case_page(database, run_ids, wanted, limit=limits.VIEW_ROWS, after=None)
+    before: ListedCase | None = None
+    for each in earlier.cases:
+        if place_of(each, run_ids) >= place:
+            break
+        before = each
+    return before, next(iter(following.cases), None)
+
+
+def place_of(listed: ListedCase, run_ids: Sequence[str]) -> Place:
+    """Return the place of a case result in the list of these runs."""
+    case = listed.case
+    return Place(WORST_FIRST.index(case.verdict), [*run_ids].index(listed.run_id), case.number, case.iteration)
+
+
+def case_history(database: Database, run_ids: Sequence[str], number: int) -> Iterator[ListedCase]:
+    """Yield the results of one case in several runs, in the order of the runs and iterations."""
+    sql = "SELECT body FROM case_result WHERE run_id = ? AND iteration = ? AND number = ?"
+    iterations = "SELECT DISTINCT iteration FROM case_result WHERE run_id = ? ORDER BY iteration LIMIT ?"
+    for run_id in run_ids:
+        for (iteration,) in database.query(iterations, (run_id, limits.VIEW_ROWS)):
+            for (body,) in database.query(sql, (run_id, iteration, number)):
+                yield ListedCase(run_id, decode_case(body))
+
+
+def _rows(
+    database: Database, run_ids: Sequence[str], wanted: CaseFilter, start: Place
+) -> Iterator[tuple[Place, str, bytes]]:
+    only = wanted.verdict if wanted.verdict is not Verdict.UNDECIDED else None
+    sql = """
+        SELECT number, iteration, body FROM case_result
+        WHERE run_id = ? AND verdict = ? AND (number, iteration) > (?, ?) ORDER BY number, iteration LIMIT ?
+    """
+    for rank, verdict in enumerate(WORST_FIRST):
+        if rank < start.verdict or (only and verdict is not only):
+            continue
+        for position, run_id in enumerate(run_ids):
+            if (rank, position) < start[:2]:
+                continue
+            at = start[2:] if (rank, position) == start[:2] else (0, 0)
+            while rows := database.query(sql, (run_id, verdict.value, *at, _CHUNK)):
+                for number, iteration, body in rows:
+                    yield Place(rank, position, number, iteration), run_id, body
+                at = rows[-1][:2]
+
+
+def _matcher(wanted: CaseFilter) -> Callable[[bytes], CaseResult | None]:
+    """Return a function that decodes a case result; None if it does not match.
+
+    The bytes are looked at first, because decoding them takes fifty times as long.
+    """
+    text = wanted.text.casefold()
+    part, name = orjson.dumps(text)[1:-1], orjson.dumps(wanted.name)[1:-1]
+    part_text = part.decode()
+
+    def match(body: bytes) -> CaseResult | None:
+        if name not in body:
+            return None
+        if text and not (part in body.lower() if body.isascii() else part_text in body.decode().casefold()):
+            return None
+        if wanted.verdict is Verdict.UNDECIDED and _UNDECIDED not in body:
+            return None
+        case = decode_case(body)
+        return case if _matches(case, wanted, text) else None
+
+    return match
+
+
+def _matches(case: CaseResult, wanted: CaseFilter, text: str) -> bool:
+    if wanted.numbers is not None and case.number not in wanted.numbers:
+        return False
+    verdict = wanted.verdict
+    if wanted.name:
+        has_result = any(each.name == wanted.name and verdict in {None, each.verdict} for each in case.results)
+    else:
+        judged = (each for each in case.results if not each.is_measured)
+        has_result = verdict in {None, case.verdict} or any(each.verdict is verdict for each in judged)
+    if not has_result:
+        return False
+    return not text or any(text in each.casefold() for each in _texts(case))
+
+
+def _texts(case: CaseResult) -> Iterator[str]:
+    yield from (case.utterance, case.label, case.error or "")
+    for turn in case.earlier:
+        yield from (turn.utterance, turn.generated.outcome)
+    if case.generated:
+        yield case.generated.outcome
+    for each in case.results:
+        yield from (each.name, each.label or "", each.expected, each.actual, each.explanation, each.error or "")

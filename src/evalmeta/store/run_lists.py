@@ -1,0 +1,180 @@
+"""Lists of the runs of all orgs: filtered, searched, and page by page, the newest first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import orjson
+
+from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.protocol.connect import read_options, read_run
+from evalmeta.store.history import counts_of_run
+
+if TYPE_CHECKING:
+    from evalmeta.model.login import User
+    from evalmeta.model.run import RunOptions
+    from evalmeta.store.database import Database, Row
+
+OUTCOMES: Final = ("passed", "failed", "errors", "undecided", "unfinished")
+# The parameters are the fields of `RunFilter`, the user's id if it is not an admin, the place and the limit.
+_PAGE: Final = """
+    SELECT * FROM listed_run
+    WHERE (?1 = '' OR instr(lower(definition || ' ' || subject || ' ' || id), lower(?1)))
+      AND (?2 = '' OR definition = ?2 COLLATE NOCASE) AND (?3 = '' OR subject = ?3)
+      AND (?4 = '' OR branch = ?4) AND (?5 = '' OR suite = ?5)
+      AND (?6 IS NULL OR started >= ?6) AND (?7 IS NULL OR started <= ?7) AND (?8 IS NULL OR user_id = ?8)
+      AND CASE ?9
+        WHEN 'unfinished' THEN status IN ('NEW', 'IN_PROGRESS')
+        WHEN 'failed' THEN coalesce(failed > 0, EXISTS (
+          SELECT 1 FROM case_result WHERE run_id = listed_run.id AND verdict = 'FAILURE'))
+        WHEN 'errors' THEN status IN ('ERROR', 'TERMINATED') OR coalesce(errors > 0, EXISTS (
+          SELECT 1 FROM case_result WHERE run_id = listed_run.id AND verdict = 'ERROR'))
+        WHEN 'undecided' THEN coalesce(undecided > 0, EXISTS (
+          SELECT 1 FROM case_result WHERE run_id = listed_run.id AND verdict = 'UNDECIDED'))
+        WHEN 'passed' THEN status = 'COMPLETED' AND coalesce(failed + errors = 0, NOT EXISTS (
+          SELECT 1 FROM case_result WHERE run_id = listed_run.id AND verdict IN ('FAILURE', 'ERROR')))
+        ELSE 1 END
+      AND (?10 IS NULL OR (started, id) < (?10, ?11))
+    ORDER BY started DESC, id DESC LIMIT ?12
+"""
+_ONE: Final = "SELECT * FROM listed_run WHERE id = ?1 AND org_url = ?2 AND (?3 IS NULL OR user_id = ?3)"
+_RECENT: Final = """
+    SELECT org_url, id FROM (
+      SELECT org_url, id,
+        row_number() OVER (PARTITION BY definition COLLATE NOCASE ORDER BY started DESC, id DESC) AS place
+      FROM listed_run WHERE answers_of IS NULL AND (?1 IS NULL OR user_id = ?1) AND (?2 = '' OR definition = ?2)
+    ) WHERE place <= ?3
+"""
+_VALUES: Final = {
+    "definition": "SELECT DISTINCT definition FROM listed_run WHERE definition <> '' AND (?1 IS NULL OR user_id = ?1)",
+    "subject": "SELECT DISTINCT subject FROM listed_run WHERE subject <> '' AND (?1 IS NULL OR user_id = ?1)",
+    "branch": "SELECT DISTINCT branch FROM listed_run WHERE branch <> '' AND (?1 IS NULL OR user_id = ?1)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs a list shows; empty values are ignored.
+
+    Attributes:
+        text: a part of the name of the test or the subject, or of the run's id, ignoring case.
+        test: the name of the test.
+        outcome: one of `OUTCOMES`.
+        since: the earliest start, in seconds since the epoch; `until` is the latest.
+        user: the user whose rights count: admins see all runs, others their own. None for all runs.
+    """
+
+    text: str = ""
+    test: str = ""
+    subject: str = ""
+    outcome: str = ""
+    branch: str = ""
+    suite: str = ""
+    since: float | None = None
+    until: float | None = None
+    user: User | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A run in a list, with the numbers of its case results; times are in seconds since the epoch."""
+
+    org_url: str
+    org_name: str
+    id: str
+    definition: str
+    subject: str
+    status: RunStatus
+    started: float
+    ended: float | None
+    total: int
+    suite: str
+    branch: str
+    answers_of: str | None
+    passed: int
+    failed: int
+    errors: int
+    undecided: int
+    options: RunOptions
+
+    @property
+    def pass_rate(self) -> float | None:
+        """Return passed / (passed + failed), 0 to 1; None if no case was judged."""
+        decided = self.passed + self.failed
+        return self.passed / decided if decided else None
+
+    @property
+    def done(self) -> int:
+        """Return the number of case results so far."""
+        return self.passed + self.failed + self.errors + self.undecided
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Return whether it failed, had errors, was undecided or passed; None while it is in progress."""
+        if not self.status.is_over:
+            return None
+        if self.errors or self.status in {RunStatus.ERROR, RunStatus.TERMINATED}:
+            return Verdict.ERROR
+        rate = self.pass_rate
+        if rate is None:
+            return Verdict.UNDECIDED if self.undecided else Verdict.PASS
+        return Verdict.PASS if rate >= self.options.min_pass_rate - 1e-9 else Verdict.FAILURE
+
+
+class RunPage(NamedTuple):
+    """One page of a list; `after` is where the next one begins, None after the last."""
+
+    runs: tuple[ListedRun, ...]
+    after: tuple[float, str] | None
+
+
+def run_page(database: Database, wanted: RunFilter, *, limit: int, after: tuple[float, str] | None = None) -> RunPage:
+    """Return a page of runs, the newest first."""
+    texts = wanted.text, wanted.test, wanted.subject, wanted.branch, wanted.suite
+    limits_of_time = wanted.since, wanted.until, _only(wanted.user)
+    rows = database.query(_PAGE, (*texts, *limits_of_time, wanted.outcome, *(after or (None, None)), limit + 1))
+    runs = tuple(_listed(database, row) for row in rows[:limit])
+    return RunPage(runs, (runs[-1].started, runs[-1].id) if len(rows) > limit else None)
+
+
+def find_listed(database: Database, run_id: str, *, org_url: str = "", user: User | None = None) -> ListedRun | None:
+    """Return a run as lists show it; None if it does not exist or the user may not see it."""
+    rows = database.query(_ONE, (run_id, org_url, _only(user)))
+    return _listed(database, rows[0]) if rows else None
+
+
+def distinct_values(database: Database, column: str, *, user: User | None = None) -> list[str]:
+    """Return the values that the `definition`, `subject` or `branch` of runs has, in order."""
+    return sorted(value for (value,) in database.query(_VALUES[column], (_only(user),)))
+
+
+def recent_runs(
+    database: Database, *, of_each: int, test: str = "", user: User | None = None
+) -> dict[str, list[ListedRun]]:
+    """Return the latest runs of each test that asked an agent, by the test's name, the oldest first."""
+    found: dict[str, list[ListedRun]] = {}
+    for url, run_id in database.query(_RECENT, (_only(user), test, of_each)):
+        [row] = database.query(_ONE, (run_id, url, None))
+        listed = _listed(database, row)
+        found.setdefault(listed.definition, []).append(listed)
+    return {name: sorted(runs, key=lambda run: (run.started, run.id)) for name, runs in sorted(found.items())}
+
+
+def _only(user: User | None) -> str | None:
+    """Return the user whose runs alone are shown; None if all are."""
+    return None if user is None or user.is_admin else user.id
+
+
+def _listed(database: Database, row: Row) -> ListedRun:
+    *place, _, passed, failed, errors, undecided, body = row
+    if place[0]:
+        run = read_run(orjson.loads(body))
+        place[4], place[11], options = run.subject_name, run.answers_of, run.options
+        counts = [passed, failed, errors, undecided]
+    else:
+        options = read_options(orjson.loads(body))
+        counts = counts_of_run(database, place[2], options)
+    place[5] = RunStatus(place[5])
+    found: tuple[Any, ...] = (*place, *counts, options)  # type: ignore[explicit-any] # the columns of the view
+    return ListedRun(*found)

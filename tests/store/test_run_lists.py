@@ -1,0 +1,116 @@
+"""Lists of runs: filters, rights and pages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.model.evaluation import Evaluation
+from evalmeta.model.login import ADMIN, User
+from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.run import CaseResult, Origin, Run, RunOptions, RunStatus, Verdict
+from evalmeta.store.history import RemoteRun, RemoteRuns
+from evalmeta.store.run_lists import RunFilter, distinct_values, find_listed, recent_runs, run_page
+from evalmeta.store.runs import Lease, RunJournal, Runs
+
+if TYPE_CHECKING:
+    from evalmeta.store.database import Database
+
+OTHER = User("005000000000002AAA", "Ann", "ann@evalmeta.local")
+
+
+def start(
+    database: Database, name: str, *verdicts: Verdict, now: float, user: User = ADMIN, origin: Origin | None = None
+) -> str:
+    runs = Runs(database)
+    options = RunOptions(origin=origin or Origin())
+    run_id = runs.start(
+        EVALUATION_DEFINITION, Evaluation(name, "Desk", ()), b"<x/>", options, total=len(verdicts), now=now, user=user
+    )
+    if verdicts:
+        assert runs.claim(run_id, "w", taken_from=Lease(None, None), until=9e9, now=now)
+        RunJournal(database, run_id, "w").append(
+            [CaseResult(n, 1, "?", each, 1, 2) for n, each in enumerate(verdicts, 1)]
+        )
+        runs.finish(run_id, "w", RunStatus.COMPLETED, error=None, now=now + 1)
+    return run_id
+
+
+@pytest.fixture
+def three(database: Database) -> list[str]:
+    """Three runs: one passed, one failed, one that waits."""
+    return [
+        start(database, "Orders", Verdict.PASS, now=1, origin=Origin("s1", "main")),
+        start(database, "Refunds", Verdict.PASS, Verdict.FAILURE, now=2, origin=Origin("s1", "fix")),
+        start(database, "Orders", now=3),
+    ]
+
+
+def ids(database: Database, wanted: RunFilter) -> list[str]:
+    return [each.id for each in run_page(database, wanted, limit=10).runs]
+
+
+def test_the_newest_run_comes_first_with_its_counts(database: Database, three: list[str]) -> None:
+    page = run_page(database, RunFilter(), limit=10)
+
+    assert [each.id for each in page.runs] == three[::-1]
+    assert (page.runs[1].passed, page.runs[1].failed, page.runs[1].verdict) == (1, 1, Verdict.FAILURE)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (RunFilter(outcome="passed"), [0]),
+        (RunFilter(outcome="failed"), [1]),
+        (RunFilter(outcome="unfinished"), [2]),
+        (RunFilter(outcome="undecided"), []),
+        (RunFilter(test="orders"), [2, 0]),
+        (RunFilter(text="FUND"), [1]),
+        (RunFilter(text="100%"), []),
+        (RunFilter(suite="s1"), [1, 0]),
+        (RunFilter(branch="fix"), [1]),
+        (RunFilter(since=2), [2, 1]),
+        (RunFilter(until=2, subject="Desk"), [1, 0]),
+    ],
+)
+def test_filters(database: Database, three: list[str], wanted: RunFilter, expected: list[int]) -> None:
+    assert ids(database, wanted) == [three[place] for place in expected]
+
+
+def test_a_user_sees_the_own_runs_and_an_admin_all(database: Database) -> None:
+    mine, theirs = start(database, "Orders", now=1, user=OTHER), start(database, "Orders", now=2)
+
+    assert ids(database, RunFilter(user=OTHER)) == [mine]
+    assert ids(database, RunFilter(user=ADMIN)) == [theirs, mine]
+    assert find_listed(database, theirs, user=OTHER) is None
+    assert [each.id for each in recent_runs(database, of_each=5, user=OTHER)["Orders"]] == [mine]
+
+
+def test_pages_together_are_the_whole_list(database: Database) -> None:
+    all_runs = [start(database, "Orders", now=number // 2) for number in range(5)]
+
+    found, after = [], None
+    for _ in range(3):
+        page = run_page(database, RunFilter(), limit=2, after=after)
+        found += [each.id for each in page.runs]
+        after = page.after
+
+    assert (found, after) == (all_runs[::-1], None)
+
+
+def test_runs_of_other_orgs_are_listed_too(database: Database) -> None:
+    cases = (CaseResult(1, 1, "?", Verdict.FAILURE, 1, 2),)
+    run = Run("4KB000000000001AAA", "Orders", "Desk", RunStatus.COMPLETED, 5, 1, cases=cases)
+    RemoteRuns(database).keep(RemoteRun("https://org.test", "dev", replace(run, ended=6), (run.id,)))
+
+    [listed] = run_page(database, RunFilter(outcome="failed"), limit=10).runs
+
+    assert (listed.org_name, listed.subject, listed.failed) == ("dev", "Desk", 1)
+
+
+@pytest.mark.usefixtures("three")
+def test_values_of_a_column_are_listed_once(database: Database) -> None:
+    assert distinct_values(database, "definition") == ["Orders", "Refunds"]
+    assert distinct_values(database, "branch") == ["fix", "main"]
