@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.api.origins import new_origin
-from evalmeta.package.project import find_project
+from api.interrupted import twenty
+from evalmeta import evaluate
+from evalmeta.api.origins import _BRANCHES, _REVISIONS, new_origin
+from evalmeta.store.database import open_database
+from evalmeta.store.run_lists import RunFilter, run_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,11 +24,17 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
+@pytest.fixture(autouse=True)
+def _no_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*_BRANCHES, *_REVISIONS):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository with one commit on the branch `feature/x`, and a project in a folder of it."""
     (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "evalmeta.toml").write_text("")
+    (tmp_path / "tests" / "orders.txt").write_text("")
     git(tmp_path, "init", "--quiet", "--initial-branch", "feature/x")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "--message", "First")
@@ -31,7 +42,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def state(folder: Path) -> tuple[str, str]:
-    return new_origin(find_project(folder))[1:]
+    return new_origin(folder)[1:]
 
 
 def test_branch_and_commit_are_those_of_the_repository(repository: Path) -> None:
@@ -55,8 +66,53 @@ def test_a_job_names_the_branch_of_a_detached_commit(repository: Path, monkeypat
     assert state(repository / "tests") == ("pull-1", git(repository, "rev-parse", "HEAD"))
 
 
-def test_every_command_is_a_suite_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "evalmeta.toml").write_text("")
-    project = find_project(tmp_path)
+def test_a_job_without_a_repository_names_branch_and_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert state(tmp_path) == ("", "")
 
-    assert new_origin(project).suite != new_origin(project).suite
+    monkeypatch.setenv("BUILD_SOURCEBRANCH", "refs/heads/feature/x")
+    monkeypatch.setenv("BUILDKITE_COMMIT", "HEAD")
+    monkeypatch.setenv("BUILD_SOURCEVERSION", "0" * 40)
+    assert state(tmp_path) == ("feature/x", "0" * 40)
+
+
+@pytest.mark.parametrize(
+    ("head", "branch"),
+    [
+        ("ref: refs/heads/main", "main"),
+        ("ref: refs/heads/.invalid", ""),
+        ("ref: ../../secret", ""),
+        ("\xff", ""),
+        ("", ""),
+        ("12ab", ""),
+    ],
+)
+def test_a_repository_whose_commit_cannot_be_read_has_none(tmp_path: Path, head: str, branch: str) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_bytes(head.encode("latin-1"))
+
+    assert state(tmp_path) == (branch, "")
+
+
+def test_a_working_tree_that_links_to_itself_has_no_commit(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / ".git").write_text("gitdir: loop\n")
+
+    assert state(tmp_path) == ("", "")
+
+
+def test_every_command_is_a_suite_of_its_own(tmp_path: Path) -> None:
+    assert new_origin(tmp_path).suite != new_origin(tmp_path).suite
+
+
+def test_the_runs_of_one_evaluate_with_a_journal_are_a_suite(repository: Path) -> None:
+    def answer(_: str) -> dict[str, str]:
+        return {"outcome": "Done.", "topic": "Orders"}
+
+    definitions = [twenty(), replace(twenty(), name="Again")]
+    for _ in range(2):
+        evaluate(definitions, answer, journal=repository / "journal", root=repository / "tests", resume=False)
+
+    with open_database(repository / "journal") as database:
+        runs = run_page(database, RunFilter(branch="feature/x"), limit=10).runs
+    assert [each.options.origin.revision for each in runs] == [git(repository, "rev-parse", "HEAD")] * 4
+    assert sorted(Counter(each.suite for each in runs).values()) == [2, 2]

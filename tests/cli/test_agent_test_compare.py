@@ -8,6 +8,8 @@ import pytest
 from api.test_comparisons import keep, run
 from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.package.project import find_project
+from evalmeta.store.database import open_database
+from evalmeta.store.run_lists import RunFilter, run_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +67,13 @@ def test_a_suspect_case_that_is_asked_again_is_broken(evalmeta: Program) -> None
     assert (later.code, "again 0/17" in later.out) == (100, True)
     latest = evalmeta("test", "compare", "--baseline", FIRST)
     assert latest == later
+
+
+def test_runs_that_confirm_belong_to_the_command_of_the_first(evalmeta: Program, runs: Path) -> None:
+    evalmeta("test", "run", "--wait", "--baseline", FIRST, "--confirm", "5")
+    with open_database(find_project(runs).state_dir) as database:
+        suites = [each.suite for each in run_page(database, RunFilter(), limit=10).runs]
+    assert [suites.count(suite) for suite in dict.fromkeys(suites)] == [3, 1, 1]
 
 
 def test_a_suspect_case_that_passes_again_is_back(evalmeta: Program, copy_samples: Copy) -> None:

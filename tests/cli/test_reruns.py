@@ -145,6 +145,8 @@ def test_a_rescored_run_names_the_first_run(evalmeta: Program, project: Project)
     assert f"run {SECOND}, answers of {FIRST} judged again" in again.out
     told = results(evalmeta("test", "results", "-i", SECOND, "--json"))["evalmeta"]
     assert (told["answersOf"], told["options"]["scoring"]["profile"]) == (FIRST, "testing-center")
+    first = results(evalmeta("test", "results", "-i", FIRST, "--json"))["evalmeta"]
+    assert told["options"]["origin"]["suite"] != first["options"]["origin"]["suite"]
 
 
 @pytest.mark.usefixtures("project")

@@ -83,6 +83,7 @@ def test_tests_use_the_whole_concurrency_of_their_agent_and_ask_in_order(evalmet
     results = json.loads(done.out)["result"]
     assert (done.code, [len(each["testCases"]) for each in results]) == (0, [CASES] * TESTS)
     assert [each["evalmeta"]["definition"] for each in results] == [f"Test_{test}" for test in range(TESTS)]
+    assert len({each["evalmeta"]["options"]["origin"]["suite"] for each in results}) == 1
     assert max(count for count, _ in asked(suite)) == CONCURRENCY
     assert [question for _, question in asked(suite)] == QUESTIONS
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import orjson
 
 from evalmeta import limits
+from evalmeta.api.origins import new_origin
 from evalmeta.errors import StoreError, StoreLocked, UsageError
-from evalmeta.model.run import RunStatus
+from evalmeta.model.run import Origin, RunStatus
 from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.store.database import open_database
 from evalmeta.store.judge_cache import Ratings
@@ -43,14 +44,15 @@ def open_journal(folder: Path, loaded: Sequence[LoadedEvaluation]) -> Iterator[F
     """
     _check_journal(folder, loaded)
     with open_database(folder) as database:
-        yield FolderJournal(database)
+        yield FolderJournal(database, new_origin(loaded[0].root) if loaded else Origin())
 
 
 class FolderJournal:
-    """A folder that keeps the results of runs, and the ratings of language models."""
+    """A folder that keeps the results of runs, and the ratings of language models; `origin` is that of new runs."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, origin: Origin) -> None:
         self._database = database
+        self._origin = origin
         self.ratings = Ratings(database)
 
     @contextmanager
@@ -64,7 +66,8 @@ class FolderJournal:
         """
         database = self._database
         runs = Runs(database)
-        run = (_earlier_run(runs, loaded, options) if resume else None) or _new_run(runs, loaded, options)
+        run = _earlier_run(runs, loaded, options) if resume else None
+        run = run or _new_run(runs, loaded, replace(options, origin=self._origin))
         if run.status.is_over:
             yield StoredRecord(database, run, options)
             return

@@ -1,13 +1,13 @@
 """Where runs come from: the command that starts them, and the git branch and commit of the project.
 
-Git's files are read as gitrepository-layout(5) and gitglossary(7) describe them; git itself is not started.
+Git's files are read as gitrepository-layout(5) and gitglossary(7) describe them; git itself is not started. What git's
+files do not say comes from the variables that CI systems document.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import secrets
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
@@ -16,30 +16,46 @@ from evalmeta.model.run import Origin
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.package.project import Project
-
-# In jobs, git checks out a commit without a branch: GitHub, GitLab, Azure Pipelines, Bitbucket, CircleCI, Buildkite.
+# In jobs, git checks out a commit without a branch: GitHub, GitLab, Azure Pipelines, Jenkins, Bitbucket, CircleCI,
+# Buildkite. The branch of a pull request comes before the reference that its merge has.
 _BRANCHES: Final = (
     "GITHUB_HEAD_REF",
     "GITHUB_REF_NAME",
     "CI_COMMIT_REF_NAME",
-    "BUILD_SOURCEBRANCHNAME",
+    "SYSTEM_PULLREQUEST_SOURCEBRANCH",
+    "BUILD_SOURCEBRANCH",
+    "CHANGE_BRANCH",
+    "BRANCH_NAME",
     "BITBUCKET_BRANCH",
     "CIRCLE_BRANCH",
     "BUILDKITE_BRANCH",
 )
+# The commits of the same systems, for copies of a project without its repository.
+_REVISIONS: Final = (
+    "GITHUB_SHA",
+    "CI_COMMIT_SHA",
+    "BUILD_SOURCEVERSION",
+    "GIT_COMMIT",
+    "BITBUCKET_COMMIT",
+    "CIRCLE_SHA1",
+    "BUILDKITE_COMMIT",
+)
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _HEADS: Final = "refs/heads/"
+# The branch in HEAD of a repository whose references are in a reftable.
+_NO_BRANCH: Final = ".invalid"
 _SUITE_BYTES: Final = 6
 _MAX_BYTES: Final = 10_000_000
 
 
-def new_origin(project: Project) -> Origin:
-    """Return the origin of the runs of one command in a project."""
-    branch, revision = _git_state(project.root)
+def new_origin(folder: Path) -> Origin:
+    """Return the origin of the runs of one command in a project's folder."""
+    branch, revision = _git_state(folder)
     if not branch:
-        branch = next(filter(None, map(os.environ.get, _BRANCHES)), "")
-    return Origin(secrets.token_hex(_SUITE_BYTES), branch[: limits.MAX_LABEL_CHARS], revision)
+        branch = next(filter(None, map(os.environ.get, _BRANCHES)), "").removeprefix(_HEADS)
+    if not revision:
+        revision = next(filter(_COMMIT.fullmatch, (os.environ.get(name, "") for name in _REVISIONS)), "")
+    return Origin(os.urandom(_SUITE_BYTES).hex(), branch[: limits.MAX_LABEL_CHARS], revision)
 
 
 def _git_state(folder: Path) -> tuple[str, str]:
@@ -50,19 +66,20 @@ def _git_state(folder: Path) -> tuple[str, str]:
             return "", ""
         if git.is_file():
             # A linked working tree or a submodule.
-            git = (git.parent / _read(git).removeprefix("gitdir:").strip()).resolve()
+            git = git.parent / _read(git).removeprefix("gitdir:").strip()
         head = _read(git / "HEAD").strip()
-        if not head.startswith("ref:"):
-            return "", head if _COMMIT.fullmatch(head) else ""
         reference = head.removeprefix("ref:").strip()
-        return reference.removeprefix(_HEADS), _commit_of(git, reference)
+        if reference == head or not reference.startswith(_HEADS):
+            return "", head if _COMMIT.fullmatch(head) else ""
+        branch = reference.removeprefix(_HEADS)
+        return "" if branch == _NO_BRANCH else branch, _commit_of(git, reference)
     except (OSError, ValueError):
         return "", ""
 
 
 def _commit_of(git: Path, reference: str) -> str:
     shared = git / "commondir"
-    common = (git / _read(shared).strip()).resolve() if shared.exists() else git
+    common = git / _read(shared).strip() if shared.exists() else git
     for folder in (git, common):
         if (folder / reference).is_file():
             found = _read(folder / reference).strip()

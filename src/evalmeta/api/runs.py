@@ -150,7 +150,7 @@ async def finish_run(
 class RunOrg(NamedTuple):
     """Where tests run; `other` is the org's target if it is not the project's own org, embedded or served.
 
-    `origin` is that of all runs which are started here.
+    `origin` is that of all runs that are started here, except those that confirm a run: they belong to its command.
     """
 
     connection: Connection
@@ -161,7 +161,7 @@ class RunOrg(NamedTuple):
     @classmethod
     def of(cls, connection: Connection, project: Project, target: Target | None) -> RunOrg:
         """Return the org that a connection leads to."""
-        return cls(connection, project, target if is_elsewhere(project, target) else None, new_origin(project))
+        return cls(connection, project, target if is_elsewhere(project, target) else None, new_origin(project.root))
 
     def ignored_options(self, options: RunOptions) -> list[str]:
         """Return the names of the options that were set and that the org cannot follow."""
@@ -191,7 +191,7 @@ class RunOrg(NamedTuple):
 
     async def start(self, test: AgentTest, options: RunOptions) -> StartedRun:
         """Start a run of a test, or the first of its iterations, and remember it as the most recent run."""
-        options = replace(options, origin=self.origin)
+        options = options if options.confirms else replace(options, origin=self.origin)
         file = test.file.request if test.file else None
         run_id = await client.start_run(self.connection, test.full_name, kind=test.type, options=options, file=file)
         remote = None
@@ -336,7 +336,8 @@ class RunOrg(NamedTuple):
         """
         self._refuse_salesforce()
         first = await client.fetch_header(self.connection, location.run_id)
-        run_id = await client.rescore_run(self.connection, first.id, change(first.options), as_deployed=as_deployed)
+        options = replace(change(first.options), origin=self.origin)
+        run_id = await client.rescore_run(self.connection, first.id, options, as_deployed=as_deployed)
         return await self._restarted(replace(location, run_id=run_id, remote=None))
 
     async def _restarted(self, location: RunLocation) -> StartedRun:
@@ -370,7 +371,12 @@ class RunOrg(NamedTuple):
 
     def _with(self, remote: RemoteRun, parts: list[Run]) -> RemoteRun:
         """Return a run with the results of its iterations, which an org of evalmeta joins itself."""
-        return replace(remote, run=parts[0] if self.connection.is_ours else join(parts, remote.run))
+        if not self.connection.is_ours:
+            return replace(remote, run=join(parts, remote.run))
+        run, origin = parts[0], remote.run.options.origin
+        # An org of an earlier evalmeta does not keep the origin.
+        options = run.options if any(run.options.origin) else replace(run.options, origin=origin)
+        return replace(remote, run=replace(run, options=options))
 
 
 async def detach_run(connection: Connection, run_id: str) -> None:

@@ -73,6 +73,7 @@ def _request(request: RunRequest, run: Run, numbers: Sequence[int], iterations: 
     names = () if files else (f"{kind.name}:{run.definition}" if kind else run.definition,)
     choice = api.run_selection.CaseChoice(names, ((CaseList("", frozenset(numbers)),),))
     options = replace(request.options, iterations=iterations, shard=None, seed=None, confirms=run.id)
+    options = replace(options, origin=run.options.origin)
     return request._replace(choice=choice, options=options, files=files)
 
 
