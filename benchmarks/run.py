@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import deploy
 import engine
 import evaluations
+import lists
 import package
 import programs
 import report_memory
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SECTIONS = (
-    Section("public", "What users run", (*suites.ROWS, *evaluations.ROWS, *programs.ROWS, *report_memory.ROWS)),
+    Section(
+        "public", "What users run", (*suites.ROWS, *evaluations.ROWS, *programs.ROWS, *report_memory.ROWS, *lists.ROWS)
+    ),
     Section("engine", "The engine alone", engine.ROWS),
     Section(
         "other",
@@ -85,6 +88,7 @@ def measure(chosen: list[tuple[str, list[Row]]], *, tiny: bool) -> Iterator[str]
                 yield lines[-1]
             yield ""
     report_memory.close()
+    lists.close()
     yield f"Measured on {describe()}; {peer_version()}. {others_since(before)}".rstrip()
     holding, missed = (sum(line.endswith(f"| {verdict} |") for line in lines) for verdict in (HOLDS, MISSED))
     yield f"{holding} of {holding + missed} goals hold."

@@ -93,6 +93,16 @@ def test_a_long_search_stops_and_can_be_continued(database: Database, monkeypatc
     assert whole_list(database, [run], CaseFilter(text="the last"), limit=10) == [8]
 
 
+def test_a_search_in_large_results_stops_after_their_size(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_SEARCHED_BYTES", 1_000)
+    run = save(database, *(case(number, Verdict.PASS, "x" * 900) for number in range(1, 8)))
+
+    page = case_page(database, [run], CaseFilter(text="not in them"), limit=10)
+
+    assert (page.after and page.after.number, page.is_whole) == (2, False)
+    assert len(numbers(case_page(database, [run], CaseFilter(), limit=10))) == 7
+
+
 @settings(deadline=None)
 @given(
     cases=st.lists(st.tuples(st.sampled_from([*Verdict]), TEXTS, st.lists(RESULTS, max_size=2)), max_size=8),

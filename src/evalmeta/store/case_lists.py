@@ -1,6 +1,7 @@
 """Lists of case results of one or several runs: filtered, searched, and page by page, the worst results first.
 
-A page reads only its own rows, and a search at most `limits.MAX_SEARCHED_ROWS`; the next page continues there.
+A page reads only its own rows, and a search at most `limits.MAX_SEARCHED_ROWS` of them and
+`limits.MAX_SEARCHED_BYTES`; the next page continues there.
 """
 
 from __future__ import annotations
@@ -89,14 +90,16 @@ def case_page(
 
     Results with the same verdict are in the order of the runs, then of case number and iteration.
     """
-    matches, found = _matcher(wanted), list[ListedCase]()
+    matches, found, size = _matcher(wanted), list[ListedCase](), 0
     start = last = after or Place()
     for searched, (place, run_id, body) in enumerate(_rows(database, run_ids, wanted, start)):
         if len(found) == limit:
             return CasePage(tuple(found), last)
-        if searched == limits.MAX_SEARCHED_ROWS:
+        if searched == limits.MAX_SEARCHED_ROWS or (wanted.text and size > limits.MAX_SEARCHED_BYTES):
             return CasePage(tuple(found), last, is_whole=False)
-        last = place
+        last, size = place, size + len(body)
+        if wanted.numbers is not None and place.number not in wanted.numbers:
+            continue
         case = matches(body)
         if case is not None:
             found.append(ListedCase(run_id, case))
@@ -160,7 +163,7 @@ def _matcher(wanted: CaseFilter) -> Callable[[bytes], CaseResult | None]:
     The bytes are looked at first, because decoding them takes fifty times as long.
     """
     text = wanted.text.casefold()
-    part, name = orjson.dumps(text)[1:-1], orjson.dumps(wanted.name)[1:-1]
+    part, name = orjson.dumps(text)[1:-1], orjson.dumps(wanted.name) if wanted.name else b""
     part_text = part.decode()
 
     def match(body: bytes) -> CaseResult | None:
