@@ -223,6 +223,7 @@ VIEW_SESSION_SECONDS: Final = 12 * 3600.0
 MAX_SEARCH_CHARS: Final = 200
 MAX_FORM_BYTES: Final = 1_000_000
 VIEW_ROWS: Final = 50
+MAX_SUITE_RUNS: Final = 500
 MAX_SEARCHED_ROWS: Final = 20_000
 MAX_SEARCHED_BYTES: Final = 8_000_000
 # How often the viewer looks for new results, and how often before the browser has to call again.
@@ -231,3 +232,14 @@ VIEW_EVENT_POLLS: Final = 60
 # A static site: runs, and cases of all runs together, the newest and the failed ones first.
 MAX_EXPORTED_RUNS: Final = 100
 MAX_EXPORTED_CASES: Final = 2_000
+# What a page computes from all results of a run: of unfinished ones each time, of others once.
+MAX_LIVE_CASES: Final = 2_000
+MAX_COMPARED_CASES: Final = 5_000
+# People's notes on results, and the runs in the history of a case.
+MAX_NOTE_CHARS: Final = 2_000
+VIEW_HISTORY: Final = 20
+# Results of a run that a page compares with those of another.
+MAX_VIEW_COMPARED: Final = 20_000
+# Runs in a trend, and components on a page.
+VIEW_TREND_RUNS: Final = 100
+VIEW_COMPONENTS: Final = 500

@@ -100,7 +100,7 @@ def test_iterations_of_a_case_are_grouped() -> None:
 
 def test_the_known_facts_of_an_answer_are_shown() -> None:
     text = render([rich()])
-    for fact in ("topic <code>Returns</code>", "<code>PrintLabel</code>", "0.25 s", "tokens 12 in, ? out"):
+    for fact in ("topic <code>Returns</code>", "<code>PrintLabel</code>", "250 ms", "tokens 12 in, ? out"):
         assert fact in text
     for fact in ("rated by rules", "partial 0.67", "score 0", "the rater did not answer"):
         assert fact in text

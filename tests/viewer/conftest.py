@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import httpx
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
 TOKEN: Final = "token-of-this-process"  # noqa: S105 - made up
+RUN: Final = "4KB000000000001GAA"
 _SETTINGS: Final = """
 [subjects.Order_Agent]
 adapter = "python"
@@ -33,6 +35,7 @@ def answer(utterance):
 '''
 _SPEC: Final = """
 name: Orders
+subjectType: AGENT
 subjectName: Order_Agent
 testCases:
   - utterance: Where is order 12?
@@ -68,6 +71,8 @@ def run(project: Project, capsys: pytest.CaptureFixture[str]) -> Callable[..., i
 class Browser:
     """Asks for pages in process, with cookies."""
 
+    _value = re.compile(r'name="csrf" value="(\w+)"')
+
     def __init__(self, project: Project) -> None:
         app = Starlette(routes=Viewer(project, TOKEN).routes())
         guard = RequestGuard(app, hosts_of("127.0.0.1", 8161))
@@ -82,6 +87,14 @@ class Browser:
         if not self.client.cookies:
             self.log_in()
         reply = self.client.get(path)
+        assert reply.status_code == httpx.codes.OK, reply.text
+        return reply.text
+
+    def send(self, page: str, path: str, form: dict[str, str]) -> str:
+        """Send a form of a page, and return the HTML of the page that follows."""
+        found = self._value.search(self.page(page))
+        assert found
+        reply = self.client.post(path, data={**form, "csrf": found[1]})
         assert reply.status_code == httpx.codes.OK, reply.text
         return reply.text
 

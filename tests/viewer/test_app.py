@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from viewer.conftest import TOKEN
+from evalmeta.api.servers import list_tokens, make_token, revoke_token
+from evalmeta.store.database import open_database
+from viewer.conftest import RUN, TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evalmeta.package.project import Project
     from viewer.conftest import Browser
 
 
@@ -50,3 +53,66 @@ def test_pages_allow_no_inline_script_and_no_foreign_request(browser: Browser) -
     assert "unsafe" not in policy
     assert "<script>" not in reply.text
     assert "style=" not in reply.text
+
+
+def test_a_form_without_the_sessions_value_changes_nothing(browser: Browser, run: Callable[..., int]) -> None:
+    run()
+    browser.log_in()
+    form = {"iteration": "1", "result": "topic_sequence_match", "turn": "0", "judgement": "wrong"}
+
+    reply = browser.client.post(f"/view/runs/{RUN}/cases/2/mark", data=form)
+
+    assert reply.status_code == httpx.codes.UNAUTHORIZED
+    assert "says Local Admin" not in browser.page(f"/view/runs/{RUN}/cases/2")
+
+
+@pytest.mark.parametrize("headers", [{"Host": "attacker.example"}, {"Origin": "https://attacker.example"}])
+def test_other_hosts_and_origins_are_refused(browser: Browser, headers: dict[str, str]) -> None:
+    browser.log_in()
+
+    assert browser.client.get("/view", headers=headers).status_code == httpx.codes.FORBIDDEN
+
+
+def test_a_store_of_a_newer_version_is_explained(browser: Browser, run: Callable[..., int], project: Project) -> None:
+    run()
+    browser.log_in()
+    with open_database(project.state_dir) as database:
+        database.execute("PRAGMA user_version = 999")
+
+    reply = browser.client.get("/view/runs")
+
+    assert reply.status_code == httpx.codes.INTERNAL_SERVER_ERROR
+    assert "was created by a newer evalmeta" in reply.text
+    assert "Upgrade evalmeta." in reply.text
+
+
+def test_pages_can_be_read_while_another_program_writes(
+    browser: Browser, run: Callable[..., int], project: Project
+) -> None:
+    run()
+    browser.log_in()
+    with open_database(project.state_dir) as database, database.transaction():
+        database.execute("UPDATE run SET status = status")
+
+        assert "orders.yaml" in browser.page("/view/runs")
+        assert "FAILED" in browser.page(f"/view/runs/{RUN}")
+
+
+def test_a_revoked_token_ends_its_sessions(project: Project, browser: Browser) -> None:
+    token = make_token(project, username="ann")
+    assert browser.client.get("/view", params={"token": token}).status_code == httpx.codes.OK
+
+    [stored] = list_tokens(project)
+    revoke_token(project, stored.id)
+
+    assert browser.client.get("/view/runs").status_code == httpx.codes.UNAUTHORIZED
+
+
+def test_a_user_sees_only_the_own_runs(project: Project, browser: Browser, run: Callable[..., int]) -> None:
+    run()
+    browser.client.get("/view", params={"token": make_token(project, username="ann")})
+
+    for path in ("/view", "/view/runs", "/view/org", "/view/trends", "/view/compare"):
+        assert "orders.yaml" not in browser.client.get(path).text
+    for path in (f"/view/runs/{RUN}", f"/view/runs/{RUN}/cases/2", f"/view/compare?after={RUN}"):
+        assert browser.client.get(path).status_code == httpx.codes.NOT_FOUND

@@ -29,7 +29,7 @@ from evalmeta.report.report import (
     outcome,
     undecided_reasons,
 )
-from evalmeta.report.summary import WHOLE_MILLISECONDS, case_rates, milliseconds, reasons_text, totals
+from evalmeta.report.summary import case_rates, milliseconds, reasons_text, totals
 from evalmeta.report.text import count, decimal, json_text, one_line, percent, seconds, shorten
 from evalmeta.report.word_difference import word_difference
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from evalmeta.report.report import Report
 
 
+_SECOND: Final = 999.5
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
@@ -149,7 +150,7 @@ def _pretty(value: JsonValue) -> str:
 def _milliseconds(value: float) -> str:
     if not math.isfinite(value):
         return "unknown"
-    return seconds(value / 1000) if value >= WHOLE_MILLISECONDS else milliseconds(value)
+    return milliseconds(value) if value < _SECOND else seconds(value / 1000)
 
 
 def _time(value: float) -> str:

@@ -106,18 +106,16 @@ def case_page(
     return CasePage(tuple(found), None)
 
 
-def neighbours(
-    database: Database, run_ids: Sequence[str], wanted: CaseFilter, place: Place
-) -> tuple[ListedCase | None, ListedCase | None]:
-    """Return the case results before and after one in a list; those before are searched on the same page only."""
-    following = case_page(database, run_ids, wanted, limit=1, after=place)
-    earlier = case_page(database, run_ids, wanted, limit=limits.VIEW_ROWS, after=None)
-    before: ListedCase | None = None
-    for each in earlier.cases:
-        if place_of(each, run_ids) >= place:
-            break
-        before = each
-    return before, next(iter(following.cases), None)
+def listed_page(cases: Sequence[ListedCase], wanted: CaseFilter, *, limit: int, after: Place | None = None) -> CasePage:
+    """Return a page of case results that are in memory, in the order of `case_page`; they are sorted by run."""
+    order = [*dict.fromkeys(each.run_id for each in cases)]
+    text = wanted.text.casefold()
+    placed = sorted(
+        ((place_of(each, order), each) for each in cases if _matches(each.case, wanted, text)), key=lambda pair: pair[0]
+    )
+    left = [pair for pair in placed if after is None or pair[0] > after]
+    found = left[:limit]
+    return CasePage(tuple(each for _, each in found), found[-1][0] if len(left) > limit else None)
 
 
 def place_of(listed: ListedCase, run_ids: Sequence[str]) -> Place:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import orjson
 
 from evalmeta import limits
+from evalmeta.model.component import hash_of
 from evalmeta.model.login import ADMIN
 from evalmeta.store.database import SHORT_ID_CHARS, next_ids, open_database
 
@@ -63,6 +64,11 @@ class Components:
             FROM component WHERE type = ? ORDER BY full_name
         """
         return [StoredComponent(*row) for row in self._database.query(sql, (type_name,))]
+
+    def hashes(self) -> dict[str, bytes]:
+        """Return the SHA-256 of the content of all components by `Type:FullName`."""
+        rows = self._database.rows("SELECT type, full_name, content FROM component")
+        return {f"{kind}:{name}": hash_of(content) for kind, name, content in rows}
 
     def content(self, type_name: str, full_name: str) -> bytes | None:
         """Return the bytes of a component as they were deployed; None if it does not exist."""

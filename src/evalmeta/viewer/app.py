@@ -98,7 +98,8 @@ class Viewer:
 
         def act() -> str:
             with self._source(session) as source:
-                return do(source, {**form, **request.path_params})
+                target = do(source, {**form, **request.path_params})
+            return _LINKS(target.page, **target.parameters)
 
         try:
             address = await run_in_threadpool(act)

@@ -56,17 +56,16 @@ class Page:
     live: bool = False
 
 
+class Target(NamedTuple):
+    """A page to show next, with its parameters."""
+
+    page: str
+    parameters: Mapping[str, object]
+
+
 MakePage: TypeAlias = Callable[[Source, Query], Page]
-Action: TypeAlias = Callable[[Source, Query], str]
-"""Changes something; returns the address of the page to show next, without the root."""
-
-
-class Choice(NamedTuple):
-    """One of several links that change a filter, with the number of things that it shows."""
-
-    label: str
-    value: str
-    number: int | None = None
+Action: TypeAlias = Callable[[Source, Query], Target]
+"""Changes something, and returns the page to show next."""
 
 
 def text_of(query: Query, name: str) -> str:

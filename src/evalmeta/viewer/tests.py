@@ -1,17 +1,80 @@
-"""The page of all tests: what is known about each."""
+"""The page of all tests: the last verdict, the trend, what is flaky or suspect, and where definitions stand."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from evalmeta.store.history import list_runs
-from evalmeta.viewer.pages import Page
+from evalmeta import limits
+from evalmeta.engine.comparison import compare
+from evalmeta.model.run import Verdict
+from evalmeta.model.statistics import Standing
+from evalmeta.store.run_lists import recent_runs
+from evalmeta.viewer.digests import counts_of, digest_of
+from evalmeta.viewer.pages import Page, text_of
+from evalmeta.viewer.standings import SyncWord, standings_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.store.run_lists import ListedRun
     from evalmeta.viewer.pages import Query, Source
 
 
-def tests_page(source: Source, _: Query) -> Page:
+class TestRow(NamedTuple):
+    """A test.
+
+    Attributes:
+        runs: its latest runs, the oldest first; may be empty.
+        state: where its definition is; None for tests in other files.
+        flaky: the number of cases that passed and failed in the last run.
+        suspect: the number of cases that passed in the run before and fail in the last one; chance may explain that.
+        broken: the number of cases that became significantly worse.
+    """
+
+    name: str
+    runs: Sequence[ListedRun]
+    state: SyncWord | None
+    flaky: int = 0
+    suspect: int = 0
+    broken: int = 0
+
+    @property
+    def last(self) -> ListedRun | None:
+        """Return the last run; None if the test was never run."""
+        return self.runs[-1] if self.runs else None
+
+
+TestRow.__test__ = False  # type: ignore[attr-defined] # pytest must not collect it
+
+
+def tests_page(source: Source, query: Query) -> Page:
     """Return the page of all tests."""
-    latest = {run.definition: run for run in list_runs(source.database, limit=1_000)}
-    return Page("tests.html.j2", "Tests", {"tests": list(latest.values())}, command="evalmeta test list", live=True)
+    recent = recent_runs(source.database, of_each=limits.VIEW_HISTORY, user=source.user)
+    states = {key.partition(":")[2].casefold(): (key, word) for key, word in standings_of(source).items()}
+    found = {name.casefold(): name for name in recent}
+    found |= {folded: key.partition(":")[2] for folded, (key, _) in states.items() if folded not in found}
+    wanted = text_of(query, "text")
+    names = sorted(name for folded, name in found.items() if wanted.casefold() in folded)
+    rows = [_row(source, name, recent.get(name, ()), states.get(name.casefold(), ("", None))[1]) for name in names]
+    rows.sort(key=_rank)
+    return Page("tests.html.j2", "Tests", {"tests": rows, "text": wanted}, command="evalmeta test list", live=True)
+
+
+def _rank(row: TestRow) -> int:
+    """Return the place of a test in the list: failing ones first, those that were never run last."""
+    if row.last is None:
+        return 2
+    return int(row.last.verdict is Verdict.PASS)
+
+
+def _row(source: Source, name: str, runs: Sequence[ListedRun], state: SyncWord | None) -> TestRow:
+    over = [run for run in runs if run.status.is_over and not run.options.is_partial][-2:]
+    digests = [digest_of(source, run, max_cases=limits.MAX_LIVE_CASES) for run in over]
+    if not digests or digests[-1] is None:
+        return TestRow(name, runs, state)
+    flaky = len(digests[-1]["flaky"])
+    if len(digests) == 1 or digests[0] is None:
+        return TestRow(name, runs, state, flaky)
+    comparison = compare(counts_of(digests[0]), counts_of(digests[-1]), name=name, labels=("", ""))
+    suspect, broken = (len(comparison.of(each)) for each in (Standing.SUSPECT, Standing.BROKEN))
+    return TestRow(name, runs, state, flaky, suspect, broken)

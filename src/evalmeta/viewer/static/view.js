@@ -42,21 +42,68 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = "Copy"; }, 1500);
 });
 
-// The page is loaded again when runs change; what is open and focused stays so.
+// What is open and focused stays so.
+const load = (address) => htmx.ajax("GET", address, { target: "#content", select: "#content", swap: "outerMorph" });
+
 function follow() {
   const address = document.body.dataset.live;
   if (!address) return;
   const events = new EventSource(address);
-  events.addEventListener("change", () => {
-    htmx.ajax("GET", location.href, { source: "#content", target: "#content", select: "#content", swap: "outerMorph" });
-  });
+  events.addEventListener("change", () => load(location.href));
   addEventListener("pagehide", () => events.close());
 }
 
-function prepare(root) {
-  for (const button of root.querySelectorAll(".copy, .keys")) button.hidden = button.matches(".copy") && !navigator.clipboard;
+let typing;
+function filter(event) {
+  const form = event.target.closest("form[data-filter]");
+  if (!form || !window.htmx) return;
+  clearTimeout(typing);
+  typing = setTimeout(() => {
+    const given = [...new FormData(form)].filter(([, value]) => value);
+    const address = `${form.action.split(/[?#]/)[0]}?${new URLSearchParams(given)}`;
+    history.replaceState(null, "", address);
+    load(address);
+  }, event.type === "input" ? 300 : 0);
+}
+document.addEventListener("input", filter);
+document.addEventListener("change", filter);
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+// A chart with a cursor instead of the plain one; the values are the same.
+function draw(figure) {
+  const { times, series, deploys, most, unit } = JSON.parse(figure.dataset.chart);
+  const lines = Object.entries(series);
+  const axis = { stroke: colour("dim"), grid: { stroke: colour("line") }, ticks: { stroke: colour("line") } };
+  const value = (_, found) => (found == null ? "-" : `${+found.toFixed(1)} ${unit}`);
+  const chart = new uPlot({
+    width: figure.clientWidth - 42,
+    height: 200,
+    scales: { y: { range: [0, most] } },
+    axes: [axis, { ...axis, size: 64 }],
+    series: [{}, ...lines.map(([label], at) => ({ label, value, stroke: colour(at ? "error" : "focus"), width: 2, points: { size: 6 }, spanGaps: true }))],
+    hooks: {
+      draw: [(plot) => {
+        plot.ctx.strokeStyle = colour("undecided");
+        for (const each of deploys) {
+          const x = plot.valToPos(each, "x", true);
+          plot.ctx.beginPath();
+          plot.ctx.moveTo(x, plot.bbox.top);
+          plot.ctx.lineTo(x, plot.bbox.top + plot.bbox.height);
+          plot.ctx.stroke();
+        }
+      }],
+    },
+  }, [times, ...lines.map(([, values]) => values)], figure);
+  figure.querySelector(".plot").style.display = "none";
+  addEventListener("resize", () => chart.setSize({ width: figure.clientWidth - 42, height: 200 }));
 }
 
-prepare(document);
-document.addEventListener("htmx:after:swap", () => prepare(document));
+function prepare() {
+  for (const button of document.querySelectorAll(".copy, .keys")) button.hidden = button.matches(".copy") && !navigator.clipboard;
+  if (window.uPlot) for (const each of document.querySelectorAll(".chart:not(:has(.uplot))")) draw(each);
+}
+
+prepare();
+document.addEventListener("htmx:after:swap", prepare);
 follow();

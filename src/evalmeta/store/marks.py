@@ -1,0 +1,80 @@
+"""People's judgements of results: right or wrong, with a note. They never change a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from evalmeta.model.login import User
+    from evalmeta.store.database import Database, Row
+
+_SELECT: Final = """
+    SELECT org_url, run_id, iteration, number, name, turn, user_id, user_name, is_right, note, marked_at FROM mark
+"""
+
+
+class ResultPlace(NamedTuple):
+    """Where a result is; without a name, all results of a case.
+
+    Attributes:
+        org_url: the address of the run's org; empty for the project's own.
+        name: the name of the expectation.
+        turn: the judged turn; 0 in a case of one turn.
+    """
+
+    org_url: str
+    run_id: str
+    iteration: int
+    number: int
+    name: str = ""
+    turn: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A person's judgement of a result; `at` is in seconds since the epoch.
+
+    Attributes:
+        is_right: whether the verdict of the result is right.
+    """
+
+    place: ResultPlace
+    user_id: str
+    user_name: str
+    is_right: bool
+    note: str
+    at: float
+
+
+def keep_mark(database: Database, place: ResultPlace, user: User, *, is_right: bool, note: str, now: float) -> None:
+    """Save a person's judgement of a result, instead of an earlier one of the same person."""
+    sql = "INSERT OR REPLACE INTO mark VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    database.execute(sql, (*place, user.id, user.name, is_right, note, now))
+
+
+def remove_mark(database: Database, place: ResultPlace, user: User) -> bool:
+    """Delete a person's judgement of a result; False if there is none."""
+    sql = """
+        DELETE FROM mark WHERE org_url = ? AND run_id = ? AND iteration = ? AND number = ? AND name = ? AND turn = ?
+          AND user_id = ?
+    """
+    return database.execute(sql, (*place, user.id)) == 1
+
+
+def marks_of_case(database: Database, place: ResultPlace) -> list[Mark]:
+    """Return the judgements of all results of a case, the oldest first."""
+    sql = f"{_SELECT} WHERE org_url = ? AND run_id = ? AND iteration = ? AND number = ? ORDER BY marked_at"
+    return [_mark(row) for row in database.query(sql, place[:4])]
+
+
+def list_marks(database: Database, *, run_id: str | None = None, org_url: str = "") -> list[Mark]:
+    """Return the judgements of the results of a run, or of all runs, in the order of the results."""
+    where = "WHERE ?1 IS NULL OR (run_id = ?1 AND org_url = ?2)"
+    order = "ORDER BY org_url, run_id, number, iteration, turn, name, marked_at"
+    return [_mark(row) for row in database.query(f"{_SELECT} {where} {order}", (run_id, org_url))]
+
+
+def _mark(row: Row) -> Mark:
+    *place, user_id, user_name, is_right, note, at = row
+    return Mark(ResultPlace(*place), user_id, user_name, bool(is_right), note, at)

@@ -1,0 +1,118 @@
+"""The page of a case: its conversation, why it did not pass, its iterations, its history, and what people say of it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, NamedTuple
+
+from evalmeta import limits
+from evalmeta.api.agent_tests import place_of_run
+from evalmeta.api.comparisons import find_run
+from evalmeta.errors import NotFound
+from evalmeta.package.files import shown
+from evalmeta.report.details import exchanges
+from evalmeta.store.case_lists import ListedCase, case_history, place_of
+from evalmeta.store.marks import ResultPlace, marks_of_case
+from evalmeta.store.run_lists import recent_runs
+from evalmeta.viewer.pages import Page, number_of, text_of
+from evalmeta.viewer.run import cases_of, filter_of, run_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.model.run import CaseResult
+    from evalmeta.store.run_lists import ListedRun
+    from evalmeta.viewer.pages import Query, Source
+
+
+class AnswerGroup(NamedTuple):
+    """Iterations of a case with the same answer and verdict."""
+
+    case: CaseResult
+    iterations: tuple[int, ...]
+
+
+class PastCase(NamedTuple):
+    """A case in another run."""
+
+    run: ListedRun
+    case: CaseResult
+
+
+def case_page(source: Source, query: Query) -> Page:
+    """Return the page of one case in one run."""
+    run, number = run_in(source, query), number_of(query, "number")
+    found = _iterations(source, run, number)
+    if not found:
+        raise NotFound(f"run {run.id} has no result of case {number}")
+    groups = _groups(found)
+    iteration = number_of(query, "iteration", otherwise=groups[0].case.iteration)
+    case = next((each for each in found if each.iteration == iteration), groups[0].case)
+    given = {name: value for name in ("verdict", "name", "text", "test") if (value := text_of(query, name))}
+    marks = marks_of_case(source.database, ResultPlace(run.org_url, run.id, case.iteration, number))
+    file, line = _location(source, run, number)
+    values = {
+        "run": run,
+        "case": case,
+        "groups": groups,
+        "iterations": found,
+        "history": _history(source, run, number),
+        "given": given,
+        "marks": marks,
+        "file": file,
+        "line": line,
+        "next": _following(source, run, query, case),
+        "trace": _trace(case),
+        "turns": exchanges(case),
+    }
+    return Page("case.html.j2", f"Case {number} of {run.definition}", values, command=_command(run, number, file))
+
+
+def _iterations(source: Source, run: ListedRun, number: int) -> list[CaseResult]:
+    if run.org_url:
+        loaded = find_run(source.project, run.id, org_url=run.org_url)
+        return [case for case in loaded.cases if case.number == number]
+    return [each.case for each in case_history(source.database, [run.id], number)]
+
+
+def _groups(cases: Sequence[CaseResult]) -> list[AnswerGroup]:
+    """Group the iterations with the same answer and verdict, those that did not pass first."""
+    found: dict[object, list[CaseResult]] = {}
+    for case in cases:
+        answers = tuple(each.generated.outcome if each.generated else case.error for each in exchanges(case))
+        found.setdefault((case.verdict, answers), []).append(case)
+    groups = [AnswerGroup(same[0], tuple(each.iteration for each in same)) for same in found.values()]
+    return sorted(groups, key=lambda group: place_of(ListedCase("", group.case), [""]))
+
+
+def _history(source: Source, run: ListedRun, number: int) -> list[PastCase]:
+    """Return the results of the case in the latest runs of its test in the project's own org, the newest first."""
+    recent = recent_runs(source.database, of_each=limits.VIEW_HISTORY, test=run.definition, user=source.user)
+    runs = {each.id: each for each in recent.get(run.definition, []) if not each.org_url}
+    found = [PastCase(runs[each.run_id], each.case) for each in case_history(source.database, [*runs], number)]
+    return found[::-1]
+
+
+def _following(source: Source, run: ListedRun, query: Query, case: CaseResult) -> ListedCase | None:
+    """Return the next case in the list from which the page was opened."""
+    after = place_of(ListedCase(run.id, case), [run.id])
+    page = cases_of(source, [run], filter_of(query), limit=1, after=after)
+    return page.cases[0] if page.cases else None
+
+
+def _location(source: Source, run: ListedRun, number: int) -> tuple[str, int | None]:
+    place = None if run.org_url else place_of_run(source.project, run.id)
+    if place is None:
+        return "", None
+    path, places = place
+    return places.files.get(number, shown(path)), places.lines.get(number)
+
+
+def _trace(case: CaseResult) -> object:
+    return case.generated.trace if case.generated else None
+
+
+def _command(run: ListedRun, number: int, file: str) -> str:
+    """Return the command that runs this case again."""
+    words = ["evalmeta", "run", file] if file else ["evalmeta", "test", "run", run.definition]
+    return shlex.join([*words, "--case", str(number), *([] if file else ["--wait"])])

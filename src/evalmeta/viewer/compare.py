@@ -1,0 +1,140 @@
+"""The page that compares two runs, or a run with a baseline: what was fixed, what broke, and how the answers differ."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta import limits
+from evalmeta.api.comparisons import compare_runs, compare_with, find_run, new_answers, open_baseline, previous_run
+from evalmeta.errors import NotFound, UsageError
+from evalmeta.model.statistics import Standing
+from evalmeta.report.comparison import comparison_lines, p_text, verdict
+from evalmeta.report.details import exchanges
+from evalmeta.store.case_lists import case_history
+from evalmeta.store.run_lists import RunFilter, find_listed, run_page
+from evalmeta.viewer.pages import Page, text_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.model.run import CaseResult, Run
+    from evalmeta.model.statistics import CaseComparison, Comparison
+    from evalmeta.viewer.pages import Query, Source
+
+_ORDER: Final = (
+    *(Standing.BROKEN, Standing.ERROR, Standing.SUSPECT, Standing.FIXED, Standing.MAYBE_FIXED, Standing.BACK),
+    *(Standing.NEW, Standing.GONE, Standing.FLAKY, Standing.STILL_FAILING, Standing.UNDECIDED, Standing.STILL_PASSING),
+)
+_WORSE: Final = (Standing.BROKEN, Standing.ERROR)
+_BETTER: Final = (Standing.FIXED, Standing.MAYBE_FIXED, Standing.BACK)
+
+
+class ComparedCase(NamedTuple):
+    """A case of a comparison with its answers; empty if they are not known."""
+
+    comparison: CaseComparison
+    p_value: str
+    before: str
+    after: str
+
+
+def compare_page(source: Source, query: Query) -> Page:
+    """Return the comparison of two runs; without a choice, the form that makes it."""
+    recent = run_page(source.database, RunFilter(user=source.user), limit=limits.VIEW_ROWS).runs
+    after_id, before_id = text_of(query, "after"), text_of(query, "before")
+    chosen = {"after": after_id, "before": before_id}
+    if not after_id:
+        return Page("compare.html.j2", "Compare", {"recent": recent, "chosen": chosen, "comparison": None})
+    after = _run(source, after_id, text_of(query, "org"))
+    before = _before(source, after, before_id)
+    comparison = _compare(source, before, after)
+    standing = text_of(query, "standing")
+    shown = [each for each in comparison.cases if _is_shown(each, standing)]
+    shown.sort(key=lambda each: (_ORDER.index(each.standing), each.number))
+    known_before = None if isinstance(before, str) else before
+    values = {
+        "recent": recent,
+        "chosen": {"after": after.id, "before": before if isinstance(before, str) else before.id},
+        "comparison": comparison,
+        "verdict": verdict(comparison),
+        "lines": [line.text.strip() for line in comparison_lines(comparison)][1:2],
+        "remarks": [line.text.strip() for line in comparison_lines(comparison) if line.style == "plain"][1:],
+        "before": known_before,
+        "after": after,
+        "standing": standing,
+        "standings": [(each, len(comparison.of(each))) for each in _ORDER if comparison.of(each)],
+        "colours": {each: "failure" if each in _WORSE else "pass" if each in _BETTER else "" for each in Standing},
+        "cases": [_compared(source, each, known_before, after) for each in shown[: limits.VIEW_ROWS]],
+        "left": max(0, len(shown) - limits.VIEW_ROWS),
+    }
+    command = f"evalmeta test compare {values['chosen']['before']} {after.id}"  # type: ignore[index] # a dictionary
+    return Page("compare.html.j2", f"Compare {after.definition}", values, command=command)
+
+
+def _run(source: Source, run_id: str, org_url: str = "") -> Run:
+    listed = find_listed(source.database, run_id, org_url=org_url, user=source.user)
+    if listed is None:
+        raise NotFound(f"there is no run {run_id!r}")
+    if listed.done > limits.MAX_VIEW_COMPARED:
+        raise UsageError(
+            f"run {run_id} has {listed.done:,} results, too many for a page",
+            actions=[f"Compare it in a terminal: evalmeta test compare {run_id}"],
+        )
+    return find_run(source.project, run_id, org_url=org_url or None)
+
+
+def _before(source: Source, after: Run, before_id: str) -> Run | str:
+    """Return the earlier run, or the path of a baseline in the project."""
+    if not before_id:
+        return previous_run(source.project, after)
+    if find_listed(source.database, before_id, user=source.user) is None and _baseline(source, before_id) is not None:
+        return before_id
+    return _run(source, before_id)
+
+
+def _baseline(source: Source, name: str) -> Path | None:
+    """Return the baseline file with a name; only admins see files, and only those of the project."""
+    path = (source.project.root / name).resolve()
+    if not source.user.is_admin or path.suffix != ".json" or not path.is_relative_to(source.project.root.resolve()):
+        return None
+    return path if path.is_file() else None
+
+
+def _compare(source: Source, before: Run | str, after: Run) -> Comparison:
+    again = new_answers(source.project, after) or None
+    if not isinstance(before, str):
+        return compare_runs(before, after, again=again)
+    path = _baseline(source, before)
+    found = compare_with(open_baseline(source.project, path), after, again=again) if path else None
+    if found is None:
+        raise NotFound(f"the baseline {before} has no results of {after.definition}")
+    return found
+
+
+def _is_shown(case: CaseComparison, standing: str) -> bool:
+    if standing:
+        return case.standing.value == standing
+    if case.standing is Standing.ERROR and case.before and case.before.has_mostly_errors:
+        return not (case.after and case.after.has_mostly_errors)
+    return case.standing not in {Standing.STILL_PASSING, Standing.STILL_FAILING, Standing.UNDECIDED}
+
+
+def _compared(source: Source, case: CaseComparison, before: Run | None, after: Run) -> ComparedCase:
+    p_value = "" if case.p_value is None else p_text(case.p_value)
+    return ComparedCase(case, p_value, _answer(source, before, case), _answer(source, after, case))
+
+
+def _answer(source: Source, run: Run | None, case: CaseComparison) -> str:
+    """Return the answers of the first iteration that decided the case; empty if they are not in the own org."""
+    if run is None:
+        return ""
+    number = case.number
+    with suppress(StopIteration):
+        found = next(case_history(source.database, [run.id], number))
+        return _text(found.case)
+    return next((_text(each) for each in run.cases if each.number == number), "")
+
+
+def _text(case: CaseResult) -> str:
+    return "\n\n".join(each.generated.outcome if each.generated else case.error or "" for each in exchanges(case))

@@ -1,0 +1,140 @@
+"""What pages show of a run as a whole, computed once from all its results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypedDict, cast
+
+from evalmeta import __version__, limits
+from evalmeta.api.comparisons import find_run
+from evalmeta.api.finished_runs import FinishedRun
+from evalmeta.errors import StoreError
+from evalmeta.model.expectations import expectation_kind
+from evalmeta.model.run import Verdict
+from evalmeta.model.statistics import CaseCounts
+from evalmeta.report.report import Report, coverage_text, duration, outcome, undecided_reasons
+from evalmeta.report.summary import pass_chances, reasons_text
+from evalmeta.store.run_digests import find_digest, keep_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evalmeta.model.json_value import JsonObject
+    from evalmeta.model.run import CaseResult
+    from evalmeta.model.statistics import RunStatistics
+    from evalmeta.store.run_lists import ListedRun
+    from evalmeta.viewer.pages import Source
+
+_MAX_FLAKY: Final = 20
+
+
+class ExpectationCounts(TypedDict):
+    """The results of one name: how many have which verdict."""
+
+    name: str
+    label: str
+    verdicts: dict[str, int]
+
+
+class Digest(TypedDict):
+    """The numbers of a run.
+
+    The pass rate, its 95 % interval and the coverage are shares of 0 to 1, latencies are milliseconds. `undecided` is
+    the number of undecided results, which cases that passed may also have; `counts` is empty for runs of many cases.
+    """
+
+    outcome: str
+    took: float
+    interval: tuple[float, float] | None
+    coverage: str
+    covered: float
+    p50: float | None
+    p95: float | None
+    input: int | None
+    output: int | None
+    told_tokens: int
+    answers: int
+    chances: str
+    flaky: list[int]
+    undecided: int
+    expectations: list[ExpectationCounts]
+    reasons: list[tuple[str, str]]
+    measures: list[tuple[str, float, int]]
+    averages: int
+    counts: list[tuple[int, str, int, int, int, int, bool]]
+
+
+def digest_of(source: Source, listed: ListedRun, *, max_cases: int | None = None) -> Digest | None:
+    """Return the numbers of a run.
+
+    They are computed from all its results and then kept. None if that would take too long: the run is not over, or is
+    not known yet and has more than `max_cases` results.
+    """
+    stamp = f"{__version__} {listed.status} {listed.ended} {listed.done}"
+    if found := find_digest(source.database, listed.id, stamp, org_url=listed.org_url):
+        return cast("Digest", found)
+    if listed.done > (limits.MAX_LIVE_CASES if not listed.status.is_over else max_cases or listed.done):
+        return None
+    digest = _digest(source, listed)
+    if listed.status.is_over:
+        # Another program may be writing; the numbers are then computed again for the next page.
+        with suppress(StoreError):
+            keep_digest(source.database, listed.id, stamp, cast("JsonObject", digest), org_url=listed.org_url)
+    return digest
+
+
+def counts_of(digest: Digest) -> tuple[CaseCounts, ...]:
+    """Return the counts of a run's cases."""
+    return tuple(CaseCounts(*each) for each in digest["counts"])
+
+
+def _digest(source: Source, listed: ListedRun) -> Digest:
+    run = find_run(source.project, listed.id, org_url=listed.org_url)
+    finished = FinishedRun.of(run)
+    report, statistics = Report(run, finished.summary), finished.statistics
+    latency, tokens = statistics.latency, statistics.tokens
+    expectations = _expectations(run.cases)
+    return Digest(
+        outcome=outcome(report),
+        took=duration(report),
+        interval=(statistics.interval.low, statistics.interval.high) if statistics.interval else None,
+        coverage=coverage_text(finished.summary),
+        covered=finished.summary.coverage.share,
+        p50=latency.p50 if latency else None,
+        p95=latency.p95 if latency else None,
+        input=tokens.input if tokens else None,
+        output=tokens.output if tokens else None,
+        told_tokens=statistics.told_tokens,
+        answers=statistics.answers,
+        chances=pass_chances(statistics),
+        flaky=[each.number for each in statistics.flaky[:_MAX_FLAKY]],
+        undecided=sum(each["verdicts"].get(Verdict.UNDECIDED, 0) for each in expectations),
+        expectations=expectations,
+        reasons=[(name, reasons_text(found)) for name, found in undecided_reasons(report).items()],
+        measures=[(each.name, each.mean, each.count) for each in statistics.measures],
+        averages=len(finished.summary.averages),
+        counts=_counts(statistics),
+    )
+
+
+def _counts(statistics: RunStatistics) -> list[tuple[int, str, int, int, int, int, bool]]:
+    if len(statistics.cases) > limits.MAX_COMPARED_CASES:
+        return []
+    return [
+        (each.number, each.utterance[:200], each.passed, each.failed, each.errors, each.undecided, each.is_averaged)
+        for each in statistics.cases
+    ]
+
+
+def _expectations(cases: Iterable[CaseResult]) -> list[ExpectationCounts]:
+    found: dict[str, Counter[str]] = {}
+    for case in cases:
+        for result in case.results:
+            if not result.is_measured:
+                found.setdefault(result.name, Counter())[str(result.verdict)] += 1
+    kinds = {name: expectation_kind(name) for name in found}
+    return [
+        ExpectationCounts(name=name, label=kind.label if (kind := kinds[name]) else name, verdicts=dict(counts))
+        for name, counts in found.items()
+    ]

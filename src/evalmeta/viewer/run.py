@@ -1,0 +1,147 @@
+"""The page of a run, or of all runs of one command: the summary, and the cases with filters and search."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, NamedTuple
+
+from evalmeta import limits
+from evalmeta.api.comparisons import find_run
+from evalmeta.errors import NotFound
+from evalmeta.model.run import Verdict
+from evalmeta.store.case_lists import (
+    WORST_FIRST,
+    CaseFilter,
+    CasePage,
+    ListedCase,
+    Place,
+    case_page,
+    count_verdicts,
+    listed_page,
+)
+from evalmeta.store.run_lists import RunFilter, find_listed, run_page
+from evalmeta.viewer.digests import digest_of
+from evalmeta.viewer.pages import Page, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalmeta.store.run_lists import ListedRun
+    from evalmeta.viewer.digests import Digest
+    from evalmeta.viewer.pages import Query, Source
+
+
+class RunRow(NamedTuple):
+    """A run with its numbers; None if they are not known."""
+
+    run: ListedRun
+    digest: Digest | None
+
+
+def one_run_page(source: Source, query: Query) -> Page:
+    """Return the page of one run."""
+    run = run_in(source, query)
+    command = f"evalmeta test results --job-id {run.id}"
+    return _page(
+        source, query, [run], title=run.definition, address={"run": run.id, "org": run.org_url}, command=command
+    )
+
+
+def suite_page(source: Source, query: Query) -> Page:
+    """Return the page of all runs of one command."""
+    wanted = RunFilter(suite=query["suite"], user=source.user)
+    found = run_page(source.database, wanted, limit=limits.MAX_SUITE_RUNS).runs
+    if not found:
+        raise NotFound(f"there is no suite {query['suite']!r}")
+    runs = sorted(found, key=lambda run: (run.started, run.id))
+    command = shlex.join(["evalmeta", "test", "results", *(word for run in runs for word in ("--job-id", run.id))])
+    title = f"{len(runs)} runs of one command"
+    return _page(source, query, runs, title=title, address={"suite": query["suite"]}, command=command)
+
+
+def run_in(source: Source, query: Query) -> ListedRun:
+    """Return the run that a query names, if the user may see it."""
+    run = find_listed(source.database, query["run"], org_url=text_of(query, "org"), user=source.user)
+    if run is None:
+        raise NotFound(f"there is no run {query['run']!r}")
+    return run
+
+
+def filter_of(query: Query) -> CaseFilter:
+    """Return the filter of cases in a query; values that do not exist are ignored."""
+    verdict = text_of(query, "verdict").upper()
+    known = Verdict(verdict) if verdict in {*Verdict} else None
+    return CaseFilter(known, text_of(query, "name"), text_of(query, "text"))
+
+
+def cases_of(
+    source: Source, runs: Sequence[ListedRun], wanted: CaseFilter, *, limit: int, after: Place | None = None
+) -> CasePage:
+    """Return a page of the case results of runs in any org."""
+    remote = [run for run in runs if run.org_url]
+    if not remote:
+        return case_page(source.database, [run.id for run in runs], wanted, limit=limit, after=after)
+    loaded = [find_run(source.project, run.id, org_url=run.org_url) for run in runs]
+    return listed_page(
+        [ListedCase(run.id, case) for run in loaded for case in run.cases], wanted, limit=limit, after=after
+    )
+
+
+def place_text(place: Place | None) -> str:
+    """Return a place as the parameter of an address."""
+    return ".".join(map(str, place)) if place else ""
+
+
+def place_in(query: Query) -> Place | None:
+    """Return the place after which a query begins; None for the first page."""
+    numbers = text_of(query, "after").split(".")
+    if len(numbers) != len(Place._fields) or not all(each.isascii() and each.isdecimal() for each in numbers):
+        return None
+    return Place(*(min(int(each), 2**53) for each in numbers))
+
+
+def _page(
+    source: Source, query: Query, runs: Sequence[ListedRun], *, title: str, address: Mapping[str, str], command: str
+) -> Page:
+    chosen = [run for run in runs if text_of(query, "test") in {"", run.definition}]
+    wanted, rows = filter_of(query), [RunRow(run, digest_of(source, run)) for run in runs]
+    page = cases_of(source, chosen, wanted, limit=limits.VIEW_ROWS, after=place_in(query))
+    given = {name: value for name in ("verdict", "name", "text", "test") if (value := text_of(query, name))}
+    values = {
+        "rows": rows,
+        "first": rows[0],
+        "is_suite": "suite" in address,
+        "page_name": "suite" if "suite" in address else "run",
+        "address": {name: value for name, value in address.items() if value},
+        "given": given,
+        "here": {**given, **{name: value for name, value in address.items() if value}},
+        "wanted": wanted,
+        "counts": _counts(source, chosen, rows),
+        "total": sum(run.done for run in runs),
+        "verdicts": WORST_FIRST,
+        "names": _names(rows),
+        "cases": page.cases,
+        "by_id": {run.id: run for run in runs},
+        "after": place_text(page.after),
+        "is_whole": page.is_whole,
+        "is_first": not text_of(query, "after"),
+        "several": any(run.options.iterations > 1 for run in runs),
+    }
+    return Page("run.html.j2", title, values, command=command, live=any(not run.status.is_over for run in runs))
+
+
+def _counts(source: Source, chosen: Sequence[ListedRun], rows: Sequence[RunRow]) -> dict[Verdict, int]:
+    """Return the number of cases by verdict; of undecided ones the number of results, which other cases have too."""
+    own = count_verdicts(source.database, [run.id for run in chosen if not run.org_url])
+    for run in chosen:
+        if run.org_url:
+            own.update({Verdict.PASS: run.passed, Verdict.FAILURE: run.failed})
+            own.update({Verdict.ERROR: run.errors, Verdict.UNDECIDED: run.undecided})
+    ids = {run.id for run in chosen}
+    undecided = sum(row.digest["undecided"] for row in rows if row.digest and row.run.id in ids)
+    return {**own, Verdict.UNDECIDED: max(own[Verdict.UNDECIDED], undecided)}
+
+
+def _names(rows: Sequence[RunRow]) -> dict[str, str]:
+    """Return the labels of all expectations by name."""
+    return {each["name"]: each["label"] for row in rows if row.digest for each in row.digest["expectations"]}

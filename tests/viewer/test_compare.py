@@ -1,0 +1,66 @@
+"""The page that compares runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from evalmeta.cli.main import main
+from viewer.conftest import RUN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evalmeta.package.project import Project
+    from viewer.conftest import Browser
+
+LATER = "4KB000000000002GAA"
+
+
+@pytest.fixture
+def two(project: Project, run: Callable[..., int]) -> None:
+    """Two runs: in the second, case 1 fails too, with another answer."""
+    run()
+    agent = project.root / "order_agent.py"
+    agent.write_text(agent.read_text().replace('"Orders"', '"Returns"').replace("Friday", "Monday"))
+    run()
+
+
+@pytest.mark.usefixtures("two")
+def test_a_run_is_compared_with_the_previous_one_of_its_test(browser: Browser) -> None:
+    html = browser.page(f"/view/compare?after={LATER}")
+
+    assert "not significantly worse, but 1 suspect" in html
+    assert "<mark>Friday</mark>" in html
+    assert "<mark>Monday</mark>" in html
+    assert f"evalmeta test compare {RUN} {LATER}" in html
+
+
+@pytest.mark.usefixtures("two")
+def test_tests_with_suspect_cases_are_marked(browser: Browser) -> None:
+    assert "1 suspect" in browser.page("/view")
+
+
+@pytest.mark.usefixtures("two")
+def test_a_run_is_compared_with_a_baseline_of_the_project(project: Project, browser: Browser) -> None:
+    with pytest.raises(SystemExit):
+        main(["test", "baseline", "-o", "baseline.json", RUN])
+
+    html = browser.page(f"/view/compare?after={LATER}&before=baseline.json")
+
+    assert "1 suspect" in html
+    (project.root / "evalmeta.toml").rename(project.root.parent / "secret.json")
+    reply = browser.client.get(f"/view/compare?after={LATER}&before=../secret.json")
+    assert reply.status_code == httpx.codes.NOT_FOUND
+
+
+def test_a_first_run_has_nothing_to_be_compared_with(browser: Browser, run: Callable[..., int]) -> None:
+    run()
+    browser.log_in()
+
+    reply = browser.client.get(f"/view/compare?after={RUN}")
+
+    assert reply.status_code == httpx.codes.NOT_FOUND
+    assert "no earlier complete run" in reply.text

@@ -1,0 +1,75 @@
+"""The pages of the org."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from shutil import copytree
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.cli.main import main
+from evalmeta.cli.orgs import connected, run_async
+from evalmeta.client.metadata import deploy
+from evalmeta.protocol.metadata_api import DeployOptions
+from org.parts import definition, package
+
+if TYPE_CHECKING:
+    from evalmeta.package.project import Project
+    from viewer.conftest import Browser
+
+SAMPLES = Path(__file__).parents[2] / "metadata-samples"
+
+
+@pytest.fixture
+def deployed(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sample definitions, deployed."""
+    copytree(SAMPLES / "aiEvaluationDefinitions", project.root / "aiEvaluationDefinitions")
+    with pytest.raises(SystemExit):
+        main(["deploy"])
+    capsys.readouterr()
+
+
+@pytest.mark.usefixtures("deployed")
+def test_definitions_are_shown_with_where_they_stand(project: Project, browser: Browser) -> None:
+    folder = project.root / "aiEvaluationDefinitions"
+    (folder / "Refund_Limits.aiEvaluationDefinition").unlink()
+    changed = folder / "World_Accounts.aiEvaluationDefinition"
+    changed.write_text(changed.read_text().replace("<?xml", "<?xml", 1) + "\n")
+    (folder / "New_One.aiEvaluationDefinition").write_text(changed.read_text())
+
+    html = browser.page("/view")
+
+    for name, state in (
+        ("Refund_Limits", "only in the org"),
+        ("World_Accounts", "changed"),
+        ("New_One", "only in the project"),
+        ("Order_Desk_Criteria", "deployed"),
+    ):
+        assert re.search(rf"{name}</td>.*?{state}", html, re.DOTALL), name
+
+
+@pytest.mark.usefixtures("deployed")
+def test_a_deployment_shows_its_components(browser: Browser) -> None:
+    [job] = re.findall(r"/view/org/jobs/(\w+)", browser.page("/view/org"))
+
+    html = browser.page(f"/view/org/jobs/{job}")
+
+    assert "Order_Desk_Criteria" in html
+    assert "created" in html
+
+
+def test_a_refused_deployment_shows_its_problems(project: Project, browser: Browser) -> None:
+    async def send() -> str:
+        async with connected(project, None) as connection:
+            zip_file = package({"Bad": definition("Bad", extra="<bogus/>")})
+            return (await deploy(connection, zip_file, options=DeployOptions())).id
+
+    job = run_async(send())
+
+    html = browser.page(f"/view/org/jobs/{job}")
+
+    assert "Failed" in html
+    assert "bogus" in html
+    assert "Bad.aiEvaluationDefinition:" in html
