@@ -103,6 +103,15 @@ def test_a_search_in_large_results_stops_after_their_size(database: Database, mo
     assert len(numbers(case_page(database, [run], CaseFilter(), limit=10))) == 7
 
 
+def test_a_named_result_is_found_in_cases_with_another_verdict(database: Database) -> None:
+    slow = TestResult("latency", Verdict.FAILURE)
+    run = save(database, case(1, Verdict.PASS, "?", slow), case(2, Verdict.FAILURE), case(3, Verdict.ERROR, "?", slow))
+
+    wanted = CaseFilter(Verdict.FAILURE, "latency")
+    assert numbers(case_page(database, [run], wanted, limit=10)) == [3, 1]
+    assert numbers(case_page(database, [run], CaseFilter(Verdict.PASS, "latency"), limit=10)) == []
+
+
 @settings(deadline=None)
 @given(
     cases=st.lists(st.tuples(st.sampled_from([*Verdict]), TEXTS, st.lists(RESULTS, max_size=2)), max_size=8),

@@ -137,7 +137,8 @@ def case_history(database: Database, run_ids: Sequence[str], number: int) -> Ite
 def _rows(
     database: Database, run_ids: Sequence[str], wanted: CaseFilter, start: Place
 ) -> Iterator[tuple[Place, str, bytes]]:
-    only = wanted.verdict if wanted.verdict is not Verdict.UNDECIDED else None
+    # Results with a name, and undecided ones, may have another verdict than their case.
+    only = None if wanted.name or wanted.verdict is Verdict.UNDECIDED else wanted.verdict
     sql = """
         SELECT number, iteration, body FROM case_result
         WHERE run_id = ? AND verdict = ? AND (number, iteration) > (?, ?) ORDER BY number, iteration LIMIT ?
@@ -161,11 +162,12 @@ def _matcher(wanted: CaseFilter) -> Callable[[bytes], CaseResult | None]:
     The bytes are looked at first, because decoding them takes fifty times as long.
     """
     text = wanted.text.casefold()
-    part, name = orjson.dumps(text)[1:-1], orjson.dumps(wanted.name) if wanted.name else b""
-    part_text = part.decode()
+    part, signs = orjson.dumps(text)[1:-1], [each for each in (wanted.name, wanted.verdict) if wanted.name and each]
+    part_text, result = part.decode(), orjson.dumps(signs)[1:-1]
 
     def match(body: bytes) -> CaseResult | None:
-        if name not in body:
+        # Earlier versions wrote objects, in which names and verdicts are not adjacent.
+        if result not in body and not body.startswith(b"{"):
             return None
         if text and not (part in body.lower() if body.isascii() else part_text in body.decode().casefold()):
             return None

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import orjson
 
 from evalmeta import limits
-from evalmeta.errors import UsageError
+from evalmeta.errors import StoreError, UsageError
 from evalmeta.model.aggregation import counted_verdicts
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunStatus, Verdict
@@ -76,6 +76,13 @@ _NEWEST: Final = """
     WHERE (?1 IS NULL OR definition = ?1 COLLATE NOCASE) AND (?2 IS NULL OR org_url = ?2)
     ORDER BY started_at DESC, id DESC
 """
+_COUNTS: Final = """
+    SELECT status NOT IN ('NEW', 'IN_PROGRESS'), ended_at, counts, substr(content, 1, 1) = x'7B' FROM run WHERE id = ?
+"""
+_KEEP_COUNTS: Final = """
+    UPDATE run SET counts = ? WHERE id = ? AND ended_at IS ? AND status NOT IN ('NEW', 'IN_PROGRESS')
+"""
+_COUNTED: Final = (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED)
 _NO_LIMIT: Final = -1
 
 
@@ -172,18 +179,33 @@ def _past_run(database: Database, row: Row) -> PastRun:
 
 
 def counts_of_run(database: Database, run_id: str, options: RunOptions) -> list[int]:
-    """Return how many case results of a run passed, failed, ended in errors and are undecided."""
+    """Return how many case results of a run passed, failed, ended in errors and are undecided.
+
+    In a large run that is not over, each result counts with its own verdict, because lists are often shown again.
+    """
     found: Counter[str] = Counter()
     sql = "SELECT verdict, count(*) FROM case_result WHERE run_id = ? GROUP BY verdict"
     found.update(dict(database.query(sql, (run_id,))))
     # Only the full results show which cases are undecided in part or averaged over iterations.
     is_mixed = options.iterations > 1 and found[Verdict.PASS] < found.total()
-    # Only runs of files may have averaged results; their content is JSON instead of XML.
-    sql = "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND substr(content, 1, 1) = x'7B')"
-    if options.undecided == "fail" or (is_mixed and database.query(sql, (run_id,)) == [(1,)]):
-        judged = counted_verdicts(Runs(database).stream(run_id), options)
-        found = Counter(verdict.value for _, verdict in judged)
-    return [found[each.value] for each in (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED)]
+    if options.undecided == "fail" or is_mixed:
+        [(is_over, ended, counts, is_file)] = database.query(_COUNTS, (run_id,))
+        if counts:
+            return list(orjson.loads(counts))
+        # Only runs of files may have averaged results; their content is JSON instead of XML.
+        if (options.undecided == "fail" or is_file) and (is_over or found.total() <= limits.MAX_LIVE_CASES):
+            return _count_all(database, run_id, options, ended)
+    return [found[each] for each in _COUNTED]
+
+
+def _count_all(database: Database, run_id: str, options: RunOptions, ended: float | None) -> list[int]:
+    """Count the full results of a run, and keep the counts if it is over and was not extended in the meantime."""
+    found = Counter(verdict for _, verdict in counted_verdicts(Runs(database).stream(run_id), options))
+    counts = [found[each] for each in _COUNTED]
+    # Another program may be writing; the results are then counted again for the next list.
+    with suppress(StoreError):
+        database.execute(_KEEP_COUNTS, (orjson.dumps(counts).decode(), run_id, ended))
+    return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +238,7 @@ class RemoteRuns:
         """
         place = (remote.org_url, run.id, remote.org_name, run.definition)
         times = (run.status.value, run.started, run.ended, run.total)
-        counts = tuple(verdicts[each] for each in (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED))
+        counts = tuple(verdicts[each] for each in _COUNTED)
         blobs = (orjson.dumps(remote.jobs), orjson.dumps(write_run(run, escape=False)))
         origin = (run.options.origin.suite or None, run.options.origin.branch or None)
         self._database.execute(sql, (*place, *times, *counts, *blobs, *origin))

@@ -223,7 +223,7 @@ class Runs:
         Return False if the run is not over, or `total` is not greater than its total.
         """
         sql = """
-            UPDATE run SET options = ?, total = ?, status = 'NEW', ended_at = NULL, error = NULL
+            UPDATE run SET options = ?, total = ?, status = 'NEW', ended_at = NULL, error = NULL, counts = NULL
             WHERE id = ? AND status NOT IN ('NEW', 'IN_PROGRESS') AND total < ?
         """
         return self._database.execute(sql, (orjson.dumps(write_options(options)), total, run_id, total)) == 1
