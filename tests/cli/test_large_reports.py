@@ -130,7 +130,7 @@ def test_each_format_has_all_cases_of_a_large_run(small: Stored, texts_of: Calla
     assert len(list(csv.DictReader(io.StringIO(texts["csv"], newline="")))) == 1_200
     assert json.loads(texts["ctrf"])["results"]["summary"]["tests"] == texts["junit"].count("<testcase ") == 600
     assert "\n1..600\n" in texts["tap"]
-    assert texts["html"].count("<details class") == 300
+    assert texts["html"].count('<details class="case') == 300
     assert 'tests="600"' in texts["junit"]
 
 

@@ -12,7 +12,7 @@ from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, RunOptions, TestResult, Verdict
-from evalmeta.store.case_lists import WORST_FIRST, CaseFilter, case_page, count_verdicts
+from evalmeta.store.case_lists import WORST_FIRST, CaseFilter, case_before, case_page, count_verdicts, place_of
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal, Runs
 
@@ -74,6 +74,19 @@ def test_undecided_finds_results_of_cases_that_passed(database: Database) -> Non
     run = save(database, partly, case(2, Verdict.PASS), case(3, Verdict.UNDECIDED))
 
     assert numbers(case_page(database, [run], CaseFilter(verdict=Verdict.UNDECIDED), limit=10)) == [3, 1]
+
+
+def test_the_list_can_be_walked_in_both_directions(database: Database) -> None:
+    runs = [
+        save(database, case(1, Verdict.PASS), case(2, Verdict.FAILURE), case(3, Verdict.FAILURE)),
+        save(database, case(4, Verdict.FAILURE), case(5, Verdict.PASS, "last")),
+    ]
+    listed = case_page(database, runs, CaseFilter(), limit=10).cases
+
+    before = [case_before(database, runs, CaseFilter(), place_of(each, runs)) for each in listed]
+
+    assert before == [None, *listed[:-1]]
+    assert case_before(database, runs, CaseFilter(verdict=Verdict.PASS), place_of(listed[3], runs)) is None
 
 
 def test_a_search_does_not_find_names_of_fields(database: Database) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 WORST_FIRST: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED, Verdict.PASS)
 _CHUNK: Final = 256
+_NO_NUMBER: Final = 2**62
 _UNDECIDED: Final = b'"UNDECIDED"'
 
 
@@ -124,6 +126,15 @@ def place_of(listed: ListedCase, run_ids: Sequence[str]) -> Place:
     return Place(WORST_FIRST.index(case.verdict), [*run_ids].index(listed.run_id), case.number, case.iteration)
 
 
+def case_before(database: Database, run_ids: Sequence[str], wanted: CaseFilter, place: Place) -> ListedCase | None:
+    """Return the case result before a place in the list of `case_page`; None if it is not found soon."""
+    matches = _matcher(wanted)
+    for _, run_id, body in islice(_rows_before(database, run_ids, wanted, place), limits.MAX_SEARCHED_ROWS):
+        if case := matches(body):
+            return ListedCase(run_id, case)
+    return None
+
+
 def case_history(database: Database, run_ids: Sequence[str], number: int) -> Iterator[ListedCase]:
     """Yield the results of one case in several runs, in the order of the runs and iterations."""
     sql = "SELECT body FROM case_result WHERE run_id = ? AND iteration = ? AND number = ?"
@@ -137,8 +148,7 @@ def case_history(database: Database, run_ids: Sequence[str], number: int) -> Ite
 def _rows(
     database: Database, run_ids: Sequence[str], wanted: CaseFilter, start: Place
 ) -> Iterator[tuple[Place, str, bytes]]:
-    # Results with a name, and undecided ones, may have another verdict than their case.
-    only = None if wanted.name or wanted.verdict is Verdict.UNDECIDED else wanted.verdict
+    only = _only(wanted)
     sql = """
         SELECT number, iteration, body FROM case_result
         WHERE run_id = ? AND verdict = ? AND (number, iteration) > (?, ?) ORDER BY number, iteration LIMIT ?
@@ -150,6 +160,33 @@ def _rows(
             if (rank, position) < start[:2]:
                 continue
             at = start[2:] if (rank, position) == start[:2] else (0, 0)
+            while rows := database.query(sql, (run_id, verdict.value, *at, _CHUNK)):
+                for number, iteration, body in rows:
+                    yield Place(rank, position, number, iteration), run_id, body
+                at = rows[-1][:2]
+
+
+def _only(wanted: CaseFilter) -> Verdict | None:
+    """Return the verdict that all wanted cases have; None if results decide, which may have another one than the case."""
+    return None if wanted.name or wanted.verdict is Verdict.UNDECIDED else wanted.verdict
+
+
+def _rows_before(
+    database: Database, run_ids: Sequence[str], wanted: CaseFilter, start: Place
+) -> Iterator[tuple[Place, str, bytes]]:
+    """Yield what `_rows` yields up to a place, in reverse order."""
+    only = _only(wanted)
+    sql = """
+        SELECT number, iteration, body FROM case_result
+        WHERE run_id = ? AND verdict = ? AND (number, iteration) < (?, ?) ORDER BY number DESC, iteration DESC LIMIT ?
+    """
+    for rank, verdict in reversed([*enumerate(WORST_FIRST)]):
+        if rank > start.verdict or (only and verdict is not only):
+            continue
+        for position, run_id in reversed([*enumerate(run_ids)]):
+            if (rank, position) > start[:2]:
+                continue
+            at = start[2:] if (rank, position) == start[:2] else (_NO_NUMBER, 0)
             while rows := database.query(sql, (run_id, verdict.value, *at, _CHUNK)):
                 for number, iteration, body in rows:
                     yield Place(rank, position, number, iteration), run_id, body

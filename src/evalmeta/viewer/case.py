@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from evalmeta import limits
 from evalmeta.api.agent_tests import place_of_run
 from evalmeta.api.comparisons import find_run
+from evalmeta.engine.summary import summarise
 from evalmeta.errors import NotFound
 from evalmeta.package.files import shown
 from evalmeta.report.details import exchanges
-from evalmeta.store.case_lists import ListedCase, case_history, place_of
+from evalmeta.store.case_lists import ListedCase, case_before, case_history, place_of
 from evalmeta.store.marks import ResultPlace, marks_of_case
 from evalmeta.store.run_lists import recent_runs
 from evalmeta.viewer.pages import Page, number_of, text_of
@@ -51,6 +52,7 @@ def case_page(source: Source, query: Query) -> Page:
     given = {name: value for name in ("verdict", "name", "text", "test") if (value := text_of(query, name))}
     marks = marks_of_case(source.database, ResultPlace(run.org_url, run.id, case.iteration, number))
     file, line = _location(source, run, number)
+    before, following = _neighbours(source, run, query, case)
     values = {
         "run": run,
         "case": case,
@@ -61,7 +63,9 @@ def case_page(source: Source, query: Query) -> Page:
         "marks": marks,
         "file": file,
         "line": line,
-        "next": _following(source, run, query, case),
+        "previous": before,
+        "next": following,
+        "averages": summarise(found, run.options).averages,
         "trace": _trace(case),
         "turns": exchanges(case),
     }
@@ -93,11 +97,14 @@ def _history(source: Source, run: ListedRun, number: int) -> list[PastCase]:
     return found[::-1]
 
 
-def _following(source: Source, run: ListedRun, query: Query, case: CaseResult) -> ListedCase | None:
-    """Return the next case in the list from which the page was opened."""
-    after = place_of(ListedCase(run.id, case), [run.id])
-    page = cases_of(source, [run], filter_of(query), limit=1, after=after)
-    return page.cases[0] if page.cases else None
+def _neighbours(
+    source: Source, run: ListedRun, query: Query, case: CaseResult
+) -> tuple[ListedCase | None, ListedCase | None]:
+    """Return the cases before and after this one in the list from which the page was opened."""
+    place, wanted = place_of(ListedCase(run.id, case), [run.id]), filter_of(query)
+    following = cases_of(source, [run], wanted, limit=1, after=place).cases
+    before = None if run.org_url else case_before(source.database, [run.id], wanted, place)
+    return before, next(iter(following), None)
 
 
 def _location(source: Source, run: ListedRun, number: int) -> tuple[str, int | None]:

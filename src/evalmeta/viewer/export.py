@@ -7,21 +7,28 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.errors import NotFound, UsageError
+from evalmeta.errors import UsageError
 from evalmeta.store.database import open_database
 from evalmeta.viewer.links import file_name, given
-from evalmeta.viewer.pages import Source
+from evalmeta.viewer.pages import Page, Source
 from evalmeta.viewer.rendering import render, static_files
 from evalmeta.viewer.routes import PAGES, SECTION_OF
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from evalmeta.package.project import Project
 
 _MARKER: Final = ".evalmeta-view"
-# How many pages of each kind are written; pages that are not here are written without a limit.
-_LIMITS: Final = {"run": limits.MAX_EXPORTED_RUNS, "suite": limits.MAX_EXPORTED_RUNS, "case": limits.MAX_EXPORTED_CASES}
+# How many of each kind are written, by the parameter that names them; pages that are not here have no limit.
+_LIMITS: Final = {
+    "run": ("run", limits.MAX_EXPORTED_RUNS),
+    "suite": ("suite", limits.MAX_EXPORTED_RUNS),
+    "case": ("", limits.MAX_EXPORTED_CASES),
+}
+# A case is one file, whatever list leads to it.
+_CASE: Final = ("run", "org", "number", "iteration")
 _MAX_PAGES: Final = 10_000
 
 
@@ -36,26 +43,38 @@ class _Queue:
     """The addresses of pages as names of files; every address that a page contains is written later."""
 
     def __init__(self) -> None:
-        self.left_out: Counter[str] = Counter()
         self.waiting: deque[tuple[str, dict[str, str]]] = deque()
         self._names: dict[str, str] = {}
-        self._counts: Counter[str] = Counter()
+        self._things: dict[str, set[str]] = {}
+        self._left_out: dict[str, set[str]] = {}
 
     def __call__(self, page: str, **parameters: object) -> str:
         if page not in PAGES:
             return ""
         values = given(parameters)
+        if page == "case":
+            values = {name: value for name, value in values.items() if name in _CASE}
         name = file_name(page, values)
         if name in self._names:
             return self._names[name]
-        full = self._counts[page] >= _LIMITS.get(page, _MAX_PAGES) or self._counts.total() >= _MAX_PAGES
-        self._names[name] = "" if full else name
-        if full:
-            self.left_out[page] += 1
-            return ""
-        self._counts[page] += 1
-        self.waiting.append((page, values))
-        return name
+        self._names[name] = name if self._has_room(page, values, name) else ""
+        if self._names[name]:
+            self.waiting.append((page, values))
+        return self._names[name]
+
+    @property
+    def left_out(self) -> Counter[str]:
+        """Return the number of runs, suites and cases without a page."""
+        return Counter({page: len(things) for page, things in self._left_out.items()})
+
+    def _has_room(self, page: str, values: Mapping[str, str], name: str) -> bool:
+        parameter, most = _LIMITS.get(page, ("", _MAX_PAGES))
+        thing, known = values.get(parameter, name), self._things.setdefault(page, set())
+        if (len(known) < most or thing in known) and len(self._names) < _MAX_PAGES:
+            known.add(thing)
+            return True
+        self._left_out.setdefault(page, set()).add(thing)
+        return False
 
     def static(self, name: str) -> str:
         return f"static/{name}"
@@ -64,7 +83,7 @@ class _Queue:
 def export(project: Project, folder: Path) -> Exported:
     """Write all pages that can be reached from the first one into a folder; return what was written.
 
-    Pages that an earlier export wrote there are deleted first. A page that cannot be made is left out.
+    Pages that an earlier export wrote there are deleted first. A page that cannot be made says why.
 
     Raises:
         UsageError: the folder has other files.
@@ -78,11 +97,10 @@ def export(project: Project, folder: Path) -> Exported:
         links("tests")
         while links.waiting:
             name, query = links.waiting.popleft()
-            row = PAGES[name]
             try:
-                page = row.make(source, query)
-            except NotFound:
-                continue
+                page = PAGES[name].make(source, query)
+            except UsageError as error:
+                page = Page("error.html.j2", "Not shown", {"message": str(error), "actions": map(str, error.actions)})
             html = render(page, links, source, section=SECTION_OF[name], served=False)
             (folder / file_name(name, query)).write_text(html, encoding="utf-8")
             written += 1

@@ -19,6 +19,7 @@ from evalmeta.errors import EXIT_INTERRUPTED, EvalmetaError, UsageError
 from evalmeta.org import server
 from evalmeta.org.request_guard import RequestGuard, hosts_of
 from evalmeta.package.project import find_project
+from evalmeta.store.database import open_database
 from evalmeta.viewer.app import Viewer
 from evalmeta.viewer.links import ROOT
 
@@ -49,6 +50,7 @@ async def serve_view(project: Project, *, port: int | None, on_start: Callable[[
         StoreError: the state folder cannot be used.
     """
     token = secrets.token_urlsafe(_TOKEN_BYTES)
+    open_database(project.state_dir).close()
     server.open_log(project.state_dir / "logs" / "view.log", to_stderr=False)
     with _listen(port) as listening:
         bound = listening.getsockname()[1]
