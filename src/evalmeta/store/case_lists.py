@@ -167,7 +167,7 @@ def _rows(
 
 
 def _only(wanted: CaseFilter) -> Verdict | None:
-    """Return the verdict that all wanted cases have; None if results decide, which may have another one than the case."""
+    """Return the verdict of all wanted cases; None if results decide, which may have another one than their case."""
     return None if wanted.name or wanted.verdict is Verdict.UNDECIDED else wanted.verdict
 
 
