@@ -9,6 +9,7 @@ import pytest
 
 from evalmeta.api.servers import list_tokens, make_token, revoke_token
 from evalmeta.store.database import open_database
+from evalmeta.store.users import Users
 from viewer.conftest import RUN, TOKEN
 
 if TYPE_CHECKING:
@@ -116,3 +117,17 @@ def test_a_user_sees_only_the_own_runs(project: Project, browser: Browser, run: 
         assert "orders.yaml" not in browser.client.get(path).text
     for path in (f"/view/runs/{RUN}", f"/view/runs/{RUN}/cases/2", f"/view/compare?after={RUN}"):
         assert browser.client.get(path).status_code == httpx.codes.NOT_FOUND
+
+
+def test_a_user_cannot_compare_with_runs_of_others(project: Project, browser: Browser, run: Callable[..., int]) -> None:
+    run()
+    run()
+    token = make_token(project, username="ann")
+    with open_database(project.state_dir) as database:
+        [ann] = [user for user in Users(database).all_users() if not user.is_admin]
+        database.execute("UPDATE run SET user_id = ? WHERE id <> ?", (ann.id, RUN))
+    browser.client.get("/view", params={"token": token})
+
+    for query in ("", f"&before={RUN}"):
+        reply = browser.client.get(f"/view/compare?after=4KB000000000002GAA{query}")
+        assert reply.status_code == httpx.codes.NOT_FOUND

@@ -87,7 +87,10 @@ def _run(source: Source, run_id: str, org_url: str = "") -> Run:
 def _before(source: Source, after: Run, before_id: str) -> Run | str:
     """Return the earlier run, or the path of a baseline in the project."""
     if not before_id:
-        return previous_run(source.project, after)
+        found = previous_run(source.project, after)
+        if not source.user.is_admin and find_listed(source.database, found.id, user=source.user) is None:
+            raise NotFound(f"you have no earlier run of {after.definition}", actions=["Choose a run."])
+        return found
     if find_listed(source.database, before_id, user=source.user) is None and _baseline(source, before_id) is not None:
         return before_id
     return _run(source, before_id)
@@ -102,7 +105,7 @@ def _baseline(source: Source, name: str) -> Path | None:
 
 
 def _compare(source: Source, before: Run | str, after: Run) -> Comparison:
-    again = new_answers(source.project, after) or None
+    again = new_answers(source.project, after) or None if source.user.is_admin else None
     if not isinstance(before, str):
         return compare_runs(before, after, again=again)
     path = _baseline(source, before)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Final, TypedDict, cast
 from evalmeta import __version__, limits
 from evalmeta.api.comparisons import find_run
 from evalmeta.api.finished_runs import FinishedRun
+from evalmeta.engine.comparison import compare
 from evalmeta.errors import StoreError
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
-from evalmeta.model.statistics import CaseCounts
+from evalmeta.model.statistics import CaseCounts, Standing
+from evalmeta.protocol.json_fields import integer
 from evalmeta.report.report import Report, coverage_text, duration, outcome, undecided_reasons
 from evalmeta.report.summary import pass_chances, reasons_text
 from evalmeta.store.run_digests import find_digest, keep_digest
@@ -71,7 +73,7 @@ def digest_of(source: Source, listed: ListedRun, *, max_cases: int | None = None
     They are computed from all its results and then kept. None if that would take too long: the run is not over, or is
     not known yet and has more than `max_cases` results.
     """
-    stamp = f"{__version__} {listed.status} {listed.ended} {listed.done}"
+    stamp = _stamp(listed)
     if found := find_digest(source.database, listed.id, stamp, org_url=listed.org_url):
         return cast("Digest", found)
     if listed.done > (limits.MAX_LIVE_CASES if not listed.status.is_over else max_cases or listed.done):
@@ -82,6 +84,29 @@ def digest_of(source: Source, listed: ListedRun, *, max_cases: int | None = None
         with suppress(StoreError):
             keep_digest(source.database, listed.id, stamp, cast("JsonObject", digest), org_url=listed.org_url)
     return digest
+
+
+def changes_between(source: Source, before: ListedRun, after: ListedRun) -> tuple[int, int]:
+    """Return how many cases are suspect and how many broke between two runs that are over; zeros if it is not known.
+
+    Comparing takes long, so that the numbers are kept.
+    """
+    digests = [digest_of(source, run, max_cases=limits.MAX_LIVE_CASES) for run in (before, after)]
+    first, last = digests
+    if first is None or last is None:
+        return 0, 0
+    pair, stamp = f"{before.id} {after.id}", f"{_stamp(before)} {_stamp(after)}"
+    found = find_digest(source.database, pair, stamp, org_url=after.org_url)
+    if found is None:
+        comparison = compare(counts_of(first), counts_of(last), name="", labels=("", ""))
+        found = {each.value: len(comparison.of(each)) for each in (Standing.SUSPECT, Standing.BROKEN)}
+        with suppress(StoreError):
+            keep_digest(source.database, pair, stamp, found, org_url=after.org_url)
+    return integer(found, Standing.SUSPECT.value, 0), integer(found, Standing.BROKEN.value, 0)
+
+
+def _stamp(listed: ListedRun) -> str:
+    return f"{__version__} {listed.status} {listed.ended} {listed.done}"
 
 
 def counts_of(digest: Digest) -> tuple[CaseCounts, ...]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta import limits
-from evalmeta.engine.comparison import compare
 from evalmeta.model.run import Verdict
-from evalmeta.model.statistics import Standing
 from evalmeta.store.run_lists import recent_runs
-from evalmeta.viewer.digests import counts_of, digest_of
+from evalmeta.viewer.digests import changes_between, digest_of
 from evalmeta.viewer.pages import Page, text_of
 from evalmeta.viewer.standings import SyncWord, standings_of
 
@@ -69,12 +67,8 @@ def _rank(row: TestRow) -> int:
 
 def _row(source: Source, name: str, runs: Sequence[ListedRun], state: SyncWord | None) -> TestRow:
     over = [run for run in runs if run.status.is_over and not run.options.is_partial][-2:]
-    digests = [digest_of(source, run, max_cases=limits.MAX_LIVE_CASES) for run in over]
-    if not digests or digests[-1] is None:
+    digest = digest_of(source, over[-1], max_cases=limits.MAX_LIVE_CASES) if over else None
+    if digest is None:
         return TestRow(name, runs, state)
-    flaky = len(digests[-1]["flaky"])
-    if len(digests) == 1 or digests[0] is None:
-        return TestRow(name, runs, state, flaky)
-    comparison = compare(counts_of(digests[0]), counts_of(digests[-1]), name=name, labels=("", ""))
-    suspect, broken = (len(comparison.of(each)) for each in (Standing.SUSPECT, Standing.BROKEN))
-    return TestRow(name, runs, state, flaky, suspect, broken)
+    suspect, broken = changes_between(source, *over) if len(over) > 1 else (0, 0)
+    return TestRow(name, runs, state, len(digest["flaky"]), suspect, broken)
