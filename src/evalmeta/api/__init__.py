@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evalmeta.api import (
+        acceptance,
         agent_tests,
         calibration,
         case_lines,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "acceptance",
     "agent_tests",
     "calibration",
     "case_lines",

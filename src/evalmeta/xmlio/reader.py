@@ -168,6 +168,11 @@ def find_start_tags(text: str) -> Iterator[tuple[int, int]]:
     return (match.span(1) for match in _MARKUP.finditer(text) if match.lastindex)
 
 
+def find_markup(text: str, start: int) -> Iterator[re.Match[str]]:
+    """Yield tags, comments, CDATA sections and processing instructions from a character on; start tags are a group."""
+    return _MARKUP.finditer(text, start)
+
+
 @cache
 def _parser(*, keep_comments: bool) -> etree.XMLParser:
     return etree.XMLParser(
