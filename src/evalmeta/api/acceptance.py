@@ -21,7 +21,15 @@ from evalmeta.errors import Conflict, InvalidMetadata, NotFound, Suggestion, Usa
 from evalmeta.formats.diagnostics import foreign_character
 from evalmeta.formats.files import format_of
 from evalmeta.model.evaluation import evaluation_of
-from evalmeta.model.expectations import ACTIONS, OPERATORS, OUTCOME, TOPIC, canonical_name, parse_actions
+from evalmeta.model.expectations import (
+    ACTIONS,
+    OPERATORS,
+    OUTCOME,
+    TOPIC,
+    canonical_name,
+    expectation_kind,
+    parse_actions,
+)
 from evalmeta.model.registry import TESTING_DEFINITION, type_of_run
 from evalmeta.model.run import Verdict
 from evalmeta.package.files import parse_file_name, read_file, shown, write_below
@@ -185,8 +193,6 @@ def _agreed(run: Run, cases: Sequence[CaseResult], position: _Position) -> TestR
         _refuse(f"{result.name} ended in an error: {result.error or result.explanation}", _show(run))
     if not result.actual.strip():
         _refuse(f"the agent returned or reported nothing that {result.label or result.name} could expect", _show(run))
-    if _same(result, result.actual, result.expected):
-        _refuse(f"{result.label or result.name} already expects this", _show(run))
     return result
 
 
@@ -242,12 +248,18 @@ def _expected_in(
         indexes = [position.place]
     if len(indexes) != 1:
         _changed(judged, f"{result.label or result.name} is not one of its expectations", label)
-    if not _same(result, _expected(expectations[indexes[0]]) or "", result.expected):
+    now = _expected(expectations[indexes[0]]) or ""
+    if _same(result, now, result.actual):
+        _refuse(f"{label} already expects this", "Run the test again.")
+    if not _same(result, now, result.expected):
         _changed(judged, f"{result.label or result.name} expects something else", label)
     return case, indexes[0]
 
 
 def _edited(path: Path, data: bytes, case: Case, position: _Position, index: int, value: str) -> bytes:
+    if foreign := foreign_character(value):
+        reason = "which definitions and test specs cannot contain"
+        _refuse(f"the answer contains the character {foreign}, {reason}", "Edit the test by hand.")
     place, label = max(position.turn, 1) - 1, shown(path)
     expectation = case.turns[place].expectations[index]
     if canonical_name(expectation.name) in OPERATORS:
@@ -261,8 +273,6 @@ def _edited(path: Path, data: bytes, case: Case, position: _Position, index: int
 
 
 def _edited_definition(path: Path, data: bytes, case: Case, expectation: Expectation, index: int, value: str) -> bytes:
-    if foreign := foreign_character(value):
-        _refuse(f"the answer contains the character {foreign}, which XML cannot contain", "Edit the test by hand.")
     document = read_xml(data, label=shown(path))
     definition = read_definition(document)
     cases = evaluation_of(definition, name="").cases
@@ -352,10 +362,9 @@ def _holds_text(result: TestResult) -> bool:
 
 
 def _is_called(result: TestResult, name: str) -> bool:
-    wanted = name.casefold()
-    return wanted in {result.name.casefold(), (result.label or "").casefold()} or canonical_name(
-        result.name
-    ) == canonical_name(name)
+    kind = expectation_kind(result.name)
+    names = {result.name, canonical_name(result.name), result.label or result.name, kind.label if kind else ""}
+    return name.casefold() in map(str.casefold, names) or canonical_name(name) == canonical_name(result.name)
 
 
 def _is_result_of(expectation: Expectation, result: TestResult) -> bool:

@@ -73,24 +73,25 @@ class _Edit:
         self._label = label
 
     def replace(self, key: Node, node: Node, value: str, *, items: tuple[str, ...] | None = None) -> bytes:
-        start, end = node.start_mark.index + self._shift, node.end_mark.index + self._shift
-        old = self._text[start:end].rstrip()
+        start = node.start_mark.index + self._shift
+        # The end of a block list is after the comments that follow it.
+        last = node.value[-1] if isinstance(node, SequenceNode) and node.value and not node.flow_style else node
+        old = self._text[start : last.end_mark.index + self._shift].rstrip()
         if old[:1] in {"&", "!", "*"} or start < key.end_mark.index:
             _refuse(self._label, _line(node), "the value has an anchor, an alias or a tag")
-        if isinstance(node, ScalarNode) and not old and self._text[start - 1 : start] == ":":
-            written = " " + self._scalar(value, node)
-        elif isinstance(node, ScalarNode) and (items is None or len(items) == 1):
-            written = self._scalar(items[0] if items else value, node)
-        elif isinstance(node, ScalarNode):
-            written = self._flow(items or ())
+        end = start + len(old)
+        if isinstance(node, ScalarNode):
+            is_text = items is None or (len(items) == 1 and old)
+            written = self._scalar(items[0] if items else value, node) if is_text else self._flow(items or ())
+            written = f" {written}" if self._text[start - 1 : start] == ":" else written
         elif isinstance(node, SequenceNode) and items is not None:
             start, written = self._list(key, node, start, old, items)
         else:
             _refuse(self._label, _line(node), "the value is not a text")
-        return (self._text[:start] + written + self._text[node.start_mark.index + self._shift + len(old) :]).encode()
+        return (self._text[:start] + written + self._text[end:]).encode()
 
     def _scalar(self, value: str, node: ScalarNode) -> str:
-        return _text(value, can_be_plain=not node.style and bool(node.value))
+        return _text(value, can_be_plain=not node.style and not self._is_json)
 
     def _flow(self, items: tuple[str, ...]) -> str:
         return "[" + ", ".join(_text(each, can_be_plain=not self._is_json) for each in items) + "]"
