@@ -230,6 +230,11 @@ def test_a_killed_server_leaves_the_place_to_the_next(project: Project) -> None:
         assert get(project, url, USERINFO).status_code == 200
 
 
+def test_connections_do_not_wait_for_acknowledgements() -> None:
+    with listen("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP  # asyncio sets TCP_NODELAY only then
+
+
 def test_a_port_in_use_is_reported_with_advice() -> None:
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]

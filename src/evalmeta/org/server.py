@@ -105,7 +105,9 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; raise UsageError if it cannot be opened."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=2 * limits.MAX_REQUESTS)
+        found = socket.create_server((host, port), family=family, backlog=2 * limits.MAX_REQUESTS)
+        # A socket that knows its protocol: asyncio then sets TCP_NODELAY, without which small replies wait for 40 ms.
+        return socket.socket(fileno=found.detach())
     except socket.gaierror as error:
         raise UsageError(f"the server cannot listen at {host}: {error.strerror}", actions=[_OTHER_HOST]) from None
     except OSError as error:
