@@ -6,7 +6,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import Action, GeneratedData
@@ -19,17 +19,38 @@ from evalmeta.store.runs import Runs, encode_case
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalmeta.package.project import Project
-
 TESTS, RUNS_OF_SUITE, SECONDS = 40, 20, 3_600
 ANSWER = "Your order was sent to Paris on Monday and arrives within three days. " * 2
 # Of twenty cases, one fails, one ends in an error, and one is undecided.
 VERDICTS = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED, *(Verdict.PASS,) * 17)
 
 
+class LargeStore(NamedTuple):
+    """A project with runs, and their ids, the oldest first; the last one has the `largest` number of results."""
+
+    root: Path
+    ids: list[str]
+    largest: int
+
+    @property
+    def last(self) -> str:
+        """Return the id of the largest run."""
+        return self.ids[-1]
+
+    @property
+    def deep(self) -> str:
+        """Return the place after most results of the largest run, as addresses have it."""
+        return f"3.0.{self.largest * 9 // 10}.1"
+
+    @property
+    def suite(self) -> str:
+        """Return the suite before the last, whose runs all have few results."""
+        return _suite(len(self.ids) - RUNS_OF_SUITE - 1)
+
+
 @contextmanager
-def open_large(*, runs: int, results: int, largest: int) -> Iterator[tuple[Project, str]]:
-    """Make a project with runs, and return it with the id of the newest run, which has the `largest` number of cases.
+def open_large(*, runs: int, results: int, largest: int) -> Iterator[LargeStore]:
+    """Make a project with runs.
 
     All results are written in one transaction, with the bytes that the journal writes.
     """
@@ -46,16 +67,21 @@ def open_large(*, runs: int, results: int, largest: int) -> Iterator[tuple[Proje
             with database.transaction():
                 for run_id, size in zip(ids, sizes, strict=True):
                     database.execute_many("INSERT INTO case_result VALUES (?, ?, ?, ?, ?)", _rows(run_id, size, ends))
-        yield project, ids[-1]
+        yield LargeStore(root, ids, largest)
 
 
 def _save(runs: Runs, number: int, size: int, *, now: float) -> str:
-    options = RunOptions(origin=Origin(f"{number // RUNS_OF_SUITE:012x}", f"feature/{number % 7}", f"{number:040x}"))
+    options = RunOptions(origin=Origin(_suite(number), f"feature/{number % 7}", f"{number:040x}"))
     evaluation = Evaluation(f"Orders_{number % TESTS}", "Order_Desk", ())
     run_id = runs.start(EVALUATION_DEFINITION, evaluation, b"", options, total=size, now=now)
     runs.claim(run_id, "bench", taken_from=runs.lease(run_id), until=now + SECONDS)
     runs.finish(run_id, "bench", RunStatus.COMPLETED, error=None, now=now + SECONDS / 2)
     return run_id
+
+
+def _suite(number: int) -> str:
+    """Return the suite of a run by its place."""
+    return f"{number // RUNS_OF_SUITE:012x}"
 
 
 def _end_of_case(place: int) -> bytes:

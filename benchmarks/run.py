@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import deploy
 import engine
 import evaluations
-import lists
 import package
+import pages
 import programs
 import report_memory
 import rouge
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SECTIONS = (
     Section(
-        "public", "What users run", (*suites.ROWS, *evaluations.ROWS, *programs.ROWS, *report_memory.ROWS, *lists.ROWS)
+        "public", "What users run", (*suites.ROWS, *evaluations.ROWS, *programs.ROWS, *report_memory.ROWS, *pages.ROWS)
     ),
     Section("engine", "The engine alone", engine.ROWS),
     Section(
@@ -88,7 +88,7 @@ def measure(chosen: list[tuple[str, list[Row]]], *, tiny: bool) -> Iterator[str]
                 yield lines[-1]
             yield ""
     report_memory.close()
-    lists.close()
+    pages.close()
     yield f"Measured on {describe()}; {peer_version()}. {others_since(before)}".rstrip()
     holding, missed = (sum(line.endswith(f"| {verdict} |") for line in lines) for verdict in (HOLDS, MISSED))
     yield f"{holding} of {holding + missed} goals hold."

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from evalmeta import __version__, limits
 from evalmeta.api.comparisons import find_run
-from evalmeta.api.finished_runs import FinishedRun
 from evalmeta.engine.comparison import compare
+from evalmeta.engine.statistics import collect
+from evalmeta.engine.summary import SummaryCounter
 from evalmeta.errors import StoreError
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
@@ -20,7 +22,7 @@ from evalmeta.report.summary import pass_chances, reasons_text
 from evalmeta.store.run_digests import find_digest, keep_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import CaseResult
@@ -91,13 +93,12 @@ def changes_between(source: Source, before: ListedRun, after: ListedRun) -> tupl
 
     Comparing takes long, so that the numbers are kept.
     """
-    digests = [digest_of(source, run, max_cases=limits.MAX_LIVE_CASES) for run in (before, after)]
-    first, last = digests
-    if first is None or last is None:
-        return 0, 0
     pair, stamp = f"{before.id} {after.id}", f"{_stamp(before)} {_stamp(after)}"
     found = find_digest(source.database, pair, stamp, org_url=after.org_url)
     if found is None:
+        first, last = (digest_of(source, run, max_cases=limits.MAX_LIVE_CASES) for run in (before, after))
+        if first is None or last is None:
+            return 0, 0
         comparison = compare(counts_of(first), counts_of(last), name="", labels=("", ""))
         found = {each.value: len(comparison.of(each)) for each in (Standing.SUSPECT, Standing.BROKEN)}
         with suppress(StoreError):
@@ -116,16 +117,19 @@ def counts_of(digest: Digest) -> tuple[CaseCounts, ...]:
 
 def _digest(source: Source, listed: ListedRun) -> Digest:
     run = find_run(source.project, listed.id, org_url=listed.org_url)
-    finished = FinishedRun.of(run)
-    report, statistics = Report(run, finished.summary), finished.statistics
+    if listed.done <= limits.MAX_LIVE_CASES:
+        # Results in memory are decoded once.
+        run = replace(run, cases=tuple(run.cases))
+    counter, verdicts = SummaryCounter(run.options), dict[str, Counter[str]]()
+    statistics, summary = collect(_counted(run.cases, counter, verdicts), run.options), counter.summary()
+    report, expectations = Report(run, summary), _expectations(verdicts)
     latency, tokens = statistics.latency, statistics.tokens
-    expectations = _expectations(run.cases)
     return Digest(
         outcome=outcome(report),
         took=duration(report),
         interval=(statistics.interval.low, statistics.interval.high) if statistics.interval else None,
-        coverage=coverage_text(finished.summary),
-        covered=finished.summary.coverage.share,
+        coverage=coverage_text(summary),
+        covered=summary.coverage.share,
         p50=latency.p50 if latency else None,
         p95=latency.p95 if latency else None,
         input=tokens.input if tokens else None,
@@ -138,7 +142,7 @@ def _digest(source: Source, listed: ListedRun) -> Digest:
         expectations=expectations,
         reasons=[(name, reasons_text(found)) for name, found in undecided_reasons(report).items()],
         measures=[(each.name, each.mean, each.count) for each in statistics.measures],
-        averages=len(finished.summary.averages),
+        averages=len(summary.averages),
         counts=_counts(statistics),
     )
 
@@ -152,12 +156,19 @@ def _counts(statistics: RunStatistics) -> list[tuple[int, str, int, int, int, in
     ]
 
 
-def _expectations(cases: Iterable[CaseResult]) -> list[ExpectationCounts]:
-    found: dict[str, Counter[str]] = {}
+def _counted(
+    cases: Iterable[CaseResult], counter: SummaryCounter, verdicts: dict[str, Counter[str]]
+) -> Iterator[CaseResult]:
+    """Yield case results, and count them and the verdicts of each name."""
     for case in cases:
+        counter.add(case)
         for result in case.results:
             if not result.is_measured:
-                found.setdefault(result.name, Counter())[str(result.verdict)] += 1
+                verdicts.setdefault(result.name, Counter())[str(result.verdict)] += 1
+        yield case
+
+
+def _expectations(found: dict[str, Counter[str]]) -> list[ExpectationCounts]:
     kinds = {name: expectation_kind(name) for name in found}
     return [
         ExpectationCounts(name=name, label=kind.label if (kind := kinds[name]) else name, verdicts=dict(counts))
