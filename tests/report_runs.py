@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from evalmeta.engine.comparison import compare
 from evalmeta.engine.statistics import collect
 from evalmeta.engine.summary import summarise
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunOptions, RunStatus, TestResult, Verdict
-from evalmeta.report.report import Report
+from evalmeta.report.report import BaselineVerdict, Report
 
 STARTED = 1_795_187_104.0
 FILE = "force-app/main/default/aiEvaluationDefinitions/Returns_Desk.aiEvaluationDefinition-meta.xml"
@@ -141,6 +142,21 @@ def conversations() -> Report:
     found = greetings[0], conversation(1, 0.4, 0.9), greetings[1], conversation(2, 0.7, 0.9)
     made = report(*found, options=options)
     return replace(made, file=FILE, lines=LINES, statistics=collect(found, options))
+
+
+def judged_case(number: int, *, passed: bool) -> CaseResult:
+    return case(number, *((Verdict.PASS, TOPIC_PASSED) if passed else (Verdict.FAILURE, TOPIC_FAILED)))
+
+
+def compared() -> Report:
+    """Gives a run of four cases beside its baseline: one passes now, one still fails, one fails now."""
+    before, after = (
+        run(*(judged_case(number, passed=passed) for number, passed in enumerate(each, 1)))
+        for each in ((False, False, True, True), (True, False, False, True))
+    )
+    counts = [collect(each.cases, each.options).cases for each in (before, after)]
+    found = compare(*counts, name=after.definition, labels=("main", "now"))
+    return replace(report_of(after), baseline=BaselineVerdict(found, passed=False, text="1 suspect"))
 
 
 def broken_off() -> Report:

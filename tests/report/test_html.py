@@ -94,7 +94,7 @@ def test_the_policy_allows_only_the_pages_own_style_and_script() -> None:
 def test_iterations_of_a_case_are_grouped() -> None:
     text = render([rich()])
     assert text.count('<details class="case') == 1
-    assert '<details class="case failure pass mixed">' in text
+    assert '<details class="case failure pass mixed" open>' in text
     assert ["iteration 1" in text, "iteration 2" in text] == [True, True]
 
 
@@ -160,3 +160,22 @@ def test_markup_in_texts_stays_text(first: str, second: str) -> None:
     assert {*page.elements} <= {*SAFE.elements}
     assert page.attributes <= SAFE.attributes
     assert page.texts[:2] == [shorten(f"{first}\n"), shorten(second)]
+
+
+def test_the_page_opens_at_the_first_failure_and_folds_what_passed() -> None:
+    text = render([make.mixed(), make.rated(0.7)])
+    assert re.findall(r'<details class="(case [a-z ]+)" open>', text) == ["case failure undecided"]
+    assert text.index("case failure") < text.index('<details class="rest">') < text.index('<details class="case pass')
+    assert [text.count('<fieldset class="filter">'), text.count("<summary>1 case passed</summary>")] == [1, 2]
+
+
+def test_a_forgiven_failure_is_not_what_the_page_opens_at() -> None:
+    report = make.compared()
+    known = make.report(*report.run.cases[:2])
+    text = render([replace(known, baseline=report.baseline)])
+    assert not re.search('class="case [a-z -]+" open>', text)
+
+
+def test_a_short_run_took_milliseconds() -> None:
+    short = replace(make.run(make.PASSED), ended=make.STARTED + 0.000_25)
+    assert re.search("<dt>took</dt><dd>0.2[0-9] ms</dd>", render([make.report_of(short)]))

@@ -6,7 +6,7 @@ import report_runs as make
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, RunOptions, Verdict
 from evalmeta.report import render
-from evalmeta.report.html_pages import lay_out
+from evalmeta.report.html_pages import choices, lay_out
 
 if TYPE_CHECKING:
     from evalmeta.report.report import Report
@@ -34,7 +34,7 @@ def test_a_page_of_a_large_run_stays_small_and_shows_all_cases_that_did_not_pass
     assert (page.total, page.shown + len(page.left_out), page.left_out_passed) == (20_000, 20_000, len(page.left_out))
     assert 5_000 < page.shown < 10_000
     assert page.verdicts == {Verdict.FAILURE: 3, Verdict.PASS: page.shown - 3}
-    assert {each.number for each in page.cases() if each.verdict is Verdict.FAILURE} == FAILING
+    assert {each.number for each in page.cases(passed=False)} == FAILING
 
 
 def test_a_page_says_how_many_cases_it_leaves_out_and_how_to_see_them() -> None:
@@ -42,7 +42,7 @@ def test_a_page_says_how_many_cases_it_leaves_out_and_how_to_see_them() -> None:
     [page] = lay_out([report])
     text = render("html", [report])
     assert len(text) < 40_000_000
-    assert text.count("<details class") == page.shown
+    assert text.count('<details class="case') == page.shown
     left = len(page.left_out)
     assert f"To keep the page small, {left:,} of 10,000 cases are left out: {left:,} that passed and 0 that" in text
     assert f"<code>evalmeta test results --job-id {report.run.id} --result-format jsonl</code>" in text
@@ -57,4 +57,44 @@ def test_the_runs_of_a_page_share_its_size() -> None:
 def test_the_iterations_of_a_case_are_together_even_if_they_are_stored_apart() -> None:
     cases = [make.case(number, Verdict.PASS, iteration=iteration) for iteration in (1, 2) for number in (1, 2)]
     [page] = lay_out([make.report(*cases, options=RunOptions(iterations=2))])
-    assert [[case.iteration for case, _ in each.iterations] for each in page.cases()] == [[1, 2], [1, 2]]
+    assert [[case.iteration for case, _ in each.iterations] for each in page.cases(passed=True)] == [[1, 2], [1, 2]]
+
+
+def test_a_passed_case_with_an_undecided_result_counts_as_undecided_and_as_passed() -> None:
+    pages = lay_out([make.mixed()])
+    shown = {each.label: each.number for each in choices(pages)}
+    assert (shown["ok"], shown["undecided results"], pages[0].passed) == (1, 3, 1)
+    [passed] = pages[0].cases(passed=True)
+    assert passed.kinds == "pass undecided"
+
+
+def test_one_filter_counts_the_cases_of_all_runs() -> None:
+    shown = {each.value: each.number for each in choices(lay_out([make.mixed(), make.rated(0.7)]))}
+    assert shown == {"all": 7, "failure": 3, "error": 1, "undecided": 3, "pass": 3, "mixed": 1}
+
+
+def test_iterations_with_the_same_answer_are_shown_once() -> None:
+    answers = [("Yes.", 5.0), ("No.", 5.0), ("Yes.", 7.5)]
+    cases = [
+        make.case(1, Verdict.FAILURE, make.TOPIC_FAILED, iteration=number)._replace(
+            generated=GeneratedData(text, latency_ms=latency)
+        )
+        for number, (text, latency) in enumerate(answers, 1)
+    ]
+    report = make.report(*cases, options=RunOptions(iterations=3))
+    [case] = lay_out([report])[0].cases(passed=False)
+    assert [each.iterations for each in case.answers] == [(1, 3), (2,)]
+    assert "2 of 3 iterations gave this answer" in render("html", [report])
+
+
+def test_the_standing_to_the_baseline_is_marked_and_can_be_chosen() -> None:
+    report = make.compared()
+    [page] = lay_out([report])
+    assert {each.number: each.mark for passed in (False, True) for each in page.cases(passed=passed)} == {
+        1: "maybe fixed",
+        2: "known failure",
+        3: "suspect",
+        4: "",
+    }
+    assert [each.label for each in choices([page])[-3:]] == ["suspect", "maybe fixed", "known failure"]
+    assert render("html", [report]).count('class="pill mark') == 3

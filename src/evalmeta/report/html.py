@@ -18,7 +18,7 @@ from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.averages import mean_cells, mean_text, score_text, shown_averages
 from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.details import exchanges, results_of
-from evalmeta.report.html_pages import WORST_FIRST, lay_out
+from evalmeta.report.html_pages import choices, lay_out
 from evalmeta.report.report import (
     VERDICT_WORDS,
     counts_as_passed,
@@ -64,7 +64,7 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
     hashes = (_hash(style), _hash(script))
     pages = sorted(lay_out(reports), key=lambda page: counts_as_passed(page.report) + is_brief(page.report))
     yield from template("run.html.j2").generate(
-        pages=pages, style=style, script=script, hashes=hashes, version=__version__
+        pages=pages, choices=choices(pages), style=style, script=script, hashes=hashes, version=__version__
     )
 
 
@@ -116,7 +116,6 @@ def environment(*folders: Path) -> Environment:
         "shown_averages": shown_averages,
         "totals": totals,
         "undecided_reasons": undecided_reasons,
-        "verdicts": WORST_FIRST,
         "word_difference": word_difference,
         "words": VERDICT_WORDS,
     }

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta.model.case_order import by_number
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import Verdict
+from evalmeta.model.statistics import Standing
 from evalmeta.report.averages import averages_of
 from evalmeta.report.details import all_utterances, exchanges
-from evalmeta.report.report import known_failure, location, verdict_of
+from evalmeta.report.report import VERDICT_WORDS, known_failure, location, verdict_of
 from evalmeta.report.text import SHOWN_CHARS, count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from evalmeta.model.run import Average, CaseResult
+    from evalmeta.report.details import Exchange
     from evalmeta.report.report import Report
 
 
@@ -29,12 +31,38 @@ _MAX_CHARS: Final = 32_000_000
 _CASE_CHARS: Final = 700
 _RESULT_CHARS: Final = 350
 _BITS: Final = {verdict: 1 << place for place, verdict in enumerate(WORST_FIRST)}
-_VERDICT_BITS: Final = len(WORST_FIRST)
+# A result is undecided, whatever the verdict of the case is.
+_UNDECIDED_RESULT: Final = 1 << len(WORST_FIRST)
+_FLAGS: Final = len(WORST_FIRST) + 1
+_ALL_VERDICTS: Final = _UNDECIDED_RESULT - 1
 _MIXED: Final = _BITS[Verdict.PASS] | _BITS[Verdict.FAILURE]
 
 
+_KNOWN: Final = "known failure"
+_MARKED: Final = (Standing.BROKEN, Standing.SUSPECT, Standing.FIXED, Standing.MAYBE_FIXED)
+
+
+class SameAnswer(NamedTuple):
+    """The iterations of a case with the same answer and results: the first, its verdict, and the numbers of all."""
+
+    case: CaseResult
+    verdict: Verdict
+    iterations: tuple[int, ...]
+
+
+class Choice(NamedTuple):
+    """A choice of the filter: its value, its label, and the number of cases that it shows."""
+
+    value: str
+    label: str
+    number: int
+
+
 class ShownCase(NamedTuple):
-    """One case in all iterations, the worst verdict of them, and why the baseline forgives its failures."""
+    """One case in all iterations, the worst verdict of them, and why the baseline forgives its failures.
+
+    `mark` says how the case stands to the baseline; empty if there is nothing to say.
+    """
 
     number: int
     verdict: Verdict
@@ -43,6 +71,7 @@ class ShownCase(NamedTuple):
     location: str | None
     averages: tuple[Average, ...]
     forgiven: str
+    mark: str
     iterations: list[tuple[CaseResult, Verdict]]
 
     @property
@@ -51,14 +80,22 @@ class ShownCase(NamedTuple):
         return [verdict for _, verdict in self.iterations]
 
     @property
-    def is_conversation(self) -> bool:
-        """Return whether the case has several turns."""
-        return any(case.earlier for case, _ in self.iterations)
+    def kinds(self) -> str:
+        """Return the values of the filter's choices that show the case."""
+        found = dict.fromkeys(verdict.lower() for verdict in self.verdicts)
+        if any(_has_undecided(case) for case, _ in self.iterations):
+            found |= {"undecided": None}
+        if {Verdict.PASS, Verdict.FAILURE} <= {*self.verdicts}:
+            found |= {"mixed": None}
+        return " ".join([*found, self.mark.replace(" ", "-")]).rstrip()
 
     @property
-    def is_mixed(self) -> bool:
-        """Return whether the case passed in some iterations and failed in others."""
-        return {Verdict.PASS, Verdict.FAILURE} <= {*self.verdicts}
+    def answers(self) -> list[SameAnswer]:
+        """Return the iterations, the worst first; those with the same answer and the same results are one."""
+        found: dict[Hashable, list[tuple[CaseResult, Verdict]]] = {}
+        for case, verdict in sorted(self.iterations, key=lambda each: WORST_FIRST.index(each[1])):
+            found.setdefault(_answer_key(case, verdict), []).append((case, verdict))
+        return [SameAnswer(*same[0], tuple(case.iteration for case, _ in same)) for same in found.values()]
 
 
 @dataclass(slots=True)
@@ -69,7 +106,11 @@ class Page:
         report: the run.
         total: the number of its cases; `shown` of them are on the page.
         mixed: the number of shown cases that passed in some iterations and failed in others.
-        verdicts: the number of shown cases by verdict; a case with several verdicts counts for each.
+        verdicts: the number of shown cases by verdict; a case with several verdicts counts for each, and one with an
+            undecided result counts as undecided, too.
+        passed: the number of shown cases that passed in all iterations.
+        marks: how cases stand to the baseline, by number.
+        marked: the number of shown cases by mark.
         left_out: the numbers of the cases that are not shown.
         left_out_passed: how many of these passed in all iterations.
     """
@@ -79,15 +120,21 @@ class Page:
     shown: int = 0
     mixed: int = 0
     verdicts: Counter[Verdict] = field(default_factory=Counter)
+    passed: int = 0
+    marks: dict[int, str] = field(default_factory=dict)
+    marked: Counter[str] = field(default_factory=Counter)
     left_out: set[int] = field(default_factory=set)
     left_out_passed: int = 0
 
-    def cases(self) -> Iterator[ShownCase]:
-        """Yield the shown cases in order of number."""
+    def cases(self, *, passed: bool) -> Iterator[ShownCase]:
+        """Yield those of the shown cases in order of number that passed in all iterations, or those that did not."""
+        if not (self.passed if passed else self.shown - self.passed):
+            return
         cases = by_number(self.report.run.cases)
         for number, same in groupby(cases, key=lambda case: case.number):
-            if number not in self.left_out:
-                yield _shown_case(self.report, number, list(same))
+            iterations = [] if number in self.left_out else [(case, verdict_of(self.report, case)) for case in same]
+            if iterations and all(verdict is Verdict.PASS for _, verdict in iterations) is passed:
+                yield _shown_case(self, number, iterations)
 
     def remark(self) -> str:
         """Return which cases are left out, and why; empty if there are none."""
@@ -105,39 +152,84 @@ class Page:
 
 def lay_out(reports: Sequence[Report]) -> list[Page]:
     """Choose what a page shows: everything, or as much as it can hold, cases that did not pass before all others."""
-    pages = [Page(report) for report in reports]
+    pages = [Page(report, marks=_marks(report)) for report in reports]
     outlines = [_outline(report) for report in reports]
     left = _MAX_CHARS
     for passed in (False, True):
         for page, outline in zip(pages, outlines, strict=True):
             for number, entry in outline.items():
-                verdicts, chars = entry & ((1 << _VERDICT_BITS) - 1), entry >> _VERDICT_BITS
-                if (verdicts == _BITS[Verdict.PASS]) is passed:
-                    left -= chars
-                    _place(page, number, verdicts, is_shown=left >= 0)
+                if (entry & _ALL_VERDICTS == _BITS[Verdict.PASS]) is passed:
+                    left -= entry >> _FLAGS
+                    _place(page, number, entry, is_shown=left >= 0)
     return pages
 
 
-def _place(page: Page, number: int, verdicts: int, *, is_shown: bool) -> None:
+def choices(pages: Sequence[Page]) -> list[Choice]:
+    """Return the choices of the filter over all runs of a page; marks of which there are none are left out."""
+    found = [Choice("all", "all", sum(page.shown for page in pages))]
+    for verdict in WORST_FIRST:
+        label = "undecided results" if verdict is Verdict.UNDECIDED else VERDICT_WORDS[verdict].lower()
+        found.append(Choice(verdict.lower(), label, sum(page.verdicts[verdict] for page in pages)))
+    if any(page.report.run.options.iterations > 1 for page in pages):
+        found.append(Choice("mixed", "mixed", sum(page.mixed for page in pages)))
+    marked = sum((page.marked for page in pages), Counter[str]())
+    return found + [Choice(mark.replace(" ", "-"), mark, marked[mark]) for mark in (*_MARKED, _KNOWN) if marked[mark]]
+
+
+def _marks(report: Report) -> dict[int, str]:
+    """Return how cases stand to the baseline, by number."""
+    if report.baseline is None:
+        return {}
+    failed = report.facts.failed
+    known = {number: _KNOWN for number in report.baseline.known if number in failed}
+    marked = (each for each in report.baseline.comparison.cases if each.standing in _MARKED)
+    return known | {each.number: each.standing.value for each in marked}
+
+
+def _place(page: Page, number: int, flags: int, *, is_shown: bool) -> None:
     page.total += 1
+    has_passed = flags & _ALL_VERDICTS == _BITS[Verdict.PASS]
     if not is_shown:
         page.left_out.add(number)
-        page.left_out_passed += verdicts == _BITS[Verdict.PASS]
+        page.left_out_passed += has_passed
         return
     page.shown += 1
-    page.mixed += verdicts & _MIXED == _MIXED
-    page.verdicts.update(verdict for verdict, bit in _BITS.items() if verdicts & bit)
+    page.passed += has_passed
+    page.mixed += flags & _MIXED == _MIXED
+    if flags & _UNDECIDED_RESULT:
+        flags |= _BITS[Verdict.UNDECIDED]
+    page.verdicts.update(verdict for verdict, bit in _BITS.items() if flags & bit)
+    if number in page.marks:
+        page.marked[page.marks[number]] += 1
 
 
 def _outline(report: Report) -> dict[int, int]:
-    """Return the verdicts of each case as bits, and above them about how many characters it needs on the page."""
+    """Return what a case counts for as bits, and above them about how many characters it needs on the page."""
     found: dict[int, int] = {}
     for case in report.run.cases:
         known = found.get(case.number, 0)
-        chars = (known >> _VERDICT_BITS) + _chars(case)
-        verdicts = known & ((1 << _VERDICT_BITS) - 1) | _BITS[verdict_of(report, case)]
-        found[case.number] = chars << _VERDICT_BITS | verdicts
+        flags = known & ((1 << _FLAGS) - 1) | _BITS[verdict_of(report, case)]
+        if _has_undecided(case):
+            flags |= _UNDECIDED_RESULT
+        found[case.number] = (known >> _FLAGS) + _chars(case) << _FLAGS | flags
     return found
+
+
+def _has_undecided(case: CaseResult) -> bool:
+    return any(each.verdict is Verdict.UNDECIDED and not each.is_measured for each in case.results)
+
+
+def _answer_key(case: CaseResult, verdict: Verdict) -> Hashable:
+    """Return what is equal for iterations with the same answer; latencies and tokens do not count."""
+    answers = [
+        each.generated and (each.generated.outcome, each.generated.topic, _called(each)) for each in exchanges(case)
+    ]
+    return repr((verdict, answers, case.results, case.error, case.traceback))
+
+
+def _called(exchange: Exchange) -> list[Hashable]:
+    actions = (exchange.generated.actions if exchange.generated else None) or ()
+    return [repr((each.name, each.input, each.output)) for each in actions]
 
 
 def _chars(case: CaseResult) -> int:
@@ -148,11 +240,10 @@ def _chars(case: CaseResult) -> int:
     return _CASE_CHARS + _RESULT_CHARS * len(case.results) + sum(min(len(text), SHOWN_CHARS) for text in texts)
 
 
-def _shown_case(report: Report, number: int, same: list[CaseResult]) -> ShownCase:
-    iterations = [(case, verdict_of(report, case)) for case in same]
-    first = same[0]
-    averages = next(filter(None, (averages_of(report.summary, case) for case in same)), ())
+def _shown_case(page: Page, number: int, iterations: list[tuple[CaseResult, Verdict]]) -> ShownCase:
+    report, first = page.report, iterations[0][0]
+    averages = next(filter(None, (averages_of(report.summary, case) for case, _ in iterations)), ())
     worst = min((verdict for _, verdict in iterations), key=WORST_FIRST.index)
-    forgiven = next(filter(None, (known_failure(report, case) for case in same)), "")
-    where = location(report, first)
-    return ShownCase(number, worst, all_utterances(first), first.label, where, averages, forgiven, iterations)
+    forgiven = next(filter(None, (known_failure(report, case) for case, _ in iterations)), "")
+    where, mark = location(report, first), page.marks.get(number, "")
+    return ShownCase(number, worst, all_utterances(first), first.label, where, averages, forgiven, mark, iterations)

@@ -1,19 +1,67 @@
 "use strict";
-for (const run of document.querySelectorAll(".run")) {
-  const [find, toggle, cases] = [run.querySelector("[type=search]"), run.querySelector("button"), [...run.querySelectorAll(".case")]];
-  const texts = cases.map((each) => each.querySelector(".utterance").textContent.toLowerCase());
-  const visible = () => cases.filter((each) => each.getClientRects().length);
-  const refresh = () => { run.querySelector(".nothing").style.display = !cases.length || visible().length ? "" : "block"; };
-  find.hidden = toggle.hidden = cases.length === 0;
-  find.addEventListener("input", () => {
-    const wanted = find.value.toLowerCase();
-    cases.forEach((each, at) => { each.hidden = !texts[at].includes(wanted); });
-    refresh();
-  });
-  run.querySelector(".filter").addEventListener("change", refresh);
-  toggle.addEventListener("click", () => {
-    const open = toggle.textContent === "open all";
-    for (const each of visible()) each.open = open;
-    toggle.textContent = open ? "close all" : "open all";
-  });
+// Without scripts, the page still folds, and filters by verdict.
+const SEARCHED = ".nr, .utterance, .question, .answer, .why, .problem, .pair pre, .actions code, .result h4 b, .result h4 code";
+const find = document.querySelector("[type=search]");
+const toggle = document.querySelector(".toggle");
+const keys = document.getElementById("keys");
+const cases = [...document.querySelectorAll(".case")];
+const rests = [...document.querySelectorAll(".rest")];
+const wasOpen = new Map();
+const texts = new Map();
+
+function textOf(each) {
+  if (!texts.has(each)) {
+    texts.set(each, [...each.querySelectorAll(SEARCHED)].map((part) => part.textContent).join("\n").toLowerCase());
+  }
+  return texts.get(each);
 }
+
+function refresh() {
+  const chosen = document.querySelector("[name=show]:checked").value;
+  const wanted = find.value.trim().toLowerCase();
+  const isFiltered = wanted !== "" || chosen !== "all";
+  const found = new Set();
+  for (const each of cases) {
+    each.hidden = wanted !== "" && !textOf(each).includes(wanted);
+    if (!each.hidden && (chosen === "all" || each.classList.contains(chosen))) found.add(each);
+  }
+  const isEmpty = (part) => ![...part.querySelectorAll(".case")].some((each) => found.has(each));
+  for (const rest of rests) {
+    if (isFiltered && !wasOpen.has(rest)) wasOpen.set(rest, rest.open);
+    rest.hidden = isFiltered && isEmpty(rest);
+    rest.open = isFiltered || (wasOpen.get(rest) ?? rest.open);
+    if (!isFiltered) wasOpen.delete(rest);
+  }
+  for (const run of document.querySelectorAll(".run")) run.querySelector(".nothing").hidden = !isFiltered || !isEmpty(run);
+  document.querySelector(".found").textContent = isFiltered ? `${found.size} of ${cases.length} cases` : "";
+}
+
+const visible = () => cases.filter((each) => each.checkVisibility());
+
+function step(by) {
+  const shown = visible();
+  const at = shown.indexOf(document.activeElement.closest(".case"));
+  const next = shown[at < 0 ? (by > 0 ? 0 : shown.length - 1) : Math.min(Math.max(at + by, 0), shown.length - 1)];
+  next?.querySelector("summary").focus({ preventScroll: true });
+  next?.scrollIntoView({ block: next.open ? "start" : "nearest" });
+}
+
+const KEYS = { j: () => step(1), k: () => step(-1), "/": () => find.focus(), "?": () => keys.showModal() };
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("[type=search], dialog")) return;
+  if (!(event.key in KEYS)) return;
+  event.preventDefault();
+  KEYS[event.key]();
+});
+
+for (const each of [find, toggle, document.querySelector(".keys")]) each.hidden = cases.length === 0;
+find.addEventListener("input", refresh);
+document.querySelector(".filter").addEventListener("change", refresh);
+document.querySelector(".keys").addEventListener("click", KEYS["?"]);
+keys.querySelector("button").addEventListener("click", () => keys.close());
+toggle.addEventListener("click", () => {
+  const open = toggle.textContent === "open all";
+  for (const each of visible()) each.open = open;
+  toggle.textContent = open ? "close all" : "open all";
+});
+refresh();
