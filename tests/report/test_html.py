@@ -179,3 +179,10 @@ def test_a_forgiven_failure_is_not_what_the_page_opens_at() -> None:
 def test_a_short_run_took_milliseconds() -> None:
     short = replace(make.run(make.PASSED), ended=make.STARTED + 0.000_25)
     assert re.search("<dt>took</dt><dd>0.2[0-9] ms</dd>", render([make.report_of(short)]))
+
+
+def test_a_huge_hostile_answer_is_cut_and_its_control_characters_are_shown() -> None:
+    answer = GeneratedData("\x1b[31m\u202ered</pre><script>" + "a" * 10_000_000)
+    text = render([make.report(make.PASSED._replace(generated=answer))])
+    assert len(text) < 100_000
+    assert r"\x1b[31m\u202ered&lt;/pre&gt;&lt;script&gt;" in text

@@ -41,7 +41,8 @@ def word_difference(before: str, after: str) -> WordDifference:
     if max(len(first), len(second)) > _MAX_WORDS:
         return WordDifference((Part(before, is_different=True),), (Part(after, is_different=True),))
     left, right = list[Part](), list[Part]()
-    for kind, i1, i2, j1, j2 in SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
+    # Blanks only match beside words that match, because each of them could match all others.
+    for kind, i1, i2, j1, j2 in SequenceMatcher(str.isspace, first, second, autojunk=False).get_opcodes():
         _add(left, first[i1:i2], is_different=kind != "equal")
         _add(right, second[j1:j2], is_different=kind != "equal")
     return WordDifference(tuple(left), tuple(right))
