@@ -153,7 +153,7 @@ def _choose(run: Run, cases: Sequence[CaseResult], name: str | None, turn: int |
         reason = next((f": {each.error}" for each in cases if each.error), "")
         _refuse(f"nothing was judged in case {cases[0].number} of run {run.id}{reason}", _show(run))
     if name is not None:
-        chosen = {place: each for place, each in found.items() if _is_called(each, name)}
+        chosen = {place: each for place, each in found.items() if is_called(each, name)}
         if not chosen:
             known = ", ".join(dict.fromkeys(each.label or each.name for each in found.values()))
             raise NotFound(f"case {cases[0].number} has no result {name!r}", actions=[f"Its results: {known}."])
@@ -361,7 +361,8 @@ def _holds_text(result: TestResult) -> bool:
     return not result.is_measured and (name in _HELD_AS_VALUE or name in OPERATORS)
 
 
-def _is_called(result: TestResult, name: str) -> bool:
+def is_called(result: TestResult, name: str) -> bool:
+    """Return whether a name means a result: its expectation's name, an alias or its label."""
     kind = expectation_kind(result.name)
     names = {result.name, canonical_name(result.name), result.label or result.name, kind.label if kind else ""}
     return name.casefold() in map(str.casefold, names) or canonical_name(name) == canonical_name(result.name)

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
 from evalmeta import limits
+from evalmeta.api.acceptance import is_called
 from evalmeta.api.comparisons import find_run
 from evalmeta.errors import NotFound, UsageError
+from evalmeta.model.expectations import OUTCOME, canonical_name
 from evalmeta.model.redaction import redacted
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import exchange_of
-from evalmeta.store.marks import Mark, keep_mark, list_marks, remove_mark
+from evalmeta.store.marks import Mark, ResultPlace, keep_mark, list_marks, remove_mark
+from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
     from evalmeta.model.run import CaseResult, TestResult
     from evalmeta.package.project import Project
     from evalmeta.store.database import Database
-    from evalmeta.store.marks import ResultPlace
+
+
+_DECIDED: Final = frozenset({Verdict.PASS, Verdict.FAILURE})
 
 
 class MarkedResult(NamedTuple):
@@ -56,9 +62,59 @@ def mark_result(
     if is_right is None:
         remove_mark(database, place, user)
         return
-    if _find(project, place)[1] is None:
+    if _find(project, database, place)[1] is None:
         raise NotFound(f"case {place.number} of run {place.run_id} has no result {place.name!r}")
     keep_mark(database, place, user, is_right=is_right, note=redacted(note.strip()), now=time.time())
+
+
+def find_place(
+    project: Project,
+    run_id: str,
+    number: int,
+    *,
+    expectation: str | None = None,
+    turn: int | None = None,
+    iteration: int | None = None,
+    org_url: str = "",
+) -> ResultPlace:
+    """Return the place of one result of a case.
+
+    Args:
+        project: the project that remembers the run.
+        run_id: the run's id.
+        number: the number of the case.
+        expectation: the name or label of the expectation; None if the case has one result.
+        turn: the turn of the result; None if the expectation is judged in one turn.
+        iteration: the iteration; None if the run has one.
+        org_url: the address of the run's org; empty for the project's own.
+
+    Raises:
+        NotFound: there is no such result.
+        UsageError: there are several.
+    """
+    run = find_run(project, run_id, org_url=org_url)
+    cases = [each for each in run.cases if each.number == number and iteration in {None, each.iteration}]
+    judged = [(case, each) for case in cases for each in case.results if not each.is_measured]
+    found = [
+        (case.iteration, each)
+        for case, each in judged
+        if turn in {None, each.turn} and (expectation is None or is_called(each, expectation))
+    ]
+    names = ", ".join(dict.fromkeys(each.label or each.name for _, each in judged))
+    if not found:
+        known = [f"Its results: {names}."] if judged else []
+        raise NotFound(f"case {number} of run {run.id} has no such result", actions=known)
+    if len(found) > 1:
+        options = {
+            "--expectation NAME": len({each.name for _, each in found}) > 1,
+            "--turn N": len({each.turn for _, each in found}) > 1,
+            "--iteration N": len({place for place, _ in found}) > 1,
+        }
+        way_out = " and ".join(option for option, is_needed in options.items() if is_needed)
+        message = f"case {number} of run {run.id} has {len(found):,} such results: {names}"
+        raise UsageError(message, actions=[f"Choose one with {way_out}."] if way_out else [])
+    [(place, result)] = found
+    return ResultPlace(org_url, run.id, place, number, result.name, result.turn)
 
 
 def marked_results(
@@ -66,17 +122,34 @@ def marked_results(
 ) -> list[MarkedResult]:
     """Return the judgements of people with their results, of a run or of all runs."""
     marks = list_marks(database, run_id=run_id, org_url=org_url)
-    return [MarkedResult(mark, *_find(project, mark.place)) for mark in marks]
+    return [MarkedResult(mark, *_find(project, database, mark.place)) for mark in marks]
 
 
-def labelled_pairs(marked: Sequence[MarkedResult]) -> tuple[list[JsonObject], int]:
-    """Return judgements as labelled pairs for `evalmeta rater check`, and how many cannot be used.
+def agreement(marked: Sequence[MarkedResult]) -> tuple[int, int]:
+    """Return how many judgements agree with the verdict, and how many there are of results that were decided."""
+    decided = [each.mark.is_right for each in marked if each.result and each.result.verdict in _DECIDED]
+    return sum(decided), len(decided)
 
-    The actual text of a result that passed and is marked wrong is not right, and so on. Only results that compare
-    texts are pairs; for undecided results, right and wrong say nothing about the text.
+
+def labelled_pairs(marked: Sequence[MarkedResult], *, metric: str = OUTCOME) -> tuple[list[JsonObject], Counter[str]]:
+    """Return judgements as labelled pairs for `evalmeta rater check`, and why others cannot be used, with counts.
+
+    The actual text of a result that passed and is marked wrong is not right, and so on. Several judgements of the same
+    result are one pair. Only results of the metric that a rater decided are pairs: for undecided results, right and
+    wrong say nothing about the text.
     """
-    pairs = [pair for each in marked for pair in _pairs(each)]
-    return pairs, len(marked) - len(pairs)
+    pairs: list[JsonObject] = []
+    skipped: Counter[str] = Counter()
+    of_results: dict[ResultPlace, list[MarkedResult]] = {}
+    for each in marked:
+        of_results.setdefault(each.mark.place, []).append(each)
+    for same in of_results.values():
+        pair = _pair(same, metric)
+        if isinstance(pair, str):
+            skipped[pair] += 1
+        else:
+            pairs.append(pair)
+    return pairs, skipped
 
 
 def pairs_text(pairs: Sequence[JsonObject]) -> str:
@@ -84,23 +157,38 @@ def pairs_text(pairs: Sequence[JsonObject]) -> str:
     return "".join(f"{orjson.dumps(pair).decode()}\n" for pair in pairs)
 
 
-def _pairs(marked: MarkedResult) -> Iterator[JsonObject]:
-    case, result = marked.case, marked.result
-    if case is None or result is None or not result.rater or not result.expected:
-        return
-    if result.verdict not in {Verdict.PASS, Verdict.FAILURE}:
-        return
-    passes = (result.verdict is Verdict.PASS) == marked.mark.is_right
-    reason: JsonObject = {"reason": marked.mark.note} if marked.mark.note else {}
+def _pair(same: Sequence[MarkedResult], metric: str) -> JsonObject | str:
+    """Return the labelled pair of a result that people have judged, or why there is none."""
+    mark, case, result = same[0]
+    if case is None or result is None:
+        return "does not exist any more"
+    if not result.rater:
+        return "was not rated by a rater"
+    if canonical_name(result.name) != canonical_name(metric):
+        return f"is not of {canonical_name(metric)}"
+    if result.verdict not in _DECIDED:
+        return "was not decided"
+    if len({each.mark.is_right for each in same}) > 1:
+        return "is judged differently by several people"
+    right = (result.verdict is Verdict.PASS) == mark.is_right
+    notes = "; ".join(dict.fromkeys(each.mark.note for each in same if each.mark.note))
+    reason: JsonObject = {"reason": notes} if notes else {}
     utterance = exchange_of(case, result).utterance
-    yield {"utterance": utterance, "expected": result.expected, "actual": result.actual, "right": passes, **reason}
+    return {"utterance": utterance, "expected": result.expected, "actual": result.actual, "right": right, **reason}
 
 
-def _find(project: Project, place: ResultPlace) -> tuple[CaseResult | None, TestResult | None]:
-    try:
-        run = find_run(project, place.run_id, org_url=place.org_url or None)
-    except NotFound:
-        return None, None
-    case = next((e for e in run.cases if (e.number, e.iteration) == (place.number, place.iteration)), None)
+def _find(project: Project, database: Database, place: ResultPlace) -> tuple[CaseResult | None, TestResult | None]:
+    if place.org_url:
+        case = _remote_case(project, place)
+    else:
+        case = Runs(database).case(place.run_id, place.iteration, place.number)
     results = case.results if case else ()
     return case, next((each for each in results if (each.name, each.turn) == (place.name, place.turn)), None)
+
+
+def _remote_case(project: Project, place: ResultPlace) -> CaseResult | None:
+    try:
+        run = find_run(project, place.run_id, org_url=place.org_url)
+    except NotFound:
+        return None
+    return next((e for e in run.cases if (e.number, e.iteration) == (place.number, place.iteration)), None)

@@ -18,6 +18,8 @@ _COMMANDS: Final = {
     "compare": ("compare:compare", "Compare the cases of a run with those of an earlier run."),
     "history": ("compare:history", "List past runs, here and in other orgs, newest last."),
     "baseline": ("compare:baseline", "Save the results of runs as a baseline to commit and compare with."),
+    "mark": ("mark:mark", "Say whether the verdict of a result is right or wrong."),
+    "marks": ("mark:marks", "List what people said of results, or export it to check raters."),
     "accept": ("accept:accept", "Make an answer of a run the new expectation of its test."),
     "rescore": ("jobs:rescore", "Score the answers of a run again with other rules, without asking the agent."),
 }

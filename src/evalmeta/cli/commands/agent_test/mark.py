@@ -1,0 +1,170 @@
+"""`evalmeta test mark|marks`: people judge the verdicts of results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalmeta import api
+from evalmeta.cli.completions import complete_runs
+from evalmeta.cli.jobs import job_options
+from evalmeta.cli.options import FILE
+from evalmeta.cli.orgs import target_org_option
+from evalmeta.cli.output import json_option, note, print_json, print_table
+from evalmeta.cli.ranges import IntRange
+from evalmeta.cli.reruns import find_run
+from evalmeta.errors import NotFound, Suggestion
+from evalmeta.model.expectations import OUTCOME
+from evalmeta.model.login import ADMIN
+from evalmeta.package.files import put_file
+from evalmeta.package.project import find_project
+from evalmeta.protocol.json_fields import to_timestamp
+from evalmeta.report.text import count, one_line
+from evalmeta.store.database import open_database
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.api.marks import MarkedResult
+    from evalmeta.api.run_location import RunLocation
+    from evalmeta.model.json_value import JsonObject
+    from evalmeta.store.marks import ResultPlace
+
+
+@click.command()
+@click.argument("judgement", required=False, type=click.Choice(["right", "wrong"]))
+@job_options("run")
+@click.option("--case", "number", type=IntRange(1), required=True, help="The number of the case.")
+@click.option("--expectation", metavar="NAME", help="The expectation.  [default: the only one]")
+@click.option("--turn", type=IntRange(1), help="The turn of the result, if the expectation is judged in several.")
+@click.option("--iteration", type=IntRange(1), help="The iteration, if the run has several.")
+@click.option("--note", "text", default="", metavar="TEXT", help="Why the verdict is right or wrong.")
+@click.option("--remove", is_flag=True, help="Remove your judgement.")
+@target_org_option
+@json_option
+def mark(
+    *,
+    judgement: str | None,
+    job_id: str | None,
+    number: int,
+    expectation: str | None,
+    turn: int | None,
+    iteration: int | None,
+    text: str,
+    remove: bool,
+    target_org: str | None,
+    as_json: bool,
+) -> None:
+    """Say whether the verdict of a result is right or wrong.
+
+    A judgement never changes a verdict. The latest one of a person counts. Use the
+    judgements to measure a rater: evalmeta test marks --export FILE
+
+    \b
+    evalmeta test mark wrong --job-id latest --case 3 --note "Tuesday is right, too."
+    evalmeta test mark --remove --job-id latest --case 3
+    """
+    if remove == (judgement is not None):
+        raise click.UsageError("Give one of right, wrong and --remove.")
+    location, project = find_run(job_id, target_org).location, find_project(Path.cwd())
+    where = {"turn": turn, "iteration": iteration}
+    place = api.marks.find_place(
+        project, location.run_id, number, expectation=expectation, org_url=_address(location), **where
+    )
+    is_right = None if judgement is None else judgement == "right"
+    with open_database(project.state_dir) as database:
+        api.marks.mark_result(project, database, place, ADMIN, is_right=is_right, note=text)
+    if as_json:
+        print_json({**_place_json(place), "judgement": judgement})
+        return
+    done = f"Marked {place.name} of case {number} as {judgement}." if judgement else "Removed your judgement."
+    click.echo(one_line(done))
+
+
+@click.command()
+@click.option("-i", "--job-id", metavar="ID", shell_complete=complete_runs, help="Only judgements of this run.")
+@click.option("--export", "file", type=FILE, help="Write labelled pairs for `evalmeta rater check` to this file.")
+@click.option("--metric", default=OUTCOME, show_default=True, help="The expectation whose results are exported.")
+@target_org_option
+@json_option
+def marks(*, job_id: str | None, file: Path | None, metric: str, target_org: str | None, as_json: bool) -> None:
+    """List what people said of results, or export it to check raters.
+
+    With --export, each result that a rater decided becomes a labelled pair in JSON Lines.
+
+    \b
+    evalmeta test marks --job-id latest
+    evalmeta test marks --export pairs.jsonl
+    evalmeta rater check pairs.jsonl --rater judge
+    """
+    project = find_project(Path.cwd())
+    location = find_run(job_id, target_org).location if job_id else None
+    run_id, org_url = (location.run_id, _address(location)) if location else (None, "")
+    with open_database(project.state_dir) as database:
+        found = api.marks.marked_results(project, database, run_id=run_id, org_url=org_url)
+    if file is not None:
+        _export(found, file, metric, as_json=as_json)
+        return
+    right, decided = api.marks.agreement(found)
+    if as_json:
+        print_json({"agreed": right, "decided": decided, "marks": [_mark_json(each) for each in found]})
+        return
+    print_table(["Run", "Case", "Result", "Verdict", "Judgement", "By", "Note"], [_row(each) for each in found])
+    if not found:
+        click.echo("Nobody has judged a result here.")
+    elif decided:
+        click.echo(f"\nPeople agreed with {right:,} of {count(decided, 'decided result')}.")
+
+
+def _export(found: Sequence[MarkedResult], file: Path, metric: str, *, as_json: bool) -> None:
+    pairs, skipped = api.marks.labelled_pairs(found, metric=metric)
+    reasons = [f"{count(number, 'result')} skipped: it {reason}" for reason, number in skipped.items()]
+    if not pairs:
+        judge = Suggestion("Judge a rated result first", "test", "mark", "--help")
+        raise NotFound(f"there is no judgement of a result of {metric} to export", actions=[*reasons, judge])
+    state = put_file(file, api.marks.pairs_text(pairs).encode())
+    if as_json:
+        print_json({"file": str(file), "state": state, "pairs": len(pairs), "skipped": dict(skipped)})
+        return
+    for each in reasons:
+        note(each)
+    click.echo(f"{state} {file}: {count(len(pairs), 'labelled pair')}.")
+    note(Suggestion("Measure a rater with them", "rater", "check", str(file)))
+
+
+def _address(location: RunLocation) -> str:
+    return location.remote.org_url if location.remote else ""
+
+
+def _row(marked: MarkedResult) -> list[str]:
+    mark, _, result = marked
+    verdict = result.verdict.value if result else "missing"
+    said = "right" if mark.is_right else "wrong"
+    place = mark.place
+    texts = (place.run_id, str(place.number), place.name, verdict, said, mark.user_name, mark.note)
+    return [one_line(each) for each in texts]
+
+
+def _place_json(place: ResultPlace) -> JsonObject:
+    return {
+        "runId": place.run_id,
+        "orgUrl": place.org_url or None,
+        "case": place.number,
+        "iteration": place.iteration,
+        "expectation": place.name,
+        "turn": place.turn or None,
+    }
+
+
+def _mark_json(marked: MarkedResult) -> JsonObject:
+    mark, _, result = marked
+    return {
+        **_place_json(mark.place),
+        "judgement": "right" if mark.is_right else "wrong",
+        "verdict": result.verdict.value if result else None,
+        "note": mark.note,
+        "user": mark.user_name,
+        "time": to_timestamp(mark.at),
+    }

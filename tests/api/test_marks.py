@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+
+from api.test_comparisons import URL, keep
+from evalmeta.api.marks import agreement, find_place, labelled_pairs, mark_result, marked_results
+from evalmeta.errors import NotFound, UsageError
+from evalmeta.limits import MAX_NOTE_CHARS
+from evalmeta.model.login import ADMIN, User
+from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
+from evalmeta.store.database import open_database
+from org.parts import make_project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from evalmeta.package.project import Project
+    from evalmeta.store.database import Database
+
+PASS, FAILURE, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.UNDECIDED
+OTHER = User("005000000000002AAA", "Ada", "ada@evalmeta.local", is_admin=False)
+IDS = count(1)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path / "project")
+
+
+@pytest.fixture
+def database(project: Project) -> Iterator[Database]:
+    with open_database(project.state_dir) as opened:
+        yield opened
+
+
+def rated(verdict: Verdict, name: str = "bot_response_rating", **others: object) -> TestResult:
+    return TestResult(name, verdict, "On Monday.", "On Tuesday.", rater="rules")._replace(**others)
+
+
+def kept(project: Project, *results: TestResult, iterations: int = 1) -> str:
+    """Keep a run of another org whose case 3 has these results, and return its id."""
+    places = range(1, iterations + 1)
+    cases = tuple(CaseResult(3, each, "When?", FAILURE, 1, 1, results) for each in places)
+    run = Run(f"4KB{next(IDS):012}AAA", "Orders", "Desk", RunStatus.COMPLETED, 1, len(cases), ended=2, cases=cases)
+    keep(project, run)
+    return run.id
+
+
+def marked(
+    project: Project, database: Database, run_id: str, *, is_right: bool | None, name: str = "", by: User = ADMIN
+) -> None:
+    place = find_place(project, run_id, 3, expectation=name or None, org_url=URL)
+    mark_result(project, database, place, by, is_right=is_right, note="A note.")
+
+
+def pairs(project: Project, database: Database) -> tuple[Sequence[object], dict[str, int]]:
+    found, skipped = labelled_pairs(marked_results(project, database))
+    return [(each["right"], each["actual"], each["reason"]) for each in found], dict(skipped)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_right", "label"), [(PASS, True, True), (PASS, False, False), (FAILURE, True, False)]
+)
+def test_a_pair_says_whether_the_answer_is_right(
+    project: Project, database: Database, verdict: Verdict, *, is_right: bool, label: bool
+) -> None:
+    marked(project, database, kept(project, rated(verdict)), is_right=is_right)
+    assert pairs(project, database) == ([(label, "On Tuesday.", "A note.")], {})
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        (rated(UNDECIDED), "was not decided"),
+        (rated(PASS, rater=None), "was not rated by a rater"),
+        (rated(PASS, "coherence"), "is not of bot_response_rating"),
+    ],
+)
+def test_results_that_are_no_pairs_are_counted_with_the_reason(
+    project: Project, database: Database, result: TestResult, reason: str
+) -> None:
+    marked(project, database, kept(project, result), is_right=True)
+    assert pairs(project, database) == ([], {reason: 1})
+
+
+def test_people_who_agree_make_one_pair_and_others_none(project: Project, database: Database) -> None:
+    run_id = kept(project, rated(FAILURE))
+    marked(project, database, run_id, is_right=True)
+    marked(project, database, run_id, is_right=True, by=OTHER)
+    assert pairs(project, database) == ([(False, "On Tuesday.", "A note.")], {})
+    marked(project, database, run_id, is_right=False, by=OTHER)
+    assert pairs(project, database) == ([], {"is judged differently by several people": 1})
+    assert agreement(marked_results(project, database)) == (1, 2)
+
+
+def test_the_latest_judgement_of_a_person_counts_and_can_be_removed(project: Project, database: Database) -> None:
+    run_id = kept(project, rated(FAILURE))
+    marked(project, database, run_id, is_right=True)
+    marked(project, database, run_id, is_right=False)
+    assert [each.mark.is_right for each in marked_results(project, database)] == [False]
+    marked(project, database, run_id, is_right=None)
+    assert marked_results(project, database) == []
+
+
+def test_a_result_that_is_not_the_only_one_must_be_named(project: Project, database: Database) -> None:
+    run_id = kept(project, rated(FAILURE), rated(PASS, "coherence"), iterations=2)
+    with pytest.raises(UsageError, match="has 4 such results: bot_response_rating, coherence") as refused:
+        marked(project, database, run_id, is_right=True)
+    assert refused.value.actions == ("Choose one with --expectation NAME and --iteration N.",)
+    with pytest.raises(NotFound, match="has no such result"):
+        marked(project, database, run_id, is_right=True, name="Topic")
+    place = find_place(project, run_id, 3, expectation="Response", iteration=2, org_url=URL)
+    assert (place.name, place.iteration) == ("bot_response_rating", 2)
+
+
+def test_a_long_note_is_refused(project: Project, database: Database) -> None:
+    place = find_place(project, kept(project, rated(PASS)), 3, org_url=URL)
+    with pytest.raises(UsageError, match="the note has 2,001 characters"):
+        mark_result(project, database, place, ADMIN, is_right=True, note="x" * (MAX_NOTE_CHARS + 1))
