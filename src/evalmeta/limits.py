@@ -232,6 +232,7 @@ VIEW_EVENT_POLLS: Final = 60
 # A static site: runs, and cases of all runs together, the newest and the failed ones first.
 MAX_EXPORTED_RUNS: Final = 100
 MAX_EXPORTED_CASES: Final = 2_000
+MAX_EXPORTED_COMPARISONS: Final = 50
 # What a page computes from all results of a run: of unfinished ones each time, of others once.
 MAX_LIVE_CASES: Final = 2_000
 MAX_COMPARED_CASES: Final = 5_000

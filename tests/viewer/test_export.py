@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta.api.servers import reset_org
 from evalmeta.errors import UsageError
 from evalmeta.viewer.export import export
 
@@ -33,7 +34,7 @@ def test_all_links_lead_to_files_of_the_folder(project: Project, run: Callable[.
 
     pages = {path.name for path in (tmp_path / "out").glob("*.html")}
     assert len(pages) == written.pages
-    assert not written.left_out
+    assert (written.left_out_runs, written.left_out_cases) == (0, 0)
     missing = {link for link in links(tmp_path / "out") if not (tmp_path / "out" / link).is_file()}
     assert missing == set()
     assert any(name.startswith("case-") for name in pages)
@@ -59,7 +60,7 @@ def test_older_pages_are_left_out_and_counted(
 
     written = export(project, tmp_path / "out")
 
-    assert written.left_out["run"] == 1
+    assert written.left_out_runs == 1
     assert links(tmp_path / "out") - {""} <= {
         path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*")
     }
@@ -75,11 +76,17 @@ def test_a_folder_with_other_files_is_not_touched(project: Project, tmp_path: Pa
     assert (tmp_path / "out" / "mine.txt").read_text() == "mine"
 
 
-def test_an_export_replaces_the_one_before(project: Project, run: Callable[..., int], tmp_path: Path) -> None:
+def test_an_export_replaces_only_what_the_one_before_wrote(
+    project: Project, run: Callable[..., int], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
     run()
-    export(project, tmp_path / "out")
-    (tmp_path / "out" / "run-old.html").write_text("old")
+    export(project, out)
+    reset_org(project)
+    (out / "mine.html").write_text("mine")
 
-    export(project, tmp_path / "out")
+    export(project, out)
 
-    assert not (tmp_path / "out" / "run-old.html").exists()
+    assert {path.name for path in out.glob("*.html")} == {
+        *("index.html", "runs.html", "compare.html", "trends.html", "org.html", "mine.html")
+    }

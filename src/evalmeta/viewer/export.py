@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections import Counter, deque
+from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
@@ -15,16 +16,19 @@ from evalmeta.viewer.rendering import render, static_files
 from evalmeta.viewer.routes import PAGES, SECTION_OF
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from evalmeta.package.project import Project
 
+# The names of the files of an export.
 _MARKER: Final = ".evalmeta-view"
+_OURS: Final = re.compile(r"(?:static/)?[A-Za-z][\w.-]*")
 # How many of each kind are written, by the parameter that names them; pages that are not here have no limit.
 _LIMITS: Final = {
     "run": ("run", limits.MAX_EXPORTED_RUNS),
     "suite": ("suite", limits.MAX_EXPORTED_RUNS),
+    "compare": ("after", limits.MAX_EXPORTED_COMPARISONS),
     "case": ("", limits.MAX_EXPORTED_CASES),
 }
 # A case is one file, whatever list leads to it.
@@ -33,10 +37,11 @@ _MAX_PAGES: Final = 10_000
 
 
 class Exported(NamedTuple):
-    """What was written: the number of pages, and of links to pages that were left out, by kind of page."""
+    """What was written: the number of pages, and of the runs and cases that have none because of the limits."""
 
     pages: int
-    left_out: Counter[str]
+    left_out_runs: int
+    left_out_cases: int
 
 
 class _Queue:
@@ -62,10 +67,9 @@ class _Queue:
             self.waiting.append((page, values))
         return self._names[name]
 
-    @property
-    def left_out(self) -> Counter[str]:
-        """Return the number of runs, suites and cases without a page."""
-        return Counter({page: len(things) for page, things in self._left_out.items()})
+    def left_out(self, page: str) -> int:
+        """Return the number of things of a kind that have no page."""
+        return len(self._left_out.get(page, ()))
 
     def _has_room(self, page: str, values: Mapping[str, str], name: str) -> bool:
         parameter, most = _LIMITS.get(page, ("", _MAX_PAGES))
@@ -80,10 +84,11 @@ class _Queue:
         return f"static/{name}"
 
 
-def export(project: Project, folder: Path) -> Exported:
+def export(project: Project, folder: Path, *, on_progress: Callable[[int], None] = lambda _: None) -> Exported:
     """Write all pages that can be reached from the first one into a folder; return what was written.
 
     Pages that an earlier export wrote there are deleted first. A page that cannot be made says why.
+    `on_progress` is called with the number of pages so far.
 
     Raises:
         UsageError: the folder has other files.
@@ -92,6 +97,9 @@ def export(project: Project, folder: Path) -> Exported:
     """
     _clear(folder)
     links, written = _Queue(), 0
+    names = [f"static/{name}" for name in static_files()]
+    for name, path in static_files().items():
+        shutil.copyfile(path, folder / "static" / name)
     with open_database(project.state_dir) as database:
         source = Source(project, database, can_change=False)
         links("tests")
@@ -102,17 +110,21 @@ def export(project: Project, folder: Path) -> Exported:
             except UsageError as error:
                 page = Page("error.html.j2", "Not shown", {"message": str(error), "actions": map(str, error.actions)})
             html = render(page, links, source, section=SECTION_OF[name], served=False)
-            (folder / file_name(name, query)).write_text(html, encoding="utf-8")
+            names.append(file_name(name, query))
+            (folder / names[-1]).write_text(html, encoding="utf-8")
             written += 1
-    return Exported(written, links.left_out)
+            on_progress(written)
+    (folder / _MARKER).write_text("\n".join(names), encoding="utf-8")
+    return Exported(written, links.left_out("run"), links.left_out("case"))
 
 
 def _clear(folder: Path) -> None:
-    if folder.exists() and any(folder.iterdir()) and not (folder / _MARKER).exists():
+    """Delete what an earlier export wrote, and nothing else; create the folder."""
+    known = folder / _MARKER
+    if known.exists():
+        for name in known.read_text(encoding="utf-8").splitlines():
+            if _OURS.fullmatch(name):
+                (folder / name).unlink(missing_ok=True)
+    elif folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} has files that evalmeta did not write", actions=["Choose an empty or new folder."])
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    (folder / _MARKER).write_text("Written by `evalmeta view --export`, which deletes this folder first.\n")
-    (folder / "static").mkdir()
-    for name, path in static_files().items():
-        shutil.copyfile(path, folder / "static" / name)
+    (folder / "static").mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -19,6 +19,9 @@ from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from evalmeta.package.project import Project
+
+
+_PAGES_PER_NOTE: Final = 500
 
 
 @click.command()
@@ -63,11 +66,17 @@ def view(*, port: int | None, no_open: bool, folder: Path | None, as_json: bool)
 def _export(project: Project, folder: Path, *, as_json: bool) -> None:
     from evalmeta.viewer.export import export  # noqa: PLC0415 - the server does not need it
 
-    written = export(project, folder)
-    left_out = [count(number, page) for page, number in written.left_out.items()]
+    written = export(project, folder, on_progress=_show_progress)
+    runs, cases = written.left_out_runs, written.left_out_cases
     if as_json:
-        print_json({"folder": str(folder), "pages": written.pages, "leftOut": dict(written.left_out)})
+        print_json({"folder": str(folder), "pages": written.pages, "leftOut": {"runs": runs, "cases": cases}})
         return
     click.echo(f"Wrote {count(written.pages, 'page')} into {folder}: open {folder / 'index.html'}")
-    if left_out:
-        note(f"Older pages are left out: {', '.join(left_out)}. `evalmeta view` shows all.")
+    if runs or cases:
+        left_out = f"{count(runs, 'older run')}, {count(cases, 'case')}"
+        note(f"Not written, to keep it small: {left_out}. `evalmeta view` shows all.")
+
+
+def _show_progress(pages: int) -> None:
+    if pages % _PAGES_PER_NOTE == 0:
+        note(f"{pages:,} pages so far")

@@ -1,0 +1,54 @@
+"""`evalmeta view`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cli.conftest import Outcome
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder as the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_folder_without_runs_is_exported_too(evalmeta: Callable[..., Outcome], folder: Path) -> None:
+    outcome = evalmeta("view", "--export", "out")
+
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out == "Wrote 5 pages into out: open out/index.html\n"
+    assert "No tests yet." in (folder / "out" / "index.html").read_text()
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_export_says_as_json_what_it_wrote(evalmeta: Callable[..., Outcome]) -> None:
+    outcome = evalmeta("view", "--export", "out", "--json")
+
+    assert json.loads(outcome.out)["result"] == {"folder": "out", "pages": 5, "leftOut": {"runs": 0, "cases": 0}}
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("option", [("--port", "1"), ("--no-open",)])
+def test_an_export_serves_nothing(evalmeta: Callable[..., Outcome], option: tuple[str, ...]) -> None:
+    outcome = evalmeta("view", "--export", "out", *option)
+
+    assert outcome.code == 2
+    assert "--export serves nothing" in outcome.err
+
+
+def test_files_of_others_are_kept(evalmeta: Callable[..., Outcome], folder: Path) -> None:
+    (folder / "mine.txt").write_text("mine")
+
+    outcome = evalmeta("view", "--export", ".")
+
+    assert outcome.code == 2
+    assert "has files that evalmeta did not write" in outcome.err
