@@ -128,3 +128,4 @@ def _clear(folder: Path) -> None:
     elif folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} has files that evalmeta did not write", actions=["Choose an empty or new folder."])
     (folder / "static").mkdir(parents=True, exist_ok=True)
+    known.touch()
