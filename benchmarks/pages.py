@@ -103,7 +103,7 @@ ROWS = (
         lambda store: f"/runs/{store.last}?text=question",
     ),
     _row("view-case", "one of its results, with its history", lambda store: f"/runs/{store.last}/cases/7"),
-    _row("view-suite", "page of the 20 runs of one command", lambda store: f"/suites/{store.suite}"),
+    _row("view-command", "page of the 20 runs of one command", lambda store: f"/suites/{store.suite}"),
     _row(
         "view-compare",
         "comparison of two runs of one test",
