@@ -45,7 +45,7 @@ def page(browser: Browser, tmp_path: Path, *, has_script: bool) -> Iterator[Page
     found.on("request", lambda request: requests.append(request.url))
     found.goto(file.as_uri())
     yield found
-    assert (errors, requests) == ([], [file.as_uri()])
+    assert (errors, {*requests}) == ([], {file.as_uri()})
     context.close()
 
 
@@ -99,3 +99,11 @@ def test_keys_go_from_case_to_case(page: Page) -> None:
 
 def test_a_narrow_window_needs_no_scrolling_to_the_side(page: Page) -> None:
     assert page.locator("html").evaluate("each => each.scrollWidth") == 400
+
+
+@pytest.mark.parametrize("has_script", [True], indirect=True)
+def test_open_all_opens_the_cases_of_a_run_that_passed(page: Page, tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text(render("html", [make.report(make.PASSED)]), encoding="utf-8")
+    page.reload()
+    page.get_by_role("button", name="open all").click()
+    assert page.locator(".case[open] .answer").is_visible()

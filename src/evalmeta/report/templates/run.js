@@ -61,6 +61,7 @@ document.querySelector(".keys").addEventListener("click", KEYS["?"]);
 keys.querySelector("button").addEventListener("click", () => keys.close());
 toggle.addEventListener("click", () => {
   const open = toggle.textContent === "open all";
+  if (open && !visible().length) for (const rest of rests) rest.open = true;
   for (const each of visible()) each.open = open;
   toggle.textContent = open ? "close all" : "open all";
 });
