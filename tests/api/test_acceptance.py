@@ -267,6 +267,7 @@ def test_a_file_that_does_not_exist_any_more_is_not_found(project: Project, monk
     [
         ("table.csv", "Utterance,Expected Topic\nHi,Other\n", "is neither a definition nor a test spec"),
         ("default.yaml", "defaults: {topic: Other}\ncases:\n- input: Hi\n", "own key for topic_.*; it is in defaults"),
+        ("others.yaml", "cases: others.jsonl\n", "test case 1 is in another file"),
         ("anchor.yaml", "cases:\n- input: Hi\n  topic: &a Other\n", "the value has an anchor, an alias or a tag"),
     ],
 )
@@ -276,6 +277,7 @@ def test_a_file_that_cannot_be_changed_exactly_is_refused(
     monkeypatch.chdir(project.root)
     file = project.root / name
     file.write_text(content)
+    (project.root / "others.jsonl").write_text('{"input": "Hi", "topic": "Other"}\n')
     with pytest.raises(SystemExit):
         main(["run", name, "--subject", "Desk"])
     with pytest.raises(UsageError, match=reason):

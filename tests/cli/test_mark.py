@@ -47,7 +47,9 @@ def test_judgements_are_listed_and_exported_for_the_check_of_raters(tmp_path: Pa
 def test_a_judgement_changes_no_verdict_and_can_be_removed(evalmeta: Program) -> None:
     before = evalmeta("test", "results", "--job-id", "latest").out
     evalmeta("test", "mark", "wrong", *CASE, "--expectation", "Response")
-    assert evalmeta("test", "results", "--job-id", "latest").out == before
+    after = evalmeta("test", "results", "--job-id", "latest")
+    assert after.out == before
+    assert "People marked 1 verdict as wrong. List them: evalmeta test marks --job-id" in after.err
     removed = evalmeta("test", "mark", *CASE, "--expectation", "Response", "--remove", "--json")
     assert json.loads(removed.out)["result"]["judgement"] is None
     assert evalmeta("test", "marks").out == "Nobody has judged a result here.\n"

@@ -16,6 +16,7 @@ from evalmeta.model.expectations import OUTCOME, canonical_name
 from evalmeta.model.redaction import redacted
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import exchange_of
+from evalmeta.store.database import open_database
 from evalmeta.store.marks import Mark, ResultPlace, keep_mark, list_marks, remove_mark
 from evalmeta.store.runs import Runs
 
@@ -123,6 +124,13 @@ def marked_results(
     """Return the judgements of people with their results, of a run or of all runs."""
     marks = list_marks(database, run_id=run_id, org_url=org_url)
     return [MarkedResult(mark, *_find(project, database, mark.place)) for mark in marks]
+
+
+def count_wrong(project: Project, run_id: str, *, org_url: str = "") -> int:
+    """Return the number of results of a run that a person has marked as wrong."""
+    with open_database(project.state_dir) as database:
+        marks = list_marks(database, run_id=run_id, org_url=org_url)
+    return len({each.place for each in marks if not each.is_right})
 
 
 def agreement(marked: Sequence[MarkedResult]) -> tuple[int, int]:

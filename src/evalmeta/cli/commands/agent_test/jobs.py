@@ -13,16 +13,18 @@ from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.errors import print_error
 from evalmeta.cli.jobs import job_options, jobs_option, wait_option
 from evalmeta.cli.orgs import run_in_org, target_org_option
-from evalmeta.cli.output import json_option, print_json, print_table
+from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.reruns import cancel_runs, fetch_run, find_run, find_runs, rescore_run, resume_runs
 from evalmeta.cli.run_options import policy_options, run_options, scoring_options
 from evalmeta.cli.run_reports import Output, report_options, report_outcome, report_runs
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import Suggestion
+from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from evalmeta.cli.baselines import BaselineOption
     from evalmeta.cli.jobs import JobChoice
+    from evalmeta.cli.reruns import EarlierRun
     from evalmeta.cli.run_options import Values
 
 
@@ -94,7 +96,17 @@ def results(*, job_id: str | None, target_org: str | None, baseline: BaselineOpt
     """
     run = find_run(job_id, target_org)
     comparator = baseline.open(run.project) if baseline else None
-    return report_runs(run.project, [fetch_run(run)], output, comparator=comparator)
+    code = report_runs(run.project, [fetch_run(run)], output, comparator=comparator)
+    _note_judgements(run)
+    return code
+
+
+def _note_judgements(run: EarlierRun) -> None:
+    remote = run.location.remote
+    run_id = remote.run.id if remote else run.location.run_id
+    if wrong := api.marks.count_wrong(run.project, run_id, org_url=remote.org_url if remote else ""):
+        what = f"People marked {count(wrong, 'verdict')} as wrong. List them"
+        note(Suggestion(what, "test", "marks", "--job-id", run_id))
 
 
 @click.command("cancel")
