@@ -33,6 +33,8 @@ _LIMITS: Final = {
 }
 # A case is one file, whatever list leads to it.
 _CASE: Final = ("run", "org", "number", "iteration")
+# The page that leads to a change of a file.
+_CHANGING: Final = "acceptance"
 _MAX_PAGES: Final = 10_000
 
 
@@ -54,7 +56,7 @@ class _Queue:
         self._left_out: dict[str, set[str]] = {}
 
     def __call__(self, page: str, **parameters: object) -> str:
-        if page not in PAGES:
+        if page not in PAGES or page == _CHANGING:
             return ""
         values = given(parameters)
         if page == "case":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.viewer.case import case_page
-from evalmeta.viewer.changes import mark
+from evalmeta.viewer.changes import accept, acceptance_page, mark
 from evalmeta.viewer.compare import compare_page
 from evalmeta.viewer.org import job_page, org_page
 from evalmeta.viewer.run import one_run_page, suite_page
@@ -38,10 +38,14 @@ PAGES: Final[dict[str, PageRow]] = {
     "run": PageRow("/runs/{run}", one_run_page, "runs"),
     "suite": PageRow("/suites/{suite}", suite_page, "runs"),
     "case": PageRow("/runs/{run}/cases/{number}", case_page, "runs"),
+    "acceptance": PageRow("/runs/{run}/cases/{number}/accept", acceptance_page, "runs"),
     "compare": PageRow("/compare", compare_page, "compare"),
     "trends": PageRow("/trends", trends_page, "trends"),
     "org": PageRow("/org", org_page, "org"),
     "job": PageRow("/org/jobs/{job}", job_page, "org"),
 }
-ACTIONS: Final[dict[str, ActionRow]] = {"mark": ActionRow("/runs/{run}/cases/{number}/mark", mark)}
+ACTIONS: Final[dict[str, ActionRow]] = {
+    "mark": ActionRow("/runs/{run}/cases/{number}/mark", mark),
+    "accept": ActionRow("/runs/{run}/cases/{number}/accept", accept),
+}
 SECTION_OF: Final = {name: row.section for name, row in PAGES.items()}
