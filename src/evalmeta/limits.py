@@ -226,9 +226,10 @@ VIEW_ROWS: Final = 50
 MAX_SUITE_RUNS: Final = 500
 MAX_SEARCHED_ROWS: Final = 20_000
 MAX_SEARCHED_BYTES: Final = 5_000_000
-# How often the viewer looks for new results, and how often before the browser has to call again.
+# How often the viewer looks for new results, and how often before the browser has to call again: all before
+# PIECE_SECONDS, after which a silent client counts as gone.
 VIEW_POLL_SECONDS: Final = 0.5
-VIEW_EVENT_POLLS: Final = 60
+VIEW_EVENT_POLLS: Final = 40
 # A static site: runs, and cases of all runs together, the newest and the failed ones first.
 MAX_EXPORTED_RUNS: Final = 100
 MAX_EXPORTED_CASES: Final = 2_000

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from evalmeta import limits
 from evalmeta.api.servers import list_tokens, make_token, revoke_token
 from evalmeta.store.database import open_database
 from evalmeta.store.users import Users
@@ -54,6 +55,7 @@ def test_pages_allow_no_inline_script_and_no_foreign_request(browser: Browser) -
     assert "unsafe" not in policy
     assert "<script>" not in reply.text
     assert "style=" not in reply.text
+    assert reply.headers["referrer-policy"] == "same-origin"  # else browsers send forms without their origin
 
 
 def test_a_form_without_the_sessions_value_changes_nothing(browser: Browser, run: Callable[..., int]) -> None:
@@ -131,3 +133,7 @@ def test_a_user_cannot_compare_with_runs_of_others(project: Project, browser: Br
     for query in ("", f"&before={RUN}"):
         reply = browser.client.get(f"/view/compare?after=4KB000000000002GAA{query}")
         assert reply.status_code == httpx.codes.NOT_FOUND
+
+
+def test_events_end_before_the_server_gives_up_on_a_silent_browser() -> None:
+    assert limits.VIEW_EVENT_POLLS * limits.VIEW_POLL_SECONDS < limits.PIECE_SECONDS

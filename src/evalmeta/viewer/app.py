@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from evalmeta.store.database import Database
     from evalmeta.viewer.pages import Action, MakePage, Query
 
-_HEADERS: Final = {"content-security-policy": POLICY}
+# With the usual `no-referrer`, browsers send forms with the origin `null`, which is refused.
+_HEADERS: Final = {"content-security-policy": POLICY, "referrer-policy": "same-origin"}
 _LINKS: Final = ServedLinks({"live": "/live", **{name: row.path for name, row in (PAGES | ACTIONS).items()}})
 _TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain"}
 

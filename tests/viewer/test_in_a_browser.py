@@ -1,0 +1,219 @@
+"""The viewer as people use it: a real server, a real store, Chromium."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from playwright.sync_api import expect
+
+from chromium import chromium, clean_page
+from evalmeta.viewer.export import export
+from viewer.conftest import RUN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+    from evalmeta.package.project import Project
+
+pytestmark = pytest.mark.browser
+LATER: Final = "4KB000000000002GAA"
+_WAITING_AGENT: Final = """
+import pathlib, time
+
+def answer(utterance):
+    while not pathlib.Path("go").exists():
+        time.sleep(0.01)
+    return utterance
+"""
+WIDTHS: Final = (1280, 400)
+PAGES: Final = (
+    "/view",
+    "/view/runs",
+    f"/view/runs/{LATER}",
+    f"/view/runs/{LATER}/cases/2",
+    f"/view/compare?after={LATER}",
+    "/view/trends",
+    "/view/org",
+    "/view/runs/unknown",
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Gives Chromium."""
+    with chromium() as started:
+        yield started
+
+
+def run(project: Project) -> None:
+    """Run the test in a process of its own, because Playwright has an event loop in this one."""
+    command = [sys.executable, "-m", "evalmeta", "run", "orders.yaml"]
+    assert subprocess.run(command, cwd=project.root, capture_output=True, check=False).returncode in {1, 100}
+
+
+@pytest.fixture
+def link(project: Project) -> Iterator[str]:
+    """Gives the link of a viewer over two runs: in the second, case 1 fails too."""
+    run(project)
+    agent = project.root / "order_agent.py"
+    agent.write_text(agent.read_text().replace('"Orders"', '"Returns"').replace("Friday", "Monday"))
+    run(project)
+    command = [sys.executable, "-m", "evalmeta", "view", "--port", "0", "--no-open"]
+    with subprocess.Popen(command, cwd=project.root, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        yield process.stdout.readline().removeprefix("Open ").strip()
+        process.send_signal(signal.SIGINT)
+
+
+@pytest.fixture(params=WIDTHS)
+def page(browser: Browser, link: str, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """Gives a page that has opened the link, at two widths."""
+    with clean_page(browser, link.partition("/view")[0], width=request.param) as opened:
+        opened.goto(link)
+        yield opened
+
+
+def address(page: Page, path: str) -> str:
+    return page.url.partition("/view")[0] + path
+
+
+def test_a_failure_is_found_explained_and_compared(page: Page) -> None:
+    page.get_by_role("link", name="orders.yaml").click()
+    page.locator("[data-row]").first.get_by_role("link").click()
+    assert page.locator("h1").inner_text().startswith("FAILED Case")
+    assert page.locator(".result mark").all_inner_texts()[-1] in {"Returns", "Orders", "Cancellations"}
+
+    page.get_by_role("link", name="orders.yaml").first.click()
+    page.get_by_role("link", name="Compare with the previous run").click()
+    assert "1 suspect" in page.locator(".outcome").inner_text()
+    assert page.locator(".compared mark").all_inner_texts() == ["Friday", "Monday"]
+
+
+def test_a_mark_is_made_and_shown(page: Page) -> None:
+    page.goto(address(page, f"/view/runs/{LATER}/cases/2"))
+    judge = page.locator(".judge").first
+    judge.locator("summary").click()
+    judge.get_by_label("Note").fill("the topic is right")
+    judge.get_by_role("button", name="Wrong").click()
+
+    assert "the topic is right" in page.locator(".mark.wrong").inner_text()
+
+
+def test_typing_filters_and_keeps_the_focus(page: Page) -> None:
+    page.goto(address(page, f"/view/runs/{LATER}"))
+    search = page.get_by_label("Search")
+    search.press_sequentially("cancel")
+    expect(page.locator("[data-row]")).to_have_count(1)
+
+    assert page.evaluate("document.activeElement.id") == "text"
+    assert search.input_value() == "cancel"
+    assert page.url.endswith("?text=cancel")
+    page.reload()
+    assert page.locator("[data-row]").count() == 1
+
+
+def test_keys_go_through_the_rows(page: Page) -> None:
+    page.goto(address(page, f"/view/runs/{LATER}"))
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    assert page.locator("[data-row]").first.get_attribute("class") == "current"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/cases/*")
+    first = page.locator("h1").inner_text()
+    page.keyboard.press("n")
+    expect(page.locator("h1")).not_to_have_text(first)
+    page.keyboard.press("p")
+    expect(page.locator("h1")).to_have_text(first)
+
+    page.goto(address(page, "/view/runs"))
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.type") == "search"
+    page.keyboard.press("Tab")
+    page.locator("h1").click()
+    page.keyboard.press("?")
+    assert page.get_by_role("dialog").is_visible()
+
+
+def test_the_command_is_copied(page: Page) -> None:
+    page.goto(address(page, f"/view/runs/{LATER}"))
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copied").wait_for()
+
+    assert page.evaluate("navigator.clipboard.readText()") == f"evalmeta test results --job-id {LATER}"
+
+
+def test_a_trend_is_drawn(page: Page) -> None:
+    page.goto(address(page, "/view/trends"))
+    page.locator(".chart canvas").first.wait_for()
+
+    assert page.locator(".chart").count() == page.locator(".chart canvas").count() > 1
+
+
+def test_no_page_is_wider_than_the_window(page: Page) -> None:
+    for path in PAGES[:-1]:
+        page.goto(address(page, path))
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_run_is_followed_without_reloading(browser: Browser, project: Project, link: str, width: int) -> None:
+    gate = project.root / "go"
+    (project.root / "order_agent.py").write_text(_WAITING_AGENT)
+    with clean_page(browser, link.partition("/view")[0], width=width) as page:
+        page.goto(link)
+        page.goto(address(page, "/view/runs"))
+        page.evaluate("window.isSame = true")
+        command = [sys.executable, "-m", "evalmeta", "run", "orders.yaml"]
+        with subprocess.Popen(command, cwd=project.root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+            page.get_by_text(re.compile("running|waiting")).first.wait_for()
+            gate.touch()
+        expect(page.locator("[data-row]")).to_have_count(3)
+        expect(page.locator(".pill.running")).to_have_count(0)
+
+        assert page.evaluate("window.isSame")
+
+
+def test_pages_are_read_and_searched_without_scripts(browser: Browser, link: str) -> None:
+    with clean_page(browser, link.partition("/view")[0], script=False) as page:
+        page.goto(link)
+        page.goto(address(page, f"/view/runs/{RUN}"))
+        page.get_by_label("Search").fill("cancel")
+        page.get_by_role("button", name="Show").click()
+        assert page.locator("[data-row]").count() == 1
+        page.goto(address(page, "/view/trends"))
+        assert page.locator(".plot polyline").first.is_visible()
+
+
+def test_an_export_opens_from_disk(browser: Browser, project: Project) -> None:
+    run(project)
+    run(project)
+    export(project, project.root / "out")
+    with clean_page(browser, "file://") as page:
+        page.goto((project.root / "out" / "index.html").as_uri())
+        page.get_by_role("link", name="orders.yaml").click()
+        page.locator("[data-row]").first.get_by_role("link").click()
+        assert page.locator("h1").inner_text().startswith("FAILED Case 2")
+        page.get_by_role("link", name="Trends").click()
+        page.locator(".chart canvas").first.wait_for()
+
+
+def test_refusals_in_a_browser_name_the_way_on(browser: Browser, link: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(link.partition("?")[0])
+    assert page.locator("h1").inner_text() == "Log in"
+    page.get_by_label("Access token").fill("wrong")
+    page.get_by_role("button", name="Log in").click()
+    assert page.get_by_role("alert").inner_text() == "This token is not valid."
+    page.get_by_label("Access token").fill(link.partition("token=")[2])
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("link", name="orders.yaml").wait_for()
+    context.close()
