@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import httpx
@@ -38,13 +39,22 @@ def test_nothing_is_told_without_a_session(browser: Browser, run: Callable[..., 
     assert "Orders" not in reply.text
 
 
+def test_every_section_of_the_navigation_has_a_page(browser: Browser) -> None:
+    sections = re.findall(r'<a[^>]* href="(/view[^"]*)"', browser.log_in().text)
+
+    assert len(sections) > 5
+    assert {address: browser.client.get(address).status_code for address in (*sections, "/view/")} == dict.fromkeys(
+        (*sections, "/view/"), httpx.codes.OK
+    )
+
+
 def test_an_unknown_page_has_a_way_back(browser: Browser) -> None:
     browser.log_in()
 
     reply = browser.client.get("/view/nowhere")
 
     assert reply.status_code == httpx.codes.NOT_FOUND
-    assert 'href="/view/"' in reply.text
+    assert 'href="/view"' in reply.text
 
 
 def test_pages_allow_no_inline_script_and_no_foreign_request(browser: Browser) -> None:

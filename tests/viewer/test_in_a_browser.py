@@ -119,6 +119,13 @@ def test_typing_filters_and_keeps_the_focus(page: Page) -> None:
     assert page.locator("[data-row]").count() == 1
 
 
+def test_the_command_follows_what_is_chosen(page: Page) -> None:
+    page.goto(address(page, "/view/runs"))
+    page.get_by_label("Test", exact=True).select_option("orders.yaml")
+    page.get_by_text("evalmeta test history orders.yaml").wait_for()
+    page.get_by_role("button", name="Copy").wait_for()
+
+
 def test_keys_go_through_the_rows(page: Page) -> None:
     page.goto(address(page, f"/view/runs/{LATER}"))
     page.keyboard.press("j")
@@ -155,6 +162,8 @@ def test_a_trend_is_drawn(page: Page) -> None:
     page.locator(".chart canvas").first.wait_for()
 
     assert page.locator(".chart").count() == page.locator(".chart canvas").count() > 1
+    page.locator(".u-over").first.hover()
+    assert re.search(r"Time\s*\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", page.locator(".u-legend").first.inner_text())
 
 
 def test_no_page_is_wider_than_the_window(page: Page) -> None:

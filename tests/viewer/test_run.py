@@ -82,7 +82,7 @@ def test_unknown_runs_have_a_page_with_the_way_back(browser: Browser, path: str)
     reply = browser.client.get(path)
 
     assert reply.status_code == httpx.codes.NOT_FOUND
-    assert 'href="/view/"' in reply.text
+    assert 'href="/view"' in reply.text
 
 
 def test_numbers_of_a_run_change_when_it_gets_other_results(browser: Browser, run: Callable[..., int]) -> None:

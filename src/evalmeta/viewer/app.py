@@ -70,10 +70,11 @@ class Viewer:
             Route(f"{ROOT}/login", self._log_in, methods=["POST"]),
             Route(f"{ROOT}/live", self._live, methods=["GET"]),
             *(
-                Route(ROOT + row.path.rstrip("/"), partial(self._page, name, row.make), methods=["GET"])
+                Route(ROOT + row.path, partial(self._page, name, row.make), methods=["GET"])
                 for name, row in PAGES.items()
             ),
             *(Route(ROOT + row.path, partial(self._act, row.do), methods=["POST"]) for row in ACTIONS.values()),
+            Route(f"{ROOT}/", RedirectResponse(ROOT), methods=["GET"]),
             Route(f"{ROOT}/{{path:path}}", partial(self._page, "", _unknown), methods=["GET"]),
         ]
 

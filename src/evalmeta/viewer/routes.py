@@ -33,7 +33,7 @@ class ActionRow(NamedTuple):
 
 
 PAGES: Final[dict[str, PageRow]] = {
-    "tests": PageRow("/", tests_page, "tests"),
+    "tests": PageRow("", tests_page, "tests"),
     "runs": PageRow("/runs", runs_page, "runs"),
     "run": PageRow("/runs/{run}", one_run_page, "runs"),
     "suite": PageRow("/suites/{suite}", suite_page, "runs"),

@@ -43,7 +43,7 @@ document.addEventListener("click", async (event) => {
 });
 
 // What is open and focused stays so.
-const load = (address) => htmx.ajax("GET", address, { target: "#content", select: "#content", swap: "outerMorph" });
+const load = (address) => htmx.ajax("GET", address, { target: "#page", select: "#page", swap: "outerMorph" });
 
 function follow() {
   const address = document.body.dataset.live;
@@ -60,7 +60,7 @@ function filter(event) {
   clearTimeout(typing);
   typing = setTimeout(() => {
     const given = [...new FormData(form)].filter(([, value]) => value);
-    const address = `${form.action.split(/[?#]/)[0]}?${new URLSearchParams(given)}`;
+    const address = form.action.split(/[?#]/)[0] + (given.length ? `?${new URLSearchParams(given)}` : "");
     history.replaceState(null, "", address);
     load(address);
   }, event.type === "input" ? 300 : 0);
@@ -69,6 +69,9 @@ document.addEventListener("input", filter);
 document.addEventListener("change", filter);
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+const utc = (time) => new Date(1000 * time).toISOString().slice(0, 19).replace("T", " ");
+const shortTime = (time, step) => (step < 60 ? utc(time).slice(11) : step < 86400 ? utc(time).slice(5, 16) : utc(time).slice(0, 10));
 
 // A chart with a cursor instead of the plain one; the values are the same.
 function draw(figure) {
@@ -80,8 +83,8 @@ function draw(figure) {
     width: figure.clientWidth - 42,
     height: 200,
     scales: { y: { range: [0, most] } },
-    axes: [axis, { ...axis, size: 64 }],
-    series: [{}, ...lines.map(([label], at) => ({ label, value, stroke: colour(at ? "error" : "focus"), width: 2, points: { size: 6 }, spanGaps: true }))],
+    axes: [{ ...axis, values: (_, found, __, ___, step) => found.map((each) => shortTime(each, step)) }, { ...axis, size: 64 }],
+    series: [{ value: (_, found) => (found == null ? "-" : `${utc(found)} UTC`) }, ...lines.map(([label], at) => ({ label, value, stroke: colour(at ? "error" : "focus"), width: 2, points: { size: 6 }, spanGaps: true }))],
     hooks: {
       draw: [(plot) => {
         plot.ctx.strokeStyle = colour("undecided");
@@ -95,7 +98,6 @@ function draw(figure) {
       }],
     },
   }, [times, ...lines.map(([, values]) => values)], figure);
-  figure.querySelector(".plot").style.display = "none";
   addEventListener("resize", () => chart.setSize({ width: figure.clientWidth - 42, height: 200 }));
 }
 
