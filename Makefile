@@ -17,7 +17,7 @@ NOT_BROWSER := $(if $(shell command -v chromium),,and not browser)
 # One process for each core. A single file or test runs without this, in one process: starting workers takes longer.
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-browser thorough lint bench fuzz docs dist sbom constraints image
+.PHONY: demo test test-browser thorough lint bench fuzz docs screenshots dist sbom constraints image
 
 demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash docs/demo.sh
@@ -25,7 +25,7 @@ demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 test: lint  ## lint, types, imports and the default tests: at most 4 minutes on 2 cores
 	$(PYTEST)
 
-test-browser: $(VENV)/ready  ## use the documentation site in Chromium (apt-get install chromium)
+test-browser: $(VENV)/ready  ## use the viewer, HTML reports and the documentation site in Chromium (apt-get install chromium)
 	$(BIN)/pytest -m browser
 
 # The parts, in order: all tests with coverage; the property tests with all their examples; the three validators on
@@ -48,6 +48,9 @@ bench: $(VENV)/ready $(VENV)/peers/ready  ## performance ratios, each measured i
 
 fuzz: $(VENV)/ready  ## INPUTS damaged inputs for all that reads untrusted input; exits with 1 on an undocumented error
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(INPUTS)
+
+screenshots: $(VENV)/ready  ## draw the viewer's pages for docs/viewing.md in Chromium
+	$(BIN)/python docs/screenshots.py
 
 docs: $(VENV)/ready  ## regenerate the generated parts of the documentation, build the site in build/docs, check its links
 	$(BIN)/python docs/generate.py
