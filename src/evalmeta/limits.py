@@ -224,6 +224,7 @@ MAX_SEARCH_CHARS: Final = 200
 MAX_FORM_BYTES: Final = 1_000_000
 VIEW_ROWS: Final = 50
 MAX_SUITE_RUNS: Final = 500
+MAX_RUN_TAGS: Final = 100
 MAX_SEARCHED_ROWS: Final = 20_000
 MAX_SEARCHED_BYTES: Final = 5_000_000
 # How often the viewer looks for new results, and how often before the browser has to call again: all before

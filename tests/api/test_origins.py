@@ -42,7 +42,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def state(folder: Path) -> tuple[str, str]:
-    return new_origin(folder)[1:]
+    return new_origin(folder)[1:3]
 
 
 def test_branch_and_commit_are_those_of_the_repository(repository: Path) -> None:

@@ -18,6 +18,7 @@ from evalmeta.store.runs import Lease, RunJournal, Runs
 if TYPE_CHECKING:
     from evalmeta.store.database import Database
 
+TAGGED = Origin("s1", "fix", tags=("smoke", "slow"))
 OTHER = User("005000000000002AAA", "Ann", "ann@evalmeta.local")
 
 
@@ -43,7 +44,14 @@ def three(database: Database) -> list[str]:
     """Three runs: one passed, one failed, one that waits."""
     return [
         start(database, "Orders", Verdict.PASS, now=1, origin=Origin("s1", "main")),
-        start(database, "Refunds", Verdict.PASS, Verdict.FAILURE, now=2, origin=Origin("s1", "fix")),
+        start(
+            database,
+            "Refunds",
+            Verdict.PASS,
+            Verdict.FAILURE,
+            now=2,
+            origin=Origin("s1", "fix", tags=("smoke", "slow")),
+        ),
         start(database, "Orders", now=3),
     ]
 
@@ -71,6 +79,8 @@ def test_the_newest_run_comes_first_with_its_counts(database: Database, three: l
         (RunFilter(text="100%"), []),
         (RunFilter(suite="s1"), [1, 0]),
         (RunFilter(branch="fix"), [1]),
+        (RunFilter(tag="slow"), [1]),
+        (RunFilter(tag="slo"), []),
         (RunFilter(since=2), [2, 1]),
         (RunFilter(until=2, subject="Desk"), [1, 0]),
     ],
@@ -114,3 +124,4 @@ def test_runs_of_other_orgs_are_listed_too(database: Database) -> None:
 def test_values_of_a_column_are_listed_once(database: Database) -> None:
     assert distinct_values(database, "definition") == ["Orders", "Refunds"]
     assert distinct_values(database, "branch") == ["fix", "main"]
+    assert distinct_values(database, "tag") == ["slow", "smoke"]

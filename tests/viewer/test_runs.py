@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from evalmeta.package.project import Project
     from viewer.conftest import Browser
 
 
@@ -29,6 +30,18 @@ def test_runs_are_found_by_their_result(browser: Browser, run: Callable[..., int
     assert "No run matches" in browser.page("/view/runs?outcome=passed")
     assert "No run matches" in browser.page("/view/runs?text=refunds")
     assert RUN in browser.page("/view/runs?outcome=nonsense&since=yesterday&after=x")
+
+
+def test_runs_are_found_by_the_tag_that_chose_their_cases(
+    project: Project, browser: Browser, run: Callable[..., int]
+) -> None:
+    spec = project.root / "orders.yaml"
+    spec.write_text(spec.read_text().replace("expectedTopic: Orders", "expectedTopic: Orders\n    tags: [smoke]"))
+    run("--tag", "smoke")
+    run()
+
+    assert browser.page("/view/runs?tag=smoke").count("data-row") == 1
+    assert browser.page("/view/runs").count("data-row") == 2
 
 
 def test_all_pages_together_are_all_runs(

@@ -39,11 +39,13 @@ class CaseChoice:
         names: the selected definitions, as for `select_tests`; empty for all.
         lists: the groups of lists; empty for all cases.
         last_failed: whether only the cases are selected whose latest result failed, which only the org's tests show.
+        tags: the tags whose cases are among the lists; runs record them.
     """
 
     names: tuple[str, ...] = ()
     lists: tuple[tuple[CaseList, ...], ...] = ()
     last_failed: bool = False
+    tags: tuple[str, ...] = ()
 
     def numbers(self, test: AgentTest) -> tuple[int, ...] | None:
         """Return the numbers of the selected cases of a test, None for all of them."""

@@ -47,7 +47,7 @@ class CaseSelection(NamedTuple):
     def choose(self, project: Project, names: tuple[str, ...], files: Sequence[FileTest] = ()) -> CaseChoice | None:
         """Return the chosen cases; None if nothing failed in the runs of --failed-from, as is then printed."""
         selection = api.run_selection
-        choice = selection.CaseChoice(names, last_failed=self.last_failed).narrowed(
+        choice = selection.CaseChoice(names, last_failed=self.last_failed, tags=self.tags).narrowed(
             selection.by_tags(project, self.tags, files)
         )
         runs = selection.failed_in(project, self.failed_from)

@@ -156,6 +156,7 @@ async def run_tests(project: Project, target: Target | None, request: RunRequest
     outcome = RunsOutcome([], [], [])
     async with connected(project, target, detached=request.wait is None) as connection:
         org = api.runs.RunOrg.of(connection, project, target)
+        org = org._replace(origin=org.origin._replace(tags=request.choice.tags))
         tests = await _choose_tests(connection, request)
         _check_choice(connection, request)
         tests, request = await _narrow(connection, project, target, tests, request)

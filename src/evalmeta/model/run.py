@@ -157,11 +157,13 @@ class Origin(NamedTuple):
         suite: what the runs of one command have in common.
         branch: the branch of the project's git repository when the run started.
         revision: the commit.
+        tags: the tags that chose its cases.
     """
 
     suite: str = ""
     branch: str = ""
     revision: str = ""
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ from evalmeta.protocol.json_fields import (
     object_at,
     optional_text,
     text,
+    texts,
     to_timestamp,
 )
 
@@ -438,8 +439,8 @@ def read_options(source: JsonObject, *, default: RunOptions = _DEFAULT) -> RunOp
 
 
 def _read_origin(source: JsonObject) -> Origin:
-    suite, branch, revision = ((text(source, name) or "")[: limits.MAX_LABEL_CHARS] for name in Origin._fields)
-    return Origin(suite, branch, revision)
+    suite, branch, revision = ((text(source, name) or "")[: limits.MAX_LABEL_CHARS] for name in Origin._fields[:3])
+    return Origin(suite, branch, revision, tuple(texts(source, "tags")[: limits.MAX_RUN_TAGS]))
 
 
 def _read_scoring(source: JsonObject) -> Scoring:

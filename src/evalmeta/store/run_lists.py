@@ -35,6 +35,7 @@ _PAGE: Final = """
         WHEN 'passed' THEN status = 'COMPLETED' AND coalesce(failed + errors = 0, NOT EXISTS (
           SELECT 1 FROM case_result WHERE run_id = listed_run.id AND verdict IN ('FAILURE', 'ERROR')))
         ELSE 1 END
+      AND (?13 = '' OR EXISTS (SELECT 1 FROM json_each(CAST(body AS TEXT), '$.origin.tags') WHERE value = ?13))
       AND (?10 IS NULL OR (started, id) < (?10, ?11))
     ORDER BY started DESC, id DESC LIMIT ?12
 """
@@ -47,6 +48,10 @@ _RECENT: Final = """
     ) WHERE place <= ?3
 """
 _VALUES: Final = {
+    "tag": """
+        SELECT DISTINCT value FROM listed_run, json_each(CAST(body AS TEXT), '$.origin.tags')
+        WHERE org_url = '' AND (?1 IS NULL OR user_id = ?1)
+    """,
     "definition": "SELECT DISTINCT definition FROM listed_run WHERE definition <> '' AND (?1 IS NULL OR user_id = ?1)",
     "subject": "SELECT DISTINCT subject FROM listed_run WHERE subject <> '' AND (?1 IS NULL OR user_id = ?1)",
     "branch": "SELECT DISTINCT branch FROM listed_run WHERE branch <> '' AND (?1 IS NULL OR user_id = ?1)",
@@ -60,6 +65,7 @@ class RunFilter:
     Attributes:
         text: a part of the name of the test or the subject, or of the run's id, ignoring case.
         test: the name of the test.
+        tag: a tag that chose the run's cases, in the project's own org.
         outcome: one of `OUTCOMES`.
         since: the earliest start, in seconds since the epoch; `until` is the latest.
         user: the user whose rights count: admins see all runs, others their own. None for all runs.
@@ -71,6 +77,7 @@ class RunFilter:
     outcome: str = ""
     branch: str = ""
     suite: str = ""
+    tag: str = ""
     since: float | None = None
     until: float | None = None
     user: User | None = None
@@ -133,7 +140,9 @@ def run_page(database: Database, wanted: RunFilter, *, limit: int, after: tuple[
     """Return a page of runs, the newest first."""
     texts = wanted.text, wanted.test, wanted.subject, wanted.branch, wanted.suite
     limits_of_time = wanted.since, wanted.until, _only(wanted.user)
-    rows = database.query(_PAGE, (*texts, *limits_of_time, wanted.outcome, *(after or (None, None)), limit + 1))
+    rows = database.query(
+        _PAGE, (*texts, *limits_of_time, wanted.outcome, *(after or (None, None)), limit + 1, wanted.tag)
+    )
     runs = tuple(_listed(database, row) for row in rows[:limit])
     return RunPage(runs, (runs[-1].started, runs[-1].id) if len(rows) > limit else None)
 
@@ -145,7 +154,7 @@ def find_listed(database: Database, run_id: str, *, org_url: str = "", user: Use
 
 
 def distinct_values(database: Database, column: str, *, user: User | None = None) -> list[str]:
-    """Return the values that the `definition`, `subject` or `branch` of runs has, in order."""
+    """Return the values that the `definition`, `subject`, `branch` or `tag` of runs has, in order."""
     return sorted(value for (value,) in database.query(_VALUES[column], (_only(user),)))
 
 

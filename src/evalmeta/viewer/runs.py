@@ -12,7 +12,9 @@ from evalmeta.viewer.pages import Page, text_of
 if TYPE_CHECKING:
     from evalmeta.viewer.pages import Query, Source
 
-_FIELDS: Final = ("text", "test", "subject", "outcome", "branch", "suite", "since", "until")
+_FIELDS: Final = ("text", "test", "subject", "outcome", "branch", "tag", "suite", "since", "until")
+# Their values are the choices of filters.
+_COLUMNS: Final = ("definition", "subject", "branch", "tag")
 
 
 def runs_page(source: Source, query: Query) -> Page:
@@ -25,6 +27,7 @@ def runs_page(source: Source, query: Query) -> Page:
         subject=wanted["subject"],
         outcome=outcome,
         branch=wanted["branch"],
+        tag=wanted["tag"],
         suite=wanted["suite"],
         since=_day(wanted["since"]),
         until=_day(wanted["until"], days=1),
@@ -32,9 +35,7 @@ def runs_page(source: Source, query: Query) -> Page:
     )
     page = run_page(source.database, shown, limit=limits.VIEW_ROWS, after=_place(text_of(query, "after")))
     given = {name: value for name, value in wanted.items() if value}
-    choices = {
-        name: distinct_values(source.database, name, user=source.user) for name in ("definition", "subject", "branch")
-    }
+    choices = {name: distinct_values(source.database, name, user=source.user) for name in _COLUMNS}
     values = {
         "runs": page.runs,
         "after": f"{page.after[0]!r}_{page.after[1]}" if page.after else "",
