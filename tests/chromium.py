@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from clients_elsewhere.node import CLIENTS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -42,3 +44,16 @@ def clean_page(
     yield page
     context.close()
     assert not faults, faults
+
+
+def faults_of_access(page: Page) -> list[str]:
+    """Return what axe-core finds on a page, with all its details open."""
+    for details in page.locator("details").all():
+        details.evaluate("each => { each.open = true; }")
+    page.evaluate((CLIENTS / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run()")
+    return [
+        f"{page.url}: {fault['impact']} {fault['id']}: {node['html']}: {node['failureSummary']}"
+        for fault in found["violations"]
+        for node in fault["nodes"]
+    ]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 import report_runs as make
+from chromium import faults_of_access
 from evalmeta.report import render
 
 if TYPE_CHECKING:
@@ -107,3 +108,18 @@ def test_open_all_opens_the_cases_of_a_run_that_passed(page: Page, tmp_path: Pat
     page.reload()
     page.get_by_role("button", name="open all").click()
     assert page.locator(".case[open] .answer").is_visible()
+
+
+@pytest.mark.npm
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everyone_can_read_and_use_the_report(
+    browser: Browser, tmp_path: Path, scheme: Literal["light", "dark"]
+) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(render("html", [make.mixed(), make.compared(), make.conversations()]), encoding="utf-8")
+    page = browser.new_page(color_scheme=scheme)
+    page.goto(file.as_uri())
+    faults = faults_of_access(page)
+    page.close()
+
+    assert not faults, "\n".join(faults)

@@ -6,12 +6,14 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
+from shutil import copytree
 from typing import TYPE_CHECKING, Final
 
 import pytest
 from playwright.sync_api import expect
 
-from chromium import chromium, clean_page
+from chromium import chromium, clean_page, faults_of_access
 from evalmeta.viewer.export import export
 from viewer.conftest import RUN
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
 pytestmark = pytest.mark.browser
+SAMPLES: Final = Path(__file__).parents[2] / "metadata-samples"
 LATER: Final = "4KB000000000002GAA"
 _WAITING_AGENT: Final = """
 import pathlib, time
@@ -38,6 +41,7 @@ PAGES: Final = (
     "/view/runs",
     f"/view/runs/{LATER}",
     f"/view/runs/{LATER}/cases/2",
+    f"/view/runs/{LATER}/cases/2/accept?iteration=1&result=topic_sequence_match",
     f"/view/compare?after={LATER}",
     "/view/trends",
     "/view/org",
@@ -226,3 +230,25 @@ def test_refusals_in_a_browser_name_the_way_on(browser: Browser, link: str) -> N
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("link", name="orders.yaml").wait_for()
     context.close()
+
+
+@pytest.mark.npm
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_everyone_can_read_and_use_the_pages(browser: Browser, project: Project, link: str, *, dark: bool) -> None:
+    copytree(SAMPLES / "aiEvaluationDefinitions", project.root / "aiEvaluationDefinitions")
+    command = [sys.executable, "-m", "evalmeta", "deploy"]
+    subprocess.run(command, cwd=project.root, capture_output=True, check=True)
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="dark" if dark else "light")
+    page.goto(link.partition("?")[0])
+    faults = faults_of_access(page)
+    page.goto(link)
+    page.goto(address(page, "/view/org"))
+    job = page.locator("a[href*='/jobs/']").first.get_attribute("href")
+    for path in (*PAGES, job or "", f"/view/compare?after={LATER}&standing=still%20failing"):
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(address(page, path))
+            faults += faults_of_access(page)
+    page.context.close()
+
+    assert not faults, "\n".join(faults)

@@ -1,6 +1,6 @@
 "use strict";
 // Without scripts, the page still folds, and filters by verdict.
-const SEARCHED = ".nr, .utterance, .question, .answer, .why, .problem, .pair pre, .actions code, .result h4 b, .result h4 code";
+const SEARCHED = ".nr, .utterance, .question, .answer, .why, .problem, .pair pre, .actions code, .result h3 b, .result h3 code";
 const find = document.querySelector("[type=search]");
 const toggle = document.querySelector(".toggle");
 const keys = document.getElementById("keys");
