@@ -60,6 +60,7 @@ def stage(folder: Path) -> None:
         target.write_text(text.replace(API, "".join(describe_api())) if place == "api.md" else text, encoding="utf-8")
     for file in [*(ROOT / "docs").glob("*.svg"), *(ROOT / "docs").glob("*.css")]:
         shutil.copy(file, folder / "pages")
+    shutil.copytree(ROOT / "docs/screenshots", folder / "pages/screenshots")
     settings = (ROOT / "docs/zensical.toml").read_text(encoding="utf-8")
     navigation = f"[project]\nnav = {_navigation()}\n"
     (folder / "zensical.toml").write_text(settings.replace("[project]\n", navigation, 1), encoding="utf-8")

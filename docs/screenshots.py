@@ -1,4 +1,4 @@
-"""Draws the pages of the viewer over a made-up project as docs/screenshots/*.png.
+"""Draws the pages of the viewer over a made-up project as docs/screenshots/*.webp.
 
     python docs/screenshots.py
 
@@ -7,6 +7,7 @@ It needs Chromium in /usr/bin. Each page is drawn 1280 pixels wide, light and da
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import signal
@@ -50,6 +51,7 @@ REFUNDS = HEAD + "".join(
     for number in range(20, 24)
 )
 RATES = (0.95, 1.0, 0.95, 1.0, 0.6)
+HEIGHTS = (400, 1000)
 
 
 def main() -> None:
@@ -63,6 +65,8 @@ def main() -> None:
         (project / "tests" / "orders.yaml").write_text(f"name: Orders\n{ORDERS}")
         (project / "tests" / "refunds.yaml").write_text(f"name: Refunds\n{REFUNDS}")
         shutil.copytree(SAMPLES / "aiEvaluationDefinitions", project / "aiEvaluationDefinitions")
+        (project / ".git").mkdir()
+        (project / ".git" / "HEAD").write_text("ref: refs/heads/faster-refunds\n")
         subprocess.run([sys.executable, "-m", "evalmeta", "deploy"], cwd=project, check=True, capture_output=True)
         for seed, rate in enumerate(RATES):
             environment = {**os.environ, "RATE": str(rate), "SEED": str(seed)}
@@ -81,10 +85,12 @@ def draw(link: str) -> None:
         "tests": "",
         "runs": "/runs",
         "run": f"/runs/{run}",
+        "suite": "",
         "case": f"/runs/{run}/cases/4",
         "compare": f"/compare?after={run}",
         "trends": "/trends?test=tests/orders.yaml",
         "org": "/org",
+        "job": "/org/jobs/0Af000000000001CAA",
     }
     root = link.partition("?")[0]
     with sync_playwright() as playwright:
@@ -93,10 +99,18 @@ def draw(link: str) -> None:
             context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
             page = context.new_page()
             page.goto(link)
+            camera = context.new_cdp_session(page)
             for name, path in pages.items():
-                page.goto(root + path)
+                page.set_viewport_size({"width": width, "height": HEIGHTS[0]})
+                if name == "suite":
+                    page.get_by_role("link", name="All runs of this command").click()
+                else:
+                    page.goto(root + path)
                 page.wait_for_timeout(300)
-                page.screenshot(path=FOLDER / f"{name}-{ending}.png")
+                height = min(HEIGHTS[1], page.evaluate("document.documentElement.scrollHeight"))
+                page.set_viewport_size({"width": width, "height": height})
+                drawn = camera.send("Page.captureScreenshot", {"format": "webp", "quality": 70})
+                (FOLDER / f"{name}-{ending}.webp").write_bytes(base64.b64decode(drawn["data"]))
             context.close()
         browser.close()
 

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ROOT = Path(__file__).parent.parent
-DATA = (".css", ".html.j2", ".js", ".json", ".md", ".py", ".sql", ".toml", ".txt", ".typed", ".xsd", ".yaml", ".yml")
+DATA = (
+    *(".css", ".html.j2", ".js", ".json", ".md", ".py", ".sql", ".svg", ".toml", ".txt", ".typed", ".xsd", ".yaml"),
+    ".yml",
+)
 TOP = {
     *(".ci", ".dockerignore", ".github", ".gitignore", ".pre-commit-hooks.yaml", "ARCHITECTURE.md", "CHANGELOG.md"),
     *(

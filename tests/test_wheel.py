@@ -29,6 +29,9 @@ def test_a_wheel_holds_schemas_migrations_rule_pages_and_the_marker_of_types(tmp
     assert "evalmeta/formats/schemas/testspec.schema.json" in names
     assert "evalmeta/api/project_files/sample_agent.txt" in names
     assert {f"evalmeta/report/templates/run.{end}" for end in ("html.j2", "css", "js")} <= names
+    viewer = ROOT / "src/evalmeta/viewer"
+    files = [*viewer.glob("templates/*"), *viewer.glob("static/*")]
+    assert {f"evalmeta/viewer/{path.relative_to(viewer).as_posix()}" for path in files} <= names
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +85,9 @@ def _init_and_run(program: Path, folder: Path, *options: str) -> None:
 
     [command] = run("init", *options).partition("Next:\n")[2].splitlines()
     assert "3 passed, 0 failed, 0 errors, 0 undecided" in run(*command.split()[1:])
+    run("view", "--export", "pages")
+    assert "<h1>Tests</h1>" in (folder / "pages/index.html").read_text()
+    assert (folder / "pages/static/view.css").exists()
 
 
 def _install(folder: Path) -> Path:

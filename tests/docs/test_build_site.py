@@ -38,6 +38,14 @@ def test_a_link_between_folders_of_the_repository_leads_to_the_page_of_the_site(
     assert (staged / "pages/rules/name-mismatch.md").exists()
 
 
+def test_pictures_of_pages_are_part_of_the_site(staged: Path) -> None:
+    viewing = (staged / "pages/viewing.md").read_text()
+    pictures = re.findall(r"\((screenshots/[^)]+)\)", viewing)
+
+    assert len(set(pictures)) >= 27
+    assert [each for each in pictures if not (staged / "pages" / each).exists()] == []
+
+
 def test_a_link_to_a_file_that_is_not_a_page_becomes_text(staged: Path) -> None:
     samples = (staged / "pages/samples.md").read_text()
     pages = (page.read_text() for page in (staged / "pages").rglob("*.md"))
