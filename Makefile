@@ -25,8 +25,8 @@ demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 test: lint  ## lint, types, imports and the default tests: at most 4 minutes on 2 cores
 	$(PYTEST)
 
-test-browser: $(VENV)/ready  ## use the viewer, HTML reports and the documentation site in Chromium (apt-get install chromium)
-	$(BIN)/pytest -m browser
+test-browser: $(VENV)/ready $(if $(NPM),$(CLIENTS))  ## use the viewer, HTML reports and the documentation site in Chromium (apt-get install chromium)
+	$(BIN)/pytest -m "browser $(NOT_NPM)"
 
 # The parts, in order: all tests with coverage; the property tests with all their examples; the three validators on
 # 10,000 documents of each type; damaged inputs for all that reads untrusted input.

@@ -68,6 +68,20 @@ def test_pages_allow_no_inline_script_and_no_foreign_request(browser: Browser) -
     assert reply.headers["referrer-policy"] == "same-origin"  # else browsers send forms without their origin
 
 
+def test_an_unexpected_error_is_told_only_to_the_log(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    browser.log_in()
+    monkeypatch.setattr("evalmeta.viewer.app.Source", None)
+
+    reply = browser.client.get("/view/runs")
+
+    assert reply.status_code == httpx.codes.INTERNAL_SERVER_ERROR
+    assert 'href="/view"' in reply.text
+    assert "NoneType" not in reply.text
+    assert "NoneType" in caplog.text
+
+
 def test_a_form_without_the_sessions_value_changes_nothing(browser: Browser, run: Callable[..., int]) -> None:
     run()
     browser.log_in()

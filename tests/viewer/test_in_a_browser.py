@@ -184,6 +184,7 @@ def test_a_run_is_followed_without_reloading(browser: Browser, project: Project,
         page.goto(link)
         page.goto(address(page, "/view/runs"))
         page.evaluate("window.isSame = true")
+        page.keyboard.press("j")
         command = [sys.executable, "-m", "evalmeta", "run", "orders.yaml"]
         with subprocess.Popen(command, cwd=project.root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
             page.get_by_text(re.compile("running|waiting")).first.wait_for()
@@ -192,6 +193,7 @@ def test_a_run_is_followed_without_reloading(browser: Browser, project: Project,
         expect(page.locator(".pill.running")).to_have_count(0)
 
         assert page.evaluate("window.isSame")
+        assert page.locator(".current").get_attribute("id") == LATER
 
 
 def test_pages_are_read_and_searched_without_scripts(browser: Browser, link: str) -> None:

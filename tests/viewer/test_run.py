@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def cases(html: str) -> list[str]:
     """Return the numbers of the listed cases in order."""
-    return re.findall(r"data-row>.*?/cases/(\d+)", html, re.DOTALL)
+    return re.findall(r"data-row[^>]*>.*?/cases/(\d+)", html, re.DOTALL)
 
 
 def test_failures_come_first_with_the_reason(browser: Browser, run: Callable[..., int]) -> None:

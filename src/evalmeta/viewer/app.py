@@ -15,6 +15,8 @@ from urllib.parse import parse_qsl
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -70,10 +72,13 @@ class Viewer:
             Route(f"{ROOT}/login", self._log_in, methods=["POST"]),
             Route(f"{ROOT}/live", self._live, methods=["GET"]),
             *(
-                Route(ROOT + row.path, partial(self._page, name, row.make), methods=["GET"])
+                Route(ROOT + row.path, partial(self._page, name, row.make), methods=["GET"], middleware=_ON_FAULT)
                 for name, row in PAGES.items()
             ),
-            *(Route(ROOT + row.path, partial(self._act, row.do), methods=["POST"]) for row in ACTIONS.values()),
+            *(
+                Route(ROOT + row.path, partial(self._act, row.do), methods=["POST"], middleware=_ON_FAULT)
+                for row in ACTIONS.values()
+            ),
             Route(f"{ROOT}/", RedirectResponse(ROOT), methods=["GET"]),
             Route(f"{ROOT}/{{path:path}}", partial(self._page, "", _unknown), methods=["GET"]),
         ]
@@ -206,6 +211,16 @@ def _failed(error: EvalmetaError) -> Response:
         status = HTTPStatus.NOT_FOUND if isinstance(error, NotFound) else HTTPStatus.BAD_REQUEST
     page = Page("error.html.j2", "Not shown", {"message": str(error), "actions": [str(each) for each in error.actions]})
     return HTMLResponse(render(page, _LINKS), status_code=status, headers=_HEADERS)
+
+
+def _unexpected(_: Request, __: Exception) -> Response:
+    """Return a page that tells nothing; the guard of requests logs the error."""
+    actions = ["Try it again.", "The log says more: logs in the project's state folder."]
+    page = Page("error.html.j2", "Not shown", {"message": "an unexpected error happened", "actions": actions})
+    return HTMLResponse(render(page, _LINKS), status_code=HTTPStatus.INTERNAL_SERVER_ERROR, headers=_HEADERS)
+
+
+_ON_FAULT: Final = (Middleware(ServerErrorMiddleware, handler=_unexpected),)
 
 
 async def _form(request: Request) -> dict[str, str]:

@@ -102,6 +102,7 @@ function draw(figure) {
 }
 
 function prepare() {
+  document.activeElement?.closest("[data-row]")?.classList.add("current");
   for (const button of document.querySelectorAll(".copy, .keys")) button.hidden = button.matches(".copy") && !navigator.clipboard;
   if (window.uPlot) for (const each of document.querySelectorAll(".chart:not(:has(.uplot))")) draw(each);
 }
