@@ -38,6 +38,21 @@ def test_a_run_is_compared_with_the_previous_one_of_its_test(browser: Browser) -
     assert f"evalmeta test compare {RUN} {LATER}" in html
 
 
+def test_answers_are_those_of_iterations_that_differ(
+    project: Project, browser: Browser, run: Callable[..., int]
+) -> None:
+    run("--iterations", "2")
+    agent = project.root / "order_agent.py"
+    worse = agent.read_text().replace("Friday", '" + days.pop() + "').replace('"Orders"', "topics.pop()")
+    agent.write_text(f'days, topics = ["Monday"] * 2 + ["Friday"] * 2, ["Returns"] * 2 + ["Orders"] * 2\n{worse}')
+    run("--iterations", "2", "--concurrency", "1")
+
+    html = browser.page(f"/view/compare?after={LATER}")
+
+    assert "after 50 %" in html
+    assert "<mark>Monday</mark>" in html
+
+
 @pytest.mark.usefixtures("two")
 def test_tests_with_suspect_cases_are_marked(browser: Browser) -> None:
     assert "1 suspect" in browser.page("/view")

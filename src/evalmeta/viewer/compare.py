@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.comparisons import compare_runs, compare_with, find_run, new_answers, open_baseline, previous_run
 from evalmeta.errors import NotFound, UsageError
+from evalmeta.model.run import Verdict
 from evalmeta.model.statistics import Standing
 from evalmeta.report.comparison import comparison_lines, p_text, verdict
 from evalmeta.report.details import exchanges
@@ -125,18 +125,19 @@ def _is_shown(case: CaseComparison, standing: str) -> bool:
 
 def _compared(source: Source, case: CaseComparison, before: Run | None, after: Run) -> ComparedCase:
     p_value = "" if case.p_value is None else p_text(case.p_value)
-    return ComparedCase(case, p_value, _answer(source, before, case), _answer(source, after, case))
+    is_better = case.standing in _BETTER
+    earlier = _answer(source, before, case.number, passed=not is_better)
+    return ComparedCase(case, p_value, earlier, _answer(source, after, case.number, passed=is_better))
 
 
-def _answer(source: Source, run: Run | None, case: CaseComparison) -> str:
-    """Return the answers of the first iteration that decided the case; empty if they are not in the own org."""
+def _answer(source: Source, run: Run | None, number: int, *, passed: bool) -> str:
+    """Return the answers of the first iteration that passed (or did not), or else of the first; empty if unknown."""
     if run is None:
         return ""
-    number = case.number
-    with suppress(StopIteration):
-        found = next(case_history(source.database, [run.id], number))
-        return _text(found.case)
-    return next((_text(each) for each in run.cases if each.number == number), "")
+    own = [each.case for each in case_history(source.database, [run.id], number)]
+    found = own or [each for each in run.cases if each.number == number]
+    wanted = (each for each in found if (each.verdict is Verdict.PASS) == passed)
+    return next((_text(each) for each in (*wanted, *found)), "")
 
 
 def _text(case: CaseResult) -> str:
