@@ -47,7 +47,12 @@ def job_page(source: Source, query: Query) -> Page:
     if job is None or not _may_see(source, job):
         raise NotFound(f"there is no deployment {query['job']!r}")
     result = next(iter(read_results(DeployResult, reply)), None) if reply else None
-    return Page("job.html.j2", f"Deployment {job.id}", {"job": job, "result": result})
+    return Page(
+        "job.html.j2",
+        f"Deployment {job.id}",
+        {"job": job, "result": result},
+        command=f"evalmeta deploy report --job-id {job.id}",
+    )
 
 
 def _jobs(source: Source) -> list[Job]:

@@ -83,7 +83,7 @@ function draw(figure) {
     width: figure.clientWidth - 42,
     height: 200,
     scales: { y: { range: [0, most] } },
-    axes: [{ ...axis, space: 90, values: (_, found, __, ___, step) => found.map((each) => shortTime(each, step)) }, { ...axis, size: 64 }],
+    axes: [{ ...axis, space: 90, values: (_, found, __, ___, step) => found.map((each) => shortTime(each, step)) }, { ...axis, size: 76, values: (_, found) => found.map((each) => `${each.toLocaleString("en")} ${unit}`) }],
     series: [{ value: (_, found) => (found == null ? "-" : `${utc(found)} UTC`) }, ...lines.map(([label], at) => ({ label, value, stroke: colour(at ? "error" : "focus"), width: 2, points: { size: 6 }, spanGaps: true }))],
     hooks: {
       draw: [(plot) => {
