@@ -18,7 +18,7 @@ from evalmeta.model.definition import (
     PromptInput,
     TestCase,
 )
-from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, TYPES
+from evalmeta.model.registry import EVALUATION_DEFINITION, SCORER_DEFINITION, TEST_TYPES, TESTING_DEFINITION
 from evalmeta.xmlio.reader import NAMESPACE
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ _scored_cases = st.builds(
 @st.composite
 def definitions(draw: st.DrawFn, kind: MetadataType | None = None) -> Definition:
     """Draws any definition that the type allows; without one it draws the type too."""
-    kind = kind or draw(st.sampled_from(TYPES))
+    kind = kind or draw(st.sampled_from(TEST_TYPES))
     is_testing = kind == TESTING_DEFINITION
     cases = draw(st.lists(_scored_cases if is_testing else _test_cases, max_size=3))
     numbers = draw(st.lists(_INTS, min_size=len(cases), max_size=len(cases), unique=True))
@@ -88,13 +88,33 @@ CHILDREN = {
         "scorer": ("expectedValue", "name", "scorerType"),
         "inputs": ("contextVariable", "conversationHistory", "promptInput", "utterance"),
     },
+    SCORER_DEFINITION: {
+        "AiAgentScorerDefinition": ("dataType", "inputScope", "lightningType", "scorerType", "scorerVersion"),
+        "scorerVersion": (
+            *("agentAssociation", "description", "engine", "label"),
+            *("outputEnumValue", "specification", "status", "versionNumber"),
+        ),
+        "agentAssociation": ("agentApiName", "inputScope", "isActive", "samplingRate"),
+        "engine": ("engineRef", "engineType", "engineValue"),
+        "outputEnumValue": ("isFallback", "isSystemFallback", "outcomeType", "value"),
+        "specification": ("valueSpecification",),
+        "valueSpecification": ("max", "min", "step", "threshold"),
+    },
 }
 _REQUIRED = {
     *("name", "subjectName", "subjectType", "inputs", "value", "variableName", "variableValue", "referenceName")
 }
-_REQUIRED_IN = {EVALUATION_DEFINITION: {*_REQUIRED, "utterance"}, TESTING_DEFINITION: {*_REQUIRED, "number"}}
+_REQUIRED_IN = {
+    EVALUATION_DEFINITION: {*_REQUIRED, "utterance"},
+    TESTING_DEFINITION: {*_REQUIRED, "number"},
+    SCORER_DEFINITION: {
+        *("dataType", "inputScope", "engine", "engineType", "label", "status", "versionNumber"),
+        *("agentApiName", "isActive", "outcomeType", "value"),
+    },
+}
 _REPEATED = {
-    *("testCase", "expectation", "parameter", "contextVariable", "conversationHistory", "scorer", "promptInput")
+    *("testCase", "expectation", "parameter", "contextVariable", "conversationHistory", "scorer", "promptInput"),
+    *("scorerVersion", "agentAssociation", "outputEnumValue", "specification", "valueSpecification"),
 }
 _NAMES = {
     kind: sorted({*children, *(name for names in children.values() for name in names), "testCases", "x"})
@@ -155,7 +175,12 @@ def _texts_of(name: str, kind: MetadataType) -> st.SearchStrategy[str]:
     values = {
         "number": _NUMBERS,
         "index": _NUMBERS,
-        "isReference": _BOOLEANS,
+        "versionNumber": _NUMBERS,
+        **dict.fromkeys(("isReference", "isActive", "isFallback", "isSystemFallback"), _BOOLEANS),
+        "inputScope": ("Session", "Intent", "Interaction", "Moment"),
+        "engineType": ("Manual", "PromptTemplate", "Expression"),
+        "status": ("Draft", "Available", "Archived"),
+        "outcomeType": ("Pass", "Fail", "NotApplicable"),
         "subjectType": kind.subject_types,
         "scorerType": SCORER_TYPES,
     }

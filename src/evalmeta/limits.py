@@ -61,6 +61,9 @@ MAX_TEST_CASES: Final = 1_000
 MAX_COMPARED_IDS: Final = 100_000
 # The `sf agent test create` command accepts API names of up to 80 characters.
 MAX_API_NAME_CHARS: Final = 80
+# Custom scorers (@salesforce/agents, `agentScorers/types`).
+MAX_SCORER_NAME_CHARS: Final = 35
+MAX_SCORER_OUTPUTS: Final = 101
 
 # The error of orgs for a longer description of an AiTestingDefinition: "Label: data value too large (max length=100)".
 MAX_LABEL_CHARS: Final = 100

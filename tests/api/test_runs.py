@@ -130,7 +130,7 @@ def test_a_retrieve_returns_the_deployed_components(project: Project) -> None:
         return await retrieve(connection, project)
 
     retrieved = deployed(project, retrieve_anew)
-    assert [each.state for each in retrieved.components] == ["Created", "Created"]
+    assert [each.state for each in retrieved.components] == ["Unchanged", "Created", "Created"]
     assert [path.read_bytes() for path in files] == before
 
 

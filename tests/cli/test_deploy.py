@@ -40,6 +40,25 @@ def test_the_sample_is_deployed_to_the_embedded_org(evalmeta: Program, copy_samp
     assert "Created  my_test_n1" in done.out
 
 
+def test_a_custom_scorer_is_deployed_compared_and_retrieved_but_is_not_a_test(
+    evalmeta: Program, copy_samples: Callable[..., Path]
+) -> None:
+    project = copy_samples("studio")
+    scorer = project / "aiAgentScorerDefinitions/Polite_Tone.aiAgentScorerDefinition"
+    assert "Created  Polite_Tone" in evalmeta("deploy", "--manifest", "package.xml").out
+    deployed = scorer.read_bytes()
+
+    scorer.write_bytes(deployed.replace(b"Archived", b"Draft"))
+    assert "scorerVersion 1, status\n    - Archived\n    + Draft" in evalmeta("diff").out
+    scorer.unlink()
+    evalmeta("retrieve", "--metadata", "AiAgentScorerDefinition")
+
+    assert scorer.read_bytes() == deployed
+    assert "Polite_Tone" not in evalmeta("test", "list").out
+    refused = evalmeta("run", str(scorer.relative_to(project)))
+    assert (refused.code, "AiAgentScorerDefinition is not the type of a test" in refused.err) == (1, True)
+
+
 def test_a_dx_project_is_deployed_from_any_folder_inside(
     evalmeta: Program, copy_samples: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

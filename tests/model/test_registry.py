@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from evalmeta.model.registry import (
     NEWEST_API_VERSION,
     OLDEST_API_VERSION,
+    TEST_TYPES,
     TYPES,
     ApiVersion,
     MetadataType,
@@ -42,11 +43,13 @@ def test_the_nearest_type_is_named_when_one_is_near(name: str, near: str | None)
 
 
 def test_names_folders_suffixes_and_prefixes_are_unique() -> None:
-    for column in ("name", "directory", "suffix", "xsd", "id_prefix", "run_prefix", "run_path", "run_key"):
+    for column in ("name", "directory", "suffix", "xsd", "id_prefix"):
         assert len({getattr(row, column) for row in TYPES}) == len(TYPES)
+    for column in ("expectation", "run_prefix", "run_path", "run_key"):
+        assert len({getattr(row, column) for row in TEST_TYPES}) == len(TEST_TYPES)
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", TEST_TYPES, ids=lambda kind: kind.name)
 def test_a_run_tells_its_type_by_id_and_by_place(kind: MetadataType) -> None:
     assert type_of_run(f"{kind.run_prefix}000000000001CAA") == type_at_path(kind.run_path) == kind
 
@@ -56,7 +59,7 @@ def test_nothing_else_is_a_run(other: str) -> None:
     assert (type_of_run(other), type_at_path(other)) == (None, None)
 
 
-@pytest.mark.parametrize(("version", "count"), [(62, 0), (63, 1), (65, 1), (66, 2), (67, 2)])
+@pytest.mark.parametrize(("version", "count"), [(62, 0), (63, 1), (65, 1), (66, 3), (67, 3)])
 def test_a_version_knows_the_types_that_came_with_it_or_before(version: int, count: int) -> None:
     assert types_at(ApiVersion(version)) == TYPES[:count]
 

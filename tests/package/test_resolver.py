@@ -125,7 +125,7 @@ def test_an_unknown_type_is_a_problem_with_the_nearest_type(dx_project: Project)
 
 def test_a_type_without_similar_names_lists_the_known_ones(dx_project: Project) -> None:
     (problem,) = problems(dx_project, manifest("*", name="a flow"))
-    assert problem.hint == f"Known types: {TYPE}, AiTestingDefinition."
+    assert problem.hint == f"Known types: {TYPE}, AiTestingDefinition, AiAgentScorerDefinition."
 
 
 @pytest.mark.parametrize("wanted", [Manifest(()), manifest()])

@@ -51,7 +51,10 @@ def test_patterns_that_match_nothing_are_listed_with_the_nearest_names(dx_projec
 
 @pytest.mark.parametrize(
     ("entry", "hint"),
-    [("AiEvaluationDefinitions", f"Did you mean {TYPE}?"), ("Flow:X", f"Known types: {TYPE}, AiTestingDefinition.")],
+    [
+        ("AiEvaluationDefinitions", f"Did you mean {TYPE}?"),
+        ("Flow:X", f"Known types: {TYPE}, AiTestingDefinition, AiAgentScorerDefinition."),
+    ],
 )
 def test_an_unknown_type_is_reported_with_the_nearest_one(entry: str, hint: str) -> None:
     with pytest.raises(NotFound, match="does not handle the type") as caught:

@@ -11,7 +11,7 @@ from xmlschema import XMLSchema, XMLSchemaChildrenValidationError, XMLSchemaDeco
 
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
-from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, MetadataType
+from evalmeta.model.registry import EVALUATION_DEFINITION, SCORER_DEFINITION, TESTING_DEFINITION, MetadataType
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
@@ -34,6 +34,9 @@ XMLSCHEMA = XMLSchema(XSD)
 TESTING_XSD = schema_dir() / TESTING_DEFINITION.xsd
 TESTING_LIBXML2 = etree.XMLSchema(etree.parse(TESTING_XSD))
 TESTING_XMLSCHEMA = XMLSchema(TESTING_XSD)
+SCORER_XSD = schema_dir() / SCORER_DEFINITION.xsd
+SCORER_LIBXML2 = etree.XMLSchema(etree.parse(SCORER_XSD))
+SCORER_XMLSCHEMA = XMLSchema(SCORER_XSD)
 INPUTS = "<inputs><utterance>u</utterance></inputs>"
 XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 STRUCTURE = {
@@ -186,6 +189,15 @@ def test_every_judge_gives_the_same_verdict_of_the_other_type(text: str) -> None
     assert (not structure_of(text, TESTING_DEFINITION)) is verdict
 
 
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(documents(SCORER_DEFINITION))
+def test_every_judge_gives_the_same_verdict_of_a_custom_scorer(text: str) -> None:
+    verdict = not structure_of(text, SCORER_DEFINITION)
+    assert accepts(SCORER_LIBXML2, text) is verdict
+    if not any(quirk in text for quirk in QUIRKS):
+        assert accepts(SCORER_XMLSCHEMA, text) is verdict
+
+
 XS = "{http://www.w3.org/2001/XMLSchema}"
 
 
@@ -211,7 +223,9 @@ def tag(name: str) -> str:
     return f"{{{NAMESPACE}}}{name.removeprefix('m:')}"
 
 
-@pytest.mark.parametrize("xsd", [EVALUATION_DEFINITION.xsd, TESTING_DEFINITION.xsd, "package.xsd"])
+@pytest.mark.parametrize(
+    "xsd", [EVALUATION_DEFINITION.xsd, TESTING_DEFINITION.xsd, SCORER_DEFINITION.xsd, "package.xsd"]
+)
 def test_the_declarations_of_a_schema_are_those_that_its_file_contains(xsd: str) -> None:
     root = etree.parse(schema_dir() / xsd).getroot()
     types = {each.get("name"): each for each in root.iterchildren(f"{XS}complexType", f"{XS}simpleType")}

@@ -12,7 +12,7 @@ import pytest
 from evalmeta.api.files import validate
 from evalmeta.api.selections import resolve, validate_selection
 from evalmeta.errors import InvalidMetadata, NotFound
-from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
+from evalmeta.model.registry import TYPES
 from evalmeta.package.project import find_project
 from evalmeta.package.selection import Selection
 from evalmeta.validation import rules
@@ -56,9 +56,19 @@ AROUND |= {
     "prompt": TESTING.format(f"{NAME}{PROMPT}<testCase><number>1</number>{{}}<scorer>{COHERENCE}</scorer></testCase>"),
     "prompt-scorer": TESTING.format(f"{NAME}{PROMPT}<testCase><number>1</number>{PROMPT_INPUTS}{{}}</testCase>"),
 }
+AGENT_SCORER = (
+    f'<AiAgentScorerDefinition xmlns="{NAMESPACE}"><dataType>LightningType</dataType><inputScope>Session</inputScope>'
+    "{}</AiAgentScorerDefinition>"
+)
+AROUND["scorer-version"] = AGENT_SCORER.format("<lightningType>lightning__textType</lightningType>{}")
+AROUND["scorer-type"] = AGENT_SCORER.format(
+    "{}<scorerVersion><label>Polite</label><status>Draft</status><versionNumber>1</versionNumber>"
+    "<engine><engineType>Manual</engineType></engine></scorerVersion>"
+)
 MANIFEST = f'<Package xmlns="{NAMESPACE}">{{}}</Package>'
 # Too large to print on a page, or said by an org.
 ONLY_TOLD = {"test-cases-too-many", "xml-too-large", "xml-too-deep", "full-name-unsafe", "refused", "conflict"}
+ONLY_TOLD |= {"scorer-name-too-long"}
 
 PAGES = {entry.code: read_page(entry) for entry in list_rules()}
 ENTRIES = pytest.mark.parametrize("entry", list_rules(), ids=lambda entry: entry.code)
@@ -86,7 +96,7 @@ SNIPPETS = [
 def problems(snippet: Snippet, root: Path) -> Sequence[Problem]:
     if snippet.kind in AROUND:
         text = AROUND[snippet.kind].format(snippet.text)
-        kind = TESTING_DEFINITION if "<AiTestingDefinition" in text else EVALUATION_DEFINITION
+        kind = next(row for row in TYPES if f"<{row.name} " in text or row == TYPES[-1])
         return validate_component(kind, text.encode(), label="d", full_name="Loans")
     try:
         return CHECKS[snippet.kind](snippet.text, root)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from definitions import files_of
 from evalmeta.errors import InvalidMetadata
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import TEST_TYPES
 from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.manifests import read_manifest
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Definition
 
 SAMPLES = Path(__file__).parent.parent.parent / "metadata-samples"
-FILES = [path for row in TYPES for path in SAMPLES.rglob(f"*.{row.suffix}*") if "invalid" not in path.parts]
+FILES = [path for row in TEST_TYPES for path in SAMPLES.rglob(f"*.{row.suffix}*") if "invalid" not in path.parts]
 HEAD = f'<?xml version="1.0" encoding="UTF-8"?>\n<AiEvaluationDefinition xmlns="{NAMESPACE}">'
 FIELDS = "<name>A</name>\n<subjectName>B</subjectName>\n<subjectType>AGENT</subjectType>"
 
@@ -66,7 +66,7 @@ def test_formatting_keeps_the_meaning_and_the_comments_and_is_done_once(definiti
 
 
 @settings(deadline=None)
-@given(st.sampled_from(TYPES).flatmap(documents))
+@given(st.sampled_from(TEST_TYPES).flatmap(documents))
 def test_whatever_fits_the_type_can_be_formatted_and_nothing_else(text: str) -> None:
     before = text.encode()
     try:
@@ -97,6 +97,18 @@ def test_a_sample_is_formatted_as_an_org_writes_it(path: Path) -> None:
     assert re.sub(rb" *<!--.*?-->\n?", b"", after, flags=re.DOTALL) == write_definition(
         replace(definition_of(data), source=None)
     )
+
+
+def test_a_custom_scorer_is_formatted_as_an_org_writes_it() -> None:
+    path = SAMPLES / "studio/aiAgentScorerDefinitions/Polite_Tone.aiAgentScorerDefinition"
+    data = path.read_bytes()
+    shuffled = data.replace(b"    <scorerType>OpenEnded</scorerType>\n", b"").replace(
+        b"    <dataType>", b"  <scorerType>OpenEnded</scorerType>\n<dataType>"
+    )
+
+    assert format_definition(shuffled, label="A") == data
+    with pytest.raises(InvalidMetadata):
+        format_definition(data.replace(b"Archived", b"Old"), label="A")
 
 
 def test_elements_come_in_the_order_of_an_org() -> None:

@@ -23,7 +23,7 @@ from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.python_target import is_target, likely_target
 from evalmeta.org.run_files import content_key, run_file_of, test_in
 from evalmeta.org.subjects import unbound_subject
-from evalmeta.package.files import parse_file_name, shown
+from evalmeta.package.files import parse_test_name, shown
 from evalmeta.package.project import SETTINGS_FILE
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
@@ -147,7 +147,7 @@ def _read(path: Path, real: Path, name: str, reading: Reading) -> tuple[Document
     # Readers refuse larger files. The hash comes first, so that a file that changes now is read again.
     is_large = path.exists() and path.stat().st_size > limits.MAX_JSON_BYTES
     digest = "" if is_large else digest_of(path, reading)
-    warnings, definition = _read_definition(path) if parse_file_name(path.name) else ((), None)
+    warnings, definition = _read_definition(path) if parse_test_name(path.name) else ((), None)
     refuse_errors(warnings)
     if definition is None:
         document = read_document(path, label=shown(path), name=name, reading=reading)
@@ -262,7 +262,7 @@ def refuse_same_names(tests: Iterable[FileTest]) -> None:
         UsageError: two definitions have the same type and full name.
     """
     known: dict[tuple[MetadataType, str], FileTest] = {}
-    for each in (test for test in tests if parse_file_name(test.path.name)):
+    for each in (test for test in tests if parse_test_name(test.path.name)):
         other = known.setdefault((each.type, each.name.casefold()), each)
         if other is not each:
             raise UsageError(

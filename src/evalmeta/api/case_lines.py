@@ -15,7 +15,7 @@ from evalmeta.errors import EvalmetaError
 from evalmeta.formats.document import Document
 from evalmeta.formats.files import read_document
 from evalmeta.model.evaluation import Evaluation, evaluation_of
-from evalmeta.package.files import parse_file_name, shown
+from evalmeta.package.files import parse_test_name, shown
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
@@ -62,7 +62,7 @@ def case_places(path: Path, document: Document | None = None) -> CasePlaces:
 
     A file whose document is not known is read when the first place is needed, unless it is large.
     """
-    if parse_file_name(path.name):
+    if parse_test_name(path.name):
         return CasePlaces(case_lines(path), {})
     read = cache(lambda: document or _read_document(path))
 

@@ -10,12 +10,14 @@ from evalmeta.api.files import bytes_of
 from evalmeta.api.sync import compare_components, fetch, tracking_of
 from evalmeta.errors import InvalidMetadata, NotFound
 from evalmeta.model.component import SyncState, hash_of
-from evalmeta.model.difference import Difference, compare
-from evalmeta.model.registry import types_at
+from evalmeta.model.difference import Difference, compare, compare_texts
+from evalmeta.model.registry import SCORER_DEFINITION, types_at
 from evalmeta.package.files import read_file, shown
 from evalmeta.package.resolver import find_components
+from evalmeta.xmlio.agent_scorers import check_agent_scorer, texts_by_path
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import read_xml
+from evalmeta.xmlio.structure import definition_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,9 +27,11 @@ if TYPE_CHECKING:
     from evalmeta.api.sync import ComparedComponent
     from evalmeta.client.connection import Connection
     from evalmeta.model.component import Component
+    from evalmeta.model.difference import Change
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.project import Project
     from evalmeta.store.components import Synced
+    from evalmeta.xmlio.reader import Document
 
 
 _ORG: Final = "the org"
@@ -162,7 +166,16 @@ def _difference(compared: ComparedComponent, content: bytes | None) -> Differenc
 
 def _compared(name: str, before: tuple[str, bytes], after: tuple[str, bytes]) -> Difference:
     try:
-        old, new = (read_definition(read_xml(data, label=label)) for label, data in (before, after))
+        old, new = (read_xml(data, label=label) for label, data in (before, after))
+        is_scorer = {definition_type(old), definition_type(new)} == {SCORER_DEFINITION}
+        changes = _compare_scorers(old, new) if is_scorer else compare(read_definition(old), read_definition(new))
     except InvalidMetadata as error:
         return Difference(name, before[0], after[0], problems=error.problems)
-    return Difference(name, before[0], after[0], compare(old, new))
+    return Difference(name, before[0], after[0], changes)
+
+
+def _compare_scorers(*versions: Document) -> tuple[Change, ...]:
+    for each in versions:
+        check_agent_scorer(each)
+    before, after = map(texts_by_path, versions)
+    return compare_texts(before, after)

@@ -14,7 +14,7 @@ from evalmeta.formats.files import format_of, looks_like_evaluation, read_docume
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.model.difference import compare
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.package.files import parse_file_name, shown, slash_hint
+from evalmeta.package.files import parse_test_name, shown, slash_hint
 from evalmeta.package.folders import files_below
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import find_components
@@ -78,7 +78,7 @@ def _tests_in(path: Path) -> list[Path]:
         return [path]
     below = sorted(files_below(path))
     # A project may have definitions outside of its package directories only.
-    definitions = _components_of(path) or [each for each in below if parse_file_name(each.name) and each.is_file()]
+    definitions = _components_of(path) or [each for each in below if parse_test_name(each.name) and each.is_file()]
     if files := [*definitions, *filter(is_test, below)]:
         return files
     raise NotFound(
@@ -92,7 +92,9 @@ def _components_of(folder: Path) -> list[Path]:
         project = find_project(folder)
     except ProjectError:
         return []
-    return [each.path for each in find_components(project)] if project.root == folder.resolve() else []
+    if project.root != folder.resolve():
+        return []
+    return [each.path for each in find_components(project) if each.type.is_test]
 
 
 def is_other_test(path: Path, *, is_named: bool = False) -> bool:
@@ -193,7 +195,7 @@ def _differ(source: Path, definition: Path) -> bool:
 
 def _names_of_definition(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the full name and the name of a definition, each with its agent; nothing for other files."""
-    if (parsed := parse_file_name(path.name)) is None:
+    if (parsed := parse_test_name(path.name)) is None:
         return
     definition = _read_definition(path)
     names = (parsed[1], definition.name) if definition else ()

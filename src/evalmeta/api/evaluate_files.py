@@ -15,7 +15,7 @@ from evalmeta.formats.files import read_document
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION
 from evalmeta.org.runs import read_evaluation
-from evalmeta.package.files import parse_file_name, shown
+from evalmeta.package.files import parse_test_name, shown
 from evalmeta.package.resolver import version_in_force
 from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import validate_component
@@ -59,7 +59,7 @@ def load_definition(definition: Definition, name: str | None, roots: Roots) -> L
 
 
 def _load_files(files: Sequence[Path], roots: Roots, name: str | None = None) -> list[LoadedEvaluation]:
-    named = [each for each in files if parse_file_name(each.name)]
+    named = [each for each in files if parse_test_name(each.name)]
     validation, definitions = validate_and_read(named)
     refuse_errors(validation.problems)
     read = dict(zip(named, definitions, strict=True))
@@ -67,7 +67,7 @@ def _load_files(files: Sequence[Path], roots: Roots, name: str | None = None) ->
 
 
 def _load_file(file: Path, roots: Roots, name: str | None, read: Definition | None) -> LoadedEvaluation:
-    parsed = parse_file_name(file.name)
+    parsed = parse_test_name(file.name)
     if parsed is None:
         return _load_document(file, roots, name)
     content, (kind, full_name) = bytes_of(file), parsed

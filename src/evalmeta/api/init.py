@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from evalmeta.api.init_agents import AgentChoice, NewAgent, check_choice, new_agent
 from evalmeta.errors import UsageError
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, PARAMETER_API_VERSION
-from evalmeta.package.files import parse_file_name, read_file, shown, target_path, write_below
+from evalmeta.package.files import parse_test_name, read_file, shown, target_path, write_below
 from evalmeta.package.folders import files_below
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, STATE_FOLDER, find_project, has_project
 from evalmeta.package.resolver import version_in_force
@@ -162,7 +162,7 @@ def _api_name(root: Path, agent: NewAgent) -> str:
     """Return the API name of the project's agent, or a name for a new one."""
     files = sorted(files_below(root), key=lambda each: each.name) if root.is_dir() else []
     bots = [each.name.partition(".")[0] for each in files if ".bot-meta.xml" in each.name]
-    definitions = (each for each in files if parse_file_name(each.name))
+    definitions = (each for each in files if parse_test_name(each.name))
     names = (_SUBJECT_NAME.search(each.read_text(encoding="utf-8", errors="replace")) for each in definitions)
     if name := next(iter(bots), "") or next((found[1] for found in names if found), ""):
         return name

@@ -31,7 +31,7 @@ from evalmeta.errors import (
     UsageError,
     WaitRanOut,
 )
-from evalmeta.model.registry import TYPES, metadata_type, types_at
+from evalmeta.model.registry import TEST_TYPES, metadata_type, types_at
 from evalmeta.model.run import Run, RunOptions, RunStatus, join
 from evalmeta.org.path_filter import PathFilter
 from evalmeta.protocol.run_faults import RunFault, joined_error
@@ -71,7 +71,7 @@ class StartedRun(NamedTuple):
 
 async def list_tests(connection: Connection) -> list[FileProperties]:
     """List the definitions in the org by type and name."""
-    return [each for kind in types_at(connection.api_version) for each in await _list(connection, kind)]
+    return [each for kind in types_at(connection.api_version) if kind.is_test for each in await _list(connection, kind)]
 
 
 async def select_tests(connection: Connection, names: Sequence[str] = ()) -> list[AgentTest]:
@@ -99,7 +99,7 @@ async def _list(connection: Connection, kind: MetadataType) -> list[FileProperti
         return await list_components(connection, kind.name)
     except OrgFault as fault:
         # Orgs where Agentforce Studio testing is not enabled do not know its type.
-        if fault.code == "INVALID_TYPE" and kind != TYPES[0]:
+        if fault.code == "INVALID_TYPE" and kind != TEST_TYPES[0]:
             return []
         raise
 

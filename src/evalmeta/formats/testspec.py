@@ -26,7 +26,7 @@ from evalmeta.formats.studio_cases import read_studio_cases
 from evalmeta.formats.yaml_source import YamlRecord, YamlScalar, read_yaml
 from evalmeta.model.definition import Definition, Inputs, TestCase
 from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
-from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, TYPES
+from evalmeta.model.registry import EVALUATION_DEFINITION, TEST_TYPES, TESTING_DEFINITION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -213,7 +213,7 @@ def _is_own(root: YamlRecord) -> bool:
 
 def _kind(cases: JsonValue, subject_type: str) -> MetadataType:
     if not isinstance(cases, list) or not cases:
-        return next((row for row in TYPES if subject_type in row.subject_types), EVALUATION_DEFINITION)
+        return next((row for row in TEST_TYPES if subject_type in row.subject_types), EVALUATION_DEFINITION)
     first = cases[0]
     is_studio = isinstance(first, dict) and ("scorers" in first or isinstance(first.get("inputs"), list))
     return TESTING_DEFINITION if is_studio else EVALUATION_DEFINITION

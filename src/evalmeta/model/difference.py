@@ -91,6 +91,22 @@ class Difference:
         return self.before is not None and self.after is not None and not (self.changes or self.problems)
 
 
+def compare_texts(before: Mapping[tuple[str, ...], str], after: Mapping[tuple[str, ...], str]) -> tuple[Change, ...]:
+    """Compare two scorers by the texts of their elements, each with its path."""
+    paths = sorted({*before, *after})
+    return tuple(
+        Change(_kind_of(old, new), None, path, old, new)
+        for path in paths
+        if (old := before.get(path)) != (new := after.get(path))
+    )
+
+
+def _kind_of(before: str | None, after: str | None) -> ChangeKind:
+    if before is None:
+        return ChangeKind.ADDED
+    return ChangeKind.REMOVED if after is None else ChangeKind.CHANGED
+
+
 def compare(before: Definition, after: Definition) -> tuple[Change, ...]:
     """Return what changed; empty exactly if the definitions are equal.
 

@@ -36,7 +36,7 @@ class MetadataType(NamedTuple):
         xsd: the schema's file name in `xsd/`.
         id_prefix: the first three characters of its record ids.
         expectation: the name of the element of an expectation.
-        subject_types: the types of subjects that can be tested.
+        subject_types: the types of subjects that can be tested; empty for a type that is not a test.
         run_prefix: the first three characters of the ids of its runs.
         run_path: the path of its runs in the Connect API, below `/einstein`.
         run_key: the key of its name in the Connect API, to start a run.
@@ -48,11 +48,16 @@ class MetadataType(NamedTuple):
     since: ApiVersion
     xsd: str
     id_prefix: str
-    expectation: str
-    subject_types: tuple[str, ...]
-    run_prefix: str
-    run_path: str
-    run_key: str
+    expectation: str = ""
+    subject_types: tuple[str, ...] = ()
+    run_prefix: str = ""
+    run_path: str = ""
+    run_key: str = ""
+
+    @property
+    def is_test(self) -> bool:
+        """Return whether components of the type are tests, which can run."""
+        return bool(self.subject_types)
 
 
 EVALUATION_DEFINITION: Final = MetadataType(
@@ -85,10 +90,21 @@ TESTING_DEFINITION: Final = MetadataType(
 )
 """The type of Agentforce Studio."""
 
-TYPES: Final = (EVALUATION_DEFINITION, TESTING_DEFINITION)
+SCORER_DEFINITION: Final = MetadataType(
+    name="AiAgentScorerDefinition",
+    directory="aiAgentScorerDefinitions",
+    suffix="aiAgentScorerDefinition",
+    since=ApiVersion(66),
+    xsd="AiAgentScorerDefinition.xsd",
+    id_prefix="3A3",
+)
+"""The type of custom scorers, which tests of Agentforce Studio name."""
+
+TEST_TYPES: Final = (EVALUATION_DEFINITION, TESTING_DEFINITION)
+TYPES: Final = (*TEST_TYPES, SCORER_DEFINITION)
 _BY_NAME: Final = {row.name.lower(): row for row in TYPES}
 _OTHER: Final = re.compile(rf"[A-Z][A-Za-z0-9]{{0,{limits.MAX_API_NAME_CHARS - 1}}}")
-_BY_RUN_PREFIX: Final = {row.run_prefix: row for row in TYPES}
+_BY_RUN_PREFIX: Final = {row.run_prefix: row for row in TEST_TYPES}
 
 
 def metadata_type(name: str) -> MetadataType | None:
@@ -103,7 +119,7 @@ def type_of_run(run_id: str) -> MetadataType | None:
 
 def type_at_path(run_path: str) -> MetadataType | None:
     """Return a type by its path in the Connect API, such as `ai-testing`."""
-    return next((row for row in TYPES if row.run_path == run_path), None)
+    return next((row for row in TEST_TYPES if row.run_path == run_path), None)
 
 
 def types_at(version: ApiVersion) -> tuple[MetadataType, ...]:

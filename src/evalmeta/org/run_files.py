@@ -15,7 +15,7 @@ from evalmeta.formats.files import read_document
 from evalmeta.formats.recent import document_once
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.settings import RecordedSubject, SubjectSettings
-from evalmeta.package.files import parse_file_name
+from evalmeta.package.files import parse_test_name
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def test_in(file: str) -> tuple[MetadataType, str]:
 
     A definition keeps its history when it is moved or deployed, while other files in several folders may have one name.
     """
-    return parse_file_name(PurePath(file).name) or (EVALUATION_DEFINITION, file)
+    return parse_test_name(PurePath(file).name) or (EVALUATION_DEFINITION, file)
 
 
 def record_file(

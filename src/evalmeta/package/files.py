@@ -163,6 +163,12 @@ def parse_file_name(file_name: str) -> tuple[MetadataType, str] | None:
     return (row, full_name) if row and full_name and not full_name.startswith(".") else None
 
 
+def parse_test_name(file_name: str) -> tuple[MetadataType, str] | None:
+    """Return type and full name like `parse_file_name`, but only of definitions of tests."""
+    named = parse_file_name(file_name)
+    return named if named and named[0].is_test else None
+
+
 def unsafe_name_problem(component: Component, label: str) -> Problem | None:
     """Return the problem of a component with an unsafe full name; None if the name is safe."""
     if _FULL_NAME.fullmatch(component.full_name):

@@ -22,7 +22,7 @@ from evalmeta.formats.discovery import is_test
 from evalmeta.formats.files import looks_like_evaluation
 from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunOptions, Verdict
-from evalmeta.package.files import parse_file_name, shown
+from evalmeta.package.files import parse_test_name, shown
 from evalmeta.package.project import has_project
 from evalmeta.pytest_plugin.evaluations import gets_whole_files, is_worker
 from evalmeta.pytest_plugin.questions import Questions
@@ -58,7 +58,7 @@ def evaluation_file(path: Path, parent: pytest.Collector, *, is_named: bool) -> 
     In folders, definitions and what is certainly a test are collected. If the command line names a file (`is_named`),
     files of all formats are.
     """
-    is_certain = parse_file_name(path.name) is not None or is_test(path)
+    is_certain = parse_test_name(path.name) is not None or is_test(path)
     if not (is_certain or (is_named and looks_like_evaluation(path))):
         return None
     plugins = parent.config.pluginmanager

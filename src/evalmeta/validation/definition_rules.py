@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
+from evalmeta.model.agent_scorer import AgentScorer
 from evalmeta.model.expectations import expectation_kind, scorer_kind, scorer_names
 from evalmeta.model.problem import quote
 from evalmeta.model.registry import PARAMETER_API_VERSION
@@ -33,6 +34,7 @@ class DefinitionScope:
     definition: Definition
     full_name: str
     api_version: ApiVersion
+    scorer: AgentScorer = field(default_factory=AgentScorer)
 
 
 def is_api_name(name: str) -> bool:

@@ -58,7 +58,7 @@ def _check_types(manifest: Manifest, document: Document, *, mixed: bool) -> Iter
                 yield _problem(document, place, step, "manifest-type-other", message, hint, Severity.WARNING)
             else:
                 near = nearest_type_name(types.name)
-                supported = " and ".join(row.name for row in TYPES)
+                supported = ", ".join(row.name for row in TYPES)
                 hint = f"Did you mean {near}?" if near else f"Use a separate manifest for {supported}."
                 message = f"the metadata type {quote(types.name)} is not supported by evalmeta"
                 yield _problem(document, place, step, "manifest-type-unknown", message, hint)

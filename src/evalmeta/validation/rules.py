@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta.errors import NotFound, SettingsError
 from evalmeta.model.expectations import expectation_kind, known_names
 from evalmeta.model.problem import Severity
-from evalmeta.model.registry import TESTING_DEFINITION
-from evalmeta.validation import definition_rules, expectation_rules
+from evalmeta.model.registry import SCORER_DEFINITION, TESTING_DEFINITION
+from evalmeta.validation import agent_scorer_rules, definition_rules, expectation_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,6 +65,16 @@ TESTING_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Find
     (Rule("scorer-history-missing", _ERROR, _ERROR), definition_rules.find_history_missing),
 )
 """Rules about an AiTestingDefinition as a whole, in addition to DEFINITION_RULES."""
+
+AGENT_SCORER_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Finding]]], ...]] = (
+    (Rule("scorer-name-too-long", _ERROR, _ERROR), agent_scorer_rules.find_scorer_name_too_long),
+    (Rule("scorer-type-unknown", _WARNING, _WARNING), agent_scorer_rules.find_scorer_type_unknown),
+    (Rule("scorer-versions", _ERROR, _ERROR), agent_scorer_rules.find_scorer_versions),
+    (Rule("scorer-engine", _ERROR, _ERROR), agent_scorer_rules.find_scorer_engine),
+    (Rule("scorer-outputs", _ERROR, _ERROR), agent_scorer_rules.find_scorer_outputs),
+    (Rule("scorer-associations", _ERROR, _ERROR), agent_scorer_rules.find_scorer_associations),
+)
+"""Rules about an AiAgentScorerDefinition."""
 
 CASE_RULES: Final[tuple[tuple[Rule, Callable[[TestCase], Iterator[Finding]]], ...]] = (
     (Rule("utterance-empty", _ERROR, _ERROR), definition_rules.find_empty_utterance),
@@ -147,7 +157,8 @@ _FIXED_WARNINGS: Final = frozenset({"forceignore-backslash", "manifest-type-othe
 
 def all_rules() -> tuple[tuple[Rule, str], ...]:
     """Return every configurable rule with what it demands."""
-    tables = (DEFINITION_RULES, TESTING_RULES, CASE_RULES, EXPECTATION_RULES, SCORER_RULES[:1], PROJECT_RULES)
+    tests = (DEFINITION_RULES, TESTING_RULES, CASE_RULES, EXPECTATION_RULES, SCORER_RULES[:1], PROJECT_RULES)
+    tables = (*tests, AGENT_SCORER_RULES)
     return tuple((rule, (check.__doc__ or "").partition("\n")[0]) for table in tables for rule, check in table)
 
 
@@ -232,6 +243,8 @@ def rules_for_definition(
     definition: Definition,
 ) -> tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Finding]]], ...]:
     """Return the rules about a definition as a whole that apply to its type."""
+    if definition.type == SCORER_DEFINITION:
+        return _ALL_AGENT_SCORER_RULES
     return _ALL_TESTING_RULES if definition.type == TESTING_DEFINITION else DEFINITION_RULES
 
 
@@ -257,6 +270,10 @@ def rules_for(
 
 # The rules are chosen once, not per expectation: this decides how fast files are validated.
 _ALL_TESTING_RULES: Final = (*DEFINITION_RULES, *TESTING_RULES)
+_ALL_AGENT_SCORER_RULES: Final = (
+    *(row for row in DEFINITION_RULES if row[0].code in ("full-name-format", "type-version")),
+    *AGENT_SCORER_RULES,
+)
 _HISTORY_RULES: Final = tuple(row for row in CASE_RULES if row[0].code.startswith("history-"))
 _VARIABLE_RULES: Final = tuple(row for row in CASE_RULES if row[0].code.startswith("context-variable"))
 _BASIC_CASE_RULES: Final = tuple(row for row in CASE_RULES if row not in (*_HISTORY_RULES, *_VARIABLE_RULES))

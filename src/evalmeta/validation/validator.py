@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
+from evalmeta.model.agent_scorer import AgentScorer
 from evalmeta.model.expectations import CHECKS
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TESTING_DEFINITION
+from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, SCORER_DEFINITION, TESTING_DEFINITION
 from evalmeta.validation.definition_rules import DefinitionScope, NamedFile
 from evalmeta.validation.rules import PROJECT_RULES, RulePolicy, rules_for, rules_for_case, rules_for_definition
+from evalmeta.xmlio.agent_scorers import read_agent_scorer
 from evalmeta.xmlio.definitions import parse_definition
 from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
 
@@ -94,7 +96,8 @@ def read_component(
         return ReadComponent(CheckedFile(tuple(_of_component(error.problems, component)), None), None)
     definition, structure = parse_definition(document, kind)
     unreadable = {each.unreadable for each in structure}
-    scope = DefinitionScope(definition, full_name, api_version)
+    scorer = read_agent_scorer(document) if kind == SCORER_DEFINITION else AgentScorer()
+    scope = DefinitionScope(definition, full_name, api_version, scorer)
     found = first_problems(_rule_problems(scope, document, policy, unreadable))
     problems = _of_component([*(each.problem for each in structure), *found], component)
     name = definition.name.strip()

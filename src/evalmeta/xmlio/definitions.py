@@ -1,4 +1,4 @@
-"""Definition files: XML to the model and back, for both types of definitions."""
+"""Definition files: XML to the model and back, for both types of tests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from evalmeta.xmlio.structure import (
 from evalmeta.xmlio.writer import Node, node, render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from lxml.etree import _Element as Element
 
@@ -87,18 +87,26 @@ _Texts: TypeAlias = "dict[object, str]"
 def read_definition(document: Document) -> Definition:
     """Return a definition with the document's bytes; raise InvalidMetadata, with all problems, if it does not fit."""
     kind = definition_type(document)
-    if kind is None:
+    if kind is None or not kind.is_test:
         hint = f"Compare it with {EVALUATION_DEFINITION.name} in the Metadata API reference."
         message = f"the root element is <{local_name(document.root)}>"
+        if kind is not None:
+            message = f"{kind.name} is not the type of a test"
+            hint = "Name a test that uses the scorer."
         problems = [Problem("xml-root", Severity.ERROR, document.location(), message, hint)]
     else:
         definition, found = parse_definition(document, kind)
         if not found:
             return replace(definition, source=document.data)
         problems = [each.problem for each in found]
+    raise invalid_file(document, problems)
+
+
+def invalid_file(document: Document, problems: Sequence[Problem]) -> InvalidMetadata:
+    """Return the error of a file that does not fit its type."""
     first = problems[0]
     action = f"Run `evalmeta validate {document.label}`."
-    raise InvalidMetadata(f"{first.location}: {first.message}", problems=problems, actions=[action])
+    return InvalidMetadata(f"{first.location}: {first.message}", problems=problems, actions=[action])
 
 
 def parse_definition(document: Document, kind: MetadataType) -> tuple[Definition, list[StructureProblem]]:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from lxml import etree
 
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import SCORER_DEFINITION, TEST_TYPES, TYPES
+from evalmeta.xmlio.agent_scorers import check_agent_scorer
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
+from evalmeta.xmlio.structure import definition_type
 from evalmeta.xmlio.writer import DECLARATION, escape_attribute, escape_text
 
 if TYPE_CHECKING:
@@ -26,15 +28,21 @@ _INDENT: Final = "    "
 _CONTAINERS: Final = frozenset(
     {
         *(row.name for row in TYPES),
-        *(row.expectation for row in TYPES),
+        *(row.expectation for row in TEST_TYPES),
         "Package",
+        "agentAssociation",
         "contextVariable",
         "conversationHistory",
+        "engine",
         "inputs",
+        "outputEnumValue",
         "parameter",
         "promptInput",
+        "scorerVersion",
+        "specification",
         "testCase",
         "types",
+        "valueSpecification",
     }
 )
 
@@ -57,7 +65,11 @@ class _Content(NamedTuple):
 
 def format_definition(data: bytes, *, label: str) -> bytes:
     """Return a definition file in canonical form; raise InvalidMetadata if it does not fit its type."""
-    read_definition(read_xml(data, label=label))
+    document = read_xml(data, label=label)
+    if definition_type(document) == SCORER_DEFINITION:
+        check_agent_scorer(document)
+    else:
+        read_definition(document)
     return _format(data, label)
 
 

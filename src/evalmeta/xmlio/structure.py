@@ -54,7 +54,17 @@ _COMMON_MISTAKES: Final = {
     "scorer": "expectation",
 }
 _Declared: TypeAlias = "list[tuple[Element, Declaration]]"
-_VALID_VALUES: Final = {"isReference": "true or false", "scorerType": "Standard or Custom"}
+_VALID_VALUES: Final = {
+    "isReference": "true or false",
+    "scorerType": "Standard or Custom",
+    "isActive": "true or false",
+    "isFallback": "true or false",
+    "isSystemFallback": "true or false",
+    "inputScope": "Session, Intent, Interaction or Moment",
+    "engineType": "Manual, PromptTemplate or Expression",
+    "status": "Draft, Available or Archived",
+    "outcomeType": "Pass, Fail or NotApplicable",
+}
 
 
 class StructureProblem(NamedTuple):
