@@ -39,6 +39,7 @@ def test_an_answer_becomes_the_expectation_after_the_difference_was_shown(
 
     reply = browser.client.post(f"{CASE}/accept", data=form_of(html))
     assert reply.status_code == httpx.codes.OK
+    assert "The answer is the expectation in the file now." in reply.text
     assert (project.root / "orders.yaml").read_text() == before.replace("Cancellations", "Orders")
 
 
@@ -71,3 +72,17 @@ def test_a_result_that_cannot_be_accepted_says_why(browser: Browser, run: Callab
 
     assert reply.status_code in {httpx.codes.BAD_REQUEST, httpx.codes.NOT_FOUND}
     assert "nothing" in reply.text
+
+
+def test_a_check_of_a_part_of_the_answer_is_neither_accepted_nor_marked(
+    project: Project, browser: Browser, run: Callable[..., int]
+) -> None:
+    spec = project.root / "orders.yaml"
+    spec.write_text(spec.read_text().replace("expectedTopic: Cancellations", "contains: Monday"))
+    run()
+
+    html = browser.page(CASE)
+
+    assert "Monday" in html
+    assert "<mark>" not in html
+    assert "Accept this answer" not in html

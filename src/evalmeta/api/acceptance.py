@@ -159,9 +159,9 @@ def _choose(run: Run, cases: Sequence[CaseResult], name: str | None, turn: int |
             raise NotFound(f"case {cases[0].number} has no result {name!r}", actions=[f"Its results: {known}."])
     else:
         failed = {place for case in cases for place, each in _positions(case) if each.verdict is not Verdict.PASS}
-        chosen = {place: each for place, each in found.items() if place in failed and _holds_text(each)}
+        chosen = {place: each for place, each in found.items() if place in failed and is_acceptable(each)}
         if not chosen:
-            names = " or ".join(dict.fromkeys(each.name for each in found.values() if _holds_text(each)))
+            names = " or ".join(dict.fromkeys(each.name for each in found.values() if is_acceptable(each)))
             way_out = f"Name one that passed: --expectation {names}" if names else "Edit the test by hand."
             _refuse(f"no failed result of case {cases[0].number} has an expected value to replace", way_out)
     if len(chosen) > 1:
@@ -172,7 +172,7 @@ def _choose(run: Run, cases: Sequence[CaseResult], name: str | None, turn: int |
             "Choose one with --expectation NAME" + (" and --turn N." if turns else "."),
         )
     [(position, result)] = chosen.items()
-    if not _holds_text(result):
+    if not is_acceptable(result):
         _refuse(
             f"the expectation {result.label or result.name} has no expected value that an answer can replace",
             "Edit the test by hand.",
@@ -356,7 +356,8 @@ def _positions(case: CaseResult) -> Iterator[tuple[_Position, TestResult]]:
         seen[each.turn] += 1
 
 
-def _holds_text(result: TestResult) -> bool:
+def is_acceptable(result: TestResult) -> bool:
+    """Return whether a result compares the answer with a value that can be replaced."""
     name = canonical_name(result.name)
     return not result.is_measured and (name in _HELD_AS_VALUE or name in OPERATORS)
 

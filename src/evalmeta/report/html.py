@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from evalmeta import __version__
-from evalmeta.model.expectations import expectation_kind
+from evalmeta.model.expectations import CHECKS, expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.averages import mean_cells, mean_text, score_text, shown_averages
@@ -116,6 +116,8 @@ def environment(*folders: Path) -> Environment:
         "shown_averages": shown_averages,
         "totals": totals,
         "undecided_reasons": undecided_reasons,
+        # What these expect is not the whole text, so that a difference of both says nothing.
+        "partial_checks": CHECKS - {"equals"},
         "word_difference": word_difference,
         "words": VERDICT_WORDS,
     }

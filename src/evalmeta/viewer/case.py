@@ -60,6 +60,7 @@ def case_page(source: Source, query: Query) -> Page:
         "iterations": found,
         "history": _history(source, run, number),
         "given": given,
+        "accepted": text_of(query, "accepted"),
         "marks": marks,
         "file": file,
         "line": line,
@@ -69,7 +70,13 @@ def case_page(source: Source, query: Query) -> Page:
         "trace": _trace(case),
         "turns": exchanges(case),
     }
-    return Page("case.html.j2", f"Case {number} of {run.definition}", values, command=_command(run, number, file))
+    return Page(
+        "case.html.j2",
+        f"Case {number} of {run.definition}",
+        values,
+        command=_command(run, number, file),
+        command_title="Run this case again",
+    )
 
 
 def _iterations(source: Source, run: ListedRun, number: int) -> list[CaseResult]:

@@ -59,7 +59,7 @@ def accept(source: Source, form: Query) -> Target:
         raise UsageError(f"{shown(proposal.path)} has changed since this was shown", actions=["Look at it again."])
     write(proposal)
     several = form.get("iteration", "") if form.get("several") else ""
-    return Target("case", {"run": form["run"], "number": form["number"], "iteration": several})
+    return Target("case", {"run": form["run"], "number": form["number"], "iteration": several, "accepted": 1})
 
 
 def _proposal(source: Source, query: Query) -> Proposal:

@@ -46,6 +46,7 @@ class Page:
         title: the text in the browser's tab.
         values: the variables of the template.
         command: the command that shows the same in a terminal; may be empty.
+        command_title: what the command does.
         live: whether the page is loaded again when runs change.
     """
 
@@ -53,6 +54,7 @@ class Page:
     title: str
     values: Mapping[str, object] = field(default_factory=dict[str, object])
     command: str = ""
+    command_title: str = "The same in a terminal"
     live: bool = False
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import __version__, report
+from evalmeta.api.acceptance import is_acceptable
 from evalmeta.model.aggregation import coverage_of
 from evalmeta.report.details import all_utterances, why_not_passed
 from evalmeta.report.html import environment
@@ -71,7 +72,7 @@ def static_files() -> dict[str, Path]:
 def _environment() -> Environment:
     made = environment(_TEMPLATES)
     made.filters |= {"span": span, "utterances": all_utterances, "why": why_not_passed}
-    made.tests |= {"partly_judged": lambda case: coverage_of(case).share < 1}
+    made.tests |= {"acceptable": is_acceptable, "partly_judged": lambda case: coverage_of(case).share < 1}
     return made
 
 
