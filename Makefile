@@ -6,7 +6,9 @@ BIN := $(VENV)/bin
 SARIF_SCHEMA := $(VENV)/sarif-2.1.0.json
 CI_SCHEMAS := $(VENV)/ci-schemas
 INPUTS ?= 1000000
+MINUTES ?= 30
 CLIENTS := $(VENV)/node/ready
+PYTHON_CLIENTS := $(VENV)/python-clients/ready
 RELEASE := $(VENV)/release
 # The tests marked npm need these files. Without npm, `make thorough` leaves those tests out; CI always has npm.
 NPM := $(shell command -v npm)
@@ -14,10 +16,13 @@ NODE_MATERIAL := $(if $(NPM),$(SARIF_SCHEMA) $(CLIENTS))
 NOT_NPM := $(if $(NPM),,and not npm)
 # Likewise for Chromium and the tests marked browser.
 NOT_BROWSER := $(if $(shell command -v chromium),,and not browser)
-# One process for each core. A single file or test runs without this, in one process: starting workers takes longer.
-PYTEST := $(BIN)/pytest -n auto --dist worksteal
+# One process more than cores, as many tests wait for other programs. A single file or test runs without this, in one
+# process: starting workers takes longer.
+PYTEST := $(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
+# Tests start hundreds of programs: each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-browser thorough lint bench fuzz docs screenshots dist sbom constraints image
+.PHONY: demo test test-browser thorough thorough-long versions lint bench fuzz docs screenshots dist sbom audit constraints image
 
 demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash docs/demo.sh
@@ -30,11 +35,19 @@ test-browser: $(VENV)/ready $(if $(NPM),$(CLIENTS))  ## use the viewer, HTML rep
 
 # The parts, in order: all tests with coverage; the property tests with all their examples; the three validators on
 # 10,000 documents of each type; damaged inputs for all that reads untrusted input.
-thorough: $(VENV)/ready $(VENV)/peers/ready $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: at most 30 minutes on 2 cores
+thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: at most 30 minutes on 2 cores
 	$(PYTEST) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER)" --cov --cov-report=term
 	EVALMETA_EXAMPLES=500 $(PYTEST) -m "hypothesis $(NOT_NPM)"
 	EVALMETA_EXAMPLES=10000 $(PYTEST) -m hypothesis tests/validation/test_agreement.py -k same_verdict
 	$(MAKE) fuzz INPUTS=100000
+
+# At least 2,000 deployments and 500 runs. It fails if something was lost, or the server's memory grew by more than 10 %.
+thorough-long: $(VENV)/ready  ## several clients use a served org for MINUTES, while workers are killed
+	PYTHONPATH=tests $(BIN)/python -m soak.run $(MINUTES) 2000 500
+
+# PYTHONS selects some of 3.11 3.12 3.13 3.14 lowest; `lowest` has the oldest versions of the dependencies.
+versions: $(RELEASE)/ready  ## `make demo` and the default tests with each Python that can be had: 5 minutes each on 2 cores
+	.ci/versions $(PYTHONS)
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check
@@ -70,6 +83,9 @@ sbom: dist  ## build/evalmeta.cdx.json: what an installation with all extras con
 	$(RELEASE)/bin/cyclonedx-py environment build/sbom --pyproject build/pyproject.toml --mc-type library \
 		--output-reproducible --output-format JSON --output-file build/evalmeta.cdx.json
 
+audit: $(RELEASE)/ready  ## check the versions of constraints.txt for known vulnerabilities; fails if no advisories can be had
+	$(RELEASE)/bin/pip-audit --strict --disable-pip --no-deps --requirement constraints.txt
+
 constraints: $(RELEASE)/ready  ## constraints.txt: the newest versions of all dependencies, with hashes
 	$(RELEASE)/bin/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --all-extras \
 		--generate-hashes --no-annotate --custom-compile-command "make constraints" --output-file constraints.txt
@@ -97,6 +113,12 @@ $(VENV)/installed: $(VENV)/pip pyproject.toml
 $(VENV)/peers/ready: benchmarks/peers/requirements.txt
 	$(PYTHON) -m venv $(VENV)/peers
 	$(VENV)/peers/bin/python -m pip install --quiet --requirement $<
+	@touch $@
+
+# So have clients of Salesforce orgs that are written in Python. The first lines of the file say how to update it.
+$(PYTHON_CLIENTS): tests/python_clients/requirements.txt
+	$(PYTHON) -m venv $(VENV)/python-clients
+	$(VENV)/python-clients/bin/python -m pip install --quiet --requirement $<
 	@touch $@
 
 $(VENV)/ready: $(VENV)/installed

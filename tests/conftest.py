@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import socket
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
 
     from _pytest.terminal import TerminalReporter
 
-# A script that starts the tests in the background has them, and what they start, ignore Ctrl-C.
+# A script that starts the tests in the background has them, and what they start, ignore Ctrl-C; nohup SIGHUP.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if sys.platform != "win32":
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Examples have no deadline: a busy machine is not a defect. Tests that need more than 100 examples say so themselves.
 settings.register_profile(
@@ -28,6 +32,8 @@ settings.register_profile(
 )
 settings.load_profile("evalmeta")
 
+PROMISES = Path(__file__).parent.parent / "docs" / "reliability.md"
+PROMISE = re.compile(r"^\| ([A-Z]\d) \| ([^|]+) \| (.+) \|$", re.MULTILINE)
 SAMPLES = Path(__file__).parent.parent / "metadata-samples"
 _LEFT_BEHIND = shutil.ignore_patterns(".evalmeta", "__pycache__")
 _ENVIRONMENT = (
@@ -44,11 +50,30 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """Print what tests have counted, also when other processes ran them."""
+    """Print what tests have counted, also when other processes ran them, and all promises if all tests ran."""
+    said: dict[str, list[str]] = {}
     for report in terminalreporter.stats.get("passed", []):
         for name, value in report.user_properties:
             if name == "said":
+                said.setdefault(report.nodeid.partition("[")[0], []).append(str(value))
                 terminalreporter.write_line(f"{report.nodeid}: {value}")
+    if "slow or not slow" in terminalreporter.config.option.markexpr:
+        _print_promises(terminalreporter, said)
+
+
+def _print_promises(terminalreporter: TerminalReporter, said: dict[str, list[str]]) -> None:
+    """Print each row of docs/reliability.md with the tests that passed and failed, and what they counted."""
+    counts = {
+        outcome: Counter(report.nodeid.partition("[")[0] for report in terminalreporter.stats.get(outcome, []))
+        for outcome in ("passed", "failed")
+    }
+    terminalreporter.write_sep("=", "promises of docs/reliability.md")
+    for row, promise, held in PROMISE.findall(PROMISES.read_text(encoding="utf-8")):
+        tests = re.findall(r"`(tests/\S+?)`", held)
+        passed, failed = (sum(counts[outcome][each] for each in tests) for outcome in ("passed", "failed"))
+        figures = "; ".join(text for each in tests for text in said.get(each, []))
+        verdict = f"{passed:,} passed" + (f", {failed:,} FAILED" if failed else "")
+        terminalreporter.write_line(f"{row}  {verdict if tests else 'not a test':<14} {promise}. {figures}".rstrip())
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ import pytest
 import evalmeta
 from evalmeta.errors import UsageError
 from evalmeta.pytest_plugin.evaluations import range_error
+from formats.run_eval.payloads import SESSION, evaluator, message, payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,9 +201,13 @@ def test_specs_and_tables_in_folders_are_collected_at_their_lines(desk: Callable
     (folder / "ci.yml").write_text("on: push\njobs: {}\n")
     (folder / "data.csv").write_text("a,b\n1,2\n")
     (folder / "package.json").write_text('{"name": "x"}')
+    topic = evaluator("planner_topic_assertion", actual="$.generatedData.topic", expected="Refunds")
+    tests = payload(SESSION, message("Hi"), topic)
+    (folder / "payload.json").write_bytes(tests[:-1] + b', "subjectName": "Desk"}')
     outcome = run("--evalmeta", "specs")
-    outcome.assert_outcomes(failed=2)
-    outcome.stdout.fnmatch_lines(["specs/orders.csv:2: case 1: FAILURE", "specs/orders.yaml:5: case 1: FAILURE"])
+    outcome.assert_outcomes(failed=3)
+    lines = ("orders.csv:2: case 1", "orders.yaml:5: case 1", "payload.json:1: case 1")
+    outcome.stdout.fnmatch_lines([f"specs/{line}: FAILURE" for line in lines])
     run("specs").assert_outcomes()
 
 

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from evalmeta.api.evaluate import evaluate, evaluate_async
     from evalmeta.api.files import Validation, read, validate, write
     from evalmeta.api.org_targets import connect
+    from evalmeta.api.org_tests import list_tests
     from evalmeta.api.retrievals import retrieve
-    from evalmeta.api.runs import finish_run, list_tests
+    from evalmeta.api.runs import finish_run
     from evalmeta.api.selections import resolve
     from evalmeta.client.connection import Connection
     from evalmeta.client.runs import start_run
@@ -76,7 +77,8 @@ _HOMES: Final = {
     "evalmeta.api.org_targets": ("connect",),
     "evalmeta.api.retrievals": ("retrieve",),
     "evalmeta.api.selections": ("resolve",),
-    "evalmeta.api.runs": ("finish_run", "list_tests"),
+    "evalmeta.api.org_tests": ("list_tests",),
+    "evalmeta.api.runs": ("finish_run",),
     "evalmeta.client.connection": ("Connection",),
     "evalmeta.client.runs": ("start_run",),
     "evalmeta.errors": ("EvalmetaError",),

@@ -15,10 +15,16 @@ def main() -> None:
     """Run the program; exit quietly on Ctrl-C, even while it is still loading."""
     gc.set_threshold(_OBJECTS)
     try:
-        from evalmeta.cli.main import main as run  # noqa: PLC0415 - Ctrl-C may come while it loads
+        from evalmeta.cli.signals import catch_signals, ignore_signals  # noqa: PLC0415 - Ctrl-C may come while it loads
+
+        catch_signals()
+        from evalmeta.cli.main import main as run  # noqa: PLC0415
     except KeyboardInterrupt:
         sys.exit(130)
-    run()
+    try:
+        run()
+    finally:
+        ignore_signals()
 
 
 if __name__ == "__main__":

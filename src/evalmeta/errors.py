@@ -29,6 +29,7 @@ Problems of files and results of tests are values; an error stops a command.
     │   ├── MessageUnreadable        a message does not follow the protocol
     │   └── StoreError               the database behind an org
     │       ├── StoreLocked              another program has locked it
+    │       ├── StoreFull                the disk has no room for a change
     │       └── StoreCorrupt             it is not a valid database
     ├── WaitRanOut              69   the wait timed out; the job continues in the org
     └── Interrupted            130   by Ctrl-C or a signal; finished work is kept
@@ -280,6 +281,10 @@ class StoreError(OrgError):
 
 class StoreLocked(StoreError):
     """Another program has locked the database."""
+
+
+class StoreFull(StoreError):
+    """The disk has no room for a change; nothing was changed."""
 
 
 class StoreCorrupt(StoreError):

@@ -103,11 +103,15 @@ WEB_LOGIN_SECONDS: Final = 300.0
 # The sf CLI starts in about a second, and may have to renew its session first.
 SF_CLI_SECONDS: Final = 60.0
 CASE_TIMEOUT_SECONDS: Final = 120.0
+# In Salesforce's orgs, cases end after 15 to 30 seconds; some hang for about 20 minutes.
+ORG_CASE_SECONDS: Final = 180.0
 MAX_CASE_TIMEOUT_SECONDS: Final = 24 * 3600.0
 HTTP_TIMEOUT_SECONDS: Final = 60.0
 # The time to connect to an agent's endpoint; the answer has the time limit of the case.
 CONNECT_SECONDS: Final = 10.0
 STORE_BUSY_SECONDS: Final = 10.0
+# How long a locked database may block the event loop, which asks the agents meanwhile.
+LOOP_LOCKED_SECONDS: Final = 1.0
 # How long a run retries while another program has locked the database.
 LOCKED_SECONDS: Final = 60.0
 # Attempts of a request with transient failures, as in jsforce. Polling tolerates more errors in a row, because the org
@@ -138,8 +142,20 @@ PROGRAM_END_SECONDS: Final = 2.0
 MAX_HEADER_BYTES: Final = 16_384
 # The sf CLI sends 680 requests at once to write a manifest of a whole org.
 MAX_REQUESTS: Final = 1_000
-# All request bodies that are read at one time: ten of the largest deployments.
+# All request bodies that are read at one time: ten of the largest deployments, at most half of them from one address.
 MAX_BODIES_BYTES: Final = 10 * MAX_SOAP_BYTES
+MAX_ADDRESS_BODIES_BYTES: Final = MAX_BODIES_BYTES // 2
+# How long a client may take for a request's body, and longer for each byte that it sent at this rate.
+BODY_SECONDS: Final = 30.0
+MIN_BODY_BYTES_PER_SECOND: Final = 1_000
+# Open connections; those without a request are closed for new ones. The process may have fewer file descriptors, and
+# each thread that answers needs some for the database.
+MAX_CONNECTIONS: Final = 4_000
+SPARE_FILE_DESCRIPTORS: Final = 384
+# Connections that are accepted before those above the limit are closed.
+ACCEPTED_AT_ONCE: Final = 64
+# How long a client may take for a TLS handshake: a few round trips.
+HANDSHAKE_SECONDS: Final = 10.0
 # How long a client may take for a request's head, and between two chunks of its body; nginx's defaults are twice that.
 HEAD_SECONDS: Final = 30.0
 PIECE_SECONDS: Final = 30.0
@@ -163,6 +179,11 @@ SERVER_SIGN_SECONDS: Final = 5
 PIECE_BYTES: Final = 65_536
 # Testing API Developer Guide, "Considerations": 10 runs in progress; others wait.
 MAX_RUNS: Final = 10
+# Runs that wait for a place, of one user and of all; a suite of several hundred tests is started at once.
+MAX_WAITING_RUNS: Final = 2_000
+MAX_WAITING_RUNS_OF_USER: Final = 1_000
+# The logs of the workers of the latest runs.
+MAX_RUN_LOGS: Final = 200
 # A run whose workers died this often in a row, without finishing a case, gets no further worker.
 MAX_WORKER_DEATHS: Final = 5
 MAX_LOG_BYTES: Final = 5_000_000
@@ -173,10 +194,15 @@ MAX_USERNAME_CHARS: Final = 80
 
 # Jobs that are queued or in progress at one time.
 MAX_UNFINISHED_JOBS: Final = 2_000
+# How long jobs wait for room on a full disk before clients are told to stop waiting.
+DISK_FULL_SECONDS: Final = 60
 # Metadata API Developer Guide, "listMetadata()": 3 queries per request.
 MAX_LIST_QUERIES: Final = 3
 # Metadata API Developer Guide, "readMetadata()": 10 names per request.
 MAX_READ_NAMES: Final = 10
+# Metadata API Developer Guide, "createMetadata()" and its siblings: 10 components per call.
+MAX_SAVED_COMPONENTS: Final = 10
+MAX_SAVE_ERRORS: Final = 20
 
 # Runs.
 CONCURRENCY: Final = 10
@@ -209,6 +235,8 @@ MAX_RUBRIC_CHARS: Final = 200_000
 MAX_JUDGEMENT_CHARS: Final = 100_000
 # Passages, or rubrics, of one answer that are judged one by one: each needs several requests.
 MAX_JUDGED_PARTS: Final = 200
+# An answer that took longer is on disk before its worker asks for the next one.
+INSTANT_SECONDS: Final = 0.001
 JOURNAL_BATCH: Final = 1_000
 # Results within this time are committed together, because everything waits for the write to disk of a commit.
 JOURNAL_SECONDS: Final = 0.05
@@ -223,6 +251,8 @@ MAX_CASE_BYTES_IN_MEMORY: Final = 64_000
 # The viewer: sessions of browsers, searches, forms, and the rows of a page.
 MAX_VIEW_SESSIONS: Final = 1_000
 VIEW_SESSION_SECONDS: Final = 12 * 3600.0
+FRONTDOOR_SECONDS: Final = 60.0
+NAMED_USER_SECONDS: Final = 3600
 MAX_SEARCH_CHARS: Final = 200
 MAX_FORM_BYTES: Final = 1_000_000
 VIEW_ROWS: Final = 50

@@ -228,6 +228,21 @@ def test_what_cannot_be_accepted_is_refused_with_its_reason(
     assert path.read_text() == content
 
 
+@pytest.mark.parametrize("in_order", [1, -1])
+def test_of_two_results_of_one_name_the_chosen_one_is_accepted(project: Project, in_order: int) -> None:
+    values = [f"<expectedValue>{each}</expectedValue>" for each in ("Monday.", "Noon.")]
+    put(project, definition(*(expectation(RATING, each) for each in values)))
+    results = [result("Friday.", "Monday."), result("At 8.", "Noon.")][::in_order]
+    run_id = kept(project, *results)
+    with pytest.raises(UsageError, match=f"several such results: {RATING}#1, {RATING}#2"):
+        propose(project, run_id, 3)
+    after = [propose(project, run_id, 3, expectation=f"{RATING}#{each}").after.decode() for each in (1, 2)][::in_order]
+    assert [("Friday." in each, "Monday." in each, "At 8." in each, "Noon." in each) for each in after] == [
+        (True, False, False, True),
+        (False, True, True, False),
+    ]
+
+
 def test_iterations_with_different_answers_need_a_choice(project: Project) -> None:
     put(project, rated())
     cases = [

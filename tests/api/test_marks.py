@@ -117,6 +117,19 @@ def test_a_result_that_is_not_the_only_one_must_be_named(project: Project, datab
     assert (place.name, place.iteration) == ("bot_response_rating", 2)
 
 
+def test_each_of_several_results_of_one_name_has_its_own_judgement(project: Project, database: Database) -> None:
+    run_id = kept(project, rated(FAILURE), rated(PASS), rated(UNDECIDED, label="Tone"))
+    with pytest.raises(UsageError, match=r"results: bot_response_rating#1, bot_response_rating#2, Tone$"):
+        marked(project, database, run_id, is_right=True, name="Response")
+    marked(project, database, run_id, is_right=True, name="bot_response_rating#2")
+    marked(project, database, run_id, is_right=False, name="tone")
+    found = marked_results(project, database)
+    assert [(each.mark.is_right, each.result and each.result.verdict) for each in found] == [
+        (True, PASS),
+        (False, UNDECIDED),
+    ]
+
+
 def test_a_long_note_is_refused(project: Project, database: Database) -> None:
     place = find_place(project, kept(project, rated(PASS)), 3, org_url=URL)
     with pytest.raises(UsageError, match="the note has 2,001 characters"):

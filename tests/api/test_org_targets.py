@@ -22,7 +22,7 @@ from evalmeta.client.logins import Logins, user_logins
 from evalmeta.client.metadata import list_components
 from evalmeta.errors import LoginFailed, NotFound, OrgFault, SettingsError, UsageError
 from evalmeta.model.login import ByRefreshToken, Login, Secrets
-from evalmeta.model.registry import ApiVersion
+from evalmeta.model.registry import NEWEST_API_VERSION, ApiVersion
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
@@ -205,6 +205,12 @@ def test_the_lower_version_is_used_and_reported(
     assert remarks == [
         f"API version 66.0 is used instead of {asked}: the org has no newer one" for asked in ("67.0", "99.0")
     ]
+
+
+def test_a_version_that_is_newer_than_evalmetas_is_used_if_the_org_has_it(project: Project, org: OAuthServer) -> None:
+    target, remarks, org.newest = Target(Login("", org.url), Secrets(org.new_session())), list[str](), "99.0"
+    assert names(project, target, remarks, ApiVersion(98))[1] == "98.0"
+    assert (names(project, target, remarks)[1], remarks) == (str(NEWEST_API_VERSION), [])
 
 
 def test_an_org_that_is_too_old_is_refused(project: Project, org: OAuthServer, monkeypatch: pytest.MonkeyPatch) -> None:

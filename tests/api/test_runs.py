@@ -8,8 +8,9 @@ import pytest
 
 from evalmeta.api.agent_tests import AgentTest
 from evalmeta.api.deployments import deploy
+from evalmeta.api.org_tests import select_tests
 from evalmeta.api.retrievals import retrieve
-from evalmeta.api.runs import finish_run, select_tests
+from evalmeta.api.runs import finish_run
 from evalmeta.api.selections import resolve
 from evalmeta.client.runs import start_run
 from evalmeta.errors import AmbiguousTestDefinition, NotFound, OrgFault, SubjectNotBound
@@ -54,12 +55,12 @@ def test_a_run_has_an_id_of_its_type_and_is_judged_by_the_same_scorers(project: 
     run = run_of(project, VISITS).run
     assert run.id == "3A2000000000001CAA"
     assert [case.verdict for case in run.cases] == [Verdict.PASS] * 4
-    assert [each.name for each in run.cases[3].results] == ["agent_handoff_match", "Museum_Courtesy"]
+    assert [each.name for each in run.cases[3].results] == ["agent_handoff_match", "Polite_Tone"]
 
 
-def test_what_only_an_org_can_judge_is_undecided(project: Project) -> None:
+def test_what_only_a_language_model_can_judge_is_undecided(project: Project) -> None:
     summary = run_of(project, VISITS).summary
-    assert [name for name, _ in summary.undecided_results] == ["Museum_Courtesy", "conciseness", "task_resolution"]
+    assert [name for name, _ in summary.undecided_results] == ["Polite_Tone", "conciseness", "task_resolution"]
     assert summary.succeeded
 
 

@@ -50,6 +50,13 @@ def test_a_text_without_an_end_of_line_is_written_at_the_end(capsys: pytest.Capt
     assert capsys.readouterr().err == "two\n"
 
 
+def test_no_line_is_a_command_to_a_ci_system(capsys: pytest.CaptureFixture[str]) -> None:
+    with agent_output():
+        for text in ("::error::1\n", "x\r", "::error::2\n", "x\r  ::error::3", "\n"):
+            sys.stdout.write(text)
+    assert capsys.readouterr().err == "\\x3a:error::1\nx\r\\x3a:error::2\nx\r  \\x3a:error::3\n"
+
+
 def test_agents_can_use_everything_else_of_the_stream(capfd: pytest.CaptureFixture[str]) -> None:
     with agent_output():
         assert sys.stdout.encoding == sys.stderr.encoding

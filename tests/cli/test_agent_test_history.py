@@ -80,6 +80,7 @@ def test_history_is_printed_as_json(evalmeta: Program) -> None:
         "undecided": 0,
         "passRate": 0.0,
         "partial": False,
+        "stopped": False,
         "answersOf": None,
     }
     assert (last["status"], last["endTime"]) == ("TERMINATED", None)

@@ -170,3 +170,26 @@ def test_rows_become_a_definition_that_the_check_accepts(evalmeta: Program, fold
     assert evalmeta("validate", name).code == 0
     assert "Lost: test case 1: the system messages of the history" in to_adk.err
     assert '"s"' not in to_adk.out
+
+
+ORDERS = """\
+name: Order_Desk
+subjectType: AGENT
+subjectName: Desk
+testCases:
+  - utterance: Where is it?
+    expectedTopic: Orders
+    metrics: [coherence]
+"""
+
+
+def test_a_spec_becomes_a_payload_of_run_eval_and_a_definition_again(evalmeta: Program, folder: Path) -> None:
+    (folder / "desk.yaml").write_text(ORDERS)
+    done = evalmeta("convert", "desk.yaml", "--to", "run-eval", "-o", "desk.json")
+    same = evalmeta("convert", "desk.json", "--to", "run-eval", "--strict")
+    back = evalmeta("convert", "desk.json", "--to", "definition", "--name", "Order_Desk")
+
+    assert (done.code, "Lost: test case 1: the expectation 'coherence'" in done.err) == (0, True)
+    assert (same.code, same.out) == (0, (folder / "desk.json").read_text())
+    assert (back.code, "<subjectName>Desk</subjectName>" in back.out) == (0, True)
+    assert "<expectedValue>Orders</expectedValue>" in back.out

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from client.servers import replying_with
+from client.salesforce import Scene, case, done, salesforce
+from client.servers import TOKEN, replying_with
 from engine.subjects.conversations import says
 from evalmeta.api.doctor import EXTRAS
+from evalmeta.api.servers import make_token
+from evalmeta.client.logins import user_logins
+from evalmeta.model.login import Login, Secrets
+from evalmeta.package.project import find_project
+from org.parts import definition
+from org.servers import served
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,6 +170,83 @@ def test_a_damaged_store_and_an_unknown_org_are_errors(folder: Path, evalmeta: E
 
     assert (found["store"][0], found["org"][0]) == ("error", "error")
     assert "nowhere" in found["org"][1]
+
+
+def test_another_org_is_checked_and_its_commands_name_it(
+    folder: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    for name in ("Orders", "Returns"):
+        path = folder / f"aiEvaluationDefinitions/{name}.aiEvaluationDefinition"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(definition(name, subject="Agent"))
+    active = {"DeveloperName": "v1", "VersionNumber": 1, "Status": "Active"}
+    with salesforce(content=definition("Orders", subject="Agent"), versions=[active]) as org:
+        user_logins().save(Login("me@dev.example", org.url, alias="dev"), Secrets(TOKEN))
+        done = evalmeta("doctor", "-o", "dev", "--json")
+
+    found = findings(done)
+    assert done.code == 0
+    assert list(found)[2:] == [
+        *("project", "settings", "tests", "store", "org", "API version", "Testing Center", "agent Agent", "definitions")
+    ]
+    assert {name for name, (status, _, _) in found.items() if status != "ok"} == {"definitions"}
+    assert found["definitions"][2] == "Deploy it: evalmeta deploy --target-org dev"
+    assert org.starts == []
+
+
+@pytest.mark.slow
+def test_a_served_org_of_evalmeta_is_checked(
+    tmp_path: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bind(tmp_path, Desk="def answer(question):\n    return 'Hi'\n")
+    project = find_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with served(project) as url:
+        monkeypatch.setenv("SF_ORG_INSTANCE_URL", url)
+        monkeypatch.setenv("SF_ACCESS_TOKEN", make_token(project))
+        for name, subject in (("Orders", "Desk"), ("Returns", "Clerk")):
+            path = tmp_path / f"aiEvaluationDefinitions/{name}.aiEvaluationDefinition"
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(definition(name, subject=subject))
+        assert evalmeta("deploy").code == 0
+        found = findings(evalmeta("doctor", "--smoke", "--json"))
+
+    assert found["definitions"][:2] == ("ok", "2 definitions, deployed and the same as in the project")
+    assert found["runs"][:2] == ("error", "no adapter is bound to the agent 'Clerk' (Returns)")
+    assert found["smoke"][:2] == ("ok", 'Orders, case 1: answered "Orders 1" with "Hi"')
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+def test_a_smoke_case_is_asked_in_the_embedded_org_too(evalmeta: Evalmeta) -> None:
+    evalmeta("init", "--dx")
+    missing = findings(evalmeta("doctor", "--smoke", "--json"))["smoke"]
+    evalmeta("deploy")
+    asked = findings(evalmeta("doctor", "--smoke", "--json"))
+    Path("sample_agent.py").write_text("raise OSError('closed')\n")
+
+    assert missing[1:] == ("no test of the project is deployed", "Deploy them: evalmeta deploy")
+    assert asked["smoke"][0] == "ok"
+    assert "Sample_Agent_Conversation, case 1: answered" in asked["smoke"][1]
+    assert findings(evalmeta("doctor", "--smoke", "--json"))["smoke"][1] == "not asked, because an agent cannot be used"
+
+
+def test_a_question_is_asked_in_another_org_whose_runs_are_counted(
+    folder: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    content = definition("Orders", subject="Agent")
+    (folder / "aiEvaluationDefinitions").mkdir()
+    (folder / "aiEvaluationDefinitions/Orders.aiEvaluationDefinition").write_bytes(content)
+    with salesforce([Scene("COMPLETED", done(case(1)))], content=content, definition="Orders") as org:
+        user_logins().save(Login("me@dev.example", org.url, alias="dev"), Secrets(TOKEN))
+        evalmeta("test", "run", "-n", "Orders", "-o", "dev", "--wait")
+        found = findings(evalmeta("doctor", "-o", "dev", "--question", "Where?", "--json"))
+        unknown = findings(evalmeta("doctor", "-o", "nope", "--json"))
+
+    assert (found["smoke"][0], found["store"][1].rpartition(", ")[2]) == ("ok", "1 run")
+    assert unknown["org"][1:] == ("the login 'nope' cannot be found", "Name one of your logins: dev")
 
 
 def test_every_extra_of_the_package_is_listed() -> None:

@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run_next(evalmeta: Evalmeta, begun: Outcome) -> Outcome:
     """Run the commands that init names, and return the outcome of the last one."""
     assert begun.code == 0, begun.err
-    commands = [line.strip() for line in begun.out.partition("Next:\n")[2].splitlines()]
+    commands = [line.strip() for line in begun.out.partition("Next:\n")[2].partition("\n\n")[0].splitlines()]
     ended = [evalmeta(*command.removeprefix("evalmeta ").split()) for command in commands]
     assert all(each.code == 0 for each in ended), ended
     return ended[-1]
@@ -58,8 +58,9 @@ def test_an_empty_folder_becomes_a_project_whose_tests_are_valid_and_pass(
 
 @pytest.mark.usefixtures("folder")
 def test_definitions_of_a_new_project_pass_in_an_org_too(evalmeta: Evalmeta) -> None:
-    evalmeta("init", "--dx")
+    done = evalmeta("init", "--dx")
 
+    assert done.out.endswith("Agent:\n  evalmeta deploy -o ORG\n  evalmeta test run -o ORG --wait\n")
     assert evalmeta("deploy").code == 0
     assert "3 passed" in evalmeta("test", "run", "--wait").out
 

@@ -100,10 +100,10 @@ def test_the_memory_of_a_report_does_not_grow_with_the_results(stores: dict[str,
     assert many - few < MAX_GROWTH_MB
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Stored:
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Stored:
     """A run of a few megabytes, so that it is read from the database piece by piece."""
-    return stored_run(tmp_path, 300, iterations=2)
+    return stored_run(tmp_path_factory.mktemp("small"), 300, iterations=2)
 
 
 @pytest.fixture

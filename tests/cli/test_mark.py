@@ -64,4 +64,4 @@ def test_reset_deletes_judgements_with_their_runs(evalmeta: Program) -> None:
 def test_a_call_without_a_judgement_or_without_anything_to_export_is_refused(evalmeta: Program) -> None:
     assert "Give one of right, wrong and --remove." in evalmeta("test", "mark", *CASE).err
     refused = evalmeta("test", "marks", "--export", "pairs.jsonl")
-    assert (refused.code, "there is no judgement of a result of bot_response_rating" in refused.err) == (2, True)
+    assert (refused.code, "a judgement of a result of bot_response_rating cannot be found" in refused.err) == (2, True)

@@ -79,8 +79,10 @@ def test_a_token_that_is_typed_is_not_shown(program: list[str], org: OAuthServer
         words, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     ) as process:
         assert process.stderr is not None
-        while process.stderr.read(1) not in {b":", b""}:
-            pass
+        shown = b""
+        # The space comes when what is typed is hidden; what was typed before is dropped.
+        while not shown.endswith(b": ") and (char := process.stderr.read(1)):
+            shown += char
         os.write(keyboard, org.new_session().encode() + b"\n")
         out, _ = process.communicate(timeout=120)
     os.set_blocking(keyboard, False)

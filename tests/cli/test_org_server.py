@@ -13,10 +13,12 @@ import pytest
 
 from evalmeta.api.servers import make_token
 from evalmeta.errors import UsageError
+from evalmeta.model.login import ADMIN
 from evalmeta.org.server_file import read_server
 from evalmeta.package.project import find_project
 from evalmeta.store.components import Synced, open_tracking
-from org.parts import make_project, opened_of, started
+from org.certificates import make_certificate
+from org.parts import definition, make_project, opened_of, started
 from org.servers import WAIT, send, served, wait_for
 
 if TYPE_CHECKING:
@@ -47,6 +49,43 @@ def test_a_detached_server_responds_at_once(evalmeta: Callable[..., object], pro
     assert send("GET", f"{server.url}/services/data").status_code == 200
     assert evalmeta("org", "stop").out == f"Stopped the server at {server.url}.\n"
     assert read_server(project.state_dir) is None
+
+
+def test_an_org_with_a_certificate_is_used_over_tls(
+    evalmeta: Callable[..., object], project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = make_certificate(project.root)
+    monkeypatch.chdir(project.root)
+    files = ("--certfile", f"../{project.root.name}/server.crt", "--keyfile", str(certificate.keyfile))
+    started = evalmeta("org", "start", "--port", "0", "--detach", *files)
+    url = read_server(project.state_dir).url
+    assert (started.code, url.partition("://")[0]) == (0, "https")
+    assert f"is served at {url}\n" in started.out
+    assert f"export SSL_CERT_FILE={certificate.certfile} NODE_EXTRA_CA_CERTS=" in started.err
+    assert "running\n" in evalmeta("org", "status").out
+
+    monkeypatch.setenv("SF_ACCESS_TOKEN", make_token(project))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(project.root))
+    refused = evalmeta("org", "login", "--instance-url", url)
+    assert "trust it: export SSL_CERT_FILE=FILE" in refused.err
+    assert f"Did you mean {url}?" in evalmeta("org", "login", "--instance-url", url.replace("https", "http")).err
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate.certfile))
+    assert evalmeta("org", "login", "--instance-url", url).code == 0
+    (project.root / "aiEvaluationDefinitions").mkdir()
+    (project.root / "aiEvaluationDefinitions" / "Orders.aiEvaluationDefinition").write_bytes(definition("Orders"))
+    assert "Created  Orders" in evalmeta("deploy", "-o", ADMIN.username).out
+    monkeypatch.setenv("SSL_CERT_FILE", "nowhere")
+    assert "SSL_CERT_FILE=nowhere cannot be used: No such" in evalmeta("deploy", "-o", ADMIN.username).err
+
+
+def test_a_certificate_needs_its_key_and_the_host_in_it(evalmeta: Callable[..., object], project: Project) -> None:
+    certificate = make_certificate(project.root, address="192.0.2.7")
+    alone = evalmeta("org", "start", "--certfile", str(certificate.certfile))
+    assert (alone.code, "needs both --certfile and --keyfile" in alone.err) == (2, True)
+    files = ("--certfile", str(certificate.certfile), "--keyfile", str(certificate.keyfile))
+    started = evalmeta("org", "start", "--port", "0", "--detach", *files)
+    assert "clients will refuse the certificate at this address: IP address mismatch" in started.err
+    assert "Start with --host NAME" in started.err
 
 
 def test_a_second_start_reports_the_running_server(evalmeta: Callable[..., object], project: Project) -> None:

@@ -9,11 +9,14 @@ import pytest
 
 from client.salesforce import RETRY, Scene, case, done, result, salesforce, studio_case
 from client.servers import TOKEN
-from evalmeta.api.runs import history
+from evalmeta.api.saved_runs import history
 from evalmeta.api.servers import make_token
 from evalmeta.client.logins import user_logins
+from evalmeta.model.definition import Definition
 from evalmeta.model.login import Login, Secrets
+from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.package.project import find_project
+from evalmeta.xmlio.definitions import write_definition
 from org.parts import definition, make_project
 from org.servers import served
 
@@ -117,8 +120,8 @@ def test_undecided_results_can_be_made_to_fail(evalmeta: Program) -> None:
 def test_options_that_only_our_orgs_support_are_reported(evalmeta: Program) -> None:
     with salesforce([PASSED]) as org:
         log_in(org.url)
-        ran = evalmeta("test", "run", "-o", "dev", "--wait", "--concurrency", "3", "--case-timeout", "9")
-    assert "Warning: this org ignores concurrency and case-timeout" in ran.err
+        ran = evalmeta("test", "run", "-o", "dev", "--wait", "--concurrency", "3", "--max-errors", "9")
+    assert "Warning: this org ignores concurrency and max-errors" in ran.err
 
 
 @pytest.mark.usefixtures("project")
@@ -127,8 +130,10 @@ def test_every_option_that_only_our_orgs_support_is_named(evalmeta: Program) -> 
         log_in(org.url)
         said = ("--rate-limit", "5", "--retries", "0", "--topics", "contains")
         ran = evalmeta("test", "run", "-o", "dev", "--wait", *said)
+        unchecked = evalmeta("test", "run", "-o", "dev", "--wait", "--no-verify", *said)
     assert ran.code == 0
-    assert "Warning: this org ignores rate-limit, retries and scoring" in ran.err
+    assert "Warning: this org ignores rate-limit and retries\n" in ran.err
+    assert "Warning: this org ignores rate-limit, retries and scoring" in unchecked.err
 
 
 @pytest.mark.usefixtures("project")
@@ -247,6 +252,17 @@ def test_agentforce_studios_runs_are_kept_likewise(evalmeta: Program) -> None:
         assert org.starts == [{"testDefinitionName": "Visits"}]
     shown = results_of(evalmeta("test", "results", "-r", "--json"))
     assert [each["generatedData"]["outcome"] for each in shown["testCases"]] == ["Hello", "Hello"]
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("option", ["--verify", "--no-verify"])
+def test_agentforce_studios_runs_show_their_agent(evalmeta: Program, option: str) -> None:
+    content = write_definition(Definition("Visits", "Desk", type=TESTING_DEFINITION))
+    over = Scene("SUCCESS", {"status": "SUCCESS", "testCases": [studio_case(1)]})
+    with salesforce([Scene("CREATED"), over], definition="Visits", content=content) as org:
+        log_in(org.url)
+        ran = evalmeta("test", "run", "-o", "dev", "--wait", option)
+    assert "Visits: subject Desk, run 3A2" in ran.out
 
 
 def test_history_spans_runs_here_and_elsewhere_in_order_of_time(

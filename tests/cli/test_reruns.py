@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from client.salesforce import Scene, case, done, salesforce
-from evalmeta.api.runs import history
+from evalmeta.api.saved_runs import history
 from evalmeta.api.servers import make_token
 from evalmeta.client.logins import user_logins
 from evalmeta.model.login import Login, Secrets
+from formats.run_eval.payloads import evaluator, message
 from org.parts import asked, definition, make_project
 from org.servers import served
+from org.test_evaluation import post, session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +61,13 @@ def test_an_extended_run_runs_only_new_iterations_and_is_one_run(evalmeta: Progr
     assert results(evalmeta("test", "results", "-r", "--json")) == results(extended)
     [past] = history(project)
     assert (past.id, past.total, past.passed) == (FIRST, 6, 6)
+
+
+@pytest.mark.usefixtures("project")
+def test_an_org_of_evalmeta_says_that_it_judges_by_itself(evalmeta: Program) -> None:
+    for words in (("test", "run", "--wait"), ("test", "results", "-r")):
+        ran = evalmeta(*words, "--verdict", "local")
+        assert (ran.code, "--verdict has no effect" in ran.err) == (0, True)
 
 
 @pytest.mark.usefixtures("project")
@@ -202,12 +211,23 @@ def test_runs_of_another_org_of_ours_are_extended_and_rescored_there(
     assert [(each.id, each.org_url, each.total) for each in history(ours)] == [(FIRST, url, 4), (SECOND, url, 4)]
 
 
-@pytest.mark.parametrize("said", [["run", "--iterations", "2", "--wait", "--extend"], ["rescore"]])
 @pytest.mark.usefixtures("project")
-def test_a_salesforce_org_can_neither_extend_nor_rescore(evalmeta: Program, said: list[str]) -> None:
+def test_a_salesforce_org_cannot_extend_runs(evalmeta: Program) -> None:
     with salesforce([Scene("COMPLETED", done(case(1)))]) as org:
         user_logins().save(Login("me@dev.example", org.url, alias="dev"), Secrets("token"))
-        ran = evalmeta("test", *said, "4KB5e0000000001AAA", "-o", "dev")
+        ran = evalmeta("test", "run", "--iterations", "2", "--wait", "--extend", "4KB5e0000000001AAA", "-o", "dev")
     assert (ran.code, org.starts) == (2, [])
-    assert "a Salesforce org cannot extend or rescore runs" in ran.err
-    assert "the subject adapter replay reads results files" in ran.err
+    assert "a Salesforce org cannot extend runs" in ran.err
+    assert "Start a run with iterations: evalmeta test run --iterations N" in ran.err
+
+
+def test_a_run_of_a_payload_names_no_command_that_cannot_run_it_again(
+    tmp_path: Path, evalmeta: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = evaluator("string_assertion", actual="$.outputs[1].response", expected="Never")
+    post(tmp_path, [session(), message("Where?"), wrong])
+    monkeypatch.chdir(tmp_path / "project")
+
+    shown = evalmeta("test", "results", "--job-id", FIRST)
+
+    assert (shown.code, "test run" in shown.out + shown.err) == (100, False)

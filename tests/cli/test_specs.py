@@ -272,6 +272,12 @@ def test_a_file_that_is_not_a_test_says_what_is_missing(
         assert (done.code, message in done.err, "NotFound" in done.err) == (2, True, False)
 
 
+def test_a_json_file_that_is_cut_off_says_where(evalmeta: Program, folder: Path) -> None:
+    (folder / "cut.json").write_text('{"tests": [')
+    done = evalmeta("validate", "cut.json")
+    assert "1:12 error this is not valid JSON: unexpected end of data" in done.out + done.err
+
+
 def test_a_file_of_xml_that_is_not_a_definition_is_not_called_missing(evalmeta: Program, folder: Path) -> None:
     (folder / "x.yaml").write_text("<a/>\n")
     done = evalmeta("validate", "x.yaml")

@@ -1,4 +1,4 @@
-"""Runs whose database fails: they stop and say why, their results are kept, and they can be resumed."""
+"""Runs and deployments whose database fails: they stop and say why, what was kept stays, and they can go on."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import asyncio
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from evalmeta.errors import StoreError
+from evalmeta.errors import StoreError, StoreFull
+from evalmeta.model.login import ADMIN
 from evalmeta.model.run import RunOptions, RunStatus
+from evalmeta.org.jobs import run_jobs, submit_deployment
 from evalmeta.org.run_worker import work
-from org.parts import asked, make_project, opened_of, started
+from evalmeta.protocol.metadata_api import DeployOptions
+from org.parts import asked, definition, make_project, opened_of, package, started, xml_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,11 +33,18 @@ RESUME = ("test", "resume", "--job-id", RUN)
 GO_ON = f"Resume it: evalmeta test resume --job-id {RUN}"
 # Limits are set before anything reads them.
 SCRIPT = """\
-import json, resource, sys
+import json, resource, sqlite3, sys
 from evalmeta import limits
 for name, value in json.loads(sys.argv[1]).items():
     if name == "file_bytes":
         resource.setrlimit(resource.RLIMIT_FSIZE, (value, value))
+    elif name == "more_pages":
+        def connect(*args, open_file=sqlite3.connect, more=value, **options):
+            opened = open_file(*args, **options)
+            [(pages,)] = opened.execute("PRAGMA page_count").fetchall()
+            opened.execute(f"PRAGMA max_page_count = {limits.__dict__.setdefault('pages', pages) + more}")
+            return opened
+        sqlite3.connect = connect
     else:
         setattr(limits, name, value)
 from evalmeta.cli.main import main
@@ -173,4 +184,82 @@ def test_a_background_run_stopped_by_a_full_disk_can_be_resumed(tmp_path: Path) 
             asyncio.run(work(org, RUN))
         assert org.runs.get(RUN).status is RunStatus.IN_PROGRESS
         assert org.runs.lease(RUN).worker is None
+    assert "IN_PROGRESS  stopped" in call(project, "test", "history").out
+    said = call(project, "test", "results", "--job-id", RUN).err
+    assert f"No process works on it. Continue it: evalmeta test resume --job-id {RUN}" in said
     check_that_it_goes_on(project, kept(project))
+
+
+def project_to_deploy(folder: Path) -> Project:
+    """A project whose first deployment is in its org, and a change that needs much more room."""
+    project = make_project(folder / "project")
+    assert deploy_here(project, cases=1).code == 0
+    write_definition(project, cases=1_000)
+    return project
+
+
+def deploy_here(project: Project, *, cases: int, **settings: float) -> Said:
+    write_definition(project, cases=cases)
+    return call(project, "deploy", "--ignore-conflicts", **settings)
+
+
+def write_definition(project: Project, *, cases: int) -> None:
+    path = project.root / xml_of("Orders")
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(definition("Orders", cases=cases))
+
+
+def test_a_deployment_that_finds_no_room_says_so_and_gives_up(tmp_path: Path) -> None:
+    project = project_to_deploy(tmp_path)
+    done = deploy_here(project, cases=1_000, more_pages=30, DISK_FULL_SECONDS=0.3)
+    assert (done.code, traces(done.err)) == (4, []), done
+    assert "deployments and retrieves wait: " in done.err
+    assert "database or disk is full; deploy 0Af000000000002CAA has waited 0.3 seconds for room" in done.err
+    assert "Make room on the disk: the job is then executed by the next command." in done.err
+    again = call(project, "deploy", "resume", "--job-id", "0Af000000000002CAA")
+    assert (again.code, "Deployed 1 component" in again.out) == (0, True), again
+
+
+def test_a_deployment_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
+    project = project_to_deploy(tmp_path)
+    with opened_of(project) as org:
+        [(pages,)] = org.database.query("PRAGMA page_count")
+        job_id = submit_deployment(org, ADMIN, package({"Orders": definition("Orders", cases=1_000)}), DeployOptions())
+        org.database.query(f"PRAGMA max_page_count = {pages + 30}")
+        with pytest.raises(StoreFull):
+            run_jobs(org)
+        org.database.query("PRAGMA max_page_count = 1000000")
+        run_jobs(org)
+        assert org.jobs.get("deploy", job_id).status == "Succeeded"
+
+
+@pytest.mark.parametrize("words", [("deploy",), ("retrieve", "--metadata", "AiEvaluationDefinition")])
+def test_a_damaged_database_ends_deploy_and_retrieve_at_once(tmp_path: Path, words: tuple[str, ...]) -> None:
+    project = project_to_deploy(tmp_path)
+    store = project.state_dir / "org.sqlite3"
+    with sqlite3.connect(store) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        [(root,)] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'component'").fetchall()
+        [(size,)] = connection.execute("PRAGMA page_size").fetchall()
+    connection.close()
+    content = bytearray(store.read_bytes())
+    content[(root - 1) * size : root * size] = b"\xff" * size
+    store.write_bytes(content)
+    done = call(project, *words)
+    assert (done.code, traces(done.err)) == (4, []), done
+    assert "org.sqlite3 is not a valid database" in done.err
+
+
+def test_a_run_goes_on_while_another_program_holds_the_database(tmp_path: Path) -> None:
+    """The agent holds it for a while: a blocked event loop would not let it go on, and the lock would stay."""
+    holding = """global held
+        held = sqlite3.connect(store, isolation_level=None)
+        held.execute("BEGIN IMMEDIATE")
+        for _ in range(30):
+            await asyncio.sleep(0.01)
+        held.execute("ROLLBACK")"""
+    project = make_project(tmp_path / "project", agent=AGENT.replace("FAULT", holding))
+    assert started(project, cases=CASES, options=RunOptions(concurrency=10)) == RUN
+    done = call(project, *RESUME)
+    assert (done.code, "40 passed, 0 failed, 0 errors" in done.out) == (0, True), done
+    assert sorted(asked(project)) == sorted(set(asked(project)))

@@ -170,7 +170,10 @@ def test_an_interrupted_suite_is_resumed_and_asks_nothing_twice_that_was_answere
     (suite / "held").unlink()
     done = evalmeta("test", "resume", "--unfinished", "--json")
     assert done.code == 0
-    assert evalmeta("test", "resume", "--unfinished").code != 0
+    for command in ("resume", "cancel"):
+        again = evalmeta("test", command, "--unfinished", "--json")
+        assert (again.code, json.loads(again.out)["result"]) == (0, [])
+        assert again.err == "No run of this project is unfinished.\n"
     times = Counter(question for _, question in asked(suite))
     assert sorted(times) == sorted(QUESTIONS)
     assert {question for question, count in times.items() if count > 1} <= {

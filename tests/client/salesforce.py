@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from client.servers import http_reply, listening
-from evalmeta.protocol.metadata_api import FileProperties
+from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
+from evalmeta.package.archive import build_zip
+from evalmeta.protocol.metadata_api import AsyncResult, FileProperties, RetrieveResult
 from evalmeta.protocol.soap import read_call, write_results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = ["RETRY", "STARTED", "Salesforce", "Scene", "case", "done", "result", "salesforce", "studio_case"]
 
@@ -102,6 +104,10 @@ class Salesforce:
         scripts: each run that is started goes through the next one, the last one again and
             again. Every question for the status goes on to the next scene; the last one stays.
         definition: the one definition that it has.
+        content: the definition's file; None refuses to return it.
+        versions: the agent's versions, as SOQL returns them.
+        instead: replies to requests that contain a text.
+        modified: when the definition was deployed.
 
     Attributes:
         url: its address.
@@ -110,26 +116,46 @@ class Salesforce:
         questions: how many requests there were.
     """
 
-    def __init__(self, scripts: Sequence[Sequence[Scene]], definition: str) -> None:
+    def __init__(
+        self,
+        scripts: Sequence[Sequence[Scene]],
+        definition: str,
+        content: bytes | None = None,
+        versions: Sequence[dict[str, object]] = (),
+        instead: Mapping[bytes, bytes] | None = None,
+        modified: str = "",
+    ) -> None:
         self.url = ""
         self.starts: list[object] = []
         self.canceled: list[str] = []
         self.questions = 0
         self._scripts = scripts
         self._definition = definition
+        self._content = content
+        self._versions = versions
+        self._instead = instead or {}
+        self._modified = modified
         self._scenes: dict[str, list[Scene]] = {}
 
     def answer(self, request: bytes) -> bytes:
         """Answer a request."""
         self.questions += 1
+        return next((reply for part, reply in self._instead.items() if part in request), b"") or self._answer(request)
+
+    def _answer(self, request: bytes) -> bytes:
         head, _, body = request.partition(b"\r\n\r\n")
         path = head.split()[1].decode()
         if run := re.search(r"/runs/(\w+)/?(\w*)$", path):
             return self._say(run[1], run[2])
         if path.endswith("/runs"):
             return self._start("3A2" if "ai-testing" in path else "4KB", body)
+        if "/query?" in path:
+            agent = {"DeveloperName": "Agent", "BotVersions": {"records": list(self._versions)}}
+            return _json(200, {"totalSize": 1, "done": True, "records": [agent]})
         if path.endswith("/services/data"):
             return _json(200, [{"label": "Spring '26", "url": "/services/data/v66.0", "version": "66.0"}])
+        if (call := read_call(body)).name in {"retrieve", "checkRetrieveStatus"}:
+            return http_reply(200, self._retrieve(call.name))
         return http_reply(200, self._list(body))
 
     def _start(self, prefix: str, body: bytes) -> bytes:
@@ -155,6 +181,16 @@ class Salesforce:
             told = {"status": told, "startTime": STARTED, "endTime": None, "errorMessage": None}
         return _json(*told) if isinstance(told, tuple) else _json(200, told)
 
+    def _retrieve(self, call: str) -> bytes:
+        if call == "retrieve":
+            return write_results(call, [AsyncResult(done=False, id="09S000000000001EAA")])
+        kind = TESTING_DEFINITION if self._definition == "Visits" else EVALUATION_DEFINITION
+        name = f"unpackaged/{kind.directory}/{self._definition}.{kind.suffix}"
+        files = build_zip([] if self._content is None else [(name, self._content)])
+        about = [FileProperties(kind.name, self._definition, name, last_modified_date=self._modified)]
+        result = RetrieveResult("09S", "Succeeded", done=True, success=True, zip_file=files, file_properties=about)
+        return write_results(call, [result])
+
     def _list(self, body: bytes) -> bytes:
         kind = "AiTestingDefinition" if self._definition == "Visits" else "AiEvaluationDefinition"
         there = [FileProperties(kind, self._definition, f"x/{self._definition}")] if kind.encode() in body else []
@@ -162,9 +198,16 @@ class Salesforce:
 
 
 @contextmanager
-def salesforce(*scripts: Sequence[Scene], definition: str = "Orders") -> Iterator[Salesforce]:
+def salesforce(
+    *scripts: Sequence[Scene],
+    definition: str = "Orders",
+    content: bytes | None = None,
+    versions: Sequence[dict[str, object]] = (),
+    instead: Mapping[bytes, bytes] | None = None,
+    modified: str = "",
+) -> Iterator[Salesforce]:
     """Listen on loopback and yield the org, which answers as `Salesforce` does."""
-    org = Salesforce(scripts, definition)
+    org = Salesforce(scripts, definition, content, versions, instead, modified)
     with listening(org.answer) as server:
         org.url = server.url
         yield org

@@ -12,7 +12,7 @@ from evalmeta.client.runs import Progress, cancel_run, fetch_results, poll_run, 
 from evalmeta.errors import MessageUnreadable, OrgBusy, OrgError, WaitRanOut
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.model.run import RunOptions, RunStatus
-from evalmeta.protocol.connect import write_options
+from evalmeta.protocol.run_options import write_options
 
 if TYPE_CHECKING:
     from evalmeta.client.connection import Connection

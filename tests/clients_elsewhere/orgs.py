@@ -132,10 +132,10 @@ class Org:
 
 
 @contextmanager
-def served_org(folder: Path) -> Iterator[Org]:
-    """Serve an org as users do."""
+def served_org(folder: Path, *options: str) -> Iterator[Org]:
+    """Serve an org as users do, with options of `evalmeta org start`."""
     _make_project(folder)
-    started = json.loads(_evalmeta(folder, "org", "start", "--detach", "--port", "0", "--json"))
+    started = json.loads(_evalmeta(folder, "org", "start", "--detach", "--port", "0", "--json", *options))
     try:
         yield Org(started["result"]["url"], _evalmeta(folder, "org", "token").splitlines()[-1], folder)
     finally:

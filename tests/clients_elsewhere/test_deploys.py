@@ -47,6 +47,21 @@ def test_a_failed_deployment_reports_line_and_column(workspace: Workspace, env: 
 
 
 @APIS
+def test_components_of_other_types_are_refused_one_by_one(workspace: Workspace, env: dict[str, str], api: str) -> None:
+    name = workspace.write("Beside")
+    classes = workspace.path(name).parents[1] / "classes"
+    classes.mkdir()
+    (classes / "Shop.cls").write_text("public class Shop {}")
+    (classes / "Shop.cls-meta.xml").write_text('<ApexClass xmlns="http://soap.sforce.com/2006/04/metadata"/>')
+
+    done = workspace.sf(DEPLOY, "--source-dir", "force-app", env=env)
+
+    [row] = [line for line in done.out.splitlines() if line.startswith(" ApexClass  Shop")]
+    assert (done.code, "This org does not support the type ApexClass" in row) == (1, True), api
+    assert "Component Failures [1]" in done.out
+
+
+@APIS
 def test_a_dry_run_changes_nothing(workspace: Workspace, env: dict[str, str], api: str) -> None:
     name = workspace.write("Tried")
 

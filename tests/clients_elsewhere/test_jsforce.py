@@ -43,6 +43,15 @@ def test_jsforce_reads_a_component(said: SimpleNamespace) -> None:
     assert vars(missing) == {}
 
 
+def test_jsforce_saves_renames_and_deletes_single_components(said: SimpleNamespace) -> None:
+    saved = said.saved
+    assert (saved.created.success, saved.updated.success, saved.renamed.success) == (True, True, True)
+    assert (saved.again.success, saved.again.errors[0].statusCode) == (False, "DUPLICATE_DEVELOPER_NAME")
+    assert [(each.success, each.created) for each in saved.upserted] == [(True, False)]
+    assert (saved.read.fullName, saved.read.subjectName) == (f"{NAME}_saved_2", "Desk")
+    assert [each.success for each in saved.deleted] == [True, False]
+
+
 def test_jsforce_validates_deploys_quickly_and_over_rest(said: SimpleNamespace) -> None:
     deployed = said.deployed
     assert (deployed.validation.checkOnly, deployed.validation.status) == (True, "Succeeded")

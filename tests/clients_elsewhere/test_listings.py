@@ -31,7 +31,7 @@ def test_a_type_without_components_has_none(workspace: Workspace, idle: Org) -> 
 def test_an_unknown_type_is_reported(workspace: Workspace) -> None:
     done = workspace.sf("org list metadata --json -m NopeType")
 
-    assert (done.code, done.reply.message) == (1, "INVALID_TYPE: Unknown type:NopeType"), done
+    assert (done.code, done.reply.message.splitlines()[0]) == (1, "INVALID_TYPE: Unknown type:NopeType"), done
 
 
 def test_a_manifest_is_made_of_what_the_org_has(workspace: Workspace) -> None:

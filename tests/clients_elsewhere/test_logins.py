@@ -3,6 +3,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clients_elsewhere.node import Sf
+from clients_elsewhere.orgs import served_org
+from org.certificates import make_certificate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +25,20 @@ def test_a_login_with_an_unknown_token_is_refused(org: Org, tmp_path: Path) -> N
     done = Sf(tmp_path, org)(*LOGIN, org.url, "--json", env={"SF_ACCESS_TOKEN": "00D000000000001!no.bodys_token"})
 
     assert (done.code, done.reply.name) == (1, "AuthCodeUsernameRetrievalError")
+
+
+def test_an_org_with_tls_is_used_if_its_certificate_is_trusted(tmp_path: Path) -> None:
+    certificate = make_certificate(tmp_path)
+    files = ("--certfile", str(certificate.certfile), "--keyfile", str(certificate.keyfile))
+    with served_org(tmp_path / "project", *files) as org:
+        sf, env = Sf(tmp_path, org), {"SF_ACCESS_TOKEN": org.token}
+        stranger = sf(*LOGIN, org.url, env=env)
+        trust = {"NODE_EXTRA_CA_CERTS": str(certificate.certfile)}
+        login = sf(*LOGIN, org.url, "--alias", "tls", env=env | trust)
+        opened = sf("org", "open", "--url-only", "--target-org", "tls", "--json", env=trust)
+
+    assert (stranger.code, login.code) == (1, 0)
+    assert opened.reply.result.url.startswith(f"{org.url}/secur/frontdoor.jsp?otp=")
 
 
 def test_an_org_is_displayed_as_connected(sf: Sf) -> None:

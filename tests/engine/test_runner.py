@@ -108,6 +108,7 @@ def test_results_are_committed_before_they_are_reported() -> None:
 
 def test_results_are_committed_in_batches_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "JOURNAL_SECONDS", 60)
+    monkeypatch.setattr(limits, "INSTANT_SECONDS", 60)
     journal = BatchJournal()
     run(Agent(answer_orders), evaluation(2_500), journal)
     assert sum(journal.batches) == 2_500
@@ -246,6 +247,7 @@ def test_cases_that_cannot_be_read_stop_the_run_and_close_the_agent() -> None:
 
 def test_a_journal_that_fails_after_too_many_errors_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "JOURNAL_SECONDS", 60)
+    monkeypatch.setattr(limits, "INSTANT_SECONDS", 60)
     with pytest.raises(OSError, match="no space left"):
         run(Agent(raise_always), evaluation(3), FullJournal(), max_errors=1)
 

@@ -128,6 +128,14 @@ def calls(**terms: object) -> Expectation:
             "test case 1: the facts that 'response/llm_judged/correctness/rating' expects",
         ),
         (
+            [Expectation("bot_response_rating", "a", terms={"threshold": 4.0})],
+            "test case 1: the threshold 4.0 of 'bot_response_rating'; set it with --threshold",
+        ),
+        (
+            [Expectation("action_sequence_match", "[]", terms={"match": "exact"})],
+            "test case 1: that the actions must match exactly; set it with --actions exact",
+        ),
+        (
             [Expectation("bot_response_rating", "a"), Expectation("output_validation", "b")],
             "test case 1: the expectation 'output_validation'; a test case can have only one of its kind",
         ),

@@ -46,6 +46,7 @@ def test_files_of_other_programs_are_not_tests(tmp_path: Path, name: str) -> Non
         ("german.csv", b"\xef\xbb\xbfUtterance;Expected Response\nHi;Hello\n"),
         ("damaged.csv", b'utterance,  expected   actions \n"Hi'),
         ("variables.csv", b"Context Variable CaseId,Utterance\n5,Hi\n"),
+        ("payload.json", b'{"tests": [{"steps": [{"type": "agent.create_session", "id": "cs"},'),
         ("a.test.json", b"{"),
         ("a.evalset.json", b"{}"),
     ],

@@ -14,6 +14,9 @@ import orjson
 from evalmeta.engine.jsonpath import TooManyMatches, resolve
 from evalmeta.engine.summary import summarise
 from evalmeta.errors import EvalmetaError
+from evalmeta.formats.definitions import definition_of
+from evalmeta.formats.run_eval.reader import read_payload
+from evalmeta.formats.run_eval.writer import write_run_eval
 from evalmeta.formats.testing_center_csv import read_testing_center_csv, write_testing_center_csv
 from evalmeta.formats.testspec import read_testspec
 from evalmeta.formats.testspec_writer import write_testspec
@@ -25,7 +28,7 @@ from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
 from evalmeta.package.archive import build_zip, read_zip
 from evalmeta.protocol import soap
-from evalmeta.protocol.connect import read_options, read_run, write_run
+from evalmeta.protocol.connect import read_run, write_run
 from evalmeta.protocol.json_fields import object_at, read_object
 from evalmeta.protocol.metadata_api import (
     AsyncResult,
@@ -38,6 +41,7 @@ from evalmeta.protocol.metadata_api import (
     MetadataObject,
     RetrieveResult,
 )
+from evalmeta.protocol.run_options import read_options
 from evalmeta.report import FORMATS, render
 from evalmeta.report.report import Report
 from evalmeta.validation.manifests import validate_manifest
@@ -45,6 +49,7 @@ from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.reader import read_xml
+from formats.run_eval.payloads import SESSION, STATE, evaluator, message, payload
 from formats.specs import OWN_SPEC, SPEC, STUDIO_SPEC
 from fuzz.mutations import mutated
 from package.handmade import Entry, zip_of
@@ -126,6 +131,14 @@ def _read_spec(data: bytes) -> None:
     with suppress(EvalmetaError):
         definition = read_testspec(data, label="s")
         read_testspec(write_testspec(definition).content, label="s")
+
+
+def _read_payload(data: bytes) -> None:
+    for is_raw in (False, True):
+        with suppress(EvalmetaError):
+            document = read_payload(data, label="p", name="P", is_raw=is_raw).document
+            definition, _ = definition_of(document, subject_name="S", is_metadata=True)
+            read_payload(write_run_eval(definition).content, label="p", name="P")
 
 
 def _read_table(data: bytes) -> None:
@@ -303,6 +316,25 @@ def _target(
     return Target(feed, seeds, tuple(sorted({*words, *found})), token)
 
 
+_LAST_RUN = "{gs.response.planner_response.lastExecution.%s}"
+_PAYLOADS = (
+    payload(
+        SESSION,
+        message("Where is it?"),
+        STATE,
+        evaluator("planner_topic_assertion", id="topic", actual=_LAST_RUN % "topic", expected="Orders"),
+        evaluator("planner_actions_assertion", id="actions", actual=_LAST_RUN % "invokedActions", expected=["Find"]),
+        evaluator("json_assertion", id="json", json_path="$.id", expected=7),
+    ),
+    payload(
+        {**SESSION, "context_variables": [{"name": "a", "value": 1}]},
+        message("Hi", "m1"),
+        message("Where?"),
+        evaluator("bot_response_rating", id="rating", expected="Here.", threshold=3, actual="$.outputs[1].response"),
+        evaluator("text_alignment", id="near", generated_output="$.outputs[?(@.id == 'sm')].response"),
+        evaluator("numeric_assertion", id="number", actual="$.generatedData.outcome", expected=3),
+    ),
+)
 TARGETS = {
     "definition": _target(_read_definition, _DEFINITIONS, _XML_WORDS, _XML),
     "manifest": _target(_read_manifest, _MANIFESTS, _XML_WORDS, _XML),
@@ -312,6 +344,7 @@ TARGETS = {
     "reference": _target(_follow_reference, _REFERENCES, _PATH_WORDS, _PATH),
     "results": _target(_read_results, _RESULTS, _JSON_WORDS, _JSON_VALUES),
     "test spec": _target(_read_spec, _SPECS, _YAML_WORDS, _YAML),
+    "run-eval": _target(_read_payload, _PAYLOADS, _JSON_WORDS, _JSON_VALUES),
     "table": _target(_read_table, _TABLES, _TABLE_WORDS, _TABLE),
     "run request": _target(_read_request, _REQUESTS, _JSON_WORDS, _JSON_VALUES),
 }

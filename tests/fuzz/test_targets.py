@@ -46,7 +46,7 @@ def test_an_error_that_nobody_promised_is_told_with_the_first_input_that_led_to_
 
 
 def test_the_million_is_shared_out(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(80) == 0
+    assert main(8 * len(TARGETS)) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(TARGETS) + 2
-    assert lines[-1].split()[0] == "80"
+    assert lines[-1].split()[0] == str(8 * len(TARGETS))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.model.redaction import child_environment, redacted, redacted_bytes
+from evalmeta.model.redaction import child_environment, redacted, redacted_bytes, tokens_hidden
 
 TOKEN = "00D000000000001!AQ4.secret_token"  # noqa: S105 - of no org
 
@@ -73,3 +73,11 @@ def test_children_inherit_all_but_tokens(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_token_in_place_of_an_alias_is_not_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SF_TARGET_ORG", TOKEN)
     assert "SF_TARGET_ORG" not in child_environment()
+
+
+def test_tokens_are_hidden_from_agents_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SF_ACCESS_TOKEN", TOKEN)
+    monkeypatch.setenv("OPENAI_API_KEY", "the agent's own")
+    with tokens_hidden():
+        assert ("SF_ACCESS_TOKEN" in os.environ, "OPENAI_API_KEY" in os.environ) == (False, True)
+    assert os.environ["SF_ACCESS_TOKEN"] == TOKEN

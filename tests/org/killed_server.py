@@ -22,6 +22,7 @@ from evalmeta.errors import EvalmetaError
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION
 from evalmeta.model.settings import Settings
+from evalmeta.org.endpoint import Endpoint
 from evalmeta.org.jobs import run_jobs
 from evalmeta.org.organization import Organization
 from evalmeta.org.server import serve
@@ -55,7 +56,7 @@ def kill_while_deploying(project: Project, token: str, word: str) -> str | None:
     child = os.fork()
     if child == 0:
         started = lambda server: os.write(writing, server.url.encode())  # noqa: E731
-        asyncio.run(serve(project, host="127.0.0.1", port=0, on_start=started))
+        asyncio.run(serve(project, Endpoint("127.0.0.1", 0), on_start=started))
         os._exit(0)
     url = os.read(reading, 200).decode()
     os.close(reading)

@@ -58,10 +58,10 @@ async def answer(utterance):
 class Watch:
     """What was seen of the runs of a suite, by run, iteration and number; and what must not have been."""
 
-    def __init__(self, project: Project, runs: Mapping[str, str]) -> None:
-        self.project, self.runs = project, runs
+    def __init__(self, project: Project, runs: Mapping[str, str], concurrency: int) -> None:
+        self.project, self.runs, self.concurrency = project, runs, concurrency
         self.seen: dict[tuple[str, int, int], bytes] = {}
-        self.lost = self.repeated = self.unreported = 0
+        self.lost = self.repeated = self.unreported = self.too_many = 0
 
     def look(self) -> None:
         """Read the committed results, and check that all earlier ones are unchanged."""
@@ -82,7 +82,9 @@ class Watch:
         self.look()
         again = Counter(asked(self.project)[before:])
         self.repeated += sum(count > due[utterance] for utterance, count in again.items())
-        self.unreported = max(self.unreported, again.total() - (len(self.seen) - kept))
+        unreported = again.total() - (len(self.seen) - kept)
+        self.unreported = max(self.unreported, unreported)
+        self.too_many += unreported > self.concurrency
         return killed
 
     def torn(self) -> int:
@@ -134,16 +136,15 @@ def main(folder: str, kills: str, seed: str) -> None:
     chance, left, totals = random.Random(seed), int(kills), Counter()  # noqa: S311 - not for secrets
     while left:
         project = make_project(Path(folder) / f"project{totals['runs']}", agent=AGENT)
-        options = RunOptions(
-            iterations=ITERATIONS, concurrency=chance.choice((2, 4, 16)), seed=chance.choice((None, 7))
-        )
-        watch = Watch(project, start_suite(project, options))
+        concurrency = chance.choice((2, 4, 16))
+        options = RunOptions(iterations=ITERATIONS, concurrency=concurrency, seed=chance.choice((None, 7)))
+        watch = Watch(project, start_suite(project, options), concurrency)
         while left and watch.live(chance):
             left -= 1
             totals["kills"] += 1
         watch.live(None)
         totals.update(runs=TESTS, results=len(watch.seen), asked=len(asked(project)), torn=watch.torn())
-        totals.update(lost=watch.lost, repeated=watch.repeated)
+        totals.update(lost=watch.lost, repeated=watch.repeated, too_many=watch.too_many)
         totals["unreported"] = max(totals["unreported"], watch.unreported)
     sys.stdout.write(json.dumps(totals))
 

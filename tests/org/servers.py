@@ -17,6 +17,7 @@ from evalmeta.org.server_file import read_server
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evalmeta.org.endpoint import Certificate
     from evalmeta.org.server_file import Server
     from evalmeta.package.project import Project
 
@@ -42,9 +43,12 @@ def wait_for(what: object) -> object:
     return found
 
 
-def begin(project: Project, *, host: str = "127.0.0.1", **limits: float) -> tuple[subprocess.Popen[bytes], Server]:
+def begin(
+    project: Project, *, host: str = "127.0.0.1", certificate: Certificate | None = None, **limits: float
+) -> tuple[subprocess.Popen[bytes], Server]:
     """Start a server with these limits, and wait until it listens."""
-    command = [sys.executable, "-c", SCRIPT, json.dumps(limits), str(project.root), host, "0"]
+    files = [str(certificate.certfile), str(certificate.keyfile)] if certificate else []
+    command = [sys.executable, "-c", SCRIPT, json.dumps(limits), str(project.root), host, "0", *files]
     process = subprocess.Popen(command)
 
     def found() -> Server | None:
@@ -55,9 +59,9 @@ def begin(project: Project, *, host: str = "127.0.0.1", **limits: float) -> tupl
 
 
 @contextmanager
-def served(project: Project, **limits: float) -> Iterator[str]:
+def served(project: Project, *, certificate: Certificate | None = None, **limits: float) -> Iterator[str]:
     """Serve a project's org and yield the address."""
-    process, server = begin(project, **limits)
+    process, server = begin(project, certificate=certificate, **limits)
     try:
         yield server.url
     finally:

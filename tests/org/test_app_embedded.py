@@ -7,16 +7,18 @@ import pytest
 
 import evalmeta
 from evalmeta.client.metadata import list_components
+from evalmeta.client.runs import poll_run, start_run
 from evalmeta.errors import StoreCorrupt, StoreError
 from evalmeta.org.app import embedded_org
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import resolve
-from org.parts import KIND, embedded, make_project, started
+from org.parts import KIND, definition, deploy, embedded, make_project, opened_of, package, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from evalmeta.client.connection import Connection
     from evalmeta.package.project import Project
 
 
@@ -71,3 +73,19 @@ def test_deploy_then_retrieve_returns_the_same_bytes_of_every_sample(
     after = resolve(project)
     assert {each.full_name: each.path.read_bytes() for each in after.components} == before
     assert len(before) >= 3
+
+
+def test_a_python_agent_sees_no_token_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SF_ACCESS_TOKEN", "00D000000000001!secret")
+    agent = "    pathlib.Path('seen').write_text(str('SF_ACCESS_TOKEN' in os.environ))\n    return 'x'\n"
+    project = make_project(tmp_path / "project", agent=f"import os, pathlib\n\ndef answer(_):\n{agent}")
+    monkeypatch.chdir(project.root)
+    with opened_of(project) as org:
+        deploy(org, package({"Orders": definition("Orders")}))
+    embedded(project, _run_orders)
+    assert (project.root / "seen").read_text() == "False"
+
+
+async def _run_orders(connection: Connection) -> None:
+    run_id = await start_run(connection, "Orders")
+    await poll_run(connection, run_id, wait=60, on_progress=lambda _: None)

@@ -5,6 +5,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from evalmeta import limits
 from evalmeta.client.metadata import deploy, retrieve
+from evalmeta.model.component import ManifestTypes
 from evalmeta.package.archive import build_zip, read_zip
 from evalmeta.protocol.json_fields import from_timestamp
 from evalmeta.protocol.metadata_api import DeployOptions
@@ -187,7 +189,7 @@ def test_a_manifest_that_is_not_xml_is_refused_with_its_location(org: Organizati
     ("old", "new", "code"),
     [
         (KIND.name, "AiEvaluationDefinitio", "manifest-type-unknown"),
-        (KIND.name, "ApexClass", "manifest-type-unknown"),
+        (KIND.name, "AiEvaluationDefinitions", "manifest-type-unknown"),
         ("    <version>64.0</version>\n", "", "manifest-version-missing"),
         ("64.0", "62.0", "manifest-version-old"),
         ("64.0", "new", "manifest-version-invalid"),
@@ -201,6 +203,35 @@ def test_a_manifest_that_is_wrong_is_refused_with_its_place(org: Organization, o
     failure = only_failure(send(org, package({"A": definition("A")}, manifest=manifest)))
     assert (failure.file_name, failure.line_number is not None) == ("package.xml", True)
     assert f"[{code}" in failure.problem
+
+
+def mixed(*others: ManifestTypes, files: tuple[str, ...] = ()) -> bytes:
+    manifest = write_manifest(replace(everything("A"), types=(*everything("A").types, *others)))
+    return build_zip(
+        [("package.xml", manifest), (xml_of("A"), definition("A")), *((name, b"<ApexClass/>") for name in files)]
+    )
+
+
+@pytest.mark.parametrize("member", ["Orders", "*"])
+def test_components_of_other_types_are_refused_one_by_one(org: Organization, member: str) -> None:
+    files = ("classes/Orders.cls", "classes/Orders.cls-meta.xml")
+    result = send(org, mixed(ManifestTypes("ApexClass", (member,)), files=files), PARTIAL)
+    [failure] = result.details.component_failures
+    assert (failure.component_type, failure.full_name) == ("ApexClass", "Orders")
+    assert failure.problem.startswith("This org does not support the type ApexClass; it has AiEvaluationDefinition, ")
+    assert result.status == "SucceededPartial"
+
+
+def test_wildcards_of_other_types_name_the_files_that_are_there(org: Organization) -> None:
+    others = ManifestTypes("ApexClass", ("*",)), ManifestTypes("Bot", ("*",))
+    assert send(org, mixed(*others)).status == "Succeeded"
+    wrong = f"{KIND.directory}/B.{KIND.suffix}-meta.xml"
+    result = send(org, mixed(*others, files=("classes/A.cls", "bots/B/B.bot", wrong)))
+    assert sorted(each.problem.partition(";")[0] for each in result.details.component_failures) == [
+        f"The file {wrong} is in the package but not named in package.xml",
+        "This org does not support the type of bots/B/B.bot",
+        "This org does not support the type of classes/A.cls",
+    ]
 
 
 def test_a_member_that_is_not_in_the_zip_is_refused(org: Organization) -> None:

@@ -98,8 +98,12 @@ def test_a_wrong_session_leaves_the_body_unread(org: Organization) -> None:
 @pytest.mark.parametrize(
     ("operation", "code", "text"),
     [
-        ("<deleteMetadata/>", "INVALID_OPERATION", "No operation available for request deleteMetadata"),
-        ("<listMetadata><queries><type>Nope</type></queries></listMetadata>", "INVALID_TYPE", "Unknown type:Nope"),
+        ("<describeValueType/>", "INVALID_OPERATION", "No operation available for request describeValueType"),
+        (
+            "<listMetadata><queries><type>no type</type></queries></listMetadata>",
+            "INVALID_TYPE",
+            "Unknown type:no type",
+        ),
         (
             f"<listMetadata>{f'<queries><type>{KIND.name}</type></queries>' * 4}</listMetadata>",
             "EXCEEDED_MAX_TYPES_LIMIT",
@@ -113,6 +117,11 @@ def test_a_wrong_session_leaves_the_body_unread(org: Organization) -> None:
         ("<checkRetrieveStatus/>", "INVALID_CROSS_REFERENCE_KEY", "invalid cross reference id "),
         ("<deploy/>", "INVALID_OPERATION", "deploy has no ZipFile"),
         ("<retrieve/>", "INVALID_OPERATION", "retrieve has no manifest"),
+        (
+            "<retrieve><retrieveRequest><packageNames>Orders</packageNames></retrieveRequest></retrieve>",
+            "INVALID_CROSS_REFERENCE_KEY",
+            "No package named 'Orders' found",
+        ),
         ("", "INVALID_OPERATION", "the SOAP body is empty"),
     ],
 )
@@ -127,9 +136,15 @@ def test_an_unsupported_version_is_a_fault_or_404(org: Organization, version: st
     assert rest_error(rest(org, "GET", RUNS.replace("66.0", version) + "/4KB"))[:2] == (404, "NOT_FOUND")
 
 
-@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/", 404), ("GET", SOAP, 405), ("PUT", RUNS, 405)])
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/", 404), ("PUT", RUNS, 405)])
 def test_an_unknown_address_gets_salesforces_error(org: Organization, method: str, path: str, status: int) -> None:
     assert rest_error(rest(org, method, path))[0] == status
+
+
+def test_a_method_that_is_not_allowed_is_answered_with_those_that_are(org: Organization) -> None:
+    assert rest(org, "PUT", RUNS).headers["allow"] == "POST"
+    found = rest(org, "DELETE", "/services/data/v66.0/metadata/deployRequest/0Af000000000001AAA")
+    assert found.headers["allow"] == "GET, HEAD, PATCH"
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[1]", b'{"a": ', b"\xff"])

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from evalmeta import limits
 from evalmeta.errors import OrgFault
+from evalmeta.model.component import ManifestTypes
 from evalmeta.model.login import ADMIN, User
 from evalmeta.org.jobs import cancel_deployment, check_deployment, quick_deploy, run_jobs, submit_deployment
 from evalmeta.package.archive import build_zip
@@ -174,6 +176,20 @@ def test_deleting_a_missing_component_is_a_warning(waiting: Organization) -> Non
     warning = result.details.component_successes[-1]
     assert (result.status, warning.problem_type, warning.success) == ("Succeeded", "Warning", True)
     assert warning.problem == f"No {KIND.name} named: Gone found"
+
+
+def test_deleting_components_of_other_types_is_a_warning_for_each(waiting: Organization) -> None:
+    deploy(waiting, A)
+    manifest = everything("A")
+    manifest = replace(manifest, types=(*manifest.types, ManifestTypes("ApexClass", ("Orders", "Shop"))))
+    entries = [("package.xml", write_manifest(everything())), ("destructiveChanges.xml", write_manifest(manifest))]
+    result = outcome(waiting, deploy(waiting, build_zip(entries)))
+    assert result.status == "Succeeded"
+    assert waiting.components.list(KIND.name) == []
+    assert [each.problem for each in result.details.component_successes if each.problem] == [
+        "No ApexClass named: Orders found",
+        "No ApexClass named: Shop found",
+    ]
 
 
 def test_what_is_deleted_first_is_made_anew_and_what_is_deleted_last_is_gone(waiting: Organization) -> None:

@@ -1,16 +1,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+import base64
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
 import httpx
 import orjson
 import pytest
 
 from evalmeta.model.login import ADMIN
-from evalmeta.model.settings import PythonSubject, Settings
 from evalmeta.org.app import create_app
 from evalmeta.org.organization import ORG_ID
 from org.parts import URL
@@ -30,16 +29,21 @@ GUARDED = (
     f"{DATA}/query?q=SELECT+Id+FROM+User",
     f"{DATA}/tooling/query?q=SELECT+Id+FROM+User",
     f"{DATA}/tooling/sobjects/SourceMember/describe",
+    f"{DATA}/queryAll?q=SELECT+Id+FROM+User",
+    f"{DATA}/sobjects",
+    f"{DATA}/sobjects/User",
+    f"{DATA}/sobjects/User/describe",
+    "/services/oauth2/singleaccess",
+    "/agentforce/bootstrap/nameduser",
 )
 
 
-def get(org: Organization, path: str, *, token: str | None = None) -> tuple[int, object]:
+def get(org: Organization, path: str, *, token: str | None = None, **headers: str) -> tuple[int, object]:
     async def go() -> httpx.Response:
         transport = httpx.ASGITransport(app=create_app(org))
         async with httpx.AsyncClient(transport=transport) as http:
-            return await http.get(
-                URL + path, headers={"authorization": f"Bearer {org.token if token is None else token}"}
-            )
+            sent = {"authorization": f"Bearer {org.token if token is None else token}", **headers}
+            return await http.get(URL + path, headers=sent)
 
     response = asyncio.run(go())
     assert response.headers["content-type"] == "application/json;charset=UTF-8"
@@ -139,40 +143,34 @@ def test_users_are_found(org: Organization) -> None:
     assert record["Id"] == ADMIN.id
 
 
-def test_agents_are_those_that_are_bound_each_with_one_version(org: Organization) -> None:
-    desk = PythonSubject(adapter="python", target="desk:answer")
-    bound = replace(org, settings=lambda: Settings(subjects={"Service_Agent": desk, "Desk": desk}))
-    [agent] = records(bound, "SELECT Id FROM BotDefinition WHERE DeveloperName = 'Service_Agent'")
-    assert agent["Id"] == "0Xx000000000002CAA"
-    where = f"WHERE BotDefinitionId = '{agent['Id']}' ORDER BY VersionNumber DESC LIMIT 1"
-    [version] = records(bound, f"SELECT Id FROM BotVersion {where}")  # noqa: S608 - no SQL
-    assert version["Id"].startswith("0X9")
-    assert records(org, "SELECT Id FROM BotDefinition") == []
-
-
-@pytest.mark.parametrize(
-    ("text", "api", "name"),
-    [
-        ("SELECT Id FROM ScratchOrgInfo limit 1", "/services/data/v51.0", "ScratchOrgInfo"),
-        ("SELECT Id FROM Account WHERE a IN ('b')", DATA, "Account"),
-        ("SELECT Id, Metadata FROM StandardValueSet WHERE MasterLabel = 'A'", f"{DATA}/tooling", "StandardValueSet"),
-    ],
-)
-def test_an_unsupported_object_is_refused(org: Organization, text: str, api: str, name: str) -> None:
-    error = {"message": f"sObject type '{name}' is not supported.", "errorCode": "INVALID_TYPE"}
-    assert query(org, text, api=api) == (400, [error])
-
-
-def test_columns_of_a_query_can_be_requested(org: Organization) -> None:
-    status, found = get(org, f"{DATA}/query?q=SELECT+Id,Name+FROM+User&columns=true")
-    assert (status, [each["columnName"] for each in found["columnMetadata"]]) == (200, ["Id", "Name"])
-
-
-def test_a_query_of_another_form_is_refused(org: Organization) -> None:
-    status, [error] = query(org, "SELECT Id FROM User WHERE Name LIKE 'a%'")
-    assert (status, error["errorCode"]) == (400, "MALFORMED_QUERY")
-
-
 def test_the_tooling_api_has_no_source_to_track(org: Organization) -> None:
     status, [error] = get(org, f"/{DATA}/tooling/sobjects/SourceMember/describe")
     assert (status, error["errorCode"]) == (404, "NOT_FOUND")
+
+
+def test_a_named_user_gets_a_token_like_a_jwt_that_ends_with_the_session(org: Organization) -> None:
+    token = org.new_token(ADMIN, now=0, expires=1e11)
+    status, found = get(org, "/agentforce/bootstrap/nameduser", token="", cookie=f"sid={token}")
+    issued = found["access_token"]
+    claims = orjson.loads(base64.urlsafe_b64decode(issued.split(".")[1] + "=="))
+    assert (status, claims["sub"], claims["iss"]) == (200, ADMIN.id, f"{URL}/")
+    assert {"sfdc_app_id", "scope", "exp", "iat"} < {*claims}
+    assert get(org, "/services/oauth2/userinfo", token=issued)[0] == 200
+    org.users.revoke(token.partition("!")[2].partition(".")[0], now=1)
+    assert get(org, "/services/oauth2/userinfo", token=issued)[0] == 401
+
+
+@pytest.mark.parametrize("token", ["eyJh.eyJh.xx", "eyJh.eyJh.!", "eyJh.eyJh._w", "a.b.c"])
+def test_what_is_like_a_jwt_but_has_no_token_is_refused(org: Organization, token: str) -> None:
+    assert get(org, "/services/oauth2/userinfo", token=token)[0] == 401
+
+
+def test_a_frontdoor_address_names_the_page_to_show(org: Organization) -> None:
+    token = org.new_token(ADMIN, now=0, expires=1e11)
+    status, found = get(org, "/services/oauth2/singleaccess?redirect_uri=%2Fview%2Fruns", token=token)
+    address = urlsplit(found["frontdoor_uri"])
+    assert (status, f"{address.scheme}://{address.netloc}{address.path}") == (200, f"{URL}/secur/frontdoor.jsp")
+    fields = parse_qs(address.query)
+    assert fields["startURL"] == ["/view/runs"]
+    assert get(org, "/services/oauth2/userinfo", token=fields["otp"][0])[0] == 401
+    assert len(org.users.list_tokens()) == 1

@@ -156,6 +156,52 @@ def test_a_body_that_stops_coming_is_given_up(monkeypatch: pytest.MonkeyPatch, g
     assert b"sf:REQUEST_RUNNING_TOO_LONG" in response.content
 
 
+def test_a_body_that_comes_too_slowly_is_given_up(monkeypatch: pytest.MonkeyPatch, guard: RequestGuard) -> None:
+    monkeypatch.setattr(limits, "BODY_SECONDS", 0.1)
+    given = []
+
+    async def body() -> AsyncIterator[bytes]:
+        while True:
+            given.append(1)
+            yield b"x"
+            await asyncio.sleep(0.02)
+
+    response = send(guard, "POST", SOAP, body())
+    assert b"sf:REQUEST_RUNNING_TOO_LONG" in response.content
+    assert len(given) < 100
+
+
+def test_one_address_cannot_use_all_room_for_bodies(monkeypatch: pytest.MonkeyPatch, org: Organization) -> None:
+    monkeypatch.setattr(limits, "MAX_ADDRESS_BODIES_BYTES", 1_000)
+    guard = gate(create_app(org))
+    assert b"sf:SERVER_UNAVAILABLE" in send(guard, "POST", SOAP, bytes(1_001)).content
+
+
+def test_requests_whose_body_has_not_arrived_take_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_REQUESTS", 1)
+
+    async def go() -> tuple[int, int]:
+        arrived, may_end = asyncio.Event(), asyncio.Event()
+
+        async def answer(request: Request) -> PlainTextResponse:
+            await request.body()
+            return PlainTextResponse("")
+
+        async def body() -> AsyncIterator[bytes]:
+            yield b"x"
+            arrived.set()
+            await may_end.wait()
+
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app(answer)), base_url=BASE) as http:
+            slow = [asyncio.create_task(http.post("/", content=body())) for _ in range(5)]
+            await arrived.wait()
+            quick = (await http.get("/")).status_code
+            may_end.set()
+            return quick, [(await each).status_code for each in slow].count(200)
+
+    assert asyncio.run(go()) == (200, 5)
+
+
 def test_a_request_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "REQUEST_SECONDS", 0.02)
 

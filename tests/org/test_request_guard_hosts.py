@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from evalmeta.errors import UsageError
 from evalmeta.org.request_guard import hosts_of, is_same_origin
 from evalmeta.protocol.json_fields import is_loopback
 
@@ -42,6 +43,19 @@ def test_names_that_were_set_are_answered_with_any_port() -> None:
     hosts = hosts_of("127.0.0.1", 8160, others=["Org.example"])
     assert hosts.accept("org.example")
     assert hosts.accept("org.example:443")
+
+
+def test_a_name_that_was_set_with_a_port_is_answered_with_this_port_only() -> None:
+    hosts = hosts_of("127.0.0.1", 8160, others=["Org.example:8443", "[::2]:9000", "proxy.example:443"])
+    assert [hosts.accept(host) for host in ("org.example:8443", "[::2]:9000", "proxy.example")] == [True, True, True]
+    assert [hosts.accept(host) for host in ("org.example", "org.example:9000", "[::2]")] == [False, False, False]
+
+
+@pytest.mark.parametrize("name", ["", "https://org.example", "org.example/", "a b", "org:x", "org:0", "org:65536", "*"])
+def test_a_name_that_no_host_has_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="is not a valid host") as raised:
+        hosts_of("127.0.0.1", 8160, others=[name])
+    assert "org.example.com:8443" in raised.value.actions[0]
 
 
 @pytest.mark.parametrize(

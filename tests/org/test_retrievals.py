@@ -70,8 +70,12 @@ def test_a_member_that_does_not_exist_becomes_a_message(org: Organization) -> No
 
 
 def test_a_type_that_is_not_known_becomes_a_message(org: Organization) -> None:
-    result = fetch(org, Manifest((ManifestTypes("ApexClass", ("*",)),), "64.0"))
-    assert [each.problem for each in result.messages] == ["Unknown type name 'ApexClass' specified in package.xml"]
+    others = (ManifestTypes("ApexClass", ("*", "Orders")), ManifestTypes("AiAgentScorerDefinitions", ("*",)))
+    result = fetch(org, Manifest(others, "64.0"))
+    assert [each.problem for each in result.messages] == [
+        "Entity of type 'ApexClass' named 'Orders' cannot be found",
+        "Unknown type name 'AiAgentScorerDefinitions' specified in package.xml; did you mean AiAgentScorerDefinition?",
+    ]
 
 
 @pytest.mark.usefixtures("files")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import sys
 import time
 from collections import Counter
@@ -17,16 +18,20 @@ from evalmeta.org.run_worker import work
 from evalmeta.org.runs import is_abandoned
 from evalmeta.protocol.json_fields import object_at
 from evalmeta.store.database import open_database
-from evalmeta.store.runs import Lease
+from evalmeta.store.runs import Lease, RunJournal
 from org.parts import asked, definition, embedded, follow_up, make_project, numbers, opened_of, package, started
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from evalmeta.client.connection import Connection
     from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.run import CaseResult
+    from evalmeta.org.organization import Organization
     from evalmeta.package.project import Project
 
+HOLDERS: list[asyncio.Task[None]] = []
 MOODY = """\
 def answer(utterance):
     if utterance.endswith("2"):
@@ -323,10 +328,12 @@ def test_of_a_worker_on_another_machine_only_the_lease_is_known(project: Project
     run_id = started(project, cases=1)
     with opened_of(project) as org:
         now = time.time()
-        org.runs.claim(run_id, worker, taken_from=Lease(None, None), until=now + 100)
+        org.runs.claim(run_id, worker, taken_from=Lease(None, None), until=now + limits.RUN_LEASE_SECONDS)
         assert not is_abandoned(org, org.runs.get(run_id))
-        org.runs.renew(run_id, worker, until=now - 1)
-        assert is_abandoned(org, org.runs.get(run_id))
+        # The last is from before the clock was set back.
+        for until in (now - 1, now + 3600):
+            org.runs.renew(run_id, worker, until=until)
+            assert is_abandoned(org, org.runs.get(run_id))
 
 
 def test_a_worker_with_an_expired_lease_keeps_its_run_while_it_is_alive(slow: Project) -> None:
@@ -352,6 +359,52 @@ def test_an_agent_that_blocks_does_not_stop_the_heartbeat(tmp_path: Path, monkey
         asyncio.run(work(org, run_id))
         [case] = org.runs.cases(run_id)
     assert case.verdict is Verdict.PASS, case.error
+
+
+def hold_store(project: Project) -> None:
+    """Lock the store until the event loop has gone on for a while."""
+    store = sqlite3.connect(project.state_dir / "org.sqlite3", isolation_level=None)
+    store.execute("BEGIN IMMEDIATE")
+
+    async def go_on() -> None:
+        for _ in range(50):
+            await asyncio.sleep(0)
+        store.close()
+
+    HOLDERS.append(asyncio.get_running_loop().create_task(go_on()))
+
+
+def test_a_worker_that_claims_a_run_does_not_stop_the_event_loop_while_the_store_is_locked(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "project")
+    run_id = started(project, cases=1)
+
+    async def work_on(org: Organization) -> None:
+        hold_store(project)
+        await work(org, run_id)
+
+    with opened_of(project) as org:
+        asyncio.run(work_on(org))
+        assert org.runs.get(run_id).status is RunStatus.COMPLETED
+
+
+@pytest.mark.parametrize(("defects", "status"), [([], RunStatus.COMPLETED), ([OSError], RunStatus.ERROR)])
+def test_a_worker_that_ends_a_run_does_not_stop_the_event_loop_while_the_store_is_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, defects: list[type[Exception]], status: RunStatus
+) -> None:
+    project = make_project(tmp_path / "project")
+    run_id = started(project, cases=1)
+    append = RunJournal.append
+
+    def append_and_hold(journal: RunJournal, results: Sequence[CaseResult]) -> None:
+        append(journal, results)
+        hold_store(project)
+        for defect in defects:
+            raise defect
+
+    monkeypatch.setattr(RunJournal, "append", append_and_hold)
+    with opened_of(project) as org:
+        asyncio.run(work(org, run_id))
+        assert org.runs.get(run_id).status is status
 
 
 def test_a_run_that_is_over_is_not_abandoned(project: Project) -> None:

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from evalmeta import limits
-from evalmeta.api.servers import list_tokens, make_token, revoke_token
+from evalmeta.api.servers import make_token, revoke_token
 from evalmeta.errors import UsageError
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunStatus
@@ -23,6 +23,7 @@ from evalmeta.org.server_file import read_server
 from evalmeta.protocol.metadata_api import DeployOptions
 from evalmeta.protocol.soap import deploy_call, write_call
 from evalmeta.store.database import open_database
+from org.certificates import make_certificate
 from org.parts import asked, definition, make_project, opened_of, package, started
 from org.servers import WAIT, begin, get, send, served, wait_for
 from protocol.envelopes import jsforce_call
@@ -45,10 +46,11 @@ def project(tmp_path: Path) -> Project:
 
 
 @pytest.fixture(scope="module")
-def shared_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve an org that tests share which change nothing in it."""
-    with served(make_project(tmp_path_factory.mktemp("shared") / "project")) as url:
-        yield url
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Project, str]]:
+    """Serve an org that tests share which change nothing but tokens."""
+    project = make_project(tmp_path_factory.mktemp("shared") / "project")
+    with served(project) as url:
+        yield project, url
 
 
 def status_of(project: Project, run_id: str) -> RunStatus:
@@ -84,39 +86,39 @@ def call(url: str, operation: str, token: str) -> httpx.Response:
     return send("POST", url + SOAP, jsforce_call(operation, session=token), **{"content-type": "text/xml"})
 
 
-def test_a_server_answers_those_with_a_token_in_either_spelling(project: Project) -> None:
-    with served(project) as url:
-        assert get(project, url, USERINFO).json()["user_id"] == "005000000000001AAA"
-        assert get(project, url, f"/{USERINFO}").status_code == 200
-        assert call(url, "<describeMetadata/>", make_token(project)).status_code == 200
-        assert call(f"{url}/", "<describeMetadata/>", make_token(project)).status_code == 200
+def test_a_server_answers_those_with_a_token_in_either_spelling(shared: tuple[Project, str]) -> None:
+    project, url = shared
+    assert get(project, url, USERINFO).json()["user_id"] == "005000000000001AAA"
+    assert get(project, url, f"/{USERINFO}").status_code == 200
+    assert call(url, "<describeMetadata/>", make_token(project)).status_code == 200
+    assert call(f"{url}/", "<describeMetadata/>", make_token(project)).status_code == 200
 
 
-def test_invalid_tokens_get_salesforces_error(project: Project) -> None:
+def test_invalid_tokens_get_salesforces_error(shared: tuple[Project, str]) -> None:
+    project, url = shared
     good, bad = make_token(project), make_token(project)
     revoke_token(project, bad.partition("!")[2].partition(".")[0])
     with opened_of(project) as org:
         expired = org.new_token(org.users.all_users()[0], now=0, expires=1)
-    with served(project) as url:
-        for token in ("wrong", f"{good}x", bad, expired):
-            refused = send("GET", url + USERINFO, authorization=f"Bearer {token}")
-            assert (refused.status_code, refused.json()[0]["errorCode"]) == (401, "INVALID_SESSION_ID")
-            assert b"<faultcode>sf:INVALID_SESSION_ID<" in call(url, "<describeMetadata/>", token).content
+    for token in ("wrong", f"{good}x", bad, expired):
+        refused = send("GET", url + USERINFO, authorization=f"Bearer {token}")
+        assert (refused.status_code, refused.json()[0]["errorCode"]) == (401, "INVALID_SESSION_ID")
+        assert b"<faultcode>sf:INVALID_SESSION_ID<" in call(url, "<describeMetadata/>", token).content
 
 
-def test_a_token_that_is_revoked_ends_while_the_server_runs(project: Project) -> None:
+def test_a_token_that_is_revoked_ends_while_the_server_runs(shared: tuple[Project, str]) -> None:
+    project, url = shared
     token = make_token(project, username="ci")
-    with served(project) as url:
-        assert send("GET", url + USERINFO, authorization=f"Bearer {token}").json()["name"] == "ci"
-        revoke_token(project, list_tokens(project)[0].id)
-        assert send("GET", url + USERINFO, authorization=f"Bearer {token}").status_code == 401
+    assert send("GET", url + USERINFO, authorization=f"Bearer {token}").json()["name"] == "ci"
+    revoke_token(project, token.partition("!")[2].partition(".")[0])
+    assert send("GET", url + USERINFO, authorization=f"Bearer {token}").status_code == 401
 
 
-def test_a_rebound_name_and_another_origin_are_refused(project: Project) -> None:
-    with served(project) as url:
-        assert get(project, url, USERINFO, host="evil.example").status_code == 403
-        assert get(project, url, USERINFO, origin="http://evil.example").status_code == 403
-        assert get(project, url, USERINFO, origin=url).status_code == 200
+def test_a_rebound_name_and_another_origin_are_refused(shared: tuple[Project, str]) -> None:
+    project, url = shared
+    assert get(project, url, USERINFO, host="evil.example").status_code == 403
+    assert get(project, url, USERINFO, origin="http://evil.example").status_code == 403
+    assert get(project, url, USERINFO, origin=url).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -131,8 +133,8 @@ def test_a_rebound_name_and_another_origin_are_refused(project: Project) -> None
         (b"GET / HTTP/1.0\r\n\r\n", b"403"),
     ],
 )
-def test_invalid_requests_get_salesforces_error_format(shared_url: str, sent: bytes, status: bytes) -> None:
-    head, _, body = talk(shared_url, sent).partition(b"\r\n\r\n")
+def test_invalid_requests_get_salesforces_error_format(shared: tuple[Project, str], sent: bytes, status: bytes) -> None:
+    head, _, body = talk(shared[1], sent).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 " + status)
     assert set(orjson.loads(body)[0]) == {"message", "errorCode"}
 
@@ -146,10 +148,20 @@ def test_a_body_over_the_limit_is_refused_also_without_a_length(project: Project
         assert get(project, url, USERINFO).status_code == 200
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost:"])
-def test_a_client_that_does_not_end_its_head_is_let_go(project: Project, sent: bytes) -> None:
+def test_a_client_that_does_not_end_its_head_is_let_go(project: Project) -> None:
     with served(project, HEAD_SECONDS=0.2) as url:
-        assert talk(url, sent).startswith(b"HTTP/1.1 408 ")
+        for sent in (b"", b"GET / HTTP/1.1\r\nHost:"):
+            assert talk(url, sent).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_tls_handshake_that_does_not_end_is_closed(project: Project) -> None:
+    with (
+        served(project, certificate=make_certificate(project.root), HANDSHAKE_SECONDS=0.2) as url,
+        connected(url) as connection,
+    ):
+        connection.settimeout(30)
+        connection.sendall(b"\x16\x03\x01")
+        assert connection.recv(1) == b""
 
 
 @pytest.mark.slow

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -12,8 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
+from evalmeta import limits
 from evalmeta.client.connection import Connection
 from evalmeta.client.metadata import deploy
 from evalmeta.model.login import ADMIN
@@ -22,23 +26,30 @@ from evalmeta.model.settings import Settings
 from evalmeta.org.organization import Organization
 from evalmeta.org.server_file import read_server
 from evalmeta.store.database import open_database
+from org.certificates import make_certificate
 from org.parts import KIND, definition, make_project, opened_of, package
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evalmeta.org.endpoint import Certificate
     from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import DeployResult
 
+SLOW_BODY = "POST /services/Soap/m/66.0 HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 9000\r\n\r\nx"
+FEW_FILES = ("bash", "-c", 'ulimit -n 256; exec "$@"', "-")
 KILLER = Path(__file__).parent / "killed_server.py"
 
 
 @contextmanager
-def served(project: Project) -> Iterator[tuple[str, str]]:
+def served(
+    project: Project, *, before: tuple[str, ...] = (), certificate: Certificate | None = None
+) -> Iterator[tuple[str, str]]:
     """Serve a project's org in a separate process and yield its address and a token."""
     with opened_of(project) as org:
         token = org.new_token(ADMIN, now=time.time(), expires=time.time() + 3600)
-    command = [sys.executable, "-m", "evalmeta.viewer.server", str(project.root), "127.0.0.1", "0"]
+    command = [*before, sys.executable, "-m", "evalmeta.viewer.server", str(project.root), "127.0.0.1", "0"]
+    command += [str(certificate.certfile), str(certificate.keyfile)] if certificate else []
     with subprocess.Popen(command) as process:
         try:
             deadline = time.monotonic() + 120
@@ -117,3 +128,57 @@ def assert_serial(results: list[DeployResult]) -> None:
     assert changes == [(True, True), *[(False, True)] * (len(results) - 1)]
     ended = [result.completed_date or "" for result in results]
     assert ended == sorted(set(ended))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2"])
+@pytest.mark.parametrize("sent", ["", "GET / HT", SLOW_BODY], ids=["nothing", "a part of a head", "a part of a body"])
+def test_connections_without_a_request_give_way_to_new_ones(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], address: str, sent: str
+) -> None:
+    """A process with 256 file descriptors answers although an address holds 400 connections, and opens more."""
+    with served(make_project(tmp_path / "project"), before=FEW_FILES) as (url, _):
+        host, _, port = url.removeprefix("http://").partition(":")
+        waiting = []
+        try:
+            for count in (400, 20, 20, 20):
+                for _ in range(count):
+                    waiting.append(socket.create_connection((host, int(port)), source_address=(address, 0)))
+                    waiting[-1].sendall(sent.format(host=host, port=port).encode())
+                assert httpx.get(f"{url}/services/data").status_code == 200
+        finally:
+            for each in waiting:
+                each.close()
+    said = capfd.readouterr()
+    assert "Traceback" not in said.out + said.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("before", "number"), [(FEW_FILES, 300), ((), 1_000)])
+def test_unfinished_tls_handshakes_do_not_hold_up_others(tmp_path: Path, before: tuple[str, ...], number: int) -> None:
+    project, certificate = make_project(tmp_path / "project"), make_certificate(tmp_path)
+    trust = ssl.create_default_context(cafile=certificate.certfile)
+    with served(project, before=before, certificate=certificate) as (url, _):
+        host, _, port = url.removeprefix("https://").partition(":")
+        unfinished = [socket.create_connection((host, int(port))) for _ in range(number)]
+        try:
+            for _ in range(5):
+                assert httpx.get(f"{url}/services/data", verify=trust).status_code == 200
+        finally:
+            for each in unfinished:
+                each.close()
+
+
+@pytest.mark.slow
+def test_requests_whose_body_never_comes_do_not_hold_up_others(tmp_path: Path) -> None:
+    with served(make_project(tmp_path / "project")) as (url, _):
+        host, _, port = url.removeprefix("http://").partition(":")
+        head = f"POST /services/Soap/m/66.0 HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 9\r\n\r\nx".encode()
+        slow = [socket.create_connection((host, int(port))) for _ in range(limits.MAX_REQUESTS + 1)]
+        try:
+            for each in slow:
+                each.sendall(head)
+            assert httpx.get(f"{url}/services/data").status_code == 200
+        finally:
+            for each in slow:
+                each.close()

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from evalmeta import limits
-from evalmeta.errors import StoreError
-from evalmeta.model.run import RunStatus
-from evalmeta.org.workers import DetachedWorker, InProcessWorkers, ServedWorkers
-from org.parts import asked, make_project, opened_of, started
+from evalmeta.errors import OrgFault, StoreError
+from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.run import RunOptions, RunStatus
+from evalmeta.org.runs import start_run
+from evalmeta.org.workers import DetachedWorker, InProcessWorkers, ServedWorkers, sweep_run_logs
+from org.parts import asked, definition, deploy, make_project, opened_of, package, started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,6 +74,42 @@ def test_database_errors_are_reported_to_the_caller(project: Project) -> None:
             await workers.close()
 
     asyncio.run(launch())
+
+
+def test_users_take_turns_in_the_queue_of_runs(project: Project) -> None:
+    with opened_of(project) as org:
+        deploy(org, package({"Orders": definition("Orders")}))
+        other = org.users.add("desk@evalmeta.local", "Desk", now=1.0)
+        many = [start_run(org, EVALUATION_DEFINITION, "Orders", RunOptions()) for _ in range(3)]
+        one = start_run(org, EVALUATION_DEFINITION, "Orders", RunOptions(), user=other)
+        assert [run_id for run_id, _ in org.runs.queue()] == [many[0], one, *many[1:]]
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"), [("MAX_WAITING_RUNS", "2 runs wait"), ("MAX_WAITING_RUNS_OF_USER", "2 runs of yours wait")]
+)
+def test_a_served_org_accepts_only_so_many_waiting_runs(
+    project: Project, monkeypatch: pytest.MonkeyPatch, limit: str, words: str
+) -> None:
+    monkeypatch.setattr(limits, limit, 2)
+    with opened_of(project) as org:
+        deploy(org, package({"Orders": definition("Orders")}))
+        served = replace(org, is_served=True)
+        for _ in range(2):
+            start_run(served, EVALUATION_DEFINITION, "Orders", RunOptions())
+        with pytest.raises(OrgFault, match=words) as raised:
+            start_run(served, EVALUATION_DEFINITION, "Orders", RunOptions())
+        assert (raised.value.code, raised.value.status) == ("REQUEST_LIMIT_EXCEEDED", 429)
+        start_run(org, EVALUATION_DEFINITION, "Orders", RunOptions())
+
+
+def test_the_logs_of_old_runs_are_deleted(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name in ("4KB000000000001GAA", "3A2000000000002GAA", "4KB000000000003GAA", "server"):
+        (logs / f"{name}.log").touch()
+    sweep_run_logs(tmp_path, kept=1)
+    assert {each.stem for each in logs.iterdir()} == {"4KB000000000003GAA", "server"}
 
 
 def test_closing_without_work_is_done_at_once(project: Project) -> None:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
-from evalmeta.protocol.connect import read_case, read_options, read_run, write_case, write_options, write_run
+from evalmeta.protocol.connect import read_case, read_run, write_case, write_run
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import read_object
+from evalmeta.protocol.run_options import read_options, write_options
 from protocol.results import cases, json_values, options, runs
 
 CALL = Action("Find", {"id": "7"}, {"found": True}, 120.0)

@@ -68,6 +68,11 @@ def test_retry_after_may_be_a_date() -> None:
     assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
 
 
+def test_the_date_of_retry_after_is_by_the_clock_of_the_server() -> None:
+    headers = {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT", "date": "Wed, 21 Oct 2015 07:27:30 GMT"}
+    assert retry_after(headers) == 30
+
+
 def test_milliseconds_are_more_exact() -> None:
     assert retry_after(httpx.Headers({"Retry-After": "1", "Retry-After-Ms": "350"})) == 0.35
 

@@ -258,12 +258,31 @@ def test_any_bytes_lead_to_results_or_to_an_error_of_the_org(data: bytes) -> Non
 
 @given(st.binary() | damaged)
 def test_any_bytes_lead_to_a_call_or_are_unreadable(data: bytes) -> None:
-    with suppress(MessageUnreadable):
+    with suppress(MessageUnreadable, OrgFault):
         call = soap.read_call(data)
         soap.read_deploy(call) if call.name == "deploy" else soap.read_retrieve(call)
+
+
+@pytest.mark.parametrize(("text", "only"), [("True", True), ("1", True), ("FALSE", False)])
+def test_options_are_read_in_any_case(text: str, *, only: bool) -> None:
+    sent = f"<deploy><ZipFile>AAAA</ZipFile><DeployOptions><checkOnly>{text}</checkOnly></DeployOptions></deploy>"
+    assert soap.read_deploy(soap.read_call(jsforce_call(sent)))[1].check_only is only
 
 
 @pytest.mark.parametrize(("text", "single"), [("1", True), ("true", True), ("0", False), ("", False)])
 def test_a_single_package_is_asked_for_in_either_spelling(text: str, *, single: bool) -> None:
     request = f"<request><singlePackage>{text}</singlePackage><unpackaged/></request>"
     assert soap.read_retrieve(soap.read_call(jsforce_call(f"<retrieve>{request}</retrieve>")))[1] is single
+
+
+@pytest.mark.parametrize("number", [1, 2_000])
+def test_a_streamed_reply_is_the_same_as_one_that_is_written_at_once(number: int) -> None:
+    listed = [FileProperties("T", f"A{each}", f"t/A{each}.t <&>") for each in range(number)]
+    pieces = list(soap.stream_results("listMetadata", iter(listed)))
+    assert b"".join(pieces) == soap.write_results("listMetadata", listed)
+    assert max(map(len, pieces)) < 2 * limits.PIECE_BYTES
+    assert len(pieces) > number // 1_000
+
+
+def test_a_streamed_reply_without_results_is_read() -> None:
+    assert soap.read_results(FileProperties, b"".join(soap.stream_results("listMetadata", ()))) == []

@@ -83,12 +83,14 @@ def test_elements_are_in_the_order_of_the_wsdl(value: object) -> None:
     assert names == sorted(names)
 
 
-@pytest.mark.parametrize(("text", "value"), [("true", True), (" 1 ", True), ("0", False), ("false", False), ("", None)])
-def test_a_boolean_is_read_in_either_spelling(text: str, *, value: bool | None) -> None:
+@pytest.mark.parametrize(
+    ("text", "value"), [("true", True), ("True", True), (" 1 ", True), ("0", False), ("FALSE", False), ("", None)]
+)
+def test_a_boolean_is_read_in_any_case_and_as_a_number(text: str, *, value: bool | None) -> None:
     read = [read_boolean("done", text, otherwise=otherwise) for otherwise in (True, False)]
     assert read == ([True, False] if value is None else [value, value])
 
 
 def test_a_boolean_that_is_neither_is_unreadable() -> None:
-    with pytest.raises(MessageUnreadable, match="<done> is 'yes'"):
+    with pytest.raises(MessageUnreadable, match="<done> is 'yes', not true or false"):
         read_boolean("done", "yes", otherwise=True)

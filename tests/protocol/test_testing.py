@@ -23,13 +23,13 @@ def of_a_definition(run: Run) -> Run:
     """Scorers have no labels and definitions one turn a case, and an org's own shape has no place for more."""
     cases = (
         case._replace(
-            results=tuple(each._replace(label=None, threshold=None, turn=0) for each in case.results),
+            results=tuple(each._replace(label=None, threshold=None, turn=0, verdicts=None) for each in case.results),
             label="",
             earlier=(),
         )
         for case in run.cases
     )
-    return replace(run, cases=tuple(cases))
+    return replace(run, cases=tuple(cases), doubts=())
 
 
 def by_wire(run: Run) -> Run:

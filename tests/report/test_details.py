@@ -43,6 +43,13 @@ def test_a_case_without_results_has_no_expectations() -> None:
     assert why_not_passed(make.case(1, Verdict.UNDECIDED)) == "the case has no expectations"
 
 
+def test_a_case_that_only_the_org_failed_says_so() -> None:
+    case = make.case(1, Verdict.FAILURE, make.TOPIC_PASSED, make.COHERENCE_UNDECIDED)
+    why = "the org failed the case, although no result failed"
+    assert why_not_passed(case) == f"{why} (and 1 more)"
+    assert ("why", why) in next(blocks(case))[1]
+
+
 def test_an_error_equal_to_the_explanation_is_shown_once() -> None:
     result = TestResult("factuality", Verdict.ERROR, explanation="the scorer failed", error="the scorer failed")
     [_, (title, fields)] = blocks(make.case(1, Verdict.ERROR, result))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -50,6 +50,7 @@ def test_an_utterance_cannot_add_a_line() -> None:
 
 
 @given(st.lists(make.reports, max_size=2))
+@example([make.report_of(replace(make.run(make.PASSED), id=f"{number}\x1f")) for number in range(2)])
 def test_pipes_get_no_control_characters(reports: list[Report]) -> None:
     text = render(reports)
     assert clean(text) == text

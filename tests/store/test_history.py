@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta import limits
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
-from evalmeta.store.history import PastRun, RemoteRun, RemoteRuns, complete_runs, counts_of_run, list_runs
+from evalmeta.store.history import PastRun, RemoteRun, RemoteRuns, complete_runs, list_runs
+from evalmeta.store.run_lists import RunFilter, run_page
 from evalmeta.store.runs import Lease, RunJournal, Runs
 
 if TYPE_CHECKING:
@@ -71,6 +71,13 @@ def test_a_limit_lists_the_latest_runs(database: Database) -> None:
     assert [each.id for each in list_runs(database, limit=2)] == ids[1:]
 
 
+def test_a_list_does_not_read_the_cases_of_runs_of_other_orgs(database: Database) -> None:
+    run_there(database, "Orders", Verdict.PASS, now=1.0)
+    database.execute("UPDATE remote_run SET body = json_remove(CAST(body AS TEXT), '$.testCases')")
+    assert [each.passed for each in list_runs(database)] == [1]
+    assert [each.passed for each in run_page(database, RunFilter(), limit=5).runs] == [1]
+
+
 def test_complete_runs_of_all_orgs_are_sorted_by_time(database: Database) -> None:
     there = run_there(database, "Orders", now=3.0)
     first = run_here(database, "Orders", now=1.0)
@@ -85,37 +92,6 @@ def test_strict_runs_count_undecided_as_failed_in_every_org(database: Database) 
     there = replace(there, cases=cases(Verdict.PASS, Verdict.ERROR, results=(OPEN,)))
     RemoteRuns(database).keep(RemoteRun(URL, "dev", there, (there.id,)))
     assert [(each.passed, each.failed, each.errors) for each in list_runs(database)] == [(0, 1, 1)] * 2
-
-
-def test_full_results_of_a_run_that_is_over_are_counted_once(database: Database) -> None:
-    run_id = run_here(database, "Orders", Verdict.PASS, Verdict.ERROR, now=1.0, options=STRICT)
-    Runs(database).finish(run_id, "w", RunStatus.COMPLETED, error=None, now=4.0)
-    counts = counts_of_run(database, run_id, STRICT)
-
-    database.execute("UPDATE case_result SET body = 'null'")
-    assert (counts, counts_of_run(database, run_id, STRICT)) == ([0, 1, 1, 0], counts)
-
-
-def test_an_extended_run_is_counted_again(database: Database) -> None:
-    run_id = run_here(database, "Orders", Verdict.PASS, now=1.0, options=STRICT)
-    runs = Runs(database)
-    runs.finish(run_id, "w", RunStatus.COMPLETED, error=None, now=4.0)
-    assert counts_of_run(database, run_id, STRICT) == [0, 1, 0, 0]
-
-    runs.extend(run_id, STRICT, total=8)
-    assert runs.claim(run_id, "w", taken_from=Lease(None, None), until=9.0, now=5.0)
-    RunJournal(database, run_id, "w").append([cases(Verdict.ERROR)[0]._replace(iteration=2)])
-    runs.finish(run_id, "w", RunStatus.COMPLETED, error=None, now=9.0)
-    assert counts_of_run(database, run_id, STRICT) == [0, 1, 1, 0]
-
-
-def test_a_large_unfinished_run_is_not_read_for_its_counts(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAX_LIVE_CASES", 1)
-    run_id = run_here(database, "Orders", Verdict.PASS, Verdict.ERROR, now=1.0, options=STRICT)
-    assert counts_of_run(database, run_id, STRICT) == [1, 0, 1, 0]
-
-    Runs(database).finish(run_id, "w", RunStatus.COMPLETED, error=None, now=4.0)
-    assert counts_of_run(database, run_id, STRICT) == [0, 1, 1, 0]
 
 
 def test_averaged_cases_count_by_their_means_in_every_org(database: Database) -> None:

@@ -81,6 +81,21 @@ def test_the_history_lists_jobs_in_order_of_execution(jobs: Jobs) -> None:
     assert [job.id for job in jobs.history()] == [second, first]
 
 
+def test_only_the_latest_deployments_are_read_and_all_are_counted(jobs: Jobs) -> None:
+    ids = [finished(jobs) for _ in range(5)]
+    submitted(jobs)
+    found, count = jobs.latest(limit=2)
+    assert ([job.id for job in found], count) == ([ids[4], ids[3]], 5)
+    assert jobs.latest(limit=2, user_id="another") == ([], 0)
+
+
+def test_deployments_that_changed_the_org_since_a_time_are_listed_in_their_order(jobs: Jobs) -> None:
+    ids = [finished(jobs, status) for status in ("Succeeded", "Failed", "SucceededPartial", "Succeeded")]
+    finished(jobs, check_only=True)
+    assert [job.id for job in jobs.applied(since=2, limit=2)] == ids[2:]
+    assert jobs.applied(since=3, limit=2) == []
+
+
 def test_a_canceled_job_says_by_whom(jobs: Jobs) -> None:
     job_id = submitted(jobs)
     jobs.request_cancel(job_id, ADMIN)

@@ -44,15 +44,25 @@ def test_a_pause_moves_the_next_slot_and_agents_have_slots_of_their_own(tmp_path
         assert Pace(database, "B", clock=lambda: 1000.0).reserve(interval=2) == 0
 
 
-@pytest.mark.parametrize(("back", "seconds"), [(10, 40), (1_000_000, 0)])
-def test_a_clock_that_is_set_back_far_does_not_stop_the_agent(tmp_path: Path, back: float, seconds: float) -> None:
+@pytest.mark.parametrize("back", [10, 3_600, 1_000_000])
+@pytest.mark.parametrize("interval", [0.1, 6])
+def test_a_clock_that_is_set_back_changes_neither_the_pause_nor_the_interval(
+    tmp_path: Path, back: float, interval: float
+) -> None:
     with open_database(tmp_path) as database:
         before = Pace(database, "A", clock=lambda: 2_000_000.0)
         before.pause(30)
-        before.reserve(interval=2)
+        before.reserve(interval=interval)
         after = Pace(database, "A", clock=lambda: 2_000_000.0 - back)
-        assert after.pause_left() == max(0, seconds)
-        assert after.reserve(interval=2) == (seconds + 2 if seconds else 0)
+        assert after.pause_left() == 30
+        assert [after.reserve(interval=interval) for _ in range(2)] == pytest.approx([30 + interval, 30 + 2 * interval])
+
+
+def test_a_clock_that_is_set_forward_ends_a_pause_and_keeps_the_interval(tmp_path: Path) -> None:
+    with open_database(tmp_path) as database:
+        Pace(database, "A", clock=lambda: 1000.0).pause(30)
+        after = Pace(database, "A", clock=lambda: 4600.0)
+        assert [after.reserve(interval=2) for _ in range(2)] == [0, 2]
 
 
 def test_slots_after_a_pause_keep_the_interval(tmp_path: Path) -> None:

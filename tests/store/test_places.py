@@ -114,6 +114,15 @@ def test_a_clock_that_was_set_back_makes_no_run_wait(org: Org) -> None:
     assert second.take(1, size=10) == 1
 
 
+def test_an_earlier_run_that_wants_places_still_comes_first_after_the_clock_was_set_back(org: Org) -> None:
+    first, second = org.claim(0), org.claim(1)
+    assert first.take(10, size=10) == 10
+    assert first.take(5, size=10) == 0
+    org.now -= 3600
+    assert first.take(5, size=10) == 0
+    assert second.take(1, size=11) == 0
+
+
 TAKE = """
 import sys
 from pathlib import Path

@@ -48,6 +48,19 @@ def test_a_new_run_has_all_its_options(runs: Runs) -> None:
     assert runs.content(RUN_ID) == b"<xml/>"
 
 
+def test_a_new_run_is_the_latest_also_after_the_clock_was_set_back(database: Database) -> None:
+    runs = Runs(database)
+    made = []
+    for clock in (10_000.0, 6_400.0, 6_401.0):
+        now = runs.next_timestamp(clock)
+        made.append(runs.start(EVALUATION_DEFINITION, EVALUATION, b"<xml/>", OPTIONS, total=4, now=now))
+        assert runs.claim(made[-1], "worker", taken_from=FREE, until=clock + 15, now=clock + 1)
+        latest = runs.latest(EVALUATION_DEFINITION, "Orders")
+        assert latest
+        assert latest.id == made[-1]
+    assert [each.started for each in map(runs.get, made) if each] == [10_001.0, 10_001.0, 10_001.0]
+
+
 def test_a_run_that_does_not_exist_is_none(runs: Runs) -> None:
     assert runs.get("4KB000000000009GAA") is None
 

@@ -10,6 +10,7 @@ import pytest
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.component import DESTRUCTIVE_FILES, PACKAGE_FILE
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, parse_api_version
+from evalmeta.package.agent_files import AgentFiles
 from evalmeta.package.files import parse_safe_file_name, shown, target_path
 from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.project import PROJECT_FILE, find_project
@@ -41,12 +42,16 @@ def code_of(sample: Path) -> str:
     return sample.name.partition(".")[0].replace("__", "_").replace("_", "-")
 
 
-def checked(path: Path, version: ApiVersion = NEWEST_API_VERSION) -> CheckedFile:
+def checked(
+    path: Path,
+    version: ApiVersion = NEWEST_API_VERSION,
+    policy: RulePolicy = RulePolicy(),  # noqa: B008 - immutable
+) -> CheckedFile:
     found = parse_safe_file_name(path.name)
     assert found, path
     kind, full_name = found
     return check_component(
-        kind, path.read_bytes(), label=label(path), full_name=full_name, policy=RulePolicy(), api_version=version
+        kind, path.read_bytes(), label=label(path), full_name=full_name, policy=policy, api_version=version
     )
 
 
@@ -85,7 +90,8 @@ def in_folder(folder: Path) -> Iterator[Problem]:
             version = parse_api_version(manifest.version or "") or version if manifest else version
     if (folder / PROJECT_FILE).exists():
         version = find_project(folder).api_version or version
-    files = [checked(path, version) for path in definitions(folder)]
+    policy = RulePolicy(declared_variables=AgentFiles([folder]).declared_variables)
+    files = [checked(path, version, policy) for path in definitions(folder)]
     for each in files:
         yield from each.problems
     yield from validate_together([each.file for each in files if each.file], RulePolicy())

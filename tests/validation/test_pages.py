@@ -126,6 +126,16 @@ def check_project(text: str, root: Path) -> Sequence[Problem]:
     return validate(start=root).problems
 
 
+def check_with_agent(text: str, root: Path) -> Sequence[Problem]:
+    (root / "Library_Desk_Agent.bot").write_text(
+        f'<Bot xmlns="{NAMESPACE}"><contextVariables><developerName>RoutableId</developerName></contextVariables></Bot>'
+    )
+    path = root / "aiEvaluationDefinitions/Loans.aiEvaluationDefinition"
+    path.parent.mkdir()
+    path.write_text(AROUND["inputs"].format(text))
+    return validate([path]).problems
+
+
 def check_forceignore(text: str, root: Path) -> Sequence[Problem]:
     (root / "force-app").mkdir()
     (root / "sfdx-project.json").write_text('{"packageDirectories": [{"path": "force-app"}]}')
@@ -151,6 +161,7 @@ CHECKS = {
     "manifest": check_manifest,
     "destructive": check_destructive,
     "project": check_project,
+    "inputs-of-agent": check_with_agent,
     ".forceignore": check_forceignore,
 }
 

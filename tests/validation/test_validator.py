@@ -124,7 +124,7 @@ def test_settings_become_a_policy() -> None:
     ("code", "message", "action"),
     [
         ("name_formatt", "sets an unknown rule, 'name-formatt'", "Did you mean 'name-format'?"),
-        ("zzz", "sets an unknown rule, 'zzz'", "Known: actions-unreadable, "),
+        ("zzz", "sets an unknown rule, 'zzz'", "Known: actions-unchecked, "),
         ("xml_doctype", "sets 'xml-doctype', whose severity is fixed", "Remove 'xml-doctype'."),
     ],
 )

@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from evalmeta.cli.main import main
+from evalmeta.org.frontdoor import Frontdoor
 from evalmeta.org.request_guard import RequestGuard, hosts_of
 from evalmeta.package.project import find_project
 from evalmeta.viewer.app import Viewer
@@ -75,6 +76,7 @@ class Browser:
 
     def __init__(self, project: Project) -> None:
         app = Starlette(routes=Viewer(project, TOKEN).routes())
+        app.state.frontdoor = self.frontdoor = Frontdoor()
         guard = RequestGuard(app, hosts_of("127.0.0.1", 8161))
         self.client = TestClient(guard, base_url="http://127.0.0.1:8161", raise_server_exceptions=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING
 
 import httpx
@@ -27,6 +28,48 @@ def test_the_first_link_opens_a_session_and_leaves_no_token_in_the_address(brows
     assert reply.status_code == httpx.codes.OK
     assert TOKEN not in str(reply.url)
     assert "HttpOnly" in reply.history[0].headers["set-cookie"]
+
+
+@pytest.mark.parametrize(
+    ("target", "page"),
+    [
+        ("/view/runs", "/view/runs"),
+        ("view/runs", "/view/runs"),
+        ("/lightning/setup", "/view"),
+        ("//evil.example/view/", "/view"),
+    ],
+)
+def test_a_frontdoor_address_opens_a_session_once(browser: Browser, target: str, page: str) -> None:
+    query = {"otp": browser.frontdoor.issue(TOKEN), "startURL": target}
+
+    opened = browser.client.get("/secur/frontdoor.jsp", params=query)
+    browser.client.cookies.clear()
+    again = browser.client.get("/secur/frontdoor.jsp", params=query)
+
+    assert (opened.status_code, opened.url.path, opened.url.host) == (httpx.codes.OK, page, "127.0.0.1")
+    assert again.status_code == httpx.codes.UNAUTHORIZED
+
+
+def test_a_code_of_a_frontdoor_address_is_not_a_token_and_expires(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = browser.frontdoor.issue(TOKEN)
+    assert browser.client.get("/view", params={"token": code}).status_code == httpx.codes.UNAUTHORIZED
+    monkeypatch.setattr(limits, "FRONTDOOR_SECONDS", 0.0)
+    late = browser.client.get("/secur/frontdoor.jsp", params={"otp": browser.frontdoor.issue(TOKEN)})
+    assert late.status_code == httpx.codes.UNAUTHORIZED
+
+
+def test_a_session_ends_when_the_token_that_opened_it_is_revoked(browser: Browser, project: Project) -> None:
+    now = time.time()
+    with open_database(project.state_dir) as database:
+        users = Users(database)
+        token = users.add_token(users.all_users()[0], org_id="00D", now=now, expires=now + 3600)
+        opened = browser.client.get("/secur/frontdoor.jsp", params={"otp": browser.frontdoor.issue(token)})
+        users.revoke(token.partition("!")[2].partition(".")[0], now=now)
+
+    assert opened.status_code == httpx.codes.OK
+    assert browser.client.get("/view").status_code == httpx.codes.UNAUTHORIZED
 
 
 @pytest.mark.parametrize("address", ["/view", "/view?token=wrong", "/view/runs", "/view/live"])
@@ -91,6 +134,17 @@ def test_a_form_without_the_sessions_value_changes_nothing(browser: Browser, run
 
     assert reply.status_code == httpx.codes.UNAUTHORIZED
     assert "says Local Admin" not in browser.page(f"/view/runs/{RUN}/cases/2")
+
+
+@pytest.mark.parametrize("form", [b"\xff=1", b"&".join([b"a=1"] * 101)], ids=["not UTF-8", "too many fields"])
+def test_a_form_that_is_not_one_is_refused(browser: Browser, form: bytes) -> None:
+    browser.log_in()
+
+    reply = browser.client.post(
+        "/view/login", content=form, headers={"content-type": "application/x-www-form-urlencoded"}
+    )
+
+    assert reply.status_code == httpx.codes.BAD_REQUEST
 
 
 @pytest.mark.parametrize("headers", [{"Host": "attacker.example"}, {"Origin": "https://attacker.example"}])

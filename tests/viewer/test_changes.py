@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import httpx
 
@@ -41,6 +42,37 @@ def test_an_answer_becomes_the_expectation_after_the_difference_was_shown(
     assert reply.status_code == httpx.codes.OK
     assert "The answer is the expectation in the file now." in reply.text
     assert (project.root / "orders.yaml").read_text() == before.replace("Cancellations", "Orders")
+
+
+def test_of_criteria_of_one_name_the_clicked_one_is_accepted_and_marked(
+    project: Project, browser: Browser, run: Callable[..., int]
+) -> None:
+    path = project.root / "orders.yaml"
+    path.write_text(before := path.read_text() + "    customEvaluations:" + criterion("Orders") + criterion("Returns"))
+    run()
+    forms = browser.page(CASE).split("<form")
+    accept = [form_of(each) for each in forms if "Accept this answer" in each]
+    judge = [form_of(each) for each in forms if 'value="wrong"' in each]
+    [chosen] = [each for each in accept if each["result"] == "string_comparison#2"]
+
+    browser.client.post(f"{CASE}/accept", data=form_of(browser.page(f"{CASE}/accept?{urlencode(chosen)}")))
+    assert path.read_text() == before.replace("Returns", "Orders")
+
+    [second] = [each for each in judge if each["result"] == "string_comparison#2"]
+    browser.client.post(f"{CASE}/mark", data={**second, "judgement": "wrong", "note": "Mine."})
+    [section] = [each for each in browser.page(CASE).split("<section") if "Mine." in each]
+    assert "Returns" in section
+
+
+def criterion(expected: str) -> str:
+    rows = (
+        "operator, value: equals",
+        "actual, value: $.generatedData.topic, isReference: true",
+        f"expected, value: {expected}",
+    )
+    return "\n      - label: The topic\n        name: string_comparison\n        parameters:" + "".join(
+        f"\n          - {{name: {row}}}" for row in rows
+    )
 
 
 def test_a_file_that_changed_meanwhile_is_not_overwritten(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
 from evalmeta.cli.main import main
+from evalmeta.model.generated_data import GeneratedData
+from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
+from evalmeta.store.history import RemoteRun, open_remote_runs
 from viewer.conftest import RUN
 
 if TYPE_CHECKING:
@@ -79,3 +83,41 @@ def test_a_first_run_has_nothing_to_be_compared_with(browser: Browser, run: Call
 
     assert reply.status_code == httpx.codes.NOT_FOUND
     assert "no earlier complete run" in reply.text
+
+
+def test_runs_of_another_org_are_compared_with_links_to_them(project: Project, browser: Browser) -> None:
+    """The project's own org has a run with the same id, whose answers are not shown."""
+    url, first, second = "https://org.example", "4KB5e0000000001AAA", "4KB5e0000000002AAA"
+    for place, (run_id, verdict, answer) in enumerate(
+        [(first, Verdict.PASS, "It is on its way."), (second, Verdict.FAILURE, "I cannot say.")]
+    ):
+        result = TestResult("topic_assertion", verdict, "Orders", "Orders")
+        case = CaseResult(1, 1, "Where is it?", verdict, 1.0, 2.0, (result,), GeneratedData(answer))
+        started = 1.0 + place
+        run = Run(run_id, "Orders", "Agent", RunStatus.COMPLETED, started, 1, ended=started + 1, cases=(case,))
+        with open_remote_runs(project.state_dir) as runs:
+            runs.keep(RemoteRun(url, "dev", run, (run_id,)))
+
+    html = browser.page(f"/view/compare?after={second}&org={url}")
+
+    assert "I cannot say." in re.sub("</?mark>", "", html)
+    assert f"/view/runs/{first}?org=https%3A%2F%2Forg.example" in html
+    assert "standing=suspect&amp;org=https" in html
+    both = browser.page(f"/view/compare?after={second}&org={url}&before={first}&before_org={url}")
+    assert "not significantly worse, but 1 suspect" in both
+
+
+@pytest.mark.usefixtures("two")
+def test_runs_have_names_in_comparisons(browser: Browser) -> None:
+    html = browser.page("/view/compare?after=latest&before=previous")
+
+    assert f"evalmeta test compare {RUN} {LATER}" in html
+
+
+def test_a_run_that_cannot_be_found_is_named(browser: Browser) -> None:
+    browser.log_in()
+
+    reply = browser.client.get("/view/compare?after=4KB000000000009GAA")
+
+    assert reply.status_code == httpx.codes.NOT_FOUND
+    assert "run &#39;4KB000000000009GAA&#39; cannot be found" in reply.text

@@ -42,9 +42,9 @@ def test_definitions_are_shown_with_where_they_stand(project: Project, browser: 
     html = browser.page("/view")
 
     for name, state in (
-        ("Refund_Limits", "only in the org"),
-        ("World_Accounts", "changed"),
-        ("New_One", "only in the project"),
+        ("Refund_Limits", "deleted locally"),
+        ("World_Accounts", "changed locally"),
+        ("New_One", "only local"),
         ("Order_Desk_Criteria", "deployed"),
     ):
         assert re.search(rf"{name}</td>.*?{state}", html, re.DOTALL), name

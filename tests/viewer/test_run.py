@@ -9,6 +9,9 @@ import httpx
 import pytest
 
 from evalmeta import limits
+from evalmeta.model.generated_data import GeneratedData
+from evalmeta.model.run import CaseResult, Doubt, Run, RunStatus, TestResult, Verdict, Verdicts
+from evalmeta.store.history import RemoteRun, open_remote_runs
 from viewer.conftest import RUN
 
 if TYPE_CHECKING:
@@ -92,3 +95,18 @@ def test_numbers_of_a_run_change_when_it_gets_other_results(browser: Browser, ru
     run("--iterations", "2")
 
     assert "case results</dt><dd>4" in browser.page("/view/runs/4KB000000000002GAA")
+
+
+def test_a_run_of_another_org_shows_what_its_check_found(project: Project, browser: Browser) -> None:
+    both = Verdicts(Verdict.PASS, Verdict.FAILURE, "expected the topic Returns, got Orders")
+    result = TestResult("topic_assertion", Verdict.PASS, "Returns", "Orders", verdicts=both)
+    case = CaseResult(1, 1, "Where is it?", Verdict.PASS, 1.0, 2.0, (result,), GeneratedData("On its way."))
+    there, doubt = "4KB5e0000000001AAA", Doubt("agent-version", "v2 of Agent is the newest version")
+    run = Run(there, "Orders", "Agent", RunStatus.COMPLETED, 1.0, 1, ended=2.0, cases=(case,), doubts=(doubt,))
+    with open_remote_runs(project.state_dir) as runs:
+        runs.keep(RemoteRun("https://org.example", "dev", run, (there,)))
+
+    html = browser.page(f"/view/runs/{there}?org=https://org.example")
+
+    assert "case 1: topic_assertion: org PASS, evalmeta FAILURE: expected the topic Returns, got Orders" in html
+    assert "v2 of Agent is the newest version (agent-version)" in html

@@ -32,16 +32,20 @@ if TYPE_CHECKING:
         logins,
         marks,
         org_targets,
+        org_tests,
         packages,
         retrievals,
+        run_changes,
         run_location,
         run_names,
         run_selection,
         runs,
+        saved_runs,
         selections,
         servers,
         specs,
         sync,
+        verification,
     )
 
 __all__ = [
@@ -66,16 +70,20 @@ __all__ = [
     "logins",
     "marks",
     "org_targets",
+    "org_tests",
     "packages",
     "retrievals",
+    "run_changes",
     "run_location",
     "run_names",
     "run_selection",
     "runs",
+    "saved_runs",
     "selections",
     "servers",
     "specs",
     "sync",
+    "verification",
 ]
 
 

@@ -21,10 +21,12 @@ from evalmeta.formats.files import read_document
 from evalmeta.formats.recent import recent_document, remember
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.python_target import is_target, likely_target
+from evalmeta.model.registry import type_of_run
 from evalmeta.org.run_files import content_key, run_file_of, test_in
 from evalmeta.org.subjects import unbound_subject
 from evalmeta.package.files import parse_test_name, shown
 from evalmeta.package.project import SETTINGS_FILE
+from evalmeta.store.components import Components
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import MetadataType
+    from evalmeta.model.run import Run
     from evalmeta.org.run_files import RunFile
     from evalmeta.package.project import Project
 
@@ -215,7 +218,8 @@ def _has_module(folder: Path, module: str) -> bool:
 def _unbound(project: Project, label: str, name: str, document: Document, *, is_chosen: bool) -> SubjectNotBound:
     """Return the error for the agent that a file or --subject names, or for a file that names none."""
     bound = tuple(project.settings.subjects)
-    found = unbound_subject(bound, name or "My_Agent", root=project.root)
+    is_definition = parse_test_name(Path(label).name) is not None
+    found = unbound_subject(bound, name or "My_Agent", root=project.root, is_definition=is_definition)
     if is_chosen:
         return _unknown_choice(project, name, document, lines=found.actions[-1])
     agents = " or ".join(("my_agent:answer", *bound[:_SHOWN_AGENTS]))
@@ -303,6 +307,13 @@ def place_of_run(project: Project, run_id: str) -> tuple[Path, CasePlaces] | Non
         return None
     key = content_key(path, recorded.digest, test_in(recorded.file)[1], recorded.reading)
     return path, case_places(path, recent_document(key))
+
+
+def is_deployed(project: Project, run: Run) -> bool:
+    """Return whether the definition of a run is in the project's own org."""
+    kind = type_of_run(run.id)
+    with open_database(project.state_dir) as database:
+        return kind is not None and Components(database).content(kind.name, run.definition) is not None
 
 
 def refuse_errors(problems: Sequence[Problem]) -> None:

@@ -16,7 +16,9 @@ import orjson
 
 from evalmeta import __version__, limits
 from evalmeta.api.doctor_checks import Finding, Task, finding_of
-from evalmeta.errors import ProjectError, SettingsError
+from evalmeta.api.org_checks import examine_org
+from evalmeta.api.org_targets import Target, choose_target
+from evalmeta.errors import EvalmetaError, ProjectError, SettingsError
 from evalmeta.model.redaction import child_environment, redacted
 from evalmeta.package.project import SETTINGS_FILE, find_project
 
@@ -53,15 +55,21 @@ class Check(NamedTuple):
 
 
 def examine(
-    start: Path, *, question: str | None = "", target_org: str | None = None, timeout: float = limits.DOCTOR_SECONDS
+    start: Path,
+    *,
+    question: str | None = "",
+    target_org: str | None = None,
+    is_smoke: bool = False,
+    timeout: float = limits.DOCTOR_SECONDS,
 ) -> Iterator[Check]:
     """Check everything that the tests of a project need, and yield each result in a fixed order.
 
     Args:
         start: a folder of the project.
         question: what to ask agents and raters; None asks nothing, and an empty text is the default question, which is
-            not sent to agents in Salesforce orgs.
+            not sent to agents in Salesforce orgs. Another text implies `is_smoke` in a remote org.
         target_org: the org to check; None for the project's default.
+        is_smoke: start the smallest deployed test in the org, and cancel it after its first answer.
         timeout: the time limit of each check, in seconds.
     """
     yield Check("Python", Finding("ok", f"{platform.python_version()} ({sys.executable}), evalmeta {__version__}"))
@@ -74,13 +82,33 @@ def examine(
     except SettingsError as error:
         yield Check("settings", finding_of(error))
         return
-    yield from _of_project(project)
+    org = _org_of(project, target_org)
+    yield from _of_project(project, runs_here=org is None)
+    is_broken = False
     tasks = list(_tasks(project, question, target_org))
     with _Processes(timeout) as processes:
         findings = processes.run([task for _, task in tasks])
         for (name, task), finding in zip(tasks, findings, strict=True):
             action = finding.action or (_ACTIONS.get(task.kind, "") if finding.status == "error" else "")
             yield Check(name, finding._replace(action=action.replace("{name}", task.name)))
+            is_broken |= task.kind == "agent" and finding.status == "error"
+    if isinstance(org, Finding):
+        yield Check("org", org)
+        return
+    # Agents of the embedded org have been asked the question already.
+    is_asked = is_smoke and not is_broken if org is None else is_smoke or bool(question)
+    found = examine_org(project, org, is_smoke=is_asked, timeout=timeout)
+    yield from (Check(subject, finding) for subject, finding in found)
+    if is_smoke and not is_asked:
+        yield Check("smoke", Finding("warning", "not asked, because an agent cannot be used"))
+
+
+def _org_of(project: Project, name: str | None) -> Target | Finding | None:
+    """Return the org to check, why it cannot be checked, or None for the embedded org."""
+    try:
+        return choose_target(project, name)
+    except EvalmetaError as error:
+        return finding_of(error)
 
 
 def _extras() -> Finding:
@@ -91,14 +119,17 @@ def _extras() -> Finding:
     return Finding("ok", "; ".join(texts))
 
 
-def _of_project(project: Project) -> Iterator[Check]:
+def _of_project(project: Project, *, runs_here: bool) -> Iterator[Check]:
     kind = "a Salesforce DX project" if project.is_dx else "a folder"
     yield Check("project", Finding("ok", f"{project.root} ({kind})"))
+    if project.declared is None and not runs_here:
+        yield Check("settings", Finding("ok", f"there is no {SETTINGS_FILE}"))
+        return
     if project.declared is None:
         yield Check("settings", Finding("warning", f"there is no {SETTINGS_FILE}, so no agent is bound", _INIT))
         return
     yield Check("settings", Finding("ok", f"{project.root / SETTINGS_FILE}"))
-    if not project.declared.subjects:
+    if runs_here and not project.declared.subjects:
         action = "Add [subjects.NAME], or see what to write: evalmeta init"
         yield Check("agents", Finding("warning", f"{SETTINGS_FILE} binds no agent", action))
 
@@ -111,7 +142,6 @@ def _tasks(project: Project, question: str | None, target_org: str | None) -> It
     for name in project.settings.raters:
         yield f"rater {name}", Task("rater", root, name, question)
     yield "store", Task("store", root)
-    yield "org", Task("org", root, target_org or "")
 
 
 class _Processes:

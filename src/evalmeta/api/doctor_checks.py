@@ -42,14 +42,16 @@ _RUBRIC: Final = Rubric("bot_response_rating", "What is the capital of France?",
 
 
 class Task(NamedTuple):
-    """What to check: an agent or a rater by its name, the store of a project, or the tests or the org by an org's name.
+    """What to check: an agent or a rater by its name, the store of a project, or its tests.
+
+    The name of tests is that of the org in which they are to run.
 
     Attributes:
         question: what to ask agents and raters; None to load them only, and empty for the default, which is not sent
             to agents in Salesforce orgs.
     """
 
-    kind: Literal["agent", "rater", "tests", "store", "org"]
+    kind: Literal["agent", "rater", "tests", "store"]
     root: str
     name: str = ""
     question: str | None = None
@@ -87,7 +89,7 @@ def _check_agent(project: Project, task: Task) -> Finding:
         return Finding("ok", "agentforce: not asked, because its actions are real; to ask it, use --question TEXT")
     question = task.question or HELLO
     answer = run_to_end(_ask(subject, question))
-    return Finding("ok", f"{settings.adapter}: answered {_excerpt(question)} with {_excerpt(answer)}")
+    return Finding("ok", f"{settings.adapter}: answered {excerpt(question)} with {excerpt(answer)}")
 
 
 async def _ask(subject: Subject, question: str) -> str:
@@ -101,7 +103,7 @@ async def _ask(subject: Subject, question: str) -> str:
         await subject.close()
 
 
-def _excerpt(text: str) -> str:
+def excerpt(text: str) -> str:
     """Return the beginning of a text in quotes, as one printable line without secrets."""
     line = "".join(each if each.isprintable() else " " for each in redacted(text))
     return f'"{line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"}"'
@@ -162,33 +164,13 @@ def _check_store(project: Project, _: Task) -> Finding:
         return Finding("error", f"{place} is not writable", "Make it writable, or set EVALMETA_HOME to another folder.")
     with open_database(folder) as database:
         [(state, *_rest), *_others] = database.query("PRAGMA quick_check(1)")
-        [(runs,)] = database.query("SELECT count(*) FROM run")
+        [(runs,)] = database.query("SELECT (SELECT count(*) FROM run) + (SELECT count(*) FROM remote_run)")
     if state != "ok":
         return Finding("error", f"{database.path} is damaged: {state}", f"Move the folder {folder} away.")
     return Finding("ok", f"{database.path}, {count(runs, 'run')}")
 
 
-def _check_org(project: Project, task: Task) -> Finding:
-    target = api.org_targets.choose_target(project, task.name or None)
-    if target is None:
-        return Finding("ok", "the embedded org of the project")
-
-    async def newest() -> str:
-        async with api.org_targets.connect(project, target) as connection:
-            # The session is only checked by calls that need it.
-            tests = await api.runs.list_tests(connection)
-            return f"API version {connection.api_version}, {count(len(tests), 'agent test')}"
-
-    return Finding("ok", f"{target.login.name} at {target.login.url}: {run_to_end(newest())}")
-
-
-_CHECKS: Final = {
-    "agent": _check_agent,
-    "rater": _check_rater,
-    "tests": _check_tests,
-    "store": _check_store,
-    "org": _check_org,
-}
+_CHECKS: Final = {"agent": _check_agent, "rater": _check_rater, "tests": _check_tests, "store": _check_store}
 
 
 def main() -> None:

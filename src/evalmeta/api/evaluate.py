@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, TypeVar, overload
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from evalmeta.api.loaded_evaluations import LoadedEvaluation
     from evalmeta.engine.interfaces import Journal, Scorer, SharedPace, Subject
     from evalmeta.engine.scheduler import Places
+    from evalmeta.model.agent_scorer import FindScorer, PromptScorer
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.run import CaseResult
@@ -234,7 +236,21 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
     errors = _faults(needs, loaded) if needs else []
     if errors or isinstance(subject, EvalmetaError) or isinstance(rater, EvalmetaError):
         return [*(each for each in (subject, rater) if isinstance(each, EvalmetaError)), *errors]
-    return _Task(loaded, options, bindings.agent(loaded), subject, make_scorers(options.scoring, rater))
+    scorers = make_scorers(options.scoring, rater, find_custom=_custom_scorers(loaded.root))
+    return _Task(loaded, options, bindings.agent(loaded), subject, scorers)
+
+
+def _custom_scorers(root: Path) -> FindScorer:
+    @cache
+    def in_project() -> FindScorer:
+        from evalmeta.org.custom_scorers import scorers_of_project  # noqa: PLC0415 - lxml, and few cases name scorers
+
+        return scorers_of_project(root)
+
+    def find(name: str) -> PromptScorer | str:
+        return in_project()(name)
+
+    return find
 
 
 def _faults(needs: Sequence[Need], loaded: LoadedEvaluation) -> list[EvalmetaError]:

@@ -122,7 +122,8 @@ def _new_run(runs: Runs, loaded: LoadedEvaluation, options: RunOptions) -> Run:
     total = loaded.count_results(options)
     if not total:
         raise loaded.nothing_to_run()
-    run_id = runs.start(loaded.kind, evaluation, _content(loaded), options, total=total, now=time.time())
+    now = runs.next_timestamp(time.time())
+    run_id = runs.start(loaded.kind, evaluation, _content(loaded), options, total=total, now=now)
     return _found(runs, run_id)
 
 

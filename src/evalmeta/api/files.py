@@ -16,6 +16,7 @@ from evalmeta.errors import FormatError, InvalidMetadata, NotFound, ProjectError
 from evalmeta.model.component import DESTRUCTIVE_FILES, MANIFEST_FILES, WILDCARD, Component
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
+from evalmeta.package.agent_files import AgentFiles
 from evalmeta.package.files import parse_file_name, put_file, shown, slash_hint
 from evalmeta.package.folders import files_below
 from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
@@ -212,7 +213,7 @@ def _without_errors(problems: Sequence[Problem], components: Container[str]) -> 
 
 def problems_of(project: Project, components: ComponentSet, *, profile: Profile | None = None) -> list[Problem]:
     """Return all problems of components, alone and together, in the API version in force."""
-    policy = rule_policy(project.declared, profile=profile)
+    policy = _policy_of(project, profile)
     checked = map_chunks(partial(_check_some, policy=policy, version=components.api_version), components.components)
     remember_clean(each.clean for each in checked if each.clean)
     found = [problem for each in checked for problem in each.problems]
@@ -254,7 +255,12 @@ def _in_force(profile: Profile | None, folder: Path) -> _InForce:
         project = find_project(folder)
     except ProjectError:
         return _InForce(None, rule_policy(None, profile=profile), NEWEST_API_VERSION)
-    return _InForce(project.root, rule_policy(project.declared, profile=profile), version_in_force(project))
+    return _InForce(project.root, _policy_of(project, profile), version_in_force(project))
+
+
+def _policy_of(project: Project, profile: Profile | None) -> RulePolicy:
+    agents = AgentFiles(project.package_directories)
+    return rule_policy(project.declared, profile=profile, declared_variables=agents.declared_variables)
 
 
 def _validate_files(files: Sequence[Path], profile: Profile | None) -> Validation:

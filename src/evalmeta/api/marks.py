@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import orjson
 
 from evalmeta import limits
-from evalmeta.api.acceptance import is_called
 from evalmeta.api.comparisons import find_run
+from evalmeta.api.result_names import named_results, results_called, shown_names
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.expectations import OUTCOME, canonical_name
 from evalmeta.model.redaction import redacted
@@ -84,7 +84,8 @@ def find_place(
         project: the project that remembers the run.
         run_id: the run's id.
         number: the number of the case.
-        expectation: the name or label of the expectation; None if the case has one result.
+        expectation: the name or label of the expectation, or `NAME#2` for the second of that name in its turn; None if
+            the case has one result.
         turn: the turn of the result; None if the expectation is judged in one turn.
         iteration: the iteration; None if the run has one.
         org_url: the address of the run's org; empty for the project's own.
@@ -95,27 +96,25 @@ def find_place(
     """
     run = find_run(project, run_id, org_url=org_url)
     cases = [each for each in run.cases if each.number == number and iteration in {None, each.iteration}]
-    judged = [(case, each) for case in cases for each in case.results if not each.is_measured]
-    found = [
-        (case.iteration, each)
-        for case, each in judged
-        if turn in {None, each.turn} and (expectation is None or is_called(each, expectation))
-    ]
-    names = ", ".join(dict.fromkeys(each.label or each.name for _, each in judged))
+    judged = [(case, each) for case in cases for each in named_results(case) if not each.result.is_measured]
+    of_turn = [(case, each) for case, each in judged if turn in {None, each.turn}]
+    called = None if expectation is None else results_called((each for _, each in of_turn), expectation)
+    found = [(case, each) for case, each in of_turn if called is None or each in called]
     if not found:
-        known = [f"Its results: {names}."] if judged else []
+        known = [f"Its results: {shown_names(each for _, each in judged)}."] if judged else []
         raise NotFound(f"case {number} of run {run.id} has no such result", actions=known)
     if len(found) > 1:
         options = {
             "--expectation NAME": len({each.name for _, each in found}) > 1,
             "--turn N": len({each.turn for _, each in found}) > 1,
-            "--iteration N": len({place for place, _ in found}) > 1,
+            "--iteration N": len({case.iteration for case, _ in found}) > 1,
         }
         way_out = " and ".join(option for option, is_needed in options.items() if is_needed)
+        names = shown_names(each for _, each in found)
         message = f"case {number} of run {run.id} has {len(found):,} such results: {names}"
-        raise UsageError(message, actions=[f"Choose one with {way_out}."] if way_out else [])
-    [(place, result)] = found
-    return ResultPlace(org_url, run.id, place, number, result.name, result.turn)
+        raise UsageError(message, actions=[f"Choose one with {way_out}."])
+    [(case, named)] = found
+    return ResultPlace(org_url, run.id, case.iteration, number, named.name, named.turn)
 
 
 def marked_results(
@@ -190,8 +189,8 @@ def _find(project: Project, database: Database, place: ResultPlace) -> tuple[Cas
         case = _remote_case(project, place)
     else:
         case = Runs(database).case(place.run_id, place.iteration, place.number)
-    results = case.results if case else ()
-    return case, next((each for each in results if (each.name, each.turn) == (place.name, place.turn)), None)
+    found = named_results(case) if case else []
+    return case, next((each.result for each in found if (each.name, each.turn) == (place.name, place.turn)), None)
 
 
 def _remote_case(project: Project, place: ResultPlace) -> CaseResult | None:

@@ -307,10 +307,13 @@ def _version_of_environment() -> ApiVersion | None:
 
 
 def _common_version(asked: ApiVersion, newest: ApiVersion) -> ApiVersion:
-    """Return the lower version; projects with only other metadata may ask for one that is too old for agent tests."""
+    """Return the lower version, which may be newer than evalmeta's; one that is too old for agent tests is raised."""
     if newest < OLDEST_API_VERSION:
-        raise UsageError(f"the org has API version {newest}; agent tests require {OLDEST_API_VERSION} or newer")
-    return min(max(asked, OLDEST_API_VERSION), newest, NEWEST_API_VERSION)
+        raise UsageError(
+            f"the org has API version {newest}; agent tests require {OLDEST_API_VERSION} or newer",
+            actions=["Use an org with a newer release."],
+        )
+    return min(max(asked, OLDEST_API_VERSION), newest)
 
 
 def _with_login_hint(fault: OrgFault, target: Target) -> OrgFault:

@@ -10,54 +10,41 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.api.agent_tests import AgentTest
-from evalmeta.api.changes import compare_contents
 from evalmeta.api.finished_runs import FinishedRun
 from evalmeta.api.org_targets import EMBEDDED_URL
 from evalmeta.api.origins import new_origin
+from evalmeta.api.run_changes import check_unchanged, refuse_changes
 from evalmeta.api.run_location import is_elsewhere
+from evalmeta.api.saved_runs import decided
 from evalmeta.api.sync import receipts_of
+from evalmeta.api.verification import Checking, check_rater, check_run, with_definition, with_subject
 from evalmeta.client import runs as client
-from evalmeta.client.metadata import list_components
-from evalmeta.errors import (
-    AmbiguousTestDefinition,
-    EvalmetaError,
-    NotFound,
-    OrgFault,
-    Suggestion,
-    UsageError,
-    WaitRanOut,
-)
-from evalmeta.model.registry import TEST_TYPES, metadata_type, types_at
+from evalmeta.errors import EvalmetaError, NotFound, Suggestion, UsageError, WaitRanOut
+from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import Run, RunOptions, RunStatus, join
 from evalmeta.org.path_filter import PathFilter
 from evalmeta.protocol.run_faults import RunFault, joined_error
 from evalmeta.store.database import open_database
-from evalmeta.store.history import RemoteRun, list_runs, open_remote_runs
-from evalmeta.store.runs import Runs
+from evalmeta.store.history import RemoteRun, open_remote_runs
 from evalmeta.store.stored_cases import open_cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from evalmeta.api.agent_tests import AgentTest
     from evalmeta.api.org_targets import Target
     from evalmeta.api.run_location import RunLocation
     from evalmeta.client.connection import Connection
     from evalmeta.client.runs import Progress
-    from evalmeta.model.difference import Difference
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Origin
     from evalmeta.package.project import Project
-    from evalmeta.protocol.connect import RunDefinition
-    from evalmeta.protocol.metadata_api import FileProperties
-    from evalmeta.store.history import PastRun
 
 
-_ONLY_OURS: Final = ("concurrency", "case_timeout", "rate_limit", "retries", "max_errors", "scoring")
+_ONLY_OURS: Final = ("concurrency", "rate_limit", "retries", "max_errors")
 
 
 class StartedRun(NamedTuple):
@@ -67,55 +54,6 @@ class StartedRun(NamedTuple):
     definition: str
     remote: RemoteRun | None = None
     iterations: int = 1
-
-
-async def list_tests(connection: Connection) -> list[FileProperties]:
-    """List the definitions in the org by type and name."""
-    return [each for kind in types_at(connection.api_version) if kind.is_test for each in await _list(connection, kind)]
-
-
-async def select_tests(connection: Connection, names: Sequence[str] = ()) -> list[AgentTest]:
-    """Return the tests in the org that have these names, or all tests.
-
-    Args:
-        connection: the org.
-        names: full names, or `Type:FullName` where tests of several types have the same name.
-
-    Raises:
-        NotFound: the org does not have a name, or has no tests.
-        AmbiguousTestDefinition: tests of several types have a name.
-    """
-    listed = await list_tests(connection)
-    known = [AgentTest(kind, each.full_name) for each in listed if (kind := metadata_type(each.type))]
-    if not known:
-        way = "Deploy them first, also in each CI job, because a fresh checkout has an empty org"
-        files = "Or run test files without deploying them: evalmeta run FOLDER"
-        raise NotFound("the org has no agent tests", actions=[Suggestion(way, "deploy"), files])
-    return list(dict.fromkeys(_named(name, known) for name in names)) or known
-
-
-async def _list(connection: Connection, kind: MetadataType) -> list[FileProperties]:
-    try:
-        return await list_components(connection, kind.name)
-    except OrgFault as fault:
-        # Orgs where Agentforce Studio testing is not enabled do not know its type.
-        if fault.code == "INVALID_TYPE" and kind != TEST_TYPES[0]:
-            return []
-        raise
-
-
-def _named(name: str, tests: Sequence[AgentTest]) -> AgentTest:
-    found = [each for each in tests if name in (each.full_name, each.key)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        actions = [f"Say which: --api-name {each.key}" for each in found]
-        types = " and ".join(each.type.name for each in found)
-        raise AmbiguousTestDefinition(f"{name!r} is the name of an {types}", actions=actions)
-    known = [each.key if ":" in name else each.full_name for each in tests]
-    close = get_close_matches(name, known, n=1)
-    hint = f"Did you mean {close[0]}?" if close else f"In the org: {', '.join(known)}."
-    raise NotFound(f"the org has no agent test {name!r}", actions=[hint, Suggestion("Deploy it first", "deploy")])
 
 
 async def finish_run(
@@ -151,25 +89,34 @@ class RunOrg(NamedTuple):
     """Where tests run; `other` is the org's target if it is not the project's own org, embedded or served.
 
     `origin` is that of all runs that are started here, except those that confirm a run: they belong to its command.
+    `checking` is how the verdicts of a Salesforce org are checked.
     """
 
     connection: Connection
     project: Project
     other: Target | None
     origin: Origin
+    checking: Checking = Checking()
 
     @classmethod
-    def of(cls, connection: Connection, project: Project, target: Target | None) -> RunOrg:
+    def of(
+        cls, connection: Connection, project: Project, target: Target | None, checking: Checking | None = None
+    ) -> RunOrg:
         """Return the org that a connection leads to."""
-        return cls(connection, project, target if is_elsewhere(project, target) else None, new_origin(project.root))
+        other = target if is_elsewhere(project, target) else None
+        return cls(connection, project, other, new_origin(project.root), checking or Checking())
+
+    @property
+    def is_salesforce(self) -> bool:
+        """Whether the org is one of Salesforce's, which knows no options and scores in its own way."""
+        return not self.connection.is_ours
 
     def ignored_options(self, options: RunOptions) -> list[str]:
         """Return the names of the options that were set and that the org cannot follow."""
         default = RunOptions()
+        names = _ONLY_OURS if self.checking.verifies else (*_ONLY_OURS, "scoring")
         return [
-            name
-            for name in _ONLY_OURS
-            if not self.connection.is_ours and getattr(options, name) != getattr(default, name)
+            name for name in names if not self.connection.is_ours and getattr(options, name) != getattr(default, name)
         ]
 
     async def check(self, runs: Sequence[tuple[AgentTest, RunOptions]]) -> None:
@@ -182,6 +129,8 @@ class RunOrg(NamedTuple):
             SettingsError: other things cannot be used; the message has a line for each.
             OrgError: the org cannot be reached or refuses the call.
         """
+        if self.is_salesforce and self.checking.verifies and runs:
+            await check_rater(self.project, runs[0][1])
         requests = [_check_request(test, options) for test, options in runs]
         unbound = [
             RunFault(test.file.unbound, (n,)) for n, (test, _) in enumerate(runs) if test.file and test.file.unbound
@@ -192,6 +141,7 @@ class RunOrg(NamedTuple):
     async def start(self, test: AgentTest, options: RunOptions) -> StartedRun:
         """Start a run of a test, or the first of its iterations, and remember it as the most recent run."""
         options = options if options.confirms else replace(options, origin=self.origin)
+        options = self._checked(options, test.type)
         file = test.file.request if test.file else None
         run_id = await client.start_run(self.connection, test.full_name, kind=test.type, options=options, file=file)
         remote = None
@@ -207,7 +157,8 @@ class RunOrg(NamedTuple):
         if self.other is None:
             return StartedRun(location.run_id, "")
         if remote is None:
-            run = Run(location.run_id, "", "", RunStatus.NEW, time.time(), 0)
+            options = self._checked(RunOptions(), type_of_run(location.run_id))
+            run = Run(location.run_id, "", "", RunStatus.NEW, time.time(), 0, options=options)
             remote = RemoteRun(self.other.login.url, self.other.login.name, run, (location.run_id,))
         return StartedRun(location.run_id, remote.run.definition, remote)
 
@@ -220,8 +171,13 @@ class RunOrg(NamedTuple):
         """
         if started.remote is None:
             return FinishedRun.of(await self._own_run(started.id))
-        parts = [await client.fetch_run(self.connection, job_id) for job_id in started.remote.jobs]
-        return FinishedRun.of(self._save(self._with(started.remote, parts)).run)
+        return await self._finished(await self._seen(started.remote))
+
+    async def is_stopped(self, run: Run) -> bool:
+        """Return whether a run of the project's own org has begun, is not over, and no process works on it."""
+        if self.other is not None or run.status is not RunStatus.IN_PROGRESS:
+            return False
+        return (await client.fetch_definition(self.connection, run.id)).is_abandoned
 
     async def finish(
         self,
@@ -235,7 +191,7 @@ class RunOrg(NamedTuple):
 
         Args:
             started: the run.
-            options: what decides which results pass; the run's own options if None.
+            options: what decides which results pass in the project's own org; the run's own options if None.
             wait: the time limit in seconds for all iterations; None waits without a limit.
             on_progress: receives the progress of all iterations together.
 
@@ -256,11 +212,19 @@ class RunOrg(NamedTuple):
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             show, job_id = _shifted(on_progress, parts, iterations), remote.jobs[len(parts)]
             name = remote.run.definition
-            part = await client.wait_for_run(connection, job_id, definition=name, wait=left, on_progress=show)
+            part = await client.wait_for_run(
+                connection,
+                job_id,
+                definition=name,
+                wait=left,
+                case_timeout=remote.run.options.case_timeout,
+                on_progress=show,
+            )
             parts.append(part)
-            remote = self._save(self._with(remote, parts))
-            if remote.run.status.is_over:
-                return FinishedRun.of(remote.run)
+            remote = self._with(remote, parts)
+            if remote.run.status.is_over or not part.status.is_over:
+                return await self._finished(remote)
+            remote = self._save(remote)
             if len(parts) == len(remote.jobs):
                 job_id = await client.start_run(connection, name, kind=client.kind_of_run(remote.run.id))
                 remote = self._save(replace(remote, jobs=(*remote.jobs, job_id)))
@@ -294,7 +258,7 @@ class RunOrg(NamedTuple):
         if remote is None:
             await client.cancel_run(self.connection, started.id)
             return await self.fetch(started)
-        seen = (await self.fetch(started)).run
+        seen = (await self._seen(remote)).run
         if seen.status.is_over:
             raise EvalmetaError(f"run {seen.id} has already finished: its status is {seen.status}")
         last = await client.fetch_run(self.connection, remote.jobs[-1])
@@ -315,7 +279,7 @@ class RunOrg(NamedTuple):
         """
         self._refuse_salesforce()
         if not ignore_changes:
-            _refuse_changes(location.run_id, await client.fetch_definition(self.connection, location.run_id))
+            refuse_changes(location.run_id, await client.fetch_definition(self.connection, location.run_id))
         await client.extend_run(self.connection, location.run_id, iterations=iterations)
         return await self._restarted(location)
 
@@ -325,20 +289,35 @@ class RunOrg(NamedTuple):
         """Start a run that scores the answers of a run that is over again.
 
         Args:
-            location: the first run.
+            location: the first run; in the embedded org also a saved run of a Salesforce org, with its definition.
             change: returns the new run's options from those of the first run.
             as_deployed: use the expectations that are deployed now.
 
         Raises:
-            UsageError: the org is Salesforce, or the run is not over.
+            UsageError: the run is not over.
             NotFound: the run is not in the org.
             OrgError: the org cannot be reached or refuses a call.
         """
-        self._refuse_salesforce()
-        first = await client.fetch_header(self.connection, location.run_id)
+        remote = location.remote if self.connection.url == EMBEDDED_URL else None
+        first = remote.run if remote else await client.fetch_header(self.connection, location.run_id)
         options = replace(change(first.options), origin=self.origin)
-        run_id = await client.rescore_run(self.connection, first.id, options, as_deployed=as_deployed)
+        org_url = remote.org_url if remote else ""
+        run_id = await client.rescore_run(self.connection, first.id, options, as_deployed=as_deployed, org_url=org_url)
         return await self._restarted(replace(location, run_id=run_id, remote=None))
+
+    async def keep_answers(self, location: RunLocation) -> RemoteRun:
+        """Save a run of a Salesforce org with its answers and its definition, and return it.
+
+        Raises:
+            NotFound: the org does not return the run or the definition.
+            OrgError: the org cannot be reached or refuses a call.
+        """
+        remote = location.remote or self.find(location).remote
+        if remote is None:
+            raise NotFound(f"run {location.run_id} cannot be found")
+        if not remote.run.status.is_over:
+            remote = await self._seen(remote)
+        return self._save(await with_definition(self.connection, remote))
 
     async def _restarted(self, location: RunLocation) -> StartedRun:
         """Remember a run that has new work as the most recent one, and save its current state."""
@@ -348,6 +327,19 @@ class RunOrg(NamedTuple):
         remote = replace(started.remote, run=seen) if started.remote else None
         return StartedRun(started.id, seen.definition, remote, seen.options.iterations)
 
+    async def _finished(self, remote: RemoteRun) -> FinishedRun:
+        """Check the verdicts of a Salesforce org, save the run, and return it."""
+        if not self.connection.is_ours and self.checking.verifies:
+            remote = await check_run(self.connection, self.project, remote)
+        elif not self.connection.is_ours:
+            remote = await with_subject(self.connection, remote)
+        run = decided(remote.run, self.checking)
+        return FinishedRun.of(self._save(replace(remote, run=run)).run)
+
+    async def _seen(self, remote: RemoteRun) -> RemoteRun:
+        """Return a run of another org with the results that it has now."""
+        return self._with(remote, [await client.fetch_run(self.connection, job_id) for job_id in remote.jobs])
+
     async def _own_run(self, run_id: str, definition: str = "") -> Run:
         """Return a run of the project's own org, whose results are in the project's database."""
         run = await client.fetch_header(self.connection, run_id, definition=definition)
@@ -355,10 +347,14 @@ class RunOrg(NamedTuple):
         with open_database(self.project.state_dir) as database:
             return replace(run, cases=open_cases(database, run.id, change=paths.case))
 
+    def _checked(self, options: RunOptions, kind: MetadataType | None) -> RunOptions:
+        """Return the options of a run of a type, for a Salesforce org with the rules that check it."""
+        return self.checking.options(options, kind) if self.is_salesforce else options
+
     def _refuse_salesforce(self) -> None:
         if not self.connection.is_ours:
-            way_out = "Run it here against recorded answers: the subject adapter replay reads results files."
-            raise UsageError("a Salesforce org cannot extend or rescore runs", actions=[way_out])
+            way_out = Suggestion("Start a run with iterations", "test", "run", "--iterations", "N")
+            raise UsageError("a Salesforce org cannot extend runs", actions=[way_out])
 
     def _remember(self, run_id: str) -> None:
         with receipts_of(self.project, self.connection) as receipts:
@@ -384,83 +380,6 @@ async def detach_run(connection: Connection, run_id: str) -> None:
     # A status request gives a run that has lost its worker a new one.
     with suppress(WaitRanOut):
         await client.poll_run(connection, run_id, wait=0)
-
-
-def load_finished(location: RunLocation) -> FinishedRun | None:
-    """Return a run of another org that was saved when it was over, without a request; None for other runs."""
-    remote = location.remote
-    return FinishedRun.of(remote.run) if remote and remote.run.status.is_over else None
-
-
-def history(project: Project, *, definition: str | None = None, limit: int | None = None) -> list[PastRun]:
-    """List the runs of a definition, or of all, in the project's own org and in others, the oldest first.
-
-    With a `limit`, only that many of the latest runs are listed.
-
-    Raises:
-        StoreError: the project's database cannot be used.
-    """
-    with open_database(project.state_dir) as database:
-        return list_runs(database, definition=definition, limit=limit)
-
-
-def unfinished_runs(project: Project) -> list[str]:
-    """Return the ids of the runs in the project's own org that are not over, the oldest first.
-
-    Raises:
-        StoreError: the project's database cannot be used.
-    """
-    with open_database(project.state_dir) as database:
-        return [run_id for run_id, _ in Runs(database).unfinished()]
-
-
-class DefinitionChanged(UsageError):
-    """A run cannot continue because its definition has changed since it started; `difference` says how."""
-
-    def __init__(
-        self, run_id: str, difference: Difference | None = None, *, is_gone: bool = False, is_file: bool = False
-    ) -> None:
-        what = "file" if is_file else "definition"
-        gone = "cannot be found any more" if is_file else "is not deployed any more"
-        again = Suggestion("Or start a new run", "test", "run")
-        super().__init__(
-            f"the {what} of run {run_id} {gone if is_gone else 'has changed since the run started'}",
-            actions=[Suggestion("Start a new run", "test", "run", "FILE")]
-            if is_file
-            else ["To use the definition as it was, add --ignore-changes.", again],
-        )
-        self.difference = difference
-
-
-async def check_unchanged(connection: Connection, run: Run) -> None:
-    """Check that the definition of a run that needs a new worker has not changed.
-
-    Orgs of an earlier evalmeta do not say, and their runs continue.
-
-    Raises:
-        DefinitionChanged: another definition is deployed now, or none.
-        OrgError: the org cannot be reached or refuses the call.
-    """
-    try:
-        found = await client.fetch_definition(connection, run.id)
-    except NotFound:
-        return
-    if found.is_abandoned:
-        _refuse_changes(run.id, found)
-
-
-def _refuse_changes(run_id: str, found: RunDefinition) -> None:
-    # Of a file that is not deployed, only a hash is kept, as JSON.
-    is_file = found.original.startswith(b"{")
-    if found.current is None:
-        raise DefinitionChanged(run_id, is_gone=True, is_file=is_file)
-    if is_file:
-        if found.original != found.current:
-            raise DefinitionChanged(run_id, is_file=True)
-        return
-    difference = compare_contents(("as the run started", found.original), ("deployed now", found.current))
-    if difference is not None and not difference.is_form_only:
-        raise DefinitionChanged(run_id, difference)
 
 
 def _check_request(test: AgentTest, options: RunOptions) -> JsonObject:

@@ -12,6 +12,7 @@ from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Written, did_you_mean
 from evalmeta.formats.document import read_bytes
 from evalmeta.formats.files import format_of, read_document
+from evalmeta.formats.run_eval.writer import write_run_eval
 from evalmeta.formats.testing_center_csv import read_testing_center_csv, write_testing_center_csv
 from evalmeta.formats.testspec import read_spec_file, spec_definition
 from evalmeta.formats.testspec_writer import write_testspec
@@ -148,6 +149,8 @@ def write_as(definition: Definition, target: TargetFormat, *, dialect: Dialect =
             from evalmeta.formats.databricks.writer import write_databricks  # noqa: PLC0415 - slow to import
 
             return write_databricks(definition)
+        case "run-eval":
+            return write_run_eval(definition)
 
 
 def convert_file(
@@ -188,8 +191,12 @@ def convert_file(
 def _rewritten(path: Path, target: TargetFormat, names: DefinitionNames, dialect: Dialect) -> Written | None:
     """Rewrite a file that has the format already, with what definitions cannot express; None for other formats."""
     label = shown(path)
-    if target not in {"adk", "databricks"} or format_of(path, label=label) != target:
+    if target not in {"adk", "databricks", "run-eval"} or format_of(path, label=label) != target:
         return None
+    if target == "run-eval":
+        # A definition has no name for its steps, and no turns; the names are not needed.
+        read_document(path, label=label, name=path.stem)
+        return Written(read_bytes(path))
     if names != _NO_NAMES:
         raise UsageError(f"{label} is a file of {target} already, which has no names of definitions")
     if target == "adk":

@@ -172,7 +172,7 @@ async def finish_deployment(
     with JobProgress(console(err=True), f"Deployment {job_id}", enabled=not as_json) as progress:
 
         def show(now: DeployResult) -> None:
-            progress.update(now.status, now.number_components_deployed, now.number_components_total)
+            progress.update(now.state_detail or now.status, now.number_components_deployed, now.number_components_total)
 
         try:
             with job_continues(job_id, job_suggestions(job_id)):

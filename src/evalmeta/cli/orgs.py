@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,6 +11,7 @@ import click
 from evalmeta import api
 from evalmeta.cli.completions import complete_logins
 from evalmeta.cli.output import note, warn
+from evalmeta.cli.signals import cancelled_by_signals
 from evalmeta.cli.suggestions import remember_target
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.package.project import find_project
@@ -89,7 +88,7 @@ def connected(
 
 
 def run_async(work: Coroutine[None, None, _T]) -> _T:
-    """Run a coroutine to its end; Ctrl-C or SIGTERM cancels it, lets it clean up, and raises KeyboardInterrupt."""
+    """Run a coroutine to its end; a signal cancels it, lets it clean up, and raises KeyboardInterrupt."""
     try:
         return run_to_end(_interruptible(work))
     except asyncio.CancelledError:
@@ -100,9 +99,8 @@ def run_async(work: Coroutine[None, None, _T]) -> _T:
 
 
 async def _interruptible(work: Coroutine[None, None, _T]) -> _T:
-    task = asyncio.current_task()
-    if task is not None:
-        # Windows does not have this signal.
-        with suppress(NotImplementedError):
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    return await work
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    if task is None:
+        return await work
+    with cancelled_by_signals(lambda: loop.call_soon_threadsafe(task.cancel)):
+        return await work

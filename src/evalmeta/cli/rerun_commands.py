@@ -30,7 +30,8 @@ def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call
     """Return sentences with the commands that run exactly the cases again that fail these runs; none if none does.
 
     If these are all runs of the current command, the command is the same call with --last-failed. Otherwise it names
-    the runs; those of files with different agents need a command each. Runs of other orgs have none.
+    the runs; those of files with different agents need a command each. Runs of other orgs have none, and neither do
+    runs whose test is gone or came as a payload.
     """
     runs = [each.run for each in reports if each.run.status.is_over and has_failing(each)]
     runs = [run for run in runs if api.run_location.is_here(project, run.id)]
@@ -42,7 +43,7 @@ def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call
         first = () if set(words) & set(_LAST_FAILED) else _LAST_FAILED[:1]
         return [f"{_PURPOSE}: {context.command_path} {shlex.join((*first, *_without_reports(words)))}"]
     groups: dict[tuple[str, ...], list[Run]] = {}
-    for run in runs:
+    for run in (each for each in runs if can_rerun(project, each)):
         groups.setdefault(file_words(project, run), []).append(run)
     return [completed(_by_runs(words, runs)) for words, runs in groups.items()]
 
@@ -60,6 +61,16 @@ def _without_reports(words: Sequence[str]) -> Iterator[str]:
 def _by_runs(words: Sequence[str], runs: Sequence[Run]) -> Suggestion:
     named = [word for run in runs for word in ("--failed-from", run.id)]
     return Suggestion(_PURPOSE, "test", "run", *words, *named, "--wait")
+
+
+def can_rerun(project: Project, run: Run) -> bool:
+    """Return whether cases of a run can run again here: in its file, or in its definition in the project's own org.
+
+    Its answers must not be those of a run of another org, which another agent gave.
+    """
+    if run.answers_of and not api.run_location.is_here(project, run.answers_of):
+        return False
+    return api.agent_tests.place_of_run(project, run.id) is not None or api.agent_tests.is_deployed(project, run)
 
 
 def file_words(project: Project, run: Run) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import api
 from evalmeta.cli.orgs import connected, print_target, run_async
 from evalmeta.cli.output import note
-from evalmeta.cli.rerun_commands import file_words
-from evalmeta.cli.runs import RunsOutcome, detach_runs, finish_runs, print_started
+from evalmeta.cli.rerun_commands import can_rerun, file_words
+from evalmeta.cli.runs import RunsOutcome, detach_runs, finish_runs, print_started, warn_of_verdict
 from evalmeta.errors import EvalmetaError, NotFound, Suggestion, UsageError
 from evalmeta.package.project import find_project
 from evalmeta.report.comparison import difference_lines
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evalmeta.api.org_targets import Target
     from evalmeta.api.run_location import RunLocation
     from evalmeta.api.runs import RunOrg, StartedRun
+    from evalmeta.api.verification import Checking
     from evalmeta.cli.jobs import JobChoice
     from evalmeta.cli.run_options import Values
     from evalmeta.model.run import Run, RunOptions, Scoring
@@ -65,63 +66,66 @@ def find_run(run_id: str | None, target_org: str | None) -> EarlierRun:
 
 
 def find_runs(jobs: JobChoice, target_org: str | None) -> list[EarlierRun]:
-    """Find the chosen runs, at least one."""
+    """Find the chosen runs; print it if no run is unfinished."""
     if not jobs.is_unfinished:
         return [find_run(run_id, target_org) for run_id in jobs.ids or (None,)]
-    run_ids = api.runs.unfinished_runs(find_project(Path.cwd()))
+    run_ids = api.saved_runs.unfinished_runs(find_project(Path.cwd()))
     if not run_ids:
-        raise NotFound("no run of this project is unfinished", actions=[Suggestion("List all runs", "test", "history")])
+        note("No run of this project is unfinished.")
     return [find_run(run_id, target_org) for run_id in run_ids]
 
 
-def fetch_run(run: EarlierRun) -> FinishedRun:
+def fetch_run(run: EarlierRun, checking: Checking) -> FinishedRun:
     """Return the results that a run has so far."""
-    if (finished := _saved(run)) is not None:
+    if (finished := _saved(run, checking)) is not None:
         return finished
 
     async def fetch(target: Target | None) -> FinishedRun:
-        async with _org_of(run, target) as org:
+        async with _org_of(run, target, checking=checking) as org:
             seen = await org.fetch(org.find(run.location))
+            is_stopped = await org.is_stopped(seen.run)
         if not seen.run.status.is_over:
             age = seconds(max(0, round(time.time() - seen.run.started)))
             not_over = f"The run started {age} ago and is not finished."
-            note(Suggestion(f"{not_over} Wait for it", "test", "resume", "--job-id", seen.run.id))
+            way_out = "No process works on it. Continue it" if is_stopped else "Wait for it"
+            note(Suggestion(f"{not_over} {way_out}", "test", "resume", "--job-id", seen.run.id))
         return seen
 
     return run_async(fetch(run.target()))
 
 
-def resume_runs(runs: Sequence[EarlierRun], *, wait: float, ignore_changes: bool = False) -> RunsOutcome:
+def resume_runs(runs: Sequence[EarlierRun], checking: Checking, *, wait: float, ignore_changes: bool) -> RunsOutcome:
     """Wait for runs of one org, and work on those that no other process works on.
 
     A run that no process works on is not resumed if its definition has changed, unless `ignore_changes` is set.
     """
-    saved = [_saved(run) for run in runs]
+    saved = [_saved(run, checking) for run in runs]
     missing = [run for run, finished in zip(runs, saved, strict=True) if finished is None]
     if len({run.location.org_url for run in missing}) > 1:
         raise UsageError("the runs are in different orgs", actions=["Resume the runs of each org on their own."])
     outcome = RunsOutcome([each for each in saved if each], [], [])
     if missing:
-        resumed = run_async(_resume(missing, missing[0].target(), wait=wait, ignore_changes=ignore_changes))
+        target = missing[0].target()
+        resumed = run_async(_resume(missing, target, checking, wait=wait, ignore_changes=ignore_changes))
         outcome.finished.extend(resumed.finished)
         outcome.errors.extend(resumed.errors)
     return outcome
 
 
-def _saved(run: EarlierRun) -> FinishedRun | None:
-    finished = api.runs.load_finished(run.location)
+def _saved(run: EarlierRun, checking: Checking) -> FinishedRun | None:
+    finished = api.saved_runs.load_finished(run.location, checking)
     if finished is not None:
         note(f"Saved here: run {run.location.run_id}, which is over at {run.location.org_url}")
     return finished
 
 
 async def _resume(
-    runs: Sequence[EarlierRun], target: Target | None, *, wait: float, ignore_changes: bool
+    runs: Sequence[EarlierRun], target: Target | None, checking: Checking, *, wait: float, ignore_changes: bool
 ) -> RunsOutcome:
     over: list[FinishedRun] = []
     refused: list[EvalmetaError] = []
     pending: list[tuple[StartedRun, RunOptions | None]] = []
-    async with _org_of(runs[0], target) as org:
+    async with _org_of(runs[0], target, checking=checking) as org:
         for run in runs:
             started = org.find(run.location)
             seen = await org.fetch(started)
@@ -191,21 +195,29 @@ def rescore_run(run: EarlierRun, scoring: Scoring, policy: Values, *, as_deploye
     def change(options: RunOptions) -> RunOptions:
         return replace(options, scoring=scoring, **policy)  # type: ignore[arg-type] # click has checked the values
 
-    async def rescore(target: Target | None) -> RunsOutcome:
-        async with _org_of(run, target) as org:
-            started = await org.rescore(run.location, change, as_deployed=as_deployed)
-            return await finish_runs(org, [(started, None)], wait=math.inf)
+    async def rescore(rescored: EarlierRun, target: Target | None) -> RunsOutcome:
+        async with _org_of(rescored, target) as org:
+            if not org.is_salesforce:
+                started = await org.rescore(rescored.location, change, as_deployed=as_deployed)
+                return await finish_runs(org, [(started, None)], wait=math.inf)
+            remote = await org.keep_answers(rescored.location)
+        return await rescore(run._replace(location=replace(run.location, remote=remote)), None)
 
-    return run_async(rescore(run.target()))
+    is_kept = run.location.remote is not None and run.location.remote.content is not None
+    return run_async(rescore(run, None if is_kept else run.target()))
 
 
 @asynccontextmanager
-async def _org_of(run: EarlierRun, target: Target | None, *, detached: bool = False) -> AsyncIterator[RunOrg]:
+async def _org_of(
+    run: EarlierRun, target: Target | None, *, detached: bool = False, checking: Checking | None = None
+) -> AsyncIterator[RunOrg]:
     """Connect to a run's org; errors say that another org may have it, or what changed in its definition."""
     try:
         async with connected(run.project, target, detached=detached) as connection:
-            yield api.runs.RunOrg.of(connection, run.project, target)
-    except api.runs.DefinitionChanged as error:
+            org = api.runs.RunOrg.of(connection, run.project, target, checking)
+            warn_of_verdict(org)
+            yield org
+    except api.run_changes.DefinitionChanged as error:
         for line in difference_lines(error.difference) if error.difference else ():
             note(line.text)
         raise
@@ -218,6 +230,13 @@ def _note_missing_results(project: Project, run: Run) -> None:
     missing = run.total - len(run.cases)
     if missing > 0:
         note(f"Run {run.id} is over and cannot be resumed; {missing:,} of its {run.total:,} case results are missing.")
-        file = file_words(project, run)
+        is_here, file = api.run_location.is_here(project, run.id), file_words(project, run)
+        if is_here and not can_rerun(project, run):
+            return
         note(Suggestion("Start a new one", "test", "run", *(file or ("--api-name", run.definition))))
-        note(Suggestion("Or run only what failed or ended in an error", "test", "run", *file, "--failed-from", run.id))
+        if is_here:
+            note(
+                Suggestion(
+                    "Or run only what failed or ended in an error", "test", "run", *file, "--failed-from", run.id
+                )
+            )

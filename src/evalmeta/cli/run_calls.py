@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from evalmeta.api.agent_tests import FileTest
     from evalmeta.api.org_targets import Target
+    from evalmeta.api.verification import Checking
     from evalmeta.cli.baselines import Comparator
     from evalmeta.cli.options import Decorator
     from evalmeta.cli.run_options import Values
@@ -85,6 +86,7 @@ class RunCall(NamedTuple):
         names: the tests in the org; empty for all.
         given: the options that replace what files say.
         dry_run: whether to print the cases only.
+        checking: how the verdicts of a Salesforce org are checked.
     """
 
     project: Project
@@ -97,6 +99,7 @@ class RunCall(NamedTuple):
     selection: CaseSelection
     given: Values
     dry_run: bool
+    checking: Checking | None = None
 
 
 def run_call(call: RunCall, output: Output, comparator: Comparator | None) -> int:
@@ -117,7 +120,7 @@ def run_call(call: RunCall, output: Output, comparator: Comparator | None) -> in
     if choice is None:
         return report_outcome(project, RunsOutcome([], [], []), output, comparator)
     will_confirm = comparator is not None and comparator.confirm is not None
-    request = RunRequest(choice, call.options, call.wait, not output.is_human, files, will_confirm=will_confirm)
+    request = RunRequest(choice, call.options, call.wait, not output.is_human, files, will_confirm, call.checking)
     if call.dry_run:
         planned = run_async(make_plan(project, target, request))
         if not any(each.cases for each in planned):

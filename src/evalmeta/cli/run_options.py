@@ -15,14 +15,16 @@ from evalmeta.cli.output import note, warn
 from evalmeta.cli.ranges import FloatRange, IntRange
 from evalmeta.errors import UsageError
 from evalmeta.model.evaluation import CaseList, parse_case_list, parse_shard
-from evalmeta.model.run import ACTION_MATCHES, SCORING_PROFILES, RunOptions
+from evalmeta.model.run import ACTION_MATCHES, DECIDING, SCORING_PROFILES, RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from evalmeta.api.agent_tests import FileTest
     from evalmeta.api.run_selection import CaseChoice
+    from evalmeta.api.verification import Checking
     from evalmeta.cli.options import Command, Decorator
+    from evalmeta.model.run import Deciding
     from evalmeta.package.project import Project
 
 Values: TypeAlias = "Mapping[str, object]"
@@ -63,14 +65,31 @@ class CaseSelection(NamedTuple):
 
 
 def run_options(
-    project: Project, scoring: Values, *others: Values, selection: CaseSelection | None = None
+    project: Project,
+    scoring: Values,
+    *others: Values,
+    selection: CaseSelection | None = None,
+    checking: Checking | None = None,
 ) -> RunOptions:
     """Return the options of a run: those that were given, and the project's settings for all others."""
     chosen = selection or CaseSelection()
     run, score = project.settings.run, project.settings.score.model_copy(update=scoring)
     for values in others:
         run = run.model_copy(update=values)
-    return RunOptions(**run.model_dump(), scoring=score.scoring(), shard=chosen.shard, seed=chosen.seed)
+    decides = (checking and checking.decides) or "org"
+    return RunOptions(
+        **run.model_dump(), scoring=score.scoring(), shard=chosen.shard, seed=chosen.seed, decides=decides
+    )
+
+
+def chosen_checking(project: Project, checking: Checking, *, scoring: Values, running: Values) -> Checking:
+    """Return how verdicts are checked, with what options or the project's settings choose and orgs do otherwise."""
+    score = project.settings.score.model_copy(update=scoring)
+    run = project.settings.run.model_copy(update=running)
+    return checking._replace(
+        profile=score.profile if "profile" in score.model_fields_set else None,
+        case_timeout=run.case_timeout if "case_timeout" in run.model_fields_set else None,
+    )
 
 
 def _read_case_list(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[CaseList, ...]:
@@ -178,6 +197,29 @@ _SELECTION: Sequence[Decorator] = (
 )
 
 
+def _checking(*, verify: bool, verdict: Deciding | None) -> Checking:
+    if verdict not in {None, "org"} and not verify:
+        raise UsageError(f"--verdict {verdict} needs evalmeta's verdicts", actions=["Leave out --no-verify."])
+    return api.verification.Checking(verify, verdict)
+
+
+checking_options = option_group(
+    "checking",
+    _checking,
+    (
+        click.option(
+            "--verify/--no-verify",
+            default=True,
+            help="Also judge the answers of a Salesforce org here, and say which of its verdicts to doubt.",
+            show_default=True,
+        ),
+        click.option(
+            "--verdict",
+            type=click.Choice(DECIDING),
+            help="Whose verdicts count in a Salesforce org; both: the worse of the two.  [default: org]",
+        ),
+    ),
+)
 OPTION_SECTIONS: Final = {
     "Which tests": (
         *("names", "cases", "tags", "failed_from", "last_failed", "shard", "seed", "target_org", "dry_run"),
@@ -189,7 +231,7 @@ OPTION_SECTIONS: Final = {
     ),
     "How to score": (
         *("min_pass_rate", "undecided", "min_decided", "profile", "actions", "topics", "matches", "threshold"),
-        *("rater", "config"),
+        *("rater", "config", "verify", "verdict"),
     ),
     "Compare": ("baseline", "fail_on", "confirm"),
     "Output": ("result_format",),

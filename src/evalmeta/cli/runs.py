@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from evalmeta.api.org_targets import Target
     from evalmeta.api.run_selection import CaseChoice, PlannedRun
     from evalmeta.api.runs import RunOrg, StartedRun
+    from evalmeta.api.verification import Checking
     from evalmeta.client.connection import Connection
     from evalmeta.client.runs import Progress as RunProgress
     from evalmeta.model.json_value import JsonObject
@@ -44,7 +45,8 @@ _NAMED: Final = 3
 class RunRequest(NamedTuple):
     """What to run: tests in files, or in the org if there are none.
 
-    `will_confirm` says that suspect cases will be chosen and asked again.
+    `will_confirm` says that suspect cases will be chosen and asked again; `checking`, how the verdicts of a Salesforce
+    org are checked.
 
     `wait` is seconds; None starts runs without waiting for them. `is_quiet` reserves stdout for the report.
     """
@@ -55,6 +57,7 @@ class RunRequest(NamedTuple):
     is_quiet: bool = False
     files: tuple[FileTest, ...] = ()
     will_confirm: bool = False
+    checking: Checking | None = None
 
 
 class RunsOutcome(NamedTuple):
@@ -120,7 +123,8 @@ async def _finish_run(
     limit = wait_seconds(wait, default=None)
     finished = await org.finish(started, options=options, wait=limit, on_progress=show)
     summary = finished.summary
-    progress.finish(run_id, failed=summary.failed + summary.errors, undecided=summary.undecided)
+    is_over = finished.run.status.is_over
+    progress.finish(run_id, failed=summary.failed + summary.errors, undecided=summary.undecided, is_over=is_over)
     return finished
 
 
@@ -155,7 +159,7 @@ async def run_tests(project: Project, target: Target | None, request: RunRequest
     """
     outcome = RunsOutcome([], [], [])
     async with connected(project, target, detached=request.wait is None) as connection:
-        org = api.runs.RunOrg.of(connection, project, target)
+        org = api.runs.RunOrg.of(connection, project, target, request.checking)
         org = org._replace(origin=org.origin._replace(tags=request.choice.tags))
         tests = await _choose_tests(connection, request)
         _check_choice(connection, request)
@@ -164,6 +168,7 @@ async def run_tests(project: Project, target: Target | None, request: RunRequest
             return outcome
         for name in () if request.files else await api.changes.find_undeployed(connection, project, tests):
             note(Suggestion(f"Warning: {name} differs from the org's; deploy to test your changes", "deploy"))
+        warn_of_verdict(org)
         if ignored := org.ignored_options(request.options):
             *others, last = (name.replace("_", "-") for name in ignored)
             warn(f"this org ignores {', '.join(others)} and {last}" if others else f"this org ignores {last}")
@@ -178,11 +183,17 @@ async def run_tests(project: Project, target: Target | None, request: RunRequest
     return outcome
 
 
+def warn_of_verdict(org: RunOrg) -> None:
+    """Warn that --verdict chooses nothing where only evalmeta judges."""
+    if org.checking.decides is not None and not org.is_salesforce:
+        warn("this org is evalmeta's, so its verdicts are evalmeta's own: --verdict has no effect")
+
+
 async def _choose_tests(connection: Connection, request: RunRequest) -> list[AgentTest]:
     """Return the tests to run: those in files, or those in the org as `select_tests` does."""
     if request.files:
         return [api.agent_tests.AgentTest(each.type, each.name, each) for each in request.files]
-    return await api.runs.select_tests(connection, request.choice.names)
+    return await api.org_tests.select_tests(connection, request.choice.names)
 
 
 async def _narrow(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import ssl
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -61,9 +63,19 @@ def open_http(url: str, *, transport: httpx.AsyncBaseTransport | None = None) ->
             transport=transport,
             timeout=limits.HTTP_TIMEOUT_SECONDS,
             trust_env=not is_loopback(host_of(url)),
+            verify=transport is not None or _trusted(),
         )
     except httpx.InvalidURL as error:
         raise UsageError(f"{url!r} is not a valid address of an org: {error}") from None
+
+
+def _trusted() -> ssl.SSLContext:
+    """Return the certificates to trust, also on this machine; raise UsageError if SSL_CERT_FILE cannot be used."""
+    try:
+        return httpx.create_ssl_context()
+    except OSError as error:
+        reason = "it contains no certificate in PEM format" if isinstance(error, ssl.SSLError) else error.strerror
+        raise UsageError(f"SSL_CERT_FILE={os.environ.get('SSL_CERT_FILE')} cannot be used: {reason}") from None
 
 
 async def request(
@@ -96,9 +108,14 @@ async def request(
 
 def _connection_advice(url: str, error: httpx.HTTPError | TimeoutError) -> tuple[str, ...]:
     advice = ["Check the address, and that the org is up and reachable."]
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        advice = ["If the org has its own certificate, trust it: export SSL_CERT_FILE=FILE (PEM format)."]
     if is_loopback(host_of(url)):
+        scheme, _, place = url.partition("://")
         if "WRONG_VERSION_NUMBER" in str(error):
-            advice.insert(0, f"Did you mean http://{url.partition('://')[2]}?")
+            advice.insert(0, f"Did you mean http://{place}?")
+        elif scheme == "http" and isinstance(error, httpx.RemoteProtocolError):
+            advice.insert(0, f"Did you mean https://{place}?")
         advice.append("To serve the org of a project on this machine: evalmeta org start")
     return tuple(advice)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _OTHERS: Final = 0o077
 _SERVICE: Final = "evalmeta"
+_SHOWN: Final = 5
 
 
 def user_logins() -> Logins:
@@ -73,7 +74,8 @@ class Logins:
             return found[0]
         known = [each for login in logins for each in (login.alias, login.username) if each]
         close = get_close_matches(name, known, n=1)
-        actions = [f"Did you mean {close[0]}?"] if close else []
+        names = ", ".join([each.name for each in logins][:_SHOWN])
+        actions = [f"Did you mean {close[0]}?"] if close else [f"Name one of your logins: {names}"] if logins else []
         raise NotFound(f"the login {name!r} cannot be found", actions=[*actions, "Log in: evalmeta org login --help"])
 
     def secrets_of(self, login: Login) -> Secrets:

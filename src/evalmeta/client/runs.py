@@ -10,6 +10,7 @@ results that the org cannot return yet are requested again.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
@@ -28,9 +29,10 @@ from evalmeta.errors import (
 )
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
 from evalmeta.model.run import Run, RunStatus, Verdict
-from evalmeta.protocol.connect import read_run, read_run_definition, run_status, write_options
+from evalmeta.protocol.connect import read_run, run_status
 from evalmeta.protocol.json_fields import from_timestamp, integer, object_at, optional_text, text
 from evalmeta.protocol.run_faults import read_faults
+from evalmeta.protocol.run_options import read_run_definition, write_options
 from evalmeta.protocol.testing import plain_status, read_testing_run
 
 if TYPE_CHECKING:
@@ -40,8 +42,8 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import CaseResult, RunOptions
-    from evalmeta.protocol.connect import RunDefinition
     from evalmeta.protocol.run_faults import RunFault
+    from evalmeta.protocol.run_options import RunDefinition
 
 
 _FIRST_PAGE: Final = "0-0"
@@ -151,14 +153,18 @@ async def wait_for_run(
     *,
     definition: str = "",
     wait: float | None = None,
+    case_timeout: float = limits.ORG_CASE_SECONDS,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Run:
     """Wait until a run is over, report its progress, and return it with its results.
 
+    A case can hang for 20 minutes in Salesforce's orgs. If no case of a run there has ended for `case_timeout` seconds,
+    the run is returned as it is, still in progress, with the reason as its error.
+
     Raise NotFound, WaitRanOut after `wait` seconds, or OrgError after too many errors in a row.
     """
     if not connection.is_ours:
-        return await _wait_for_salesforce_run(connection, run_id, definition, wait, on_progress)
+        return await _wait_for_salesforce_run(connection, run_id, definition, wait, case_timeout, on_progress)
     await poll_run(connection, run_id, wait=wait, on_progress=on_progress)
     return await fetch_results(connection, run_id, definition=definition)
 
@@ -255,13 +261,17 @@ async def extend_run(connection: Connection, run_id: str, *, iterations: int) ->
     await _post(connection, f"{_path(run_id)}/extend", {"iterations": iterations})
 
 
-async def rescore_run(connection: Connection, run_id: str, options: RunOptions, *, as_deployed: bool) -> str:
+async def rescore_run(
+    connection: Connection, run_id: str, options: RunOptions, *, as_deployed: bool, org_url: str = ""
+) -> str:
     """Start a run that scores the answers of a finished run again, and return its id.
 
-    `as_deployed` uses the definition as it is deployed now, not as it was. Raise NotFound, or UsageError if the run is
-    not over or an option is out of range.
+    `as_deployed` uses the definition as it is deployed now, not as it was. `org_url` is the address of another org
+    whose run the embedded org shall score. Raise NotFound, or UsageError if the run is not over or an option is out of
+    range.
     """
-    body: JsonObject = {"runOptions": write_options(options), "asDeployed": as_deployed}
+    origin: JsonObject = {"orgUrl": org_url} if org_url else {}
+    body: JsonObject = {"runOptions": write_options(options), "asDeployed": as_deployed, **origin}
     return await _post(connection, f"{_path(run_id)}/rescore", body)
 
 
@@ -283,12 +293,18 @@ class _Snapshot(NamedTuple):
 
 
 async def _wait_for_salesforce_run(
-    connection: Connection, run_id: str, definition: str, wait: float | None, on_progress: Callable[[Progress], None]
+    connection: Connection,
+    run_id: str,
+    definition: str,
+    wait: float | None,
+    case_timeout: float,
+    on_progress: Callable[[Progress], None],
 ) -> Run:
     faults, run = 0, _empty_run(run_id, definition, RunStatus.NEW)
+    ended, since = -1, time.monotonic()
 
     async def check() -> Run:
-        nonlocal faults, run
+        nonlocal faults, run, ended, since
         try:
             run, fault = await _fetch_salesforce_run(connection, run_id, definition)
         except OrgFault as error:
@@ -300,9 +316,25 @@ async def _wait_for_salesforce_run(
             raise fault
         not_passed = sum(case.verdict in {Verdict.FAILURE, Verdict.ERROR} for case in run.cases)
         on_progress(Progress(run.status.value, len(run.cases), not_passed, run.total, run.error))
+        # Before an org shows cases, it is not known whether they have begun.
+        if len(run.cases) != ended or not run.total or run.status is not RunStatus.IN_PROGRESS:
+            ended, since = len(run.cases), time.monotonic()
         return run
 
-    return await connection.poll(check, lambda run: run.status.is_over, job_id=run_id, wait=wait)
+    def is_done(run: Run) -> bool:
+        return run.status.is_over or time.monotonic() - since > case_timeout
+
+    run = await connection.poll(check, is_done, job_id=run_id, wait=wait)
+    return run if run.status.is_over else replace(run, error=_stalled(run, case_timeout))
+
+
+def _stalled(run: Run, seconds: float) -> str:
+    missing = run.total - len(run.cases)
+    if missing <= 0:
+        return f"all cases have ended, but {seconds:g} seconds later the org still says that the run is in progress"
+    what = f"{missing:,} of its {run.total:,} cases have" if missing > 1 else f"one of its {run.total:,} cases has"
+    why = "as happens for about 20 minutes if a context variable is not declared"
+    return f"no case has ended for {seconds:g} seconds, and {what} no result ({why})"
 
 
 async def _fetch_salesforce_run(connection: Connection, run_id: str, definition: str) -> _Snapshot:

@@ -124,7 +124,10 @@ class Journal(Protocol):
         ...
 
     def append(self, results: Sequence[CaseResult]) -> None:
-        """Keep results: either all of them are committed to disk when it returns, or none."""
+        """Keep results: either all of them are committed to disk when it returns, or none.
+
+        Raise StoreLocked if that may succeed soon.
+        """
         ...
 
 

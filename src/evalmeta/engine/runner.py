@@ -12,7 +12,7 @@ from evalmeta.engine.case_run import CasePolicy, close, rescore_case, run_case
 from evalmeta.engine.plan import work_items
 from evalmeta.engine.scheduler import Places, Pool
 from evalmeta.engine.scorers.registry import SCORERS
-from evalmeta.errors import TooManyErrors
+from evalmeta.errors import StoreLocked, TooManyErrors
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     OnResults = Callable[[Sequence[CaseResult]], None]
     _Work = Callable[[WorkItem], Awaitable[CaseResult]]
 
+# The pause before another attempt to commit while another program holds the database.
+_LOCKED_SECONDS: Final = 0.05
 # Before Python 3.12, `Verdict.ERROR` calls a function.
 _ERROR: Final = Verdict.ERROR
 
@@ -99,7 +101,7 @@ async def _run(
         try:
             await crew.stop()
         finally:
-            writer.commit()
+            await writer.close()
             writer.stop.cancel()
             if writer.failure is not None:
                 raise writer.failure
@@ -136,7 +138,11 @@ class _Crew:
     async def _run_cases(self) -> None:
         try:
             for item in self._items:
+                begun = time.monotonic()
                 self._writer.add(await self._work(item))
+                # After a crash, no answer that took time is asked for again, except those that were under way.
+                if time.monotonic() - begun > limits.INSTANT_SECONDS:
+                    await self._writer.committed()
                 if self._yielding.is_due():
                     await self._yielding.wait()
                 if self._writer.failure is not None:
@@ -164,6 +170,9 @@ class _ResultWriter:
         self._is_broken = False
         self._batch: list[CaseResult] = []
         self._loop = asyncio.get_running_loop()
+        self._committed: asyncio.Event | None = None
+        self._locked_since: float | None = None
+        self._not_before = 0.0
         self.failure: Exception | None = None
         self.stop: asyncio.Future[None] = self._loop.create_future()
 
@@ -179,19 +188,63 @@ class _ResultWriter:
         if len(self._batch) >= limits.JOURNAL_BATCH:
             self.commit()
 
+    async def committed(self) -> None:
+        """Wait until the added results are committed, or the run stops.
+
+        Results that end together are committed together, and commits take at most a fifth of the time.
+        """
+        if not self._batch or self._is_broken:
+            return
+        if self._committed is None:
+            self._committed = asyncio.Event()
+            self._loop.call_later(max(0.0, self._not_before - time.monotonic()), self.commit)
+        await self._committed.wait()
+
     def commit(self) -> None:
         """Commit and report the current batch; an exception stops the run."""
         batch = self._batch
         if not batch or self._is_broken:
             return
-        self._batch = []
+        self._batch, begun = [], time.monotonic()
         try:
             self._journal.append(batch)
             if self._on_results:
                 self._on_results(batch)
+        except StoreLocked as error:
+            self._batch = batch
+            self._retry(error)
+            return
         except Exception as error:  # noqa: BLE001 - `_run` raises it
-            self._is_broken = True
-            self.fail(error)
+            self._break(error)
+            return
+        now = time.monotonic()
+        self._locked_since, self._not_before = None, now + 4 * (now - begun)
+        self._release()
+
+    async def close(self) -> None:
+        """Commit what is left; another program may hold the database for a while."""
+        self.commit()
+        while self._batch and not self._is_broken:
+            await asyncio.sleep(_LOCKED_SECONDS)
+            self.commit()
+
+    def _retry(self, error: StoreLocked) -> None:
+        now = time.monotonic()
+        self._locked_since = self._locked_since or now
+        if now - self._locked_since > limits.STORE_BUSY_SECONDS:
+            self._break(error)
+        else:
+            self._loop.call_later(_LOCKED_SECONDS, self.commit)
+
+    def _break(self, error: Exception) -> None:
+        self._is_broken = True
+        self.fail(error)
+        self._release()
+
+    def _release(self) -> None:
+        if self._committed is not None:
+            self._committed.set()
+            self._committed = None
 
     def fail(self, error: Exception) -> None:
         """Stop the run with an error."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.formats.diagnostics import Loss, foreign_character, without_foreign
-from evalmeta.model.checks import comparison_of
+from evalmeta.model.checks import comparison_of, comparison_with
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.expectations import (
     ACTIONS,
@@ -36,6 +36,7 @@ _ANSWERS: Final = (
     "response/llm_judged/correctness/rating",
 )
 """Metrics that compare with an expected answer, which bot_response_rating does too."""
+_PASSING_RATING: Final = 3
 _COUNTED: Final = re.compile(r"(?:[a-z]+[- _])?(\d+)")
 
 
@@ -179,14 +180,26 @@ class _Converter:
                 yield Expectation(OUTCOME, self.text(expectation.expected_value, where))
         elif (comparison := comparison_of(expectation)) is not None:
             yield from self._comparison(expectation, comparison, where)
+        elif name == TOPIC and terms.get("match") == "contains":
+            expected = self.text(expectation.expected_value or "", where)
+            yield comparison_with(expectation, "contains", "$.generatedData.topic", expected)
         elif name in CHECKS:
             self.lose(where, f"the check {expectation.label or name!r}, for which definitions have no expectation")
         elif expectation_kind(name) is None or expectation.is_custom:
             self.lose("definition", f"the metric {name!r}, for which definitions have no expectation")
         else:
+            self._note_terms(expectation, where)
             value = expectation.expected_value
             kept = None if value is None else self.text(value, where)
             yield Expectation(name, kept, expectation.label, expectation.parameters)
+
+    def _note_terms(self, expectation: Expectation, where: str) -> None:
+        match, threshold = expectation.terms.get("match"), expectation.terms.get("threshold")
+        # Orgs accept other actions beside the expected ones, and pass a rating of 3.
+        if expectation.name == ACTIONS and match not in {None, "superset"}:
+            self.lose(where, f"that the actions must match exactly; set it with --actions {match}")
+        if expectation.name == OUTCOME and threshold not in {None, _PASSING_RATING}:
+            self.lose(where, f"the threshold {_plain(threshold)} of {expectation.name!r}; set it with --threshold")
 
     def _comparison(self, check: Expectation, comparison: Expectation, where: str) -> Iterator[Expectation]:
         if check.name == "json" and (check.terms["operator"] == "contains" or check.terms["path"] == "$"):

@@ -40,6 +40,7 @@ _LIKE_SPEC: Final = re.compile(
     rb"""^[\s{"'-]*(?:(?:test_?)?cases?|subject_?\w*|utterance|input|turns|agentType)["']?[ \t]*:""",
     re.MULTILINE | re.IGNORECASE,
 )
+_RUN_EVAL: Final = (b'"tests"', b'"steps"', b'"agent.create_session"')
 _TABLE_TITLES: Final = re.compile(
     r"expected (?:topic|subagent|actions|response)|conversation history|context variable .+", re.IGNORECASE
 )
@@ -50,12 +51,16 @@ def is_test(path: Path) -> bool:
 
     A test spec has at least two of the keys testCases, subjectName and subjectType; or one of testCases and cases,
     and in its cases what they ask and a check; or `cases` names a file. A table of the Testing Center has
-    the column Utterance and another one of its template. At most 64 KiB of a file are read.
+    the column Utterance and another one of its template. A payload of `sf agent test run-eval` begins a session. At
+    most 64 KiB of a file are read.
     """
     if path.name.endswith(TEST_NAMES):
         return True
     if path.suffix in SPEC_NAMES:
         return is_spec(_beginning(path))
+    if path.suffix == ".json":
+        beginning = _beginning(path)
+        return all(each in beginning for each in _RUN_EVAL)
     return path.suffix in TABLE_NAMES and is_table(_beginning(path))
 
 

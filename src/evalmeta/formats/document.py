@@ -144,9 +144,9 @@ def _chunks(path: Path, most: int | None = None) -> Iterator[bytes]:
         raise NotFound(f"{str(path)!r} cannot be read: {error.strerror}") from None
 
 
-SourceFormat = Literal["definition", "testspec", "csv", "adk", "databricks", "ballerina"]
-TargetFormat = Literal["definition", "testspec", "csv", "adk", "databricks"]
-TARGET_FORMATS: Final[tuple[TargetFormat, ...]] = ("definition", "testspec", "csv", "adk", "databricks")
+SourceFormat = Literal["definition", "testspec", "csv", "adk", "databricks", "ballerina", "run-eval"]
+TargetFormat = Literal["definition", "testspec", "csv", "adk", "databricks", "run-eval"]
+TARGET_FORMATS: Final[tuple[TargetFormat, ...]] = ("definition", "testspec", "csv", "adk", "databricks", "run-eval")
 
 
 ADK_CONFIG: Final = "test_config.json"
@@ -223,11 +223,17 @@ def _of_json(begin: bytes) -> SourceFormat | None:
 
 def _of_value(value: JsonValue) -> SourceFormat | None:
     if isinstance(value, dict):
-        return _of_keys(value, _OF_OBJECTS)
+        return "run-eval" if _has_steps(value) else _of_keys(value, _OF_OBJECTS)
     first = value[0] if isinstance(value, list) and value else None
     if isinstance(first, list):
         return "ballerina"
     return _of_keys(first, _OF_ITEMS) if isinstance(first, dict) else None
+
+
+def _has_steps(value: JsonObject) -> bool:
+    """Return whether an object has tests with steps; other tools have tests too."""
+    tests = value.get("tests")
+    return isinstance(tests, list) and any(isinstance(each, dict) and "steps" in each for each in tests)
 
 
 def _of_keys(value: JsonObject, formats: _Keys) -> SourceFormat | None:
@@ -239,5 +245,6 @@ def _of_damaged(begin: bytes) -> SourceFormat | None:
     formats = _OF_OBJECTS if begin.startswith(b"{") else _OF_ITEMS
     keys = (found[1].decode() for found in _KEY.finditer(begin[:20_000]))
     of_key = {key: found for found, names in formats.items() for key in names}
+    of_key.update({"steps": "run-eval"} if formats is _OF_OBJECTS else {})
     # YAML has braces too, so that a test spec may begin like JSON.
     return next((of_key[key] for key in keys if key in of_key), "testspec" if begin.startswith(b"{") else "adk")

@@ -12,6 +12,7 @@ from evalmeta.errors import FormatError, NotFound
 from evalmeta.formats.csv_source import titles_of
 from evalmeta.formats.discovery import CASE_FILES, SPEC_NAMES, TABLE_NAMES, has_cases, may_be_spec
 from evalmeta.formats.document import ADK_CONFIG, HEAD_BYTES, Document, Reading, read_bytes, recognise
+from evalmeta.formats.json_source import read_json
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import read_xml
@@ -29,6 +30,7 @@ _READERS: Final[dict[SourceFormat, str]] = {
     "adk": "evalmeta.formats.adk.reader",
     "ballerina": "evalmeta.formats.ballerina.reader",
     "databricks": "evalmeta.formats.databricks.reader",
+    "run-eval": "evalmeta.formats.run_eval.reader",
 }
 _SHOWN: Final = 8
 _SHOWN_CHARS: Final = 40
@@ -41,7 +43,8 @@ _DEFAULT_READING: Final = Reading()
 _KNOWN: Final = """\
 A test file is a definition (XML), a test spec (YAML), test cases in JSON Lines or a table (input), \
 a table of the Testing Center (CSV), an eval set of ADK (evalCases) or an array from before eval sets (query), \
-an evaluation set of Databricks (request), or threads or entries of Ballerina."""
+an evaluation set of Databricks (request), a payload of sf agent test run-eval (tests with steps), \
+or threads or entries of Ballerina."""
 
 
 class _ReadFile(Protocol):
@@ -103,6 +106,9 @@ def _not_a_test(path: Path, head: bytes, label: str) -> FormatError:
     if path.suffix in SPEC_NAMES:
         message = f"{label} is not a test spec: it has none of the keys testCases, cases and subjectName"
         return FormatError(message, actions=[_SPEC_EXAMPLE, _KNOWN])
+    if path.suffix == ".json":
+        # Raises an error with the place where it stops being JSON.
+        read_json(read_bytes(path), label=label)
     return FormatError(f"{label} is not a test file", actions=[_KNOWN])
 
 

@@ -1,9 +1,18 @@
-"""A custom scorer as a value: what rules need of an AiAgentScorerDefinition."""
+"""A custom scorer as a value: an AiAgentScorerDefinition, the version of it that judges, and its prompt.
+
+Sources of the merge fields in prompts: @salesforce/agents, `agentScorers/promptContent` and
+`engines/promptTemplateEngine` (the inputs of a template and their values); the data actions `getSession` and
+`getLastInteraction` feed the same data. Texts of the conversation never become a part of the prompt: the prompt
+refers to the message that has them.
+"""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 LIGHTNING_TYPES: Final = tuple(
     f"lightning__{name}Type"
@@ -23,6 +32,14 @@ LIGHTNING_TYPES: Final = tuple(
     )
 )
 """The types of scores that the sf CLI accepts (@salesforce/agents, `agentScorers/types`)."""
+_JSON_TYPES: Final = {f"lightning__{name}Type": name for name in ("number", "integer", "boolean")}
+_FIELD: Final = re.compile(r"\{!\s*\$?([^{}]*?)\s*\}")
+_DATA: Final = (
+    (re.compile(r"SalesforceDataAction:getSession\.chatTranscript"), "transcript"),
+    (re.compile(r"(?:Input|SalesforceDataAction):(?:Session|getSession)((?:\.\w+)*)"), "session"),
+    (re.compile(r"SalesforceDataAction:getLastInteraction((?:\.\w+)*)"), "lastInteraction"),
+)
+_INPUTS: Final = ("Input:AllowedLabels", "Input:FallbackLabel", "Input:AllowedRange")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +49,7 @@ class OutputValue:
     value: str
     outcome: str
     is_fallback: bool = False
+    is_system_fallback: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +62,16 @@ class AgentAssociation:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueRange:
+    """The range of numeric scores, and the least score that passes; None where the file says nothing."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+    step: float | None = None
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ScorerVersion:
     """One version of a scorer; `number` is None if it is not a whole number."""
 
@@ -53,6 +81,7 @@ class ScorerVersion:
     engine_ref: str = ""
     outputs: tuple[OutputValue, ...] = ()
     associations: tuple[AgentAssociation, ...] = ()
+    values: ValueRange = ValueRange()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +91,107 @@ class AgentScorer:
     data_type: str = ""
     lightning_type: str | None = None
     versions: tuple[ScorerVersion, ...] = ()
+
+    @property
+    def version_in_use(self) -> ScorerVersion | None:
+        """Return the Available version with the highest number (@salesforce/agents, `selectScorerVersion`)."""
+        available = [each for each in self.versions if each.status == "Available"]
+        return max(available, key=lambda each: each.number or 0, default=None)
+
+    @property
+    def version_list(self) -> str:
+        """Return the versions with their statuses, for messages."""
+        return ", ".join(f"{each.number} is {each.status}" for each in self.versions) or "it has none"
+
+    @property
+    def json_type(self) -> str:
+        """Return the JSON type of the scores: `number`, `integer`, `boolean` or `string`."""
+        if self.data_type == "Number":
+            return "number"
+        return _JSON_TYPES.get(self.lightning_type or "", "string")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptScorer:
+    """A scorer that a language model can carry out: the version in use, and the text of its prompt template.
+
+    Attributes:
+        prompt: the text of the template, with its merge fields.
+        json_type: the JSON type of the scores, if there are no labels.
+        labels: the labels that can be given.
+    """
+
+    name: str
+    version: int
+    prompt: str
+    json_type: str = "string"
+    labels: tuple[OutputValue, ...] = ()
+    values: ValueRange = ValueRange()
+
+    @property
+    def fallback(self) -> str:
+        """Return the label if no other applies; without one, the last label (@salesforce/agents, `deriveInputs`)."""
+        named = [each.value for each in self.labels if each.is_fallback]
+        return (named or [each.value for each in self.labels[-1:]] or [""])[0]
+
+    @property
+    def is_numeric(self) -> bool:
+        """Return whether the scores are numbers."""
+        return not self.labels and self.json_type in {"number", "integer"}
+
+
+FindScorer: TypeAlias = Callable[[str], PromptScorer | str]
+"""Finds a custom scorer by its name; the text says why nothing can judge by it, and what to do."""
+
+
+def read_number(text: str | None) -> float | None:
+    """Return a number that a file contains as text; None if it is not a finite number."""
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def unknown_fields(prompt: str) -> tuple[str, ...]:
+    """Return the merge fields that only an org can fill, such as `{!$Flow:Orders}`, each once."""
+    found = (match for match in _FIELD.finditer(prompt) if match[1] not in _INPUTS and not _data_key(match[1]))
+    return tuple(dict.fromkeys(match[0] for match in found))
+
+
+def data_keys(prompt: str) -> frozenset[str]:
+    """Return which data the prompt refers to: `session`, `transcript` or `lastInteraction`."""
+    return frozenset(key for match in _FIELD.finditer(prompt) if (key := _data_key(match[1])))
+
+
+def filled_prompt(scorer: PromptScorer) -> str:
+    """Return a scorer's prompt with its merge fields filled; those of the conversation name a key of the message."""
+    labels = ", ".join(each.value for each in scorer.labels)
+    inputs = dict(zip(_INPUTS, (labels, scorer.fallback, range_text(scorer.values)), strict=True))
+
+    def value(field: re.Match[str]) -> str:
+        return inputs[field[1]] if field[1] in inputs else _reference(field[1])
+
+    return _FIELD.sub(value, scorer.prompt)
+
+
+def range_text(values: ValueRange) -> str:
+    """Return a range of numbers as text: `1 to 5 in steps of 1`; empty if there is none."""
+    least, most = values.minimum, values.maximum
+    if least is None and most is None:
+        return ""
+    text = f"{least:g} to {most:g}" if least is not None and most is not None else ""
+    text = text or (f"{most:g} or less" if least is None else f"{least:g} or more")
+    return text if values.step is None else f"{text} in steps of {values.step:g}"
+
+
+def _data_key(field: str) -> str:
+    return next((key for pattern, key in _DATA if pattern.fullmatch(field)), "")
+
+
+def _reference(field: str) -> str:
+    for pattern, key in _DATA:
+        if match := pattern.fullmatch(field):
+            path = key + (match[1] if pattern.groups else "")
+            return f"(the value of {path} in the user message)"
+    return field

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Average, Coverage, Verdict
@@ -9,7 +10,7 @@ from evalmeta.model.run import Average, Coverage, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from evalmeta.model.run import CaseResult, RunOptions, Summary, TestResult
+    from evalmeta.model.run import CaseResult, Deciding, Run, RunOptions, Summary, TestResult
 
 
 _TOLERANCE: Final = 1e-9
@@ -213,3 +214,31 @@ def counted_verdicts(cases: Iterable[CaseResult], options: RunOptions) -> list[t
     verdicts = averaged.verdicts()
     found += [(number, verdicts[number]) for number, count in averaged.iterations().items() for _ in range(count)]
     return found
+
+
+def decided_by(run: Run, whose: Deciding) -> Run:
+    """Return a run whose results count with the verdicts of the org, of evalmeta's rules, or the worse of both."""
+    if not any(result.verdicts for case in run.cases for result in case.results) and whose == "org":
+        return run
+    return replace(run, cases=tuple(_decided(case, whose) for case in run.cases))
+
+
+def _decided(case: CaseResult, whose: Deciding) -> CaseResult:
+    if case.generated is None:
+        return case
+    results = tuple(_with_verdict(each, whose) for each in case.results)
+    verdict = case.verdict if case.error else case_verdict(results)
+    return case._replace(results=results, verdict=verdict)
+
+
+def _with_verdict(result: TestResult, whose: Deciding) -> TestResult:
+    both = result.verdicts
+    if both is None:
+        return result
+    org, local = (both.org, both.org_explanation), (both.local, both.explanation)
+    if whose == "both":
+        # An org's verdict that cannot be checked counts on its own.
+        verdict = worst({both.org, both.local} - {Verdict.UNDECIDED})
+        whose = "org" if verdict in {both.org, Verdict.UNDECIDED} else "local"
+    verdict, explanation = org if whose == "org" else local
+    return result._replace(verdict=verdict, explanation=explanation)

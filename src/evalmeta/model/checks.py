@@ -67,6 +67,11 @@ def _comparison(check: Expectation, name: str, operator: str, reference: str, ex
     return Expectation(name, label=check.label, parameters=parameters)
 
 
+def comparison_with(check: Expectation, operator: str, reference: str, expected: str) -> Expectation:
+    """Return a string_comparison with the label of a check."""
+    return _comparison(check, "string_comparison", operator, reference, expected)
+
+
 def _is_number(value: JsonValue) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 

@@ -82,6 +82,14 @@ CHECKS: Final = frozenset(
     )
 )
 """The checks of test specs that definitions do not know; `checks.comparison_of` says which of them they can hold."""
+EVALUATORS: Final = (
+    *("planner_topic_assertion", "planner_actions_assertion", "bot_response_rating"),
+    *("string_assertion", "numeric_assertion", "json_assertion", "list_assertion"),
+    *("text_alignment", "hallucination_detection", "citation_recall", "answer_faithfulness"),
+    *("instruction_adherence", "task_resolution", "text_quality", "rag_quality", "custom_aspect_critique"),
+    *("agent_handoff_assertion", "conversation_topic_assertion", "conversation_actions_assertion"),
+)
+"""The evaluators of `sf agent test run-eval`, those that the sf CLI knows first."""
 STRING_OPERATORS: Final = ("equals", "contains", "startswith", "endswith")
 NUMERIC_OPERATORS: Final = ("equals", "greater_than_or_equal", "greater_than", "less_than", "less_than_or_equal")
 OPERATORS: Final = {"string_comparison": STRING_OPERATORS, "numeric_comparison": NUMERIC_OPERATORS}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -11,7 +12,7 @@ from evalmeta import limits
 from evalmeta.errors import EvalmetaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 _HIDDEN: Final = "[secret]"
@@ -81,7 +82,21 @@ def error_text(error: BaseException) -> str:
 
 def child_environment(**more: str) -> dict[str, str]:
     """Return this process's environment without tokens, plus more variables, for a program that needs no session."""
+    secrets = _secret_variables()
+    return {name: value for name, value in os.environ.items() if name not in secrets} | more
+
+
+@contextmanager
+def tokens_hidden() -> Iterator[None]:
+    """Remove tokens from this process's environment in the block, for agents that it imports."""
+    removed = {name: os.environ.pop(name) for name in _secret_variables() & {*os.environ}}
+    try:
+        yield
+    finally:
+        os.environ.update(removed)
+
+
+def _secret_variables() -> set[str]:
     # SF_TARGET_ORG may hold a token for the sf CLI, and CI systems name auth URLs SFDX_...
     secrets = {name for name, value in os.environ.items() if name.startswith("SF") and redacted(value) != value}
-    secrets |= _VARIABLES
-    return {name: value for name, value in os.environ.items() if name not in secrets} | more
+    return secrets | _VARIABLES

@@ -19,8 +19,10 @@ ScoringProfile = Literal["default", "testing-center"]
 ActionMatch = Literal["exact", "in_order", "any_order", "superset", "subset"]
 TopicMatch = Literal["exact", "contains"]
 Matches = Literal["first", "any", "all"]
+Deciding = Literal["org", "local", "both"]
 _TOLERANCE: Final = 1e-9
 SCORING_PROFILES: Final = ("default", "testing-center")
+DECIDING: Final = ("org", "local", "both")
 ACTION_MATCHES: Final = ("exact", "in_order", "any_order", "superset", "subset")
 
 
@@ -55,6 +57,47 @@ class Verdict(StrEnum):
     __hash__ = str.__hash__
 
 
+WORST_FIRST: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED, Verdict.PASS)
+"""The order of verdicts in lists."""
+
+
+class Doubt(NamedTuple):
+    """Why verdicts of another org may mean less than they seem to; docs/orgs.md explains each code.
+
+    Attributes:
+        code: what it is about, such as `missing-result`.
+        text: what was seen, for people.
+        number: the number of the case; 0 for the whole run.
+        iteration: its iteration; 0 for the whole run.
+    """
+
+    code: str
+    text: str
+    number: int = 0
+    iteration: int = 0
+
+
+class Verdicts(NamedTuple):
+    """The verdict of another org on a result, and that of evalmeta's own rules on the same answer.
+
+    Attributes:
+        org: the org's verdict; UNDECIDED if it returned none.
+        local: the verdict of evalmeta's rules; UNDECIDED if they cannot judge it.
+        explanation: the reason for `local`, for people.
+        org_explanation: the reason for `org`.
+    """
+
+    org: Verdict
+    local: Verdict
+    explanation: str = ""
+    org_explanation: str = ""
+
+    @property
+    def differ(self) -> bool:
+        """Return whether both judged the result, and one of them let it pass."""
+        return {self.org, self.local} == {Verdict.PASS, Verdict.FAILURE}
+
+
 class TestResult(NamedTuple):
     """The result of one expectation.
 
@@ -69,6 +112,7 @@ class TestResult(NamedTuple):
             iterations must reach. None for a result that counts on its own.
         turn: the judged turn, from 1, in a case of several turns; 0 in a case of one.
         is_measured: whether the result is only a number. Its verdict is UNDECIDED, but it is not counted as undecided.
+        verdicts: what another org and evalmeta's rules say, in a run that was checked; `verdict` is what counts.
     """
 
     name: str
@@ -84,6 +128,7 @@ class TestResult(NamedTuple):
     threshold: float | None = None
     turn: int = 0
     is_measured: bool = False
+    verdicts: Verdicts | None = None
 
 
 # pytest must not collect it, although its name begins with Test.
@@ -185,6 +230,7 @@ class RunOptions:
         shard: the part of the cases to run, such as (2, 5) for the second of five; None runs all.
         confirms: the run whose suspect cases are asked again; empty for other runs.
         scoring: how results are judged.
+        decides: whose verdicts count in a run of another org: the org's, those of evalmeta's rules, or the worse ones.
         origin: the command and the commit from which it was started.
     """
 
@@ -202,6 +248,7 @@ class RunOptions:
     shard: tuple[int, int] | None = None
     confirms: str = ""
     scoring: Scoring = field(default_factory=Scoring)
+    decides: Deciding = "org"
     origin: Origin = field(default_factory=Origin)
 
     @property
@@ -290,6 +337,7 @@ class Run:
             stored run are read from its database each time they are used.
         total: the number of case results of the complete run.
         answers_of: the run whose answers were judged again; None if an agent was asked.
+        doubts: why verdicts of another org may mean less than they seem to.
     """
 
     id: str
@@ -304,6 +352,7 @@ class Run:
     answers_of: str | None = None
     options: RunOptions = field(default_factory=RunOptions)
     cases: Sequence[CaseResult] = ()
+    doubts: tuple[Doubt, ...] = ()
 
 
 def join(parts: Sequence[Run], whole: Run) -> Run:

@@ -13,6 +13,8 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from evalmeta.engine.subjects.python import imports_kept
+from evalmeta.model.redaction import tokens_hidden
+from evalmeta.org.frontdoor import Frontdoor
 from evalmeta.org.handlers.connect import (
     get_definition,
     get_results,
@@ -23,19 +25,28 @@ from evalmeta.org.handlers.connect import (
     post_rescore,
     post_run,
 )
+from evalmeta.org.handlers.evaluation import post_tests
 from evalmeta.org.handlers.login import (
-    get_describe,
+    get_frontdoor,
     get_identity,
     get_limits,
-    get_query,
+    get_named_user,
     get_resources,
-    get_tooling_query,
-    get_user,
     get_versions,
+)
+from evalmeta.org.handlers.records import (
+    get_describe,
+    get_more,
+    get_object,
+    get_objects,
+    get_query,
+    get_record,
+    post_activation,
 )
 from evalmeta.org.handlers.rest import fault_reply, refusal_reply
 from evalmeta.org.handlers.soap import get_deploy_request, handle_soap, patch_deploy_request, post_deploy_request
 from evalmeta.org.jobs import JobQueue
+from evalmeta.org.openapi import OPENAPI_PATH, get_openapi
 from evalmeta.org.organization import Organization
 from evalmeta.org.workers import DetachedWorker, InProcessWorkers
 from evalmeta.store.database import open_database
@@ -63,14 +74,30 @@ def create_app(org: Organization, pages: Sequence[BaseRoute] = ()) -> Starlette:
         routes=[
             Route("/services/oauth2/userinfo", get_identity, methods=["GET", "POST"]),
             Route("/id/{org_id}/{user_id}", get_identity, methods=["GET", "POST"]),
+            Route("/services/oauth2/singleaccess", get_frontdoor, methods=["GET", "POST"]),
+            Route("/agentforce/bootstrap/nameduser", get_named_user, methods=["GET"]),
             Route("/services/data", get_versions, methods=["GET"]),
+            Route(OPENAPI_PATH, get_openapi, methods=["GET"]),
             Route(_DATA, get_resources, methods=["GET"]),
             Route(_DATA + "/limits", get_limits, methods=["GET"]),
-            Route(_DATA + "/query", get_query, methods=["GET"]),
-            Route(_DATA + "/sobjects/User/{user_id}", get_user, methods=["GET"]),
-            Route(_DATA + "/tooling/query", get_tooling_query, methods=["GET"]),
-            Route(_DATA + "/tooling/sobjects/{name}/describe", get_describe, methods=["GET"]),
+            Route(_DATA + "/queryAll", get_query, methods=["GET"]),
+            Route(_DATA + "/queryAll/{locator}", get_more, methods=["GET"]),
+            *(
+                route
+                for root in (_DATA, _DATA + "/tooling")
+                for route in (
+                    Route(root + "/query", get_query, methods=["GET"]),
+                    Route(root + "/query/{locator}", get_more, methods=["GET"]),
+                    Route(root + "/sobjects", get_objects, methods=["GET"]),
+                    Route(root + "/sobjects/{name}", get_object, methods=["GET"]),
+                    Route(root + "/sobjects/{name}/describe", get_describe, methods=["GET"]),
+                    Route(root + "/sobjects/{name}/{record_id}", get_record, methods=["GET"]),
+                )
+            ),
+            Route(_DATA + "/connect/bot-versions/{version_id}/activation", post_activation, methods=["POST"]),
             Route(_SOAP, handle_soap, methods=["POST"]),
+            # CumulusCI adds the id of the org, simple-salesforce the path of a deployment.
+            Route(_SOAP + "/{rest:path}", handle_soap, methods=["POST"]),
             Route(_DEPLOY_REQUESTS, post_deploy_request, methods=["POST"]),
             Route(_DEPLOY_REQUESTS + "/validatedDeployRequestId", post_deploy_request, methods=["POST"]),
             Route(_DEPLOY_REQUESTS + "/{job_id}", get_deploy_request, methods=["GET"]),
@@ -83,6 +110,7 @@ def create_app(org: Organization, pages: Sequence[BaseRoute] = ()) -> Starlette:
             Route(_RUNS + "/{run_id}/definition", get_definition, methods=["GET"]),
             Route(_RUNS + "/{run_id}/extend", post_extend, methods=["POST"]),
             Route(_RUNS + "/{run_id}/rescore", post_rescore, methods=["POST"]),
+            Route("/einstein/evaluation/v1/tests", post_tests, methods=["POST"]),
             *pages,
         ],
         middleware=[Middleware(_CollapseSlashes)],
@@ -91,6 +119,7 @@ def create_app(org: Organization, pages: Sequence[BaseRoute] = ()) -> Starlette:
     # A redirect would send a token to the address in the Host header.
     app.router.redirect_slashes = False
     app.state.org = org
+    app.state.frontdoor = Frontdoor()
     return app
 
 
@@ -108,10 +137,20 @@ class _CollapseSlashes:
 
 async def _refuse(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException) or error.status_code == HTTPStatus.NOT_FOUND:
-        return fault_reply("", "NOT_FOUND", "The requested resource does not exist", status=404)
+        return fault_reply(request.url.path, "NOT_FOUND", "The requested resource does not exist", status=404)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        return fault_reply("", "METHOD_NOT_ALLOWED", f"HTTP method {request.method} is not allowed", status=405)
+        return _refuse_method(request)
     return refusal_reply(request.url.path, error)
+
+
+def _refuse_method(request: Request) -> Response:
+    text = f"HTTP method {request.method} is not allowed"
+    reply = fault_reply(request.url.path, "METHOD_NOT_ALLOWED", text, status=405)
+    path, routes = request.scope["path"], request.app.routes
+    found = (route.methods or () for route in routes if isinstance(route, Route) and route.path_regex.match(path))
+    # RFC 9110, section 15.5.6: the reply lists the methods that the resource has.
+    reply.headers["Allow"] = ", ".join(sorted({method for methods in found for method in methods}))
+    return reply
 
 
 async def _server_error(request: Request, _: Exception) -> Response:
@@ -124,11 +163,17 @@ async def embedded_org(project: Project, *, detached: bool = False) -> AsyncIter
 
     With `detached`, runs continue in a separate process when the org is closed; otherwise they stop and can be resumed.
     """
-    with open_database(project.state_dir) as database, imports_kept():
+    with tokens_hidden(), open_database(project.state_dir) as database, imports_kept():
         workers = DetachedWorker(project.root, project.state_dir) if detached else InProcessWorkers()
         queue = JobQueue()
         org = Organization(
-            database, project.root, lambda: project.settings, workers.launch, queue.wake, reads_files=True
+            database,
+            project.root,
+            lambda: project.settings,
+            workers.launch,
+            queue.wake,
+            queue.trouble,
+            reads_files=True,
         )
         queue.org = org
         if isinstance(workers, InProcessWorkers):

@@ -1,9 +1,11 @@
-"""HTTP connections of a served org: uvicorn's protocol with deadlines, and errors in Salesforce's format."""
+"""HTTP connections of a served org: uvicorn's protocol with TLS, deadlines, and errors in Salesforce's format."""
 
 from __future__ import annotations
 
 import http
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from collections import defaultdict
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -13,6 +15,9 @@ from evalmeta.org.handlers.rest import fault_reply
 
 if TYPE_CHECKING:
     import asyncio
+    import ssl
+
+    from evalmeta.org.endpoint import Certificate
 
 
 _State: TypeAlias = Literal["head", "request", "answer", "rest", "idle"]
@@ -24,18 +29,100 @@ _SECONDS: Final[dict[_State, float]] = {
 }
 
 
-class OrgProtocol(H11Protocol):
-    """Close connections whose client is too slow to send a request or to read the reply."""
+@cache
+def max_connections() -> int:
+    """Return how many connections may be open, so that file descriptors are left for other files."""
+    try:
+        import resource  # noqa: PLC0415 - Windows has no such module
+    except ImportError:
+        return limits.MAX_CONNECTIONS
+    available, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if available == resource.RLIM_INFINITY:
+        return limits.MAX_CONNECTIONS
+    return max(1, min(limits.MAX_CONNECTIONS, max(available - limits.SPARE_FILE_DESCRIPTORS, available // 2)))
 
+
+def protocol_of(certificate: Certificate | None) -> type[OrgProtocol]:
+    """Return the protocol of a server's connections: TLS with its certificate, or plain HTTP."""
+
+    class Protocol(OrgProtocol):
+        tls = certificate.context() if certificate else None
+
+    return Protocol
+
+
+class OrgProtocol(H11Protocol):
+    """Close connections whose client is too slow to send a request or to read the reply.
+
+    With `tls`, connections begin with a handshake. asyncio hides those that have not finished it, and they need a file
+    descriptor too, so that this class makes the handshake itself.
+    """
+
+    tls: ClassVar[ssl.SSLContext | None] = None
     _state: _State = "idle"
     _deadline: asyncio.TimerHandle | None = None
+    _handshake: asyncio.Task[None] | None = None
+    _early: bytes = b""  # arrived with the end of the handshake
+    since: float = 0.0  # when its state began, on the clock of the event loop
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in the base class
-        """Start the deadline for the head of the first request."""
+        """Start the TLS handshake, or the deadline for the head of the first request."""
+        if self.tls is None:
+            self._begin(transport)
+            return
+        self.transport, self.since = transport, self.loop.time()
+        self.connections.add(self)
+        self._make_room()
+        if not transport.is_closing():
+            self._handshake = self.loop.create_task(self._encrypt(transport, self.tls))
+
+    async def _encrypt(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
+        seconds = limits.HANDSHAKE_SECONDS
+        try:
+            found = await self.loop.start_tls(transport, self, tls, server_side=True, ssl_handshake_timeout=seconds)
+        except OSError:
+            found = None
+        if found is None:
+            self.connections.discard(self)
+            return
+        self._begin(found)
+        if self._early:
+            self.data_received(self._early)
+
+    def _begin(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
-        # With a limit of 0, writing pauses until the client has read everything.
-        transport.set_write_buffer_limits(0)
+        self.since = self.loop.time()
+        self._make_room()
+        # Writing pauses until the client has read everything. With a limit of 0, asyncio's TLS would pause for ever.
+        transport.set_write_buffer_limits(high=1, low=0)
         self._enter("head")
+
+    def _make_room(self) -> None:
+        """If there are too many connections, close the oldest without a complete request, of the address with most."""
+        most = max_connections()
+        if len(self.connections) <= most:
+            return
+        found = [each for each in self.connections if isinstance(each, OrgProtocol) and not each.transport.is_closing()]
+        if len(found) <= most:
+            return
+        by_address: defaultdict[str, list[OrgProtocol]] = defaultdict(list)
+        for each in found:
+            if not each.has_request and each is not self:
+                by_address[each.address].append(each)
+        groups = sorted(by_address.values(), key=len) or [[self]]
+        for each in sorted(groups[-1], key=lambda each: each.since)[: most // 10 + 1]:
+            each.transport.abort()
+
+    @property
+    def address(self) -> str:
+        """Return the client's address, without its port."""
+        name = self.transport.get_extra_info("peername")
+        return str(name[0]) if name else ""
+
+    @property
+    def has_request(self) -> bool:
+        """Return whether a request has arrived as a whole, and its reply is not complete."""
+        return self._state not in {"head", "idle"} and self.conn.their_state is not h11.SEND_BODY
 
     def pause_writing(self) -> None:
         """Start the deadline for the client to read the reply."""
@@ -54,6 +141,9 @@ class OrgProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Handle received data."""
+        if self.scheme is None:
+            self._early += data
+            return
         super().data_received(data)
         self._enter(self._state_now())
 
@@ -84,7 +174,7 @@ class OrgProtocol(H11Protocol):
         """Set the deadline of a new state; more bytes in the same state do not extend it."""
         if state == self._state:
             return
-        self._state = state
+        self._state, self.since = state, self.loop.time()
         if self._deadline is not None:
             self._deadline.cancel()
         seconds = _SECONDS.get(state)

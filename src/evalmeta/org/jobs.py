@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.errors import OrgFault, StoreError
+from evalmeta.errors import OrgFault, StoreCorrupt, StoreError, StoreFull, StoreLocked
 from evalmeta.org.deployments import deployment_status, fail_deployment, options_of, run_deployment, write_options
 from evalmeta.org.lease import is_free, new_worker, working
 from evalmeta.org.retrievals import fail_retrieve, retrieve_status, run_retrieve, write_request
-from evalmeta.protocol.metadata_api import CancelResult, DeployDetails, DeployResult
+from evalmeta.protocol.metadata_api import AsyncResult, CancelResult, DeployDetails, DeployResult
 from evalmeta.protocol.soap import read_results, write_results
 from evalmeta.store.database import open_database
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from evalmeta.store.jobs import Job, JobKind
 
 
+_LOG: Final = logging.getLogger(__name__)
 _WAIT_POLL_SECONDS: Final = 0.01
 # The pause before the queue retries jobs, when the database was locked or another worker has them.
 _POLL_SECONDS: Final = 0.5
@@ -45,11 +46,15 @@ def submit_retrieve(org: Organization, user: User, manifest: Manifest, *, single
 
 
 def check_deployment(org: Organization, user: User, job_id: str, *, details: bool = True) -> bytes:
-    """Return the reply to checkDeployStatus; raise OrgFault if the user has no such job."""
+    """Return the reply to checkDeployStatus.
+
+    Raise OrgFault if the user has no such job, and StoreError if the queue cannot execute it.
+    """
     job = find_job(org, "deploy", user, job_id)
     reply = org.jobs.reply(job.id)
     if reply is None:
-        return write_results("checkDeployStatus", [deployment_status(job)])
+        waiting = replace(deployment_status(job), state_detail=waiting_for(org, job))
+        return write_results("checkDeployStatus", [waiting])
     if details:
         return reply
     [result] = read_results(DeployResult, reply)
@@ -61,8 +66,39 @@ def check_retrieve(org: Organization, user: User, job_id: str) -> bytes:
     job = find_job(org, "retrieve", user, job_id)
     reply = org.jobs.reply(job.id)
     if reply is None:
+        waiting_for(org, job)
         return write_results("checkRetrieveStatus", [retrieve_status(job)])
     return reply
+
+
+def waiting_for(org: Organization, job: Job) -> str | None:
+    """Return what an unfinished job waits for, such as room on the disk; None if nothing prevents it.
+
+    Raise StoreError if the queue cannot execute jobs, or has waited too long for room.
+    """
+    trouble = org.trouble()
+    if trouble is None:
+        return None
+    error, seconds = trouble
+    if not isinstance(error, StoreFull):
+        raise error
+    if seconds < limits.DISK_FULL_SECONDS:
+        return f"waiting for room on the disk: {error}"
+    message = f"{error}; {job.kind} {job.id} has waited {limits.DISK_FULL_SECONDS} seconds for room"
+    raise StoreFull(message, actions=["Make room on the disk: the job is then executed by the next command."])
+
+
+def check_job(org: Organization, user: User, job_id: str) -> AsyncResult:
+    """Return the state of a deployment or a retrieve as checkStatus does; raise like `check_deployment`."""
+    job = org.jobs.get("deploy", job_id) or org.jobs.get("retrieve", job_id)
+    if job is None or not _may_see(user, job):
+        raise _unknown_job(job_id)
+    if not job.is_over:
+        return AsyncResult(done=False, id=job.id, state="Queued" if job.started is None else "InProgress")
+    if job.status in {"Succeeded", "SucceededPartial"}:
+        return AsyncResult(done=True, id=job.id, state="Completed")
+    message = f"The {job.kind} ended as {job.status}"
+    return AsyncResult(done=True, id=job.id, state="Error", message=message, status_code="UNKNOWN_EXCEPTION")
 
 
 def cancel_deployment(org: Organization, user: User, job_id: str) -> CancelResult:
@@ -101,8 +137,12 @@ def find_job(org: Organization, kind: JobKind, user: User, job_id: str) -> Job:
     """Return a job of a user, any job for an admin; raise OrgFault if the user has no such job."""
     job = org.jobs.get(kind, job_id)
     if job is None or not _may_see(user, job):
-        raise OrgFault(f"invalid cross reference id {job_id[:80]}", code="INVALID_CROSS_REFERENCE_KEY")
+        raise _unknown_job(job_id)
     return job
+
+
+def _unknown_job(job_id: str) -> OrgFault:
+    return OrgFault(f"invalid cross reference id {job_id[:80]}", code="INVALID_CROSS_REFERENCE_KEY")
 
 
 async def wait_briefly(org: Organization, job_id: str) -> None:
@@ -160,6 +200,14 @@ class JobQueue:
         self._stop_early = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._trouble: tuple[StoreError, float] | None = None
+
+    def trouble(self) -> tuple[StoreError, float] | None:
+        """Return why jobs cannot be executed, and for how many seconds already; None if they can."""
+        if self._trouble is None:
+            return None
+        error, since = self._trouble
+        return error, time.monotonic() - since
 
     def wake(self) -> None:
         """Start the thread, or wake it: a job may be waiting."""
@@ -186,9 +234,25 @@ class JobQueue:
     def _work(self, org: Organization) -> None:
         while self._is_wanted():
             self._is_awake.clear()
-            if not _try_to_run_jobs(org, until=self._stop_early.is_set) and not self._closing.is_set():
+            if not self._try_to_run_jobs(org) and not self._closing.is_set():
                 self._is_awake.wait(_POLL_SECONDS)
                 self._is_awake.set()
+
+    def _try_to_run_jobs(self, org: Organization) -> bool:
+        """Run jobs; return False if some remain, for example because the database is locked or the disk is full."""
+        try:
+            with open_database(org.database.path.parent) as database:
+                own = replace(org, database=database)
+                run_jobs(own, until=self._stop_early.is_set)
+                self._trouble = None
+                return not own.jobs.count_unfinished()
+        except StoreLocked:
+            return False
+        except StoreError as error:
+            if self._trouble is None or type(self._trouble[0]) is not type(error):
+                _LOG.warning("deployments and retrieves wait: %s", error)
+                self._trouble = error, time.monotonic()
+            return False
 
     def _is_wanted(self) -> bool:
         with self._lock:
@@ -211,19 +275,13 @@ def run_jobs(org: Organization, *, until: Callable[[], bool] = lambda: False) ->
                 _run(org, job)
 
 
-def _try_to_run_jobs(org: Organization, *, until: Callable[[], bool]) -> bool:
-    """Run jobs; return False if some remain, for example because the database is locked."""
-    with suppress(StoreError), open_database(org.database.path.parent) as database:
-        own = replace(org, database=database)
-        run_jobs(own, until=until)
-        return not own.jobs.count_unfinished()
-    return False
-
-
 def _run(org: Organization, job: Job) -> None:
     run, fail = (run_deployment, fail_deployment) if job.kind == "deploy" else (run_retrieve, fail_retrieve)
     try:
         run(org, job)
+    except StoreCorrupt as error:
+        # The damage may concern only this job, which must not block the others.
+        fail(org, job, org.without_paths(str(error)), code="SERVER_UNAVAILABLE")
     except StoreError:
         raise
     except Exception:  # noqa: BLE001 - a job that fails would fail in the next worker too

@@ -35,12 +35,14 @@ def is_free(lease: Lease) -> bool:
     """Return whether a run has no worker, or a dead one.
 
     A worker on this machine keeps its run while it is alive, even if its agent blocks it. For workers on
-    other machines only the lease counts.
+    other machines only the lease counts. One that ends later than any worker asks for is from before the clock was set
+    back; a worker that is alive renews it.
     """
     if lease.worker is None:
         return True
     is_alive = _is_alive(lease.worker)
-    return (lease.until or 0) < time.time() if is_alive is None else not is_alive
+    left = (lease.until or 0) - time.time()
+    return not 0 <= left <= 2 * limits.RUN_LEASE_SECONDS if is_alive is None else not is_alive
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, parse_api_version
 from evalmeta.org.path_filter import PathFilter
 from evalmeta.package.project import SETTINGS_FILE
+from evalmeta.protocol.oauth import read_named_user_token
 from evalmeta.store.components import Components
 from evalmeta.store.database import open_database, with_checksum
 from evalmeta.store.jobs import Jobs
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from evalmeta.errors import StoreError
     from evalmeta.model.login import User
     from evalmeta.model.registry import ApiVersion
     from evalmeta.model.settings import Settings
@@ -48,6 +50,7 @@ class Organization:
         settings: returns the project's settings as they are now; SettingsError if they are not valid.
         launch: launches a worker for a run; called with the run's id.
         wake: wakes the job queue; called when a job waits.
+        trouble: returns why the job queue cannot work, and for how many seconds already; None if it can.
         settings_name: the settings file's name in messages.
         is_served: whether this process serves other programs, for longer than one command.
         reads_files: whether runs may read files on this machine; only for the embedded org.
@@ -60,6 +63,7 @@ class Organization:
     settings: Callable[[], Settings]
     launch: Callable[[str], None]
     wake: Callable[[], None] = lambda: None
+    trouble: Callable[[], tuple[StoreError, float] | None] = lambda: None
     settings_name: str = SETTINGS_FILE
     is_served: bool = False
     reads_files: bool = False
@@ -106,6 +110,7 @@ class Organization:
 
     def user_of(self, token: str) -> User | None:
         """Return the user of a token, compared in constant time; None if the token is unknown or has expired."""
+        token = read_named_user_token(token)
         if secrets.compare_digest(token.encode(), self.token.encode()):
             return ADMIN
         return self.users.user_of(token, now=time.time())

@@ -10,6 +10,7 @@ import ipaddress
 import logging
 import re
 import time
+from collections import Counter
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -19,6 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from evalmeta import limits
+from evalmeta.errors import UsageError
 from evalmeta.org.handlers.rest import refusal_reply
 from evalmeta.protocol.json_fields import is_loopback
 
@@ -40,17 +42,24 @@ _SECURITY_HEADERS: Final = (
 _MAX_SHOWN_CHARS: Final = 40
 _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 _AUTHORITY: Final = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?::(?P<port>\d{1,5}))?")
+_HOST: Final = re.compile(r"[\w.-]+|[0-9A-Fa-f:.]+")
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_MAX_PORT: Final = 65535
 
 
 @dataclass(slots=True)
 class _RequestState:
-    """The state of one request; `status` is 0 before the reply begins, `size` counts the body's received bytes."""
+    """The state of one request; `status` is 0 before the reply begins, `size` counts the body's received bytes.
+
+    A request `is_counted` among the concurrent ones as soon as it has arrived as a whole.
+    """
 
     path: str
+    address: str
     began: float
     status: int = 0
     is_answered: bool = False
+    is_counted: bool = False
     size: int = 0
 
 
@@ -61,22 +70,23 @@ class RequestGuard:
         self._app = app
         self._hosts = hosts
         self._requests = 0
-        self._bodies = 0
+        self._bodies: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request: refuse it, or pass it to the application."""
-        state = _RequestState(scope["path"], time.monotonic())
-        self._requests += 1
+        state = _RequestState(scope["path"], scope["client"][0] if scope.get("client") else "-", time.monotonic())
         try:
             await self._answer(state, scope, receive, _with_headers(state, send))
         finally:
-            self._requests -= 1
-            self._bodies -= state.size
+            self._requests -= state.is_counted
+            self._bodies[state.address] -= state.size
+            if not self._bodies[state.address]:
+                del self._bodies[state.address]
             _write_access(state, scope)
 
     async def _answer(self, state: _RequestState, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            self._check(scope)
+            self._check(state, scope)
             async with asyncio.timeout(limits.REQUEST_SECONDS):
                 await self._app(scope, self._counted(state, receive), send)
         except HTTPException as refusal:
@@ -90,7 +100,7 @@ class RequestGuard:
             # The application has already sent a reply without details.
             _LOG.exception("a request failed with an unexpected error")
 
-    def _check(self, scope: Scope) -> None:
+    def _check(self, state: _RequestState, scope: Scope) -> None:
         """Refuse a request by its head."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         size = (
@@ -106,22 +116,38 @@ class RequestGuard:
             raise HTTPException(HTTPStatus.FORBIDDEN, "Pages of other origins must not call this org")
         if length.isdecimal() and int(length) > limits.MAX_SOAP_BYTES:
             raise _too_large()
+        if length in {"", "0"} and not _text(headers, b"transfer-encoding"):
+            self._count(state)
+
+    def _count(self, state: _RequestState) -> None:
+        """Count a request that has arrived as a whole; clients that send a body slowly take no place of others."""
+        if state.is_counted:
+            return
+        state.is_counted = True
+        self._requests += 1
         if self._requests > limits.MAX_REQUESTS:
             raise _too_many()
 
     def _counted(self, state: _RequestState, receive: Receive) -> Receive:
         async def counted() -> Message:
+            if state.is_counted:
+                return await receive()
+            allowed = limits.BODY_SECONDS + state.size / limits.MIN_BODY_BYTES_PER_SECOND
+            left = max(0.0, state.began + allowed - time.monotonic())
             try:
-                message = await asyncio.wait_for(receive(), limits.PIECE_SECONDS)
+                message = await asyncio.wait_for(receive(), min(left, limits.PIECE_SECONDS))
             except TimeoutError:
                 raise _too_slow() from None
             size = len(message.get("body", b""))
             state.size += size
-            self._bodies += size
+            self._bodies[state.address] += size
             if state.size > limits.MAX_SOAP_BYTES:
                 raise _too_large()
-            if self._bodies > limits.MAX_BODIES_BYTES:
+            is_greedy = self._bodies[state.address] > limits.MAX_ADDRESS_BODIES_BYTES
+            if is_greedy or self._bodies.total() > limits.MAX_BODIES_BYTES:
                 raise _too_many()
+            if not message.get("more_body"):
+                self._count(state)
             return message
 
         return counted
@@ -159,9 +185,10 @@ async def _refuse(state: _RequestState, scope: Scope, receive: Receive, send: Se
 
 
 def _write_access(state: _RequestState, scope: Scope) -> None:
-    client = scope["client"][0] if scope.get("client") else "-"
     milliseconds = round((time.monotonic() - state.began) * 1000)
-    _LOG.info("%s %s %s %s %d ms", client, scope["method"], _shown(state.path), state.status or "-", milliseconds)
+    _LOG.info(
+        "%s %s %s %s %d ms", state.address, scope["method"], _shown(state.path), state.status or "-", milliseconds
+    )
 
 
 def _shown(path: str) -> str:
@@ -195,13 +222,13 @@ class Hosts:
     Attributes:
         names: the names that are valid with the server's own port, in lower case.
         port: the server's port.
-        others: the names that are valid with any port, such as behind a proxy, in lower case.
+        others: other names, such as those of a proxy, in lower case, each with its port or None for any port.
         any_address: whether every IP address is valid too; DNS rebinding needs a name.
     """
 
     names: frozenset[str]
     port: int
-    others: frozenset[str] = frozenset()
+    others: frozenset[tuple[str, int | None]] = frozenset()
     any_address: bool = False
 
     def accept(self, host: str) -> bool:
@@ -210,16 +237,35 @@ class Hosts:
         if found is None:
             return False
         name = _normalised(found["v6"] or found["name"])
-        if name in self.others:
+        ports = [int(found["port"])] if found["port"] else list(_DEFAULT_PORTS.values())
+        if any((name, port) in self.others for port in (None, *ports)):
             return True
         is_ours = name in self.names or (self.any_address and _is_address(name))
         return is_ours and int(found["port"] or self.port) == self.port
 
 
 def hosts_of(bound: str, port: int, *, others: Iterable[str] = ()) -> Hosts:
-    """Return the host names of a server that listens at `bound`; `others` are valid with any port."""
+    """Return the host names of a server that listens at `bound`.
+
+    Each of `others` is NAME, which is valid with any port, or NAME:PORT. Raise UsageError if one is neither.
+    """
     names = {_normalised(bound)} | (set(_LOOPBACK_NAMES) if is_loopback(bound) or is_unspecified(bound) else set())
-    return Hosts(frozenset(names), port, frozenset(map(_normalised, others)), any_address=is_unspecified(bound))
+    return Hosts(frozenset(names), port, frozenset(map(_other_host, others)), any_address=is_unspecified(bound))
+
+
+def _other_host(text: str) -> tuple[str, int | None]:
+    """Return a name and its port, None for any port; raise UsageError."""
+    if _is_address(text):
+        return _normalised(text), None
+    found = _AUTHORITY.fullmatch(text)
+    port = int(found["port"]) if found and found["port"] else None
+    name = (found["v6"] or found["name"]) if found else ""
+    if not _HOST.fullmatch(name) or not (port is None or 0 < port <= _MAX_PORT):
+        raise UsageError(
+            f"{text!r} is not a valid host",
+            actions=["Give a name with or without a port, such as org.example.com or org.example.com:8443."],
+        )
+    return _normalised(name), port
 
 
 def is_same_origin(origin: str, host: str) -> bool:

@@ -10,7 +10,7 @@ import orjson
 
 from evalmeta.errors import ArchiveError
 from evalmeta.model.component import WILDCARD, Manifest, ManifestTypes
-from evalmeta.model.registry import NEWEST_API_VERSION, metadata_type
+from evalmeta.model.registry import NEWEST_API_VERSION, is_other_type, metadata_type, nearest_type_name
 from evalmeta.package.archive import build_zip
 from evalmeta.protocol.json_fields import list_of_objects, optional_text, read_object, text, texts, to_timestamp
 from evalmeta.protocol.metadata_api import FileProperties, RetrieveMessage, RetrieveResult
@@ -32,8 +32,14 @@ _MANIFEST: Final = "package.xml"
 
 def list_components(org: Organization, kind: MetadataType, *, folder: str = "") -> list[FileProperties]:
     """Return the org's components of a type, as the API lists them."""
+    return list(iterate_components(org, kind, folder=folder))
+
+
+def iterate_components(org: Organization, kind: MetadataType, *, folder: str = "") -> Iterator[FileProperties]:
+    """Return an iterator over what `list_components` returns, which needs the database no more."""
     names = {user.id: user.name for user in org.users.all_users()}
-    return [_properties(kind, each, folder, names) for each in org.components.list(kind.name)]
+    stored = org.components.list(kind.name)
+    return (_properties(kind, each, folder, names) for each in stored)
 
 
 def write_request(manifest: Manifest, *, single_package: bool) -> tuple[bytes, bytes]:
@@ -111,15 +117,23 @@ def _find(
         names = {name.casefold(): name for name in members if name != WILDCARD}
         keys = existing if WILDCARD in members else [key for key in names if key in existing]
         found += [(kind, existing[key]) for key in keys]
-        messages += [_not_found(kind, name, folder) for key, name in names.items() if key not in existing]
+        messages += [_not_found(kind.name, name, folder) for key, name in names.items() if key not in existing]
     return found, messages
 
 
 def _unknown(manifest: Manifest, folder: str) -> Iterator[RetrieveMessage]:
     for types in manifest.types:
-        if metadata_type(types.name) is None:
-            problem = f"Unknown type name '{types.name}' specified in package.xml"
-            yield RetrieveMessage(f"{folder}{_MANIFEST}", problem)
+        if metadata_type(types.name) is not None:
+            continue
+        if is_other_type(types.name):
+            # As an org answers that has no component of the type.
+            names = (member for member in types.members if member != WILDCARD)
+            yield from (_not_found(types.name, name, folder) for name in names)
+            continue
+        near = nearest_type_name(types.name)
+        hint = f"; did you mean {near}?" if near else ""
+        problem = f"Unknown type name '{types.name}' specified in package.xml{hint}"
+        yield RetrieveMessage(f"{folder}{_MANIFEST}", problem)
 
 
 def _selected(manifest: Manifest) -> Iterator[tuple[MetadataType, list[str]]]:
@@ -154,5 +168,5 @@ def _properties(kind: MetadataType, stored: StoredComponent, folder: str, names:
     )
 
 
-def _not_found(kind: MetadataType, name: str, folder: str) -> RetrieveMessage:
-    return RetrieveMessage(f"{folder}{_MANIFEST}", f"Entity of type '{kind.name}' named '{name}' cannot be found")
+def _not_found(type_name: str, name: str, folder: str) -> RetrieveMessage:
+    return RetrieveMessage(f"{folder}{_MANIFEST}", f"Entity of type '{type_name}' named '{name}' cannot be found")

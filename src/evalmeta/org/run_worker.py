@@ -11,18 +11,19 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from evalmeta import limits
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.errors import EXIT_ORG, EXIT_PASSED, EvalmetaError, StoreError, SubjectError
+from evalmeta.errors import EXIT_ORG, EXIT_PASSED, EvalmetaError, StoreError, StoreLocked, SubjectError
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import RunStatus
+from evalmeta.org.custom_scorers import scorers_of_run
 from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.org.organization import Organization
 from evalmeta.org.run_files import subjects_of_run
 from evalmeta.org.run_resources import RunResources
-from evalmeta.org.runs import evaluation_of_run
+from evalmeta.org.runs import answers_of_run, evaluation_of_run
 from evalmeta.org.subjects import bind_subject
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
@@ -31,7 +32,7 @@ from evalmeta.store.places import RunPlaces
 from evalmeta.store.runs import RunJournal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.engine.scheduler import Places
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 
 SHARED: Final = "--shared"
+_PAUSE_SECONDS: Final = 0.05
+_T = TypeVar("_T")
 
 
 async def work(org: Organization, run_id: str, resources: RunResources | None = None) -> None:
@@ -66,7 +69,9 @@ async def work(org: Organization, run_id: str, resources: RunResources | None = 
 async def _work_in(places: Places, org: Organization, run: Run, resources: RunResources) -> None:
     run_id, worker = run.id, new_worker()
     lease, until = org.runs.lease(run_id), time.time() + limits.RUN_LEASE_SECONDS
-    if not is_free(lease) or not org.runs.claim(run_id, worker, taken_from=lease, until=until):
+    if not is_free(lease) or not await _write(
+        org, lambda: org.runs.claim(run_id, worker, taken_from=lease, until=until)
+    ):
         return
     # Before the claim, it may have ended and been extended.
     run = org.runs.get(run_id) or run
@@ -76,13 +81,27 @@ async def _work_in(places: Places, org: Organization, run: Run, resources: RunRe
         with keep_lease(org.database.path.parent, run_id, worker):
             await _execute(org, run, RunJournal(org.database, run_id, worker), places, resources)
     except (asyncio.CancelledError, StoreError) as stop:
-        if _release(org, run_id, worker) or isinstance(stop, asyncio.CancelledError):
+        if await _release(org, run_id, worker) or isinstance(stop, asyncio.CancelledError):
             raise
         return
     except Exception as error:  # noqa: BLE001 - a run that fails would fail in the next worker too
-        org.runs.finish(run_id, worker, RunStatus.ERROR, error=error_text(error), now=time.time())
-        return
-    org.runs.finish(run_id, worker, RunStatus.COMPLETED, error=None, now=time.time())
+        finish = partial(org.runs.finish, run_id, worker, RunStatus.ERROR, error=error_text(error))
+    else:
+        finish = partial(org.runs.finish, run_id, worker, RunStatus.COMPLETED, error=None)
+    await _write(org, lambda: finish(now=time.time()))
+
+
+async def _write(org: Organization, write: Callable[[], _T]) -> _T:
+    """Return `write()`, repeated while another program has locked the database; other runs go on meanwhile."""
+    until = time.monotonic() + limits.STORE_BUSY_SECONDS
+    while True:
+        try:
+            with org.database.waiting(0):
+                return write()
+        except StoreLocked:
+            if time.monotonic() > until:
+                raise
+        await asyncio.sleep(_PAUSE_SECONDS)
 
 
 def main(root: str, *run_ids: str, shares_places: bool = False) -> int:
@@ -115,13 +134,15 @@ async def _execute(org: Organization, run: Run, journal: RunJournal, places: Pla
     from evalmeta.engine.scorers.registry import make_scorers  # noqa: PLC0415
 
     options, evaluation = run.options, evaluation_of_run(org, run)
-    scorers = make_scorers(options.scoring, resources.rater(org, options))
+    scorers = make_scorers(
+        options.scoring, resources.rater(org, options), find_custom=scorers_of_run(org, org.runs.content(run.id))
+    )
     with functions_of(org.root):
         if run.answers_of is None:
             subject = _subject_of(org, run)
             await execute(evaluation, subject, journal, options=options, scorers=scorers, places=places)
         else:
-            answers = partial(org.runs.case, run.answers_of)
+            answers = answers_of_run(org, run.answers_of)
             await rescore(evaluation, answers, journal, options=options, scorers=scorers, places=places)
 
 
@@ -146,10 +167,10 @@ class _UnusableSubject:
         pass
 
 
-def _release(org: Organization, run_id: str, worker: str) -> bool:
+async def _release(org: Organization, run_id: str, worker: str) -> bool:
     """Release a run and return whether it was the worker's."""
     try:
-        return org.runs.release(run_id, worker)
+        return await _write(org, lambda: org.runs.release(run_id, worker))
     except StoreError:
         # The lease is free anyway as soon as its worker has ended.
         return True

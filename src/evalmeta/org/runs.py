@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+import orjson
 
 from evalmeta import limits
 from evalmeta.engine.plan import select_cases
@@ -20,13 +24,14 @@ from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
 from evalmeta.org.lease import is_free
 from evalmeta.org.needs import needs_of
 from evalmeta.org.run_files import current_digest, evaluation_in, read_run_file, record_file, run_file_of, test_in
-from evalmeta.protocol.connect import RunDefinition
 from evalmeta.protocol.run_faults import joined_error
+from evalmeta.protocol.run_options import RunDefinition
+from evalmeta.store.history import RemoteRuns
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.json_value import JsonObject
@@ -41,6 +46,7 @@ if TYPE_CHECKING:
 # The sf CLI recognises by these words, and by "not found", that the test does not exist.
 _IDENTIFIERS: Final = {EVALUATION_DEFINITION: "AiEvalDefinitionVersion", TESTING_DEFINITION: "AiTestingDefinition"}
 _DEFAULT_READING: Final = Reading()
+_PAYLOAD: Final = b'{"tests":'
 _ENDED_EARLY: Final = frozenset({RunStatus.ERROR, RunStatus.TERMINATED})
 
 
@@ -101,6 +107,16 @@ def prepare_file_run(
     return PreparedRun(kind, evaluation_in(org.root, recorded, name), recorded.content(), options)
 
 
+def prepare_payload_run(org: Organization, payload: JsonObject, name: str, options: RunOptions) -> PreparedRun:
+    """Return a run of a payload of `sf agent test run-eval`, which names its agent as `subjectName`.
+
+    Raise FormatError if the payload cannot be read.
+    """
+    # The order of the keys shows the kind of content.
+    content = orjson.dumps({"tests": payload["tests"], "subjectName": payload["subjectName"]})
+    return _prepared(org, EVALUATION_DEFINITION, name, content, options)
+
+
 def prepared_again(org: Organization, run: Run) -> PreparedRun:
     """Return a run that exists, to check whether it can continue; raise like `prepare_run`."""
     kind, content = type_of_run(run.id) or EVALUATION_DEFINITION, org.runs.content(run.id)
@@ -125,25 +141,35 @@ def start_run(org: Organization, kind: MetadataType, name: str, options: RunOpti
 def start_prepared(org: Organization, run: PreparedRun, *, user: User = ADMIN) -> str:
     """Create a run, launch a worker for it, and return its id.
 
-    Raise SubjectNotBound or SettingsError if something that it needs cannot be used, or OrgFault without cases.
+    Raise SubjectNotBound or SettingsError if something that it needs cannot be used, or OrgFault if there are no cases,
+    or too many runs wait.
     """
     if not (total := run.total):
         is_empty = next(iter(run.evaluation.cases), None) is None
         what = "no test cases" if is_empty else "none of the selected cases"
         raise OrgFault(f"{run.evaluation.name} has {what}", code="NOTHING_TO_RUN")
     check_needs(org, run)
+    _check_room(org, user)
     run_id = org.runs.start(
         run.kind,
         run.evaluation,
         run.content,
         run.options,
         total=total,
-        now=time.time(),
+        now=org.runs.next_timestamp(time.time()),
         user=user,
         answers_of=run.answers_of,
     )
     org.launch(run_id)
     return run_id
+
+
+def _check_room(org: Organization, user: User) -> None:
+    own, all_runs = org.runs.count_waiting(user) if org.is_served else (0, 0)
+    if own >= limits.MAX_WAITING_RUNS_OF_USER or all_runs >= limits.MAX_WAITING_RUNS:
+        whose = f"{own:,} runs of yours" if own >= limits.MAX_WAITING_RUNS_OF_USER else f"{all_runs:,} runs"
+        message = f"{whose} wait already; try again when some have ended"
+        raise OrgFault(message, code="REQUEST_LIMIT_EXCEEDED", status=HTTPStatus.TOO_MANY_REQUESTS)
 
 
 def check_needs(org: Organization, run: PreparedRun) -> None:
@@ -157,6 +183,28 @@ def find_run_faults(org: Organization, runs: Sequence[PreparedRun]) -> list[RunF
     from evalmeta.org.readiness import find_faults  # noqa: PLC0415 - the engine, which other requests do not need
 
     return find_faults(org, [each.needs for each in runs])
+
+
+def find_remote_run(org: Organization, run_id: str, url: str) -> Run | None:
+    """Return a run of another org that the project saved; None in an org that reads no files of the project."""
+    found = RemoteRuns(org.database).find(run_id, org_url=url) if url and org.reads_files else []
+    return found[0].run if found else None
+
+
+def answers_of_run(org: Organization, run_id: str) -> Callable[[int, int], CaseResult | None]:
+    """Return a function from an iteration and a case number to the answer in a run, here or in another org."""
+    if org.runs.get(run_id) is not None:
+        return partial(org.runs.case, run_id)
+    saved = RemoteRuns(org.database).find(run_id)
+    cases = {(each.iteration, each.number): each for remote in saved[:1] for each in remote.run.cases}
+    return lambda iteration, number: cases.get((iteration, number))
+
+
+def _content(org: Organization, run: Run) -> bytes:
+    """Return the definition of a run as it was when the run started, here or in another org."""
+    if org.runs.get(run.id) is not None:
+        return org.runs.content(run.id)
+    return next((each.content for each in RemoteRuns(org.database).find(run.id) if each.content), b"")
 
 
 def extend_run(org: Organization, run: Run, *, iterations: int) -> None:
@@ -186,10 +234,10 @@ def rescore_run(org: Organization, run: Run, options: RunOptions, *, as_deployed
     Raise OrgFault if the run is not over, its cases are no longer deployed, or an option is out of range.
     """
     _check_over(run)
-    content = _current_content(org, run) if as_deployed else org.runs.content(run.id)
+    content = _current_content(org, run) if as_deployed else _content(org, run)
     kind = type_of_run(run.id)
     if content is None or kind is None:
-        is_file = run_file_of(org.runs.content(run.id)) is not None
+        is_file = run_file_of(_content(org, run)) is not None
         raise OrgFault(
             f"{run.definition} {'cannot be found' if is_file else 'is no longer deployed'}", code="NOT_FOUND"
         )
@@ -224,7 +272,7 @@ def definition_of_run(org: Organization, run: Run) -> RunDefinition:
 
 def _current_content(org: Organization, run: Run) -> bytes | None:
     """Return the content that a new run would have; None if its definition or file is gone."""
-    recorded = run_file_of(org.runs.content(run.id))
+    recorded = run_file_of(_content(org, run))
     if recorded is not None:
         digest = current_digest(org.root, recorded)
         return None if digest is None else replace(recorded, digest=digest).content()
@@ -242,7 +290,15 @@ def _evaluation_of_content(org: Organization, content: bytes, name: str) -> Eval
     if recorded is not None:
         return read_run_file(org.root, recorded, name)
     key = name, sha256(content).digest()
-    return document_once(key, lambda: Document(read_evaluation(content, name))).evaluation
+    return document_once(key, lambda: _read_content(content, name)).evaluation
+
+
+def _read_content(content: bytes, name: str) -> Document:
+    if content.startswith(_PAYLOAD):
+        from evalmeta.formats.run_eval.reader import read_payload  # noqa: PLC0415 - most runs have none
+
+        return read_payload(content, label=name, name=name, is_raw=True).document
+    return Document(read_evaluation(content, name))
 
 
 def read_evaluation(content: bytes, name: str) -> Evaluation:

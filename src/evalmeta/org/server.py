@@ -24,7 +24,7 @@ from evalmeta import limits
 from evalmeta.errors import StoreError, UsageError
 from evalmeta.model.redaction import redacted
 from evalmeta.org.app import create_app
-from evalmeta.org.http_protocol import OrgProtocol
+from evalmeta.org.http_protocol import protocol_of
 from evalmeta.org.jobs import JobQueue
 from evalmeta.org.organization import Organization
 from evalmeta.org.request_guard import RequestGuard, hosts_of, is_unspecified
@@ -45,15 +45,23 @@ if TYPE_CHECKING:
 
     from starlette.routing import BaseRoute
 
+    from evalmeta.org.endpoint import Certificate, Endpoint
     from evalmeta.org.server_file import Server
     from evalmeta.package.project import Project
 
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# With nohup, the signal of a closed terminal is ignored.
+_SIGNALS = tuple(
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN
+)
 _OTHER_HOST: Final = "Set --host to the name or an address of this machine."
 _OTHER_PORT: Final = "Choose another port with --port; 0 for any free port."
 # Callers have settings files of their own.
 _SETTINGS_NAME: Final = "evalmeta.toml of the project that serves the org"
+# Connections that wait to be accepted.
+_QUEUED: Final = 2 * limits.MAX_REQUESTS
 _LOGGERS: Final = ("evalmeta.org", "uvicorn.error", "asyncio")
 # Everything in an Authorization header, and every value that is named as a secret.
 _SECRETS: Final = re.compile(
@@ -68,44 +76,52 @@ _SECRETS: Final = re.compile(
 
 async def serve(
     project: Project,
+    endpoint: Endpoint,
     *,
-    host: str,
-    port: int,
-    names: Sequence[str] = (),
     pages: Callable[[str], Sequence[BaseRoute]] = lambda _: (),
     on_start: Callable[[Server], None] = lambda _: None,
     logs_to_stderr: bool = False,
 ) -> None:
     """Serve the org of a project until SIGINT or SIGTERM; runs in progress continue in their own processes.
 
-    `port` 0 means any free port, `names` are other valid names in the Host header, `pages` returns further routes
-    for the admin's token, and `on_start` is called when the server accepts requests. Raise UsageError if a server is
-    already running, or this one cannot listen there.
+    `pages` returns further routes for the admin's token, and `on_start` is called when the server accepts requests.
+    Raise UsageError if a server is already running, or this one cannot listen there.
     """
     running = read_server(project.state_dir)
     if running:
         raise already_running(running)
-    with listen(host, port) as listening:
+    check(endpoint)
+    with listen(endpoint.host, endpoint.port) as listening:
         port = listening.getsockname()[1]
         async with _opened(project) as org:
             open_log(project.state_dir / "logs" / "server.log", to_stderr=logs_to_stderr)
 
             def claim() -> Server:
                 with org.database.transaction():
-                    return claim_server_file(project.state_dir, url_of(host, port), now=time.time())
+                    url = url_of(endpoint.host, port, is_encrypted=endpoint.certificate is not None)
+                    return claim_server_file(project.state_dir, url, now=time.time())
 
             try:
-                gate = RequestGuard(create_app(org, pages(org.token)), hosts_of(host, port, others=names))
-                await _OrgServer(gate, project.state_dir, claim, on_start).serve([listening])
+                gate = RequestGuard(
+                    create_app(org, pages(org.token)), hosts_of(endpoint.host, port, others=endpoint.names)
+                )
+                await _OrgServer(gate, project.state_dir, claim, on_start, endpoint.certificate).serve([listening])
             finally:
                 remove_server_file(project.state_dir)
+
+
+def check(endpoint: Endpoint) -> None:
+    """Check the names and the certificate of an endpoint; raise UsageError if one is not valid."""
+    hosts_of(endpoint.host, endpoint.port, others=endpoint.names)
+    if endpoint.certificate is not None:
+        endpoint.certificate.context()
 
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; raise UsageError if it cannot be opened."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        found = socket.create_server((host, port), family=family, backlog=2 * limits.MAX_REQUESTS)
+        found = socket.create_server((host, port), family=family, backlog=_QUEUED)
         # A socket that knows its protocol: asyncio then sets TCP_NODELAY, without which small replies wait for 40 ms.
         return socket.socket(fileno=found.detach())
     except socket.gaierror as error:
@@ -129,6 +145,7 @@ async def _opened(project: Project) -> AsyncIterator[Organization]:
             live_settings(project.root),
             workers.launch,
             queue.wake,
+            queue.trouble,
             settings_name=_SETTINGS_NAME,
             is_served=True,
         )
@@ -144,10 +161,11 @@ async def _opened(project: Project) -> AsyncIterator[Organization]:
             await asyncio.to_thread(queue.close, at_once=True)
 
 
-def url_of(host: str, port: int) -> str:
+def url_of(host: str, port: int, *, is_encrypted: bool = False) -> str:
     """Return the address for callers on this machine."""
+    scheme = "https" if is_encrypted else "http"
     reached = ("::1" if ":" in host else "127.0.0.1") if is_unspecified(host) else host
-    return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
+    return f"{scheme}://[{reached}]:{port}" if ":" in reached else f"{scheme}://{reached}:{port}"
 
 
 class GuardedServer(uvicorn.Server):
@@ -156,14 +174,16 @@ class GuardedServer(uvicorn.Server):
     `renew` is called every few seconds.
     """
 
-    def __init__(self, gate: RequestGuard, renew: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, gate: RequestGuard, renew: Callable[[], None] = lambda: None, certificate: Certificate | None = None
+    ) -> None:
         async def notify() -> None:
             renew()
 
         super().__init__(
             uvicorn.Config(
                 gate,
-                http=OrgProtocol,
+                http=protocol_of(certificate),
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -174,6 +194,7 @@ class GuardedServer(uvicorn.Server):
                 timeout_graceful_shutdown=int(limits.SHUTDOWN_SECONDS),
                 callback_notify=notify,
                 timeout_notify=limits.SERVER_SIGN_SECONDS,
+                backlog=limits.ACCEPTED_AT_ONCE,
                 h11_max_incomplete_event_size=limits.MAX_HEADER_BYTES,
             )
         )
@@ -198,9 +219,14 @@ class _OrgServer(GuardedServer):
     """The server of an org, which calls `on_start` when it accepts requests."""
 
     def __init__(
-        self, gate: RequestGuard, state_dir: Path, claim: Callable[[], Server], on_start: Callable[[Server], None]
+        self,
+        gate: RequestGuard,
+        state_dir: Path,
+        claim: Callable[[], Server],
+        on_start: Callable[[Server], None],
+        certificate: Certificate | None,
     ) -> None:
-        super().__init__(gate, lambda: renew_server_file(state_dir))
+        super().__init__(gate, lambda: renew_server_file(state_dir), certificate)
         self._claim = claim
         self._on_start = on_start
 
@@ -208,6 +234,9 @@ class _OrgServer(GuardedServer):
         # From here on commands can find and stop this process, so signals must already be handled.
         server = self._claim()
         await super().startup(sockets)
+        for each in sockets or ():
+            # asyncio has set the length of the queue to the number of connections that it accepts at once.
+            each.listen(_QUEUED)
         self._on_start(server)
 
 

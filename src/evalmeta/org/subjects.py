@@ -13,7 +13,7 @@ from evalmeta.errors import NotFound, SettingsError, SubjectNotBound
 from evalmeta.model.login import SignedIn
 from evalmeta.model.settings import AgentforceSubject, PythonSubject, RulesRater, Settings
 from evalmeta.package.config_file import key_name
-from evalmeta.package.project import SETTINGS_FILE
+from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE
 from evalmeta.package.settings import load_settings
 
 if TYPE_CHECKING:
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 
 _PYTHON_TARGET: Final = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
+_AGENTFORCE_LINES: Final = """\
+adapter = "agentforce"
+agent_id = "0Xx000000000000"  # the Id of the agent's BotDefinition
+org = "ORG"  # as in `evalmeta org list`"""
+_IN_ORG: Final = "Run the tests in your Salesforce org: evalmeta deploy -o ORG, then evalmeta test run -o ORG --wait"
 # As in README.md; it needs no extra.
 _RATER_LINES: Final = """\
 adapter = "llm"
@@ -48,7 +53,7 @@ def bind_subject(
     Raise SubjectNotBound without an adapter for the name, SettingsError if the adapter cannot be used.
     """
     settings = subjects.get(subject_name)
-    if settings is None and _PYTHON_TARGET.fullmatch(subject_name):
+    if settings is None and is_bound(subjects, subject_name):
         # A test spec names a function without settings: subject: module:function.
         settings = PythonSubject(adapter="python", target=subject_name)
     if settings is None:
@@ -58,14 +63,34 @@ def bind_subject(
     return bind(settings, root=root, sign_in=sign_in)
 
 
+def is_bound(subjects: Mapping[str, SubjectSettings], name: str) -> bool:
+    """Return whether `bind_subject` finds an adapter for a name."""
+    return name in subjects or _PYTHON_TARGET.fullmatch(name) is not None
+
+
 def unbound_subject(
-    subjects: Iterable[str], name: str, *, root: Path, subject_type: str = "AGENT", settings_name: str = SETTINGS_FILE
+    subjects: Iterable[str],
+    name: str,
+    *,
+    root: Path,
+    subject_type: str = "AGENT",
+    settings_name: str = SETTINGS_FILE,
+    is_definition: bool = True,
 ) -> SubjectNotBound:
-    """Return the error for a name without an adapter, with the nearest of the bound names and the lines to add."""
-    lines = f'[{key_name(["subjects", name])}]\nadapter = "python"\ntarget = "my_agent:answer"'
+    """Return the error for a name without an adapter, with the nearest of the bound names and the lines to add.
+
+    In a Salesforce DX project, the agent can also be one of the org, which can run definitions itself.
+    """
+    table = f"[{key_name(['subjects', name])}]"
+    lines = f'{table}\nadapter = "python"\ntarget = "my_agent:answer"'
+    is_dx = settings_name == SETTINGS_FILE and (root / PROJECT_FILE).is_file()
+    if is_dx and subject_type != "PROMPT":
+        lines = f"{lines}\n\nOr, for the agent in your Salesforce org:\n\n{table}\n{_AGENTFORCE_LINES}"
     near = get_close_matches(name, subjects, n=1)
     kind = "prompt template" if subject_type == "PROMPT" else "agent"
     actions = [f"Did you mean {near[0]!r} instead of {name!r}?"] if near else []
+    if is_dx and is_definition:
+        actions.append(_IN_ORG)
     return SubjectNotBound(
         f"no adapter is bound to the {kind} {name!r}",
         actions=[*actions, f"{_place_of_lines(root, settings_name)}, with your agent's module and name:\n\n{lines}"],

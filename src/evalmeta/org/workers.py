@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.errors import EXIT_ORG, StoreError, StoreLocked, Suggestion
 from evalmeta.model.redaction import child_environment
+from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import RunStatus
 from evalmeta.org.lease import is_free, new_worker
 from evalmeta.org.run_resources import RunResources
@@ -101,6 +102,8 @@ class DetachedWorker:
 class ServedWorkers:
     """Start a process for every run, which outlives this one; run at most ten at a time, others wait as NEW.
 
+    Users take turns: a run does not wait for all earlier runs of another user.
+
     All state comes from the database, so runs that another server or worker has left are resumed.
     """
 
@@ -130,7 +133,7 @@ class ServedWorkers:
 
     def _start_waiting(self, org: Organization) -> None:
         self._count_deaths(org)
-        unfinished = org.runs.unfinished()
+        unfinished = org.runs.queue()
         waiting = [run_id for run_id, lease in unfinished if run_id not in self._processes and is_free(lease)]
         due = [run_id for run_id in waiting if self._not_before.get(run_id, 0) <= time.monotonic()]
         room = limits.MAX_RUNS - (len(unfinished) - len(waiting))
@@ -166,6 +169,7 @@ def _give_up(org: Organization, run_id: str) -> None:
 def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str], *options: str) -> subprocess.Popen[bytes]:
     logs = state_dir / "logs"
     logs.mkdir(exist_ok=True)
+    sweep_run_logs(state_dir, kept=limits.MAX_RUN_LOGS)
     with (logs / f"{run_ids[0]}.log").open("ab") as log:
         # -P: a file of the project must not replace a module of the standard library with the same name.
         return subprocess.Popen(
@@ -177,6 +181,16 @@ def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str], *options
             cwd=project_root,
             env=child_environment(EVALMETA_HOME=str(state_dir)),
         )
+
+
+def sweep_run_logs(state_dir: Path, *, kept: int = 0) -> None:
+    """Delete the logs of the workers of all runs but the newest ones."""
+    found = (path for path in (state_dir / "logs").glob("*.log") if type_of_run(path.stem))
+    # Ids of one kind ascend; the log of a worker that still runs is among the newest.
+    by_age = sorted(found, key=lambda path: path.stem[3:], reverse=True)
+    for path in by_age[kept:]:
+        with suppress(OSError):
+            path.unlink()
 
 
 async def _try_to_work(org: Organization, run_id: str, resources: RunResources) -> StoreError | None:

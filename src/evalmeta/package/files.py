@@ -153,7 +153,12 @@ def entry_name(component: Component) -> str:
 def parse_safe_file_name(file_name: str) -> tuple[MetadataType, str] | None:
     """Return type and full name by a file name in source or metadata format; None for other, hidden or unsafe names."""
     named = parse_file_name(file_name)
-    return named if named and _FULL_NAME.fullmatch(named[1]) else None
+    return named if named and is_safe_full_name(named[1]) else None
+
+
+def is_safe_full_name(full_name: str) -> bool:
+    """Return whether a full name is valid and can be a file name on every system."""
+    return _FULL_NAME.fullmatch(full_name) is not None
 
 
 def parse_file_name(file_name: str) -> tuple[MetadataType, str] | None:
@@ -171,7 +176,7 @@ def parse_test_name(file_name: str) -> tuple[MetadataType, str] | None:
 
 def unsafe_name_problem(component: Component, label: str) -> Problem | None:
     """Return the problem of a component with an unsafe full name; None if the name is safe."""
-    if _FULL_NAME.fullmatch(component.full_name):
+    if is_safe_full_name(component.full_name):
         return None
     message = f"the full name {component.full_name!r} is not a valid name of a component"
     hint = "Rename the file; letters, digits and underscores are safe on every system."

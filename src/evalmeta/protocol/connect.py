@@ -7,32 +7,15 @@ text is HTML-escaped, as in Salesforce's orgs; in files it is plain, and `evalme
 
 from __future__ import annotations
 
-import binascii
 import html
 import math
-from base64 import b64decode, b64encode
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Final
 
-from evalmeta import limits
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.aggregation import case_verdict
-from evalmeta.model.run import (
-    ActionMatch,
-    CaseResult,
-    EarlierTurn,
-    Matches,
-    Origin,
-    Run,
-    RunOptions,
-    RunStatus,
-    Scoring,
-    ScoringProfile,
-    TestResult,
-    TopicMatch,
-    Verdict,
-)
+from evalmeta.model.run import CaseResult, Doubt, EarlierTurn, Run, RunStatus, TestResult, Verdict, Verdicts
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import (
     from_timestamp,
@@ -42,9 +25,9 @@ from evalmeta.protocol.json_fields import (
     object_at,
     optional_text,
     text,
-    texts,
     to_timestamp,
 )
+from evalmeta.protocol.run_options import read_options, write_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -107,6 +90,7 @@ def write_run(run: Run, *, escape: bool, placeholders: Sequence[CaseResult] = ()
             "subjectVersion": run.subject_version,
             "total": run.total,
             "answersOf": run.answers_of,
+            **({"doubts": [each._asdict() for each in run.doubts]} if run.doubts else {}),
             "options": write_options(run.options),
             "plainText": not escape,
         },
@@ -163,6 +147,10 @@ def run_of(
         answers_of=optional_text(own, "answersOf"),
         options=read_options(object_at(own, "options")),
         cases=cases,
+        doubts=tuple(
+            Doubt(text(each, "code"), text(each, "text"), integer(each, "number", 0), integer(each, "iteration", 0))
+            for each in list_of_objects(own, "doubts")
+        ),
     )
 
 
@@ -282,6 +270,7 @@ def _write_result(result: TestResult, times: Mapping[str, str]) -> JsonObject:
         **({} if result.threshold is None else {"threshold": result.threshold}),
         **({"turn": result.turn} if result.turn else {}),
         **({"measured": True} if result.is_measured else {}),
+        **({"verdicts": result.verdicts._asdict()} if result.verdicts else {}),
     }
 
 
@@ -296,21 +285,28 @@ def _message_of(result: TestResult) -> str | None:
             return result.error
 
 
+_NO_VERDICT: Final = "the org returned no verdict"
+
+
 def _read_result(source: JsonObject) -> TestResult:
     name, label, message = text(source, "name"), text(source, "metricLabel"), optional_text(source, "errorMessage")
-    is_error, expected = text(source, "status").upper() == "ERROR", text(source, "expectedValue")
+    status, expected = text(source, "status").upper(), text(source, "expectedValue")
+    is_error = status == "ERROR"
     was_skipped = is_error and _SKIPPED in (message or "") and not expected.strip()
     verdict = Verdict.ERROR if is_error else read_verdict(text(source, "result") or text(source, "metricScore"))
     is_latency = is_only_latency(name, source) and not is_error
     if was_skipped or is_latency:
         verdict = Verdict.UNDECIDED
+    explanation = text(source, "metricExplainability") or (message or "" if was_skipped else "")
+    if verdict is Verdict.UNDECIDED and not explanation and not is_latency and "partialScore" not in source:
+        explanation = _NO_VERDICT if status in {"", "COMPLETED"} else f"{_NO_VERDICT}; its status is {status}"
     return TestResult(
         name=name,
         verdict=verdict,
         expected=expected,
         actual=text(source, "actualValue"),
         score=_score(source),
-        explanation=text(source, "metricExplainability") or (message or "" if was_skipped else ""),
+        explanation=explanation,
         label=label if "partialScore" in source and label != name else None,
         detail=number(source, "partialScore", None),
         rater=optional_text(source, "rater"),
@@ -318,7 +314,15 @@ def _read_result(source: JsonObject) -> TestResult:
         threshold=number(source, "threshold", None),
         turn=integer(source, "turn", 0),
         is_measured=is_latency or source.get("measured") is True,
+        verdicts=_read_verdicts(object_at(source, "verdicts")),
     )
+
+
+def _read_verdicts(source: JsonObject) -> Verdicts | None:
+    if not source:
+        return None
+    org, local = read_verdict(text(source, "org")), read_verdict(text(source, "local"))
+    return Verdicts(org, local, text(source, "explanation"), text(source, "org_explanation"))
 
 
 def is_only_latency(name: str, source: JsonObject) -> bool:
@@ -348,122 +352,3 @@ def read_case_verdict(stated: str, results: tuple[TestResult, ...], *, broken: b
     if stated in Verdict.__members__:
         return Verdict(stated)
     return Verdict.ERROR if broken else case_verdict(results)
-
-
-class RunDefinition(NamedTuple):
-    """The definition of a run as it was when the run was created, and as it is deployed now; None if it is gone."""
-
-    original: bytes
-    current: bytes | None
-    is_abandoned: bool
-
-
-def write_run_definition(definition: RunDefinition) -> JsonObject:
-    """Write the definition of a run, an extension of evalmeta."""
-    current = None if definition.current is None else b64encode(definition.current).decode()
-    original = b64encode(definition.original).decode()
-    return {"then": original, "now": current, "isAbandoned": definition.is_abandoned}
-
-
-def read_run_definition(source: JsonObject) -> RunDefinition:
-    """Read the definition of a run; raise MessageUnreadable if it is not valid base64."""
-    current = optional_text(source, "now")
-    try:
-        original = b64decode(text(source, "then"), validate=True)
-        return RunDefinition(
-            original, None if current is None else b64decode(current, validate=True), source.get("isAbandoned") is True
-        )
-    except binascii.Error:
-        raise MessageUnreadable("the definition of a run is not valid base64") from None
-
-
-_DEFAULT: Final = RunOptions()
-_SCORING: Final = Scoring()
-_PAIR: Final = 2
-_T = TypeVar("_T", bound=str)
-
-
-def write_options(options: RunOptions) -> JsonObject:
-    """Write run options."""
-    scoring = options.scoring
-    confirms: JsonObject = {"confirms": options.confirms} if options.confirms else {}
-    origin: JsonObject = {"origin": {name: value for name, value in options.origin._asdict().items() if value}}
-    return {
-        "iterations": options.iterations,
-        "minPassRate": options.min_pass_rate,
-        "undecided": options.undecided,
-        "minDecided": options.min_decided,
-        "concurrency": options.concurrency,
-        "caseTimeoutSeconds": options.case_timeout,
-        "rateLimit": options.rate_limit,
-        "retries": options.retries,
-        "maxErrors": options.max_errors,
-        "seed": options.seed,
-        "cases": options.cases,
-        "shard": options.shard,
-        **confirms,
-        **(origin if any(options.origin) else {}),
-        "scoring": {
-            "profile": scoring.profile,
-            "actions": scoring.actions,
-            "topics": scoring.topics,
-            "matches": scoring.matches,
-            "threshold": scoring.threshold,
-            "rater": scoring.rater,
-        },
-    }
-
-
-def read_options(source: JsonObject, *, default: RunOptions = _DEFAULT) -> RunOptions:
-    """Read run options; missing keys have the values of `default`, and unknown values those of evalmeta."""
-    missing = write_options(default)
-    source = {**missing, **source, "scoring": {**object_at(missing, "scoring"), **object_at(source, "scoring")}}
-    shard = _integers(source.get("shard"))
-    return RunOptions(
-        iterations=integer(source, "iterations", _DEFAULT.iterations),
-        min_pass_rate=number(source, "minPassRate", _DEFAULT.min_pass_rate),
-        undecided="fail" if source.get("undecided") == "fail" else "ignore",
-        min_decided=number(source, "minDecided", None),
-        concurrency=integer(source, "concurrency", _DEFAULT.concurrency),
-        case_timeout=number(source, "caseTimeoutSeconds", _DEFAULT.case_timeout),
-        rate_limit=number(source, "rateLimit", None),
-        retries=integer(source, "retries", _DEFAULT.retries),
-        max_errors=integer(source, "maxErrors", None),
-        seed=integer(source, "seed", None),
-        cases=_integers(source.get("cases")),
-        shard=(shard[0], shard[1]) if shard is not None and len(shard) == _PAIR else None,
-        confirms=text(source, "confirms") or "",
-        scoring=_read_scoring(object_at(source, "scoring")),
-        origin=_read_origin(object_at(source, "origin")),
-    )
-
-
-def _read_origin(source: JsonObject) -> Origin:
-    suite, branch, revision = ((text(source, name) or "")[: limits.MAX_LABEL_CHARS] for name in Origin._fields[:3])
-    return Origin(suite, branch, revision, tuple(texts(source, "tags")[: limits.MAX_RUN_TAGS]))
-
-
-def _read_scoring(source: JsonObject) -> Scoring:
-    profiles: tuple[ScoringProfile, ...] = get_args(ScoringProfile)
-    actions: tuple[ActionMatch, ...] = get_args(ActionMatch)
-    topics: tuple[TopicMatch, ...] = get_args(TopicMatch)
-    matches: tuple[Matches, ...] = get_args(Matches)
-    chosen = text(source, "actions")
-    return Scoring(
-        profile=_one_of(profiles, text(source, "profile"), _SCORING.profile),
-        actions=_one_of(actions, chosen, "exact") if chosen in actions else None,
-        topics=_one_of(topics, text(source, "topics"), _SCORING.topics),
-        matches=_one_of(matches, text(source, "matches"), _SCORING.matches),
-        threshold=number(source, "threshold", _SCORING.threshold),
-        rater=text(source, "rater") or _SCORING.rater,
-    )
-
-
-def _one_of(known: tuple[_T, ...], word: str, default: _T) -> _T:
-    return next((each for each in known if each == word), default)
-
-
-def _integers(value: JsonValue) -> tuple[int, ...] | None:
-    if not isinstance(value, list | tuple):
-        return None
-    return tuple(each for each in value if isinstance(each, int) and not isinstance(each, bool))

@@ -82,21 +82,29 @@ def failure_of_error(error: Exception) -> Failure:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that an answer asks clients to wait, None if it does not.
 
-    Retry-After holds seconds or a date (RFC 9110, 10.2.3). Some servers send fractions of seconds. OpenAI and Azure
-    also send retry-after-ms, which is more exact. Header names must ignore case or be in lower case.
+    Retry-After holds seconds or a date (RFC 9110, 10.2.3), by the server's clock, which Date tells. Some servers send
+    fractions of seconds. OpenAI and Azure also send retry-after-ms, which is more exact. Header names must ignore case
+    or be in lower case.
     """
     header, milliseconds = headers.get("retry-after", ""), headers.get("retry-after-ms", "")
     if _NUMBER.fullmatch(milliseconds):
         return float(milliseconds) / 1000
     if _NUMBER.fullmatch(header):
         return float(header)
+    moment = _moment(header)
+    if moment is None:
+        return None
+    sent = _moment(headers.get("date", ""))
+    return max(0.0, math.ceil(moment - (time.time() if sent is None else sent)))
+
+
+def _moment(date: str) -> float | None:
     from email.utils import parsedate_to_datetime  # noqa: PLC0415 - 15 modules for a rare header
 
     try:
-        moment = parsedate_to_datetime(header).timestamp()
+        return parsedate_to_datetime(date).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
-    return max(0.0, math.ceil(moment - time.time()))
 
 
 def is_too_long(after: float | None) -> bool:

@@ -28,11 +28,50 @@ class DeployOptions:
 
 @dataclass(frozen=True, slots=True)
 class AsyncResult:
-    """The id and state of a new job."""
+    """The id and state of a job: Queued, InProgress, Completed or Error."""
 
     done: bool
     id: str
     state: str = "Queued"
+    message: str | None = None
+    status_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataError:
+    """Why a component was not created, changed or deleted."""
+
+    message: str
+    status_code: str
+    fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SaveResult:
+    """The result of one component of createMetadata, updateMetadata or renameMetadata."""
+
+    full_name: str
+    success: bool
+    errors: tuple[MetadataError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UpsertResult:
+    """The result of one component of upsertMetadata."""
+
+    full_name: str
+    created: bool
+    success: bool
+    errors: tuple[MetadataError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteResult:
+    """The result of one component of deleteMetadata."""
+
+    full_name: str
+    success: bool
+    errors: tuple[MetadataError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

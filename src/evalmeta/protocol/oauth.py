@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 GRANT_PATH: Final = "/services/oauth2/token"
 AUTHORIZE_PATH: Final = "/services/oauth2/authorize"
 _OK: Final = 200
+_JWT: Final = re.compile(r"eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+", re.ASCII)
 PRODUCTION_URL: Final = "https://login.salesforce.com"
 _SANDBOX: Final = "https://test.salesforce.com"
 _AUTH_URL: Final = re.compile(
@@ -210,6 +211,29 @@ def write_assertion(key: bytes, *, client_id: str, username: str, audience: str,
         )
     claims = {"iss": client_id, "sub": username, "aud": audience, "exp": int(now + limits.ASSERTION_SECONDS)}
     return jwt.encode({"alg": "RS256"}, claims, private_key, algorithms=["RS256"])
+
+
+def write_named_user_token(token: str, *, user_id: str, issuer: str, now: float) -> str:
+    """Return an access token of our own org in the form of a JWT (RFC 7519), which some clients insist on.
+
+    Its last part is the token itself, which `read_named_user_token` returns; there is no signature.
+    """
+    head = {"typ": "JWT", "alg": "none"}
+    scope = "api chatbot_api sfap_api web"
+    body = {"sub": user_id, "iss": issuer, "iat": int(now), "exp": int(now) + limits.NAMED_USER_SECONDS}
+    parts = (orjson.dumps(head), orjson.dumps({**body, "sfdc_app_id": ENGINE, "scope": scope}), token.encode())
+    return ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
+
+
+def read_named_user_token(text: str) -> str:
+    """Return the access token in a token of `write_named_user_token`; any other text is returned unchanged."""
+    _, _, last = text.rpartition(".")
+    if not _JWT.fullmatch(text):
+        return text
+    try:
+        return base64.urlsafe_b64decode(last + "=" * (-len(last) % 4)).decode()
+    except ValueError:
+        return text
 
 
 @dataclass(frozen=True, slots=True)

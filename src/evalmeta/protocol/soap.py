@@ -23,10 +23,10 @@ from evalmeta.model.component import Manifest, ManifestTypes
 from evalmeta.protocol.metadata_api import DeployOptions, RetrieveResult
 from evalmeta.xmlio.nodes import children, find, read_node, text_of
 from evalmeta.xmlio.reader import NAMESPACE
-from evalmeta.xmlio.writer import node, optional, render
+from evalmeta.xmlio.writer import node, optional, render, render_piece
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from _typeshed import DataclassInstance
 
@@ -45,16 +45,18 @@ _ZIP: Final = re.compile(
     rb"(?P<base64>[A-Za-z0-9+/=\s]*+(?:" + _LINE_END + rb"[A-Za-z0-9+/=\s]*+)*+)"
     rb"(?(cdata)\]\]>\s*))</(?:\w+:)?[zZ]ipFile>"
 )
+_EXPECTED: Final = {bool: "true or false", int: "a number", float: "a number", bytes: "base64"}
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call: the operation's element, the session's token, and a zip if there is one."""
+    """A call: the operation's element, the session's token, a zip if there is one, and the AllOrNoneHeader."""
 
     operation: Node
     session: str = field(default="", repr=False)
     zip_file: bytes | None = None
+    all_or_none: bool = False
 
     @property
     def name(self) -> str:
@@ -122,13 +124,19 @@ def write_call(operation: Node, *, session: str, client: str) -> bytes:
 
 def read_call(data: bytes) -> Call:
     """Read a call from an envelope; raise MessageUnreadable if the bytes are not a SOAP call."""
-    body, zip_file, session = _read_body(
+    body, zip_file, header = _read_body(
         data, max_bytes=limits.MAX_ENVELOPE_BYTES, max_elements=limits.MAX_ENVELOPE_ELEMENTS
     )
     operation = next(children(body), None)
     if operation is None:
         raise MessageUnreadable("the SOAP body is empty")
-    return Call(operation, session, zip_file)
+    all_or_none = text_of(find(header, "AllOrNoneHeader", "allOrNone"))
+    return Call(
+        operation,
+        text_of(find(header, "SessionHeader", "sessionId")),
+        zip_file,
+        read_boolean("allOrNone", all_or_none, otherwise=False),
+    )
 
 
 def read_deploy(call: Call) -> tuple[bytes, DeployOptions]:
@@ -146,9 +154,15 @@ def read_job_id(call: Call) -> str:
 
 
 def read_retrieve(call: Call) -> tuple[Manifest, bool]:
-    """Return the manifest of a retrieve call (`request` in jsforce), and whether to return a single package."""
+    """Return the manifest of a retrieve call (`request` in jsforce), and whether to return a single package.
+
+    Raise OrgFault if the call names a package, MessageUnreadable if it has no manifest.
+    """
     request = find(call.operation, "retrieveRequest") or find(call.operation, "request")
     unpackaged = find(request, "unpackaged") if request else None
+    if request and (package := text_of(find(request, "packageNames"))):
+        # As an org answers that has no package.
+        raise OrgFault(f"No package named '{package[:80]}' found", code="INVALID_CROSS_REFERENCE_KEY")
     if request is None or unpackaged is None:
         raise MessageUnreadable("retrieve has no manifest")
     types = tuple(_manifest_types(each) for each in children(unpackaged) if each.name == "types")
@@ -160,6 +174,20 @@ def read_retrieve(call: Call) -> tuple[Manifest, bool]:
 def write_results(operation: str, results: Sequence[DataclassInstance]) -> bytes:
     """Return the reply with the results of a call, which may be none."""
     return _write_response(operation, [node("result", to_nodes(each)) for each in results])
+
+
+def stream_results(operation: str, results: Iterable[DataclassInstance]) -> Iterator[bytes]:
+    """Yield the reply that `write_results` returns, in pieces of about 64 kB."""
+    start, end = _write_response(operation, [node("result")]).split(b"<result/>")
+    pieces, size = [start], 0
+    for each in results:
+        piece = render_piece(node("result", to_nodes(each)))
+        pieces.append(piece)
+        size += len(piece)
+        if size >= limits.PIECE_BYTES:
+            yield b"".join(pieces)
+            pieces, size = [], 0
+    yield b"".join((*pieces, end))
 
 
 def write_text_result(operation: str, text: str) -> bytes:
@@ -221,7 +249,8 @@ def _read_response(data: bytes) -> tuple[Node, bytes | None]:
     return response, zip_file
 
 
-def _read_body(data: bytes, *, max_bytes: int, max_elements: int) -> tuple[Node, bytes | None, str]:
+def _read_body(data: bytes, *, max_bytes: int, max_elements: int) -> tuple[Node, bytes | None, Node]:
+    """Return the body, a zip if there is one, and the header of a message."""
     found = _ZIP.search(data)
     zip_file = None
     if found:
@@ -234,7 +263,7 @@ def _read_body(data: bytes, *, max_bytes: int, max_elements: int) -> tuple[Node,
     body = find(envelope, "Body")
     if envelope.name != "Envelope" or body is None:
         raise MessageUnreadable("the message is not a SOAP envelope")
-    return body, zip_file, text_of(find(envelope, "Header", "SessionHeader", "sessionId"))
+    return body, zip_file, find(envelope, "Header") or node("Header")
 
 
 def _decode_zip(text: bytes) -> bytes:
@@ -315,11 +344,14 @@ def from_json(cls: type[_T], source: JsonObject) -> _T:
 
 
 def read_boolean(name: str, text: str, *, otherwise: bool) -> bool:
-    """Read an xsd:boolean, `otherwise` if it is empty; raise MessageUnreadable if it is not valid."""
+    """Read an xsd:boolean in any case, `otherwise` if it is empty; raise MessageUnreadable if it is not valid.
+
+    Clients in Python send `True`.
+    """
     try:
-        return _BOOLEANS[text.strip()] if text.strip() else otherwise
+        return _BOOLEANS[text.strip().lower()] if text.strip() else otherwise
     except KeyError:
-        raise MessageUnreadable(f"<{name}> is {text[:80]!r}") from None
+        raise _wrong(name, text, bool) from None
 
 
 def _to_node(name: str, value: object) -> Node:
@@ -343,7 +375,11 @@ def _from_node(each: _Field, source: Node) -> object:
     try:
         return _from_text(each.type, text)
     except (ValueError, KeyError, binascii.Error):
-        raise MessageUnreadable(f"<{each.element}> is {text[:80]!r}") from None
+        raise _wrong(each.element, text, each.type) from None
+
+
+def _wrong(name: str, text: str, kind: type) -> MessageUnreadable:
+    return MessageUnreadable(f"<{name}> is {text[:80]!r}, not {_EXPECTED.get(kind, kind.__name__)}")
 
 
 def _to_json(value: object) -> JsonValue:
@@ -369,7 +405,7 @@ def _from_json(each: _Field, value: JsonValue) -> object:
 
 def _from_text(kind: type, text: str) -> object:
     if kind is bool:
-        return _BOOLEANS[text.strip()]
+        return _BOOLEANS[text.strip().lower()]
     if kind in {int, float}:
         return kind(text)
     if kind is bytes:

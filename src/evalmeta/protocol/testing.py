@@ -14,15 +14,7 @@ import orjson
 
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
-from evalmeta.protocol.connect import (
-    escape_html,
-    is_only_latency,
-    read_case_verdict,
-    read_verdict,
-    run_of,
-    run_status,
-    write_options,
-)
+from evalmeta.protocol.connect import escape_html, is_only_latency, read_case_verdict, read_verdict, run_of, run_status
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import (
     from_timestamp,
@@ -34,6 +26,7 @@ from evalmeta.protocol.json_fields import (
     text,
     to_timestamp,
 )
+from evalmeta.protocol.run_options import write_options
 
 if TYPE_CHECKING:
     from evalmeta.model.generated_data import GeneratedData

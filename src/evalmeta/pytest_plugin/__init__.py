@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".parquet")
-_SUFFIXES_IN_FOLDERS: Final = (".yaml", ".yml", ".csv", ".test.json", ".evalset.json")
+_SUFFIXES_IN_FOLDERS: Final = (".yaml", ".yml", ".csv", ".json")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

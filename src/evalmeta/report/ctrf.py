@@ -11,6 +11,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_json, averages_of
 from evalmeta.report.details import case_name, case_text, why_not_passed
 from evalmeta.report.json_stream import JsonDocument, JsonList, stream_json
+from evalmeta.report.org_checks import check_lines, doubt_codes, verdicts_json
 from evalmeta.report.report import (
     decision,
     duration,
@@ -84,6 +85,7 @@ def _run(report: Report) -> JsonObject:
     averages: JsonObject = {"averages": [*averages_json(summary.averages)]} if summary.averages else {}
     measures = report.statistics.measures if report.statistics else ()
     measured: JsonObject = {"measures": [*measures_json(measures)]} if measures else {}
+    checks: list[JsonValue] = [clean(line.strip()) for line in check_lines(run, report.facts.differences)]
     return {
         "id": clean(run.id),
         "definition": clean(run.definition),
@@ -97,6 +99,7 @@ def _run(report: Report) -> JsonObject:
         "errors": summary.errors,
         "undecided": summary.undecided,
         **coverage_json(report),
+        **({"orgChecks": checks} if checks else {}),
         **averages,
         **measured,
     }
@@ -154,7 +157,7 @@ def _step(result: TestResult) -> JsonObject:
         extra["turn"] = result.turn
     if result.threshold is not None:
         extra["threshold"] = result.threshold
-    return {"name": clean(result.name), "status": _STATUS[result.verdict], "extra": extra}
+    return {"name": clean(result.name), "status": _STATUS[result.verdict], "extra": {**extra, **verdicts_json(result)}}
 
 
 def _extra(report: Report, case: CaseResult) -> JsonObject:
@@ -165,6 +168,8 @@ def _extra(report: Report, case: CaseResult) -> JsonObject:
         extra["earlierTurns"] = [
             {"utterance": shorten(each.utterance), "answer": shorten(each.generated.outcome)} for each in case.earlier
         ]
+    if codes := doubt_codes(report.run, case):
+        extra["doubts"] = [*codes]
     averages = averages_of(report.summary, case)
     if averages:
         extra["averages"] = [*averages_json(averages)]

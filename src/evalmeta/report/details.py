@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta.model.expectations import CHECKS, expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_of, mean_text, missed_averages, score_text
+from evalmeta.report.org_checks import both_verdicts
 from evalmeta.report.report import known_failure, location, verdict_of
 from evalmeta.report.text import count, one_line, wrap
 
@@ -164,7 +165,7 @@ def why_not_passed(case: CaseResult, summary: Summary | None = None) -> str:
     if case.error:
         return one_line(case.error)
     missed = missed_averages(summary, case) if summary else ()
-    reasons = [f"{each.name}: {mean_text(each)}" for each in missed]
+    reasons = [*_orgs_verdict(case), *(f"{each.name}: {mean_text(each)}" for each in missed)]
     for each in not_passed(case):
         # A missed mean stands for the results that it is the mean of.
         if missed and each.verdict is Verdict.FAILURE and each.threshold is not None:
@@ -177,6 +178,14 @@ def why_not_passed(case: CaseResult, summary: Summary | None = None) -> str:
     if any(each.is_measured for each in case.results):
         return "the results are only measured, not judged"
     return "another iteration did not pass" if case.results else "the case has no expectations"
+
+
+def _orgs_verdict(case: CaseResult) -> list[str]:
+    """Return that the org failed a case none of whose results failed."""
+    has_failures = any(result.verdict is Verdict.FAILURE for result in case.results)
+    if case.verdict is not Verdict.FAILURE or has_failures or not case.results:
+        return []
+    return ["the org failed the case, although no result failed"]
 
 
 def not_passed(case: CaseResult) -> tuple[TestResult, ...]:
@@ -208,7 +217,7 @@ def blocks(
     traceback if `traceback` is set.
     """
     results = not_passed(case)
-    errors = [Field("error", case.error)] if case.error else []
+    errors = [Field("error", case.error)] if case.error else [Field("why", each) for each in _orgs_verdict(case)]
     if traceback and case.traceback:
         errors.append(Field("traceback", case.traceback))
     averages = averages_of(summary, case) if summary else ()
@@ -290,6 +299,8 @@ def _result_fields(result: TestResult) -> Iterator[Field]:
         yield Field("score", score_text(result))
     if result.explanation:
         yield Field("why", result.explanation)
+    if both := both_verdicts(result):
+        yield Field("checked", both)
     if result.error and result.error != result.explanation:
         yield Field("error", result.error)
     if result.detail is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import Verdict
+from evalmeta.report.org_checks import difference_text
 from evalmeta.report.text import one_line
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Facts:
         partly_judged: the number of case results that passed and have undecided results.
         has_results: whether a case has results; `has_judged`, whether one of them is not only measured.
         reasons: why results are undecided, by name.
+        differences: each result that another org and evalmeta judge differently, as text.
     """
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -69,9 +71,10 @@ class Facts:
     has_results: bool = False
     has_judged: bool = False
     reasons: dict[str, Reasons] = field(default_factory=dict)
+    differences: list[str] = field(default_factory=list)
 
-    def add(self, case: CaseResult, verdict: Verdict) -> None:
-        """Count a case result with the verdict that the summary counts."""
+    def add(self, case: CaseResult, verdict: Verdict, *, is_repeated: bool = False) -> None:
+        """Count a case result with the verdict that the summary counts; `is_repeated`: the run has iterations."""
         self.verdicts[verdict] += 1
         self.numbers[case.number] += 1
         if verdict is Verdict.FAILURE:
@@ -82,6 +85,8 @@ class Facts:
         self.has_results = self.has_results or bool(case.results)
         is_partly_judged = False
         for result in case.results:
+            if result.verdicts and result.verdicts.differ:
+                self.differences.append(difference_text(case, result, is_repeated=is_repeated))
             if result.is_measured:
                 continue
             self.has_judged = True
@@ -102,5 +107,5 @@ def collect_facts(run: Run, averaged: Mapping[int, Verdict]) -> Facts:
     """Count the case results of a run in one pass; `averaged` comes from the run's summary."""
     facts = Facts()
     for case in run.cases:
-        facts.add(case, verdict_in(averaged, case, run.options))
+        facts.add(case, verdict_in(averaged, case, run.options), is_repeated=run.options.iterations > 1)
     return facts

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_title, why_not_passed
+from evalmeta.report.org_checks import check_lines
 from evalmeta.report.report import counts_as_passed, is_brief, known_failure, outcome, place_of, verdict_of
 from evalmeta.report.summary import totals
 from evalmeta.report.text import clean, count, one_line, workflow_command
@@ -36,6 +37,8 @@ def _commands(report: Report) -> Iterator[str]:
     title = one_line(f"{report.run.definition}: subject {report.run.subject_name}", chars=200)
     level = "notice" if passed or not report.run.status.is_over else "error"
     yield workflow_command(level, clean(outcome(report)), [*_location(report, None), ("title", title)])
+    if checks := "\n".join(check_lines(report.run, report.facts.differences)):
+        yield workflow_command("warning", clean(checks), [*_location(report, None), ("title", title)])
     found: set[int] = set()
     for case in report.run.cases:
         if case.number in found or verdict_of(report, case) not in {Verdict.FAILURE, Verdict.ERROR}:

@@ -19,6 +19,7 @@ from evalmeta.report.averages import mean_cells, mean_text, score_text, shown_av
 from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.details import exchanges, results_of
 from evalmeta.report.html_pages import choices, lay_out
+from evalmeta.report.org_checks import both_verdicts, check_lines
 from evalmeta.report.report import (
     VERDICT_WORDS,
     counts_as_passed,
@@ -99,7 +100,9 @@ def environment(*folders: Path) -> Environment:
         "time": _time,
     }
     made.globals |= {
+        "both_verdicts": both_verdicts,
         "case_rates": _case_rates,
+        "check_lines": check_lines,
         "comparison_lines": comparison_lines,
         "counts_as_passed": counts_as_passed,
         "coverage_text": coverage_text,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.case_order import by_number
 from evalmeta.model.registry import type_of_run
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import WORST_FIRST, Verdict
 from evalmeta.model.statistics import Standing
 from evalmeta.report.averages import averages_of
 from evalmeta.report.details import all_utterances, exchanges
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from evalmeta.report.report import Report
 
 
-WORST_FIRST: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED, Verdict.PASS)
 # Browsers open a page of this size within seconds.
 _MAX_CHARS: Final = 32_000_000
 # The markup around a case result and around one result of it.

@@ -102,8 +102,9 @@ def _paragraphs(
 def _passed_run(report: Report) -> str:
     run, summary = report.run, report.summary
     undecided = f", {summary.undecided:,} undecided" if summary.undecided else ""
-    name, took = one_line(run.definition), seconds(duration(report))
-    return f"{VERDICT_WORDS[Verdict.PASS]} {name}: {passed_count([report])}{undecided}, run {run.id}, took {took}"
+    name, run_id = one_line(run.definition), one_line(run.id)
+    took = seconds(duration(report))
+    return f"{VERDICT_WORDS[Verdict.PASS]} {name}: {passed_count([report])}{undecided}, run {run_id}, took {took}"
 
 
 def _heading(report: Report, *, has_places: bool) -> Iterator[Line]:

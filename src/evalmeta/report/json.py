@@ -9,6 +9,7 @@ from evalmeta.protocol.connect import write_case, write_run
 from evalmeta.protocol.json_fields import object_at
 from evalmeta.report.averages import averages_json
 from evalmeta.report.json_stream import JsonDocument, JsonList, stream_json
+from evalmeta.report.org_checks import doubt_codes, verdicts_json
 from evalmeta.report.report import counts_as_passed, outcome, verdict_of
 from evalmeta.report.summary import coverage_json, statistics_json
 from evalmeta.report.text import escape_unsafe, json_text
@@ -77,7 +78,8 @@ def _case(report: Report, case: CaseResult) -> JsonObject:
         "utterance": case.utterance,
         **_answer(case.generated),
         "error": case.error,
-        "results": [_result(result) for result in case.results],
+        "results": [{**_result(result), **verdicts_json(result)} for result in case.results],
+        **({"doubts": [*codes]} if (codes := doubt_codes(report.run, case)) else {}),
         "label": case.label or None,
         "earlier": [{"utterance": each.utterance, **_answer(each.generated)} for each in case.earlier],
         **({"traceback": case.traceback} if case.traceback else {}),

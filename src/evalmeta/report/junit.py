@@ -9,6 +9,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.averages import averages_of, case_label, mean_text, missed_averages
 from evalmeta.report.details import case_name, case_text, exchanges, not_passed, why_not_passed
+from evalmeta.report.org_checks import both_verdicts, check_lines, doubt_codes
 from evalmeta.report.report import (
     decision,
     duration,
@@ -113,6 +114,8 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
         yield f"pass-hat-{estimate.k}", f"{estimate.all_pass:g}"
     for counts, rate in case_rates(run, report.statistics):
         yield f"pass-rate-of-{counts.number}", rate
+    for place, line in enumerate(check_lines(report.run, report.facts.differences)):
+        yield f"org-check-{place}", line.strip()
     for measure in report.statistics.measures if report.statistics else ():
         yield f"measured-{clean(measure.name)}", f"{decimal(measure.mean)}, over {count(measure.count, 'result')}"
 
@@ -141,6 +144,11 @@ def _case_properties(report: Report, case: CaseResult) -> Iterator[tuple[str, st
             yield f"turn-{each.turn}-answer", shorten(each.generated.outcome)
     for average in averages_of(report.summary, case):
         yield f"average-{clean(average.name)}", mean_text(average)
+    for result in case.results:
+        if both := both_verdicts(result):
+            yield f"verdicts-{clean(result.name)}", both
+    if codes := doubt_codes(report.run, case):
+        yield "doubts", ", ".join(codes)
 
 
 def _outcome(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[Node]:

@@ -10,6 +10,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.report.averages import mean_cells, numbered_label, shown_averages
 from evalmeta.report.comparison import comparison_lines, is_unchanged
 from evalmeta.report.details import all_utterances, case_text, group_cases, group_title
+from evalmeta.report.org_checks import check_lines
 from evalmeta.report.report import (
     VERDICT_WORDS,
     counts_as_passed,
@@ -96,6 +97,8 @@ def _section(report: Report) -> Iterator[str]:
     yield from filter(None, (_comparison(report), _averages(report), _measures(report), _rates(report)))
     for name, reasons in undecided_reasons(report).items():
         yield f"\n- {_code(one_line(name))}: {_prose(reasons_text(reasons))}\n"
+    if checks := "\n".join(check_lines(report.run, report.facts.differences)):
+        yield f"\n<pre>{html.escape(checks, quote=False)}</pre>\n"
     # Failures that the baseline forgives come last.
     for is_forgiven in (False, True) if report.baseline else (False,):
         for group in group_cases(report):

@@ -105,8 +105,10 @@ class Progress(_Display):
             )
         self._write_due_line(row)
 
-    def finish(self, run_id: str, *, failed: int | None = None, undecided: int | None = None) -> None:
-        """End a run; the numbers are those of case results, as the run's summary counts them."""
+    def finish(
+        self, run_id: str, *, failed: int | None = None, undecided: int | None = None, is_over: bool = True
+    ) -> None:
+        """End a run, or the wait for it; the numbers are those of case results, as the run's summary counts them."""
         row = self._rows.pop(run_id)
         row.has_ended = True
         row.failed = row.failed if failed is None else failed
@@ -120,7 +122,8 @@ class Progress(_Display):
             return
         unjudged = f", {row.undecided:,} undecided" if row.undecided else ""
         results = count(row.total, "case result" if row.iterations > 1 else "case")
-        self._write_line(f"{row.label()}: finished, {row.done:,} of {results}, {row.failed:,} not passed{unjudged}")
+        end = "finished" if is_over else "stopped waiting"
+        self._write_line(f"{row.label()}: {end}, {row.done:,} of {results}, {row.failed:,} not passed{unjudged}")
 
     def _write_due_line(self, row: _Row) -> None:
         if time.monotonic() >= self._next_line:

@@ -107,8 +107,12 @@ def counts_as_passed(report: Report) -> bool:
 
 def is_brief(report: Report) -> bool:
     """Return whether one line says all about a run of a suite: it passed, and so did its cases."""
-    passed = has_passed(report) and counts_as_passed(report)
-    return passed and not report.summary.failed and report.run.options.iterations == 1
+    run, passed = report.run, has_passed(report) and counts_as_passed(report)
+    return (
+        passed
+        and not (report.summary.failed or run.doubts or report.facts.differences)
+        and (run.options.iterations == 1)
+    )
 
 
 def known_failure(report: Report, case: CaseResult) -> str:
@@ -154,7 +158,8 @@ def decision(report: Report) -> str:
     run, summary = report.run, report.summary
     if not run.status.is_over:
         state = "waiting" if run.status is RunStatus.NEW else "in progress"
-        return f"{state}: {len(run.cases):,} of {count(run.total, 'case result')} so far"
+        why = f"; {run.error}" if run.error else ""
+        return f"{state}: {len(run.cases):,} of {count(run.total, 'case result')} so far{why}"
     if not has_passed(report):
         return f"not passed: {'; '.join(_failures(report))}"
     if summary.pass_rate is None:

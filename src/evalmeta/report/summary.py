@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.report.averages import mean_cells, numbered_label, shown_averages
+from evalmeta.report.org_checks import check_lines
 from evalmeta.report.report import (
     VERDICT_WORDS,
     counts_as_passed,
@@ -39,7 +40,7 @@ RATER_LINES: Final = (
     'adapter = "llm"',
     'model = "openai:gpt-4.1-mini"',
 )
-WHOLE_MILLISECONDS: Final = 10
+_WHOLE_MILLISECONDS: Final = 10
 
 
 def heading(report: Report) -> str:
@@ -71,6 +72,7 @@ def fact_lines(report: Report) -> Iterator[str]:
         for each in statistics.measures:
             yield f"    {one_line(each.name)}  {decimal(each.mean)} over {count(each.count, 'result')}"
     yield from undecided_lines([report])
+    yield from (f"  {line}" for line in check_lines(report.run, report.facts.differences))
 
 
 def undecided_lines(reports: Sequence[Report]) -> Iterator[str]:
@@ -314,7 +316,7 @@ def _known(number: int | None) -> str:
 
 def milliseconds(duration: float) -> str:
     """Return a short duration with its unit."""
-    return f"{duration:,.0f} ms" if duration >= WHOLE_MILLISECONDS else f"{duration:.2g} ms"
+    return f"{duration:,.0f} ms" if duration >= _WHOLE_MILLISECONDS else f"{duration:.2g} ms"
 
 
 def _interval_json(interval: Interval | None) -> JsonObject | None:

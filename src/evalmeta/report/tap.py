@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_of, mean_text, score_text
 from evalmeta.report.details import case_name, not_passed, why_not_passed
+from evalmeta.report.org_checks import both_verdicts, check_lines
 from evalmeta.report.report import decision, known_failure, location, run_failures, verdict_of
 from evalmeta.report.text import one_line, quote, shorten
 
@@ -38,6 +39,7 @@ def _lines(report: Report, numbers: Iterator[int]) -> Iterator[str]:
     run = report.run
     yield f"# {one_line(f'{run.definition}: subject {run.subject_name}, run {run.id}', chars=200)}"
     yield f"# {one_line(decision(report), chars=400)}"
+    yield from (f"# {line}" for line in check_lines(report.run, report.facts.differences))
     for case in run.cases:
         yield from _case_point(next(numbers), report, case)
     for name, verdict, why in run_failures(report):
@@ -103,6 +105,8 @@ def _result(result: TestResult) -> Iterator[str]:
     yield f"    expected: {quote(shorten(result.expected))}"
     yield f"    actual: {quote(shorten(result.actual))}"
     yield f"    explanation: {quote(shorten(result.explanation or result.error or ''))}"
+    if both := both_verdicts(result):
+        yield f"    verdicts: {quote(shorten(both))}"
 
 
 def _block(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:

@@ -28,9 +28,9 @@ _MOST_DIGITS: Final = 9
 # deprecated format characters beside them, line and paragraph separators, lone surrogates.
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]")
 # Logs of CI systems: GitHub's runner takes a line that begins with blanks and `::` as a command, and `##[` anywhere
-# (actions/runner, ActionCommand.cs); Azure's agent `##vso[` anywhere, and TeamCity `##teamcity[`. GitLab's sections
-# need a carriage return and an escape character.
-_COMMAND: Final = re.compile(r"^([^\S\n]*):(?=:)|(?<=#)#(?=\w*\[)", re.MULTILINE)
+# (actions/runner, ActionCommand.cs); it is written in .NET, where a carriage return ends a line as well. Azure's agent
+# takes `##vso[` anywhere, and TeamCity `##teamcity[`. GitLab's sections need a carriage return and an escape character.
+_COMMAND: Final = re.compile(r"(?:^|(?<=\r))([^\S\n]*):(?=:)|(?<=#)#(?=\w*\[)", re.MULTILINE)
 _COMMAND_INSIDE: Final = re.compile(r"(?<=#)#(?=\w*\[)")
 _LINE_ENDS: Final = re.compile("\r\n?")
 _BLANKS: Final = re.compile(r"\s+")

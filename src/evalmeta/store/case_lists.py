@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import orjson
 
 from evalmeta import limits
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import WORST_FIRST, Verdict
 from evalmeta.store.runs import decode_case
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from evalmeta.model.run import CaseResult
     from evalmeta.store.database import Database
 
-WORST_FIRST: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED, Verdict.PASS)
 _CHUNK: Final = 256
 _NO_NUMBER: Final = 2**62
 _UNDECIDED: Final = b'"UNDECIDED"'
@@ -37,13 +36,11 @@ class CaseFilter:
         verdict: results of cases with this verdict; UNDECIDED also finds cases with an undecided result.
         name: cases with a result of this name, which has the verdict if there is one.
         text: cases whose utterances, answers, expectations or explanations contain this text, ignoring case.
-        numbers: only cases with these numbers; None for all.
     """
 
     verdict: Verdict | None = None
     name: str = ""
     text: str = ""
-    numbers: frozenset[int] | None = None
 
 
 class Place(NamedTuple):
@@ -100,8 +97,6 @@ def case_page(
         if searched == limits.MAX_SEARCHED_ROWS or (wanted.text and size > limits.MAX_SEARCHED_BYTES):
             return CasePage(tuple(found), last, is_whole=False)
         last, size = place, size + len(body)
-        if wanted.numbers is not None and place.number not in wanted.numbers:
-            continue
         case = matches(body)
         if case is not None:
             found.append(ListedCase(run_id, case))
@@ -137,12 +132,15 @@ def case_before(database: Database, run_ids: Sequence[str], wanted: CaseFilter, 
 
 def case_history(database: Database, run_ids: Sequence[str], number: int) -> Iterator[ListedCase]:
     """Yield the results of one case in several runs, in the order of the runs and iterations."""
-    sql = "SELECT body FROM case_result WHERE run_id = ? AND iteration = ? AND number = ?"
-    iterations = "SELECT DISTINCT iteration FROM case_result WHERE run_id = ? ORDER BY iteration LIMIT ?"
+    # The verdicts let the index find the number; without them, all results of the run would be read.
+    sql = """
+        SELECT body FROM case_result
+        WHERE run_id = ? AND verdict IN ('PASS', 'FAILURE', 'ERROR', 'UNDECIDED') AND number = ?
+        ORDER BY iteration LIMIT ?
+    """
     for run_id in run_ids:
-        for (iteration,) in database.query(iterations, (run_id, limits.VIEW_ROWS)):
-            for (body,) in database.query(sql, (run_id, iteration, number)):
-                yield ListedCase(run_id, decode_case(body))
+        for (body,) in database.query(sql, (run_id, number, limits.VIEW_ROWS)):
+            yield ListedCase(run_id, decode_case(body))
 
 
 def _rows(
@@ -217,8 +215,6 @@ def _matcher(wanted: CaseFilter) -> Callable[[bytes], CaseResult | None]:
 
 
 def _matches(case: CaseResult, wanted: CaseFilter, text: str) -> bool:
-    if wanted.numbers is not None and case.number not in wanted.numbers:
-        return False
     verdict = wanted.verdict
     if wanted.name:
         has_result = any(each.name == wanted.name and verdict in {None, each.verdict} for each in case.results)

@@ -65,10 +65,10 @@ class Components:
         """
         return [StoredComponent(*row) for row in self._database.query(sql, (type_name,))]
 
-    def hashes(self) -> dict[str, bytes]:
-        """Return the SHA-256 of the content of all components by `Type:FullName`."""
-        rows = self._database.rows("SELECT type, full_name, content FROM component")
-        return {f"{kind}:{name}": hash_of(content) for kind, name, content in rows}
+    def hashes(self, type_name: str) -> dict[str, bytes]:
+        """Return the SHA-256 of the content of each component of a type by its full name."""
+        rows = self._database.rows("SELECT full_name, content FROM component WHERE type = ?", (type_name,))
+        return {name: hash_of(content) for name, content in rows}
 
     def content(self, type_name: str, full_name: str) -> bytes | None:
         """Return the bytes of a component as they were deployed; None if it does not exist."""
@@ -107,6 +107,13 @@ class Components:
         rows = ((kind.name, name, changes[name].id, content, now, by) for name, content in changed)
         self._database.execute_many(sql, rows)
         return changes
+
+    def rename(self, type_name: str, old: str, new: str, *, now: float, by: str) -> None:
+        """Change the full name of a component, whose id stays; call it inside a transaction."""
+        sql = """
+            UPDATE component SET full_name = ?, modified_at = ?, modified_by = ? WHERE type = ? AND full_name = ?
+        """
+        self._database.execute(sql, (new, now, by, type_name, old))
 
     def delete(self, type_name: str, full_name: str) -> str | None:
         """Delete a component and return its id; None if it does not exist."""

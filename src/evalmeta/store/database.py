@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from contextlib import contextmanager, suppress
@@ -9,7 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from evalmeta import limits
-from evalmeta.errors import StoreCorrupt, StoreError, StoreLocked
+from evalmeta.errors import StoreCorrupt, StoreError, StoreFull, StoreLocked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,7 +30,10 @@ _DELETIONS: Final = (
     "DELETE FROM run",
     "DELETE FROM job",
     "DELETE FROM component",
+    "DELETE FROM agent",
 )
+_SIGNS_OF_LOCKS: Final = ("locked", "busy", "locking protocol")
+_SIGNS_OF_DAMAGE: Final = ("malformed", "no such table", "no such column", "Could not decode to UTF-8")
 _CHECKSUM_CHARS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
 # Further characters of an id only check the first 15.
 SHORT_ID_CHARS: Final = 15
@@ -62,22 +66,22 @@ class Database:
     def query(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
         """Return all rows of a query."""
         with _store_errors(self.path):
-            return self._connection.execute(sql, values).fetchall()
+            return self._connection.execute(sql, _bound(sql, values)).fetchall()
 
     def rows(self, sql: str, values: Sequence[Value] = ()) -> Iterator[Row]:
         """Yield the rows of a query one by one, as they were when the first was read."""
         with _store_errors(self.path):
-            yield from self._connection.execute(sql, values)
+            yield from self._connection.execute(sql, _bound(sql, values))
 
     def execute(self, sql: str, values: Sequence[Value] = ()) -> int:
         """Execute a statement, and return the number of changed rows."""
         with _store_errors(self.path):
-            return self._connection.execute(sql, values).rowcount
+            return self._connection.execute(sql, _bound(sql, values)).rowcount
 
     def execute_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Execute a statement for each row of values."""
         with _store_errors(self.path):
-            self._connection.executemany(sql, rows)
+            self._connection.executemany(sql, (_bound(sql, row) for row in rows))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -90,6 +94,16 @@ class Database:
             with suppress(sqlite3.Error):
                 self._connection.rollback()
             raise
+
+    @contextmanager
+    def waiting(self, seconds: float) -> Iterator[None]:
+        """Raise StoreLocked in the block if another program has locked the database for so many seconds."""
+        [(usual,)] = self.query("PRAGMA busy_timeout")
+        self.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
+        try:
+            yield
+        finally:
+            self.execute(f"PRAGMA busy_timeout = {usual}")
 
     @contextmanager
     def dry_run(self) -> Iterator[None]:
@@ -192,23 +206,56 @@ def _migrate(database: Database, migrations: Sequence[str]) -> None:
         database.execute(f"PRAGMA user_version = {len(migrations)}")
 
 
+def _bound(sql: str, values: Sequence[Value]) -> Sequence[Value] | dict[str, Value]:
+    """Return values as sqlite3 binds them: since Python 3.14, it binds those of `?1` only by their names."""
+    return {str(number): value for number, value in enumerate(values, 1)} if "?1" in sql else values
+
+
 @contextmanager
 def _store_errors(path: Path) -> Iterator[None]:
     """Raise SQLite's errors as StoreErrors."""
     try:
         yield
     except sqlite3.OperationalError as error:
-        if "locked" in str(error) or "busy" in str(error):
-            raise StoreLocked(
-                f"{path} is locked by another program", actions=["Wait until it is done, then run the command again."]
-            ) from None
-        if "malformed" in str(error) or "no such table" in str(error):
+        if any(each in str(error) for each in _SIGNS_OF_LOCKS):
+            raise _locked(path) from None
+        if any(each in str(error) for each in _SIGNS_OF_DAMAGE):
             raise _corrupt(path, str(error)) from None
-        raise StoreError(
-            f"{path}: {error}", actions=["Check that the disk has room and the file is writable."]
-        ) from None
+        kind = StoreFull if "full" in str(error) else StoreError
+        raise kind(f"{path}: {error}", actions=["Check that the disk has room and the file is writable."]) from None
     except sqlite3.DatabaseError as error:
         raise _corrupt(path, str(error)) from None
+    except UnicodeDecodeError:
+        # SQLite quotes damaged names in its messages.
+        raise _corrupt(path, "database disk image is malformed") from None
+
+
+def _locked(path: Path) -> StoreError:
+    """Return the error for a lock that SQLite did not get: it does not say whether another program has it."""
+    if reason := _lock_failure(path.parent):
+        return StoreError(
+            f"{path} cannot be used: files on its file system cannot be locked ({reason})",
+            actions=["Set EVALMETA_HOME to a folder on a local disk."],
+        )
+    return StoreLocked(
+        f"{path} is locked by another program", actions=["Wait until it is done, then run the command again."]
+    )
+
+
+def _lock_failure(folder: Path) -> str:
+    """Return why no file in a folder can be locked; empty if one can, or this is not known."""
+    if os.name != "posix":
+        return ""
+    import fcntl  # noqa: PLC0415 - Windows does not have it
+    import tempfile  # noqa: PLC0415 - only when a lock fails
+
+    # Not the database itself: when a process closes a file, it loses all its locks on it.
+    with suppress(OSError), tempfile.TemporaryFile(dir=folder) as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            return error.strerror or "locking fails"
+    return ""
 
 
 def _corrupt(path: Path, reason: str) -> StoreCorrupt:

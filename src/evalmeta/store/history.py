@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -22,15 +22,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import orjson
 
 from evalmeta import limits
-from evalmeta.errors import StoreError, UsageError
+from evalmeta.errors import UsageError
 from evalmeta.model.aggregation import counted_verdicts
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.model.run import RunStatus
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.package.files import parse_file_name, put_file, read_file
-from evalmeta.protocol.connect import read_options, read_run, write_run
+from evalmeta.protocol.connect import read_run, write_run
+from evalmeta.protocol.run_options import read_options
 from evalmeta.store.database import SHORT_ID_CHARS, open_database
-from evalmeta.store.runs import Runs
+from evalmeta.store.run_counts import COUNTED, counts_of_runs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -76,13 +77,6 @@ _NEWEST: Final = """
     WHERE (?1 IS NULL OR definition = ?1 COLLATE NOCASE) AND (?2 IS NULL OR org_url = ?2)
     ORDER BY started_at DESC, id DESC
 """
-_COUNTS: Final = """
-    SELECT status NOT IN ('NEW', 'IN_PROGRESS'), ended_at, counts, substr(content, 1, 1) = x'7B' FROM run WHERE id = ?
-"""
-_KEEP_COUNTS: Final = """
-    UPDATE run SET counts = ? WHERE id = ? AND ended_at IS ? AND status NOT IN ('NEW', 'IN_PROGRESS')
-"""
-_COUNTED: Final = (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED)
 _NO_LIMIT: Final = -1
 
 
@@ -97,6 +91,7 @@ class PastRun:
         passed: the number of case results; so are `failed`, `errors` and `undecided`.
         is_partial: whether it asked only some of the test's cases.
         answers_of: the run whose answers it judged again; None if an agent was asked.
+        is_stopped: whether it is in progress although no process works on it.
     """
 
     org_url: str
@@ -113,6 +108,7 @@ class PastRun:
     undecided: int
     is_partial: bool = False
     answers_of: str | None = None
+    is_stopped: bool = False
 
     @property
     def pass_rate(self) -> float | None:
@@ -162,50 +158,21 @@ def complete_runs(database: Database) -> list[CompleteRun]:
 def list_runs(database: Database, *, definition: str | None = None, limit: int | None = None) -> list[PastRun]:
     """List the runs of a definition, or of all, in all orgs, the oldest first; at most the latest `limit`."""
     rows = database.query(_LATEST, (definition, _NO_LIMIT if limit is None else limit))
-    return [_past_run(database, row) for row in reversed(rows)]
+    options = {run_id: read_options(orjson.loads(body)) for _, _, run_id, *_, is_here, _, body in rows if is_here}
+    counts = counts_of_runs(database, options)
+    return [_past_run(row, options, counts) for row in reversed(rows)]
 
 
-def _past_run(database: Database, row: Row) -> PastRun:
+def _past_run(row: Row, own: Mapping[str, RunOptions], own_counts: Mapping[str, list[int]]) -> PastRun:
     url, name, run_id, definition, status, started, ended, total, *counts, is_here, answers_of, body = row
     if is_here:
-        options = read_options(orjson.loads(body))
-        counts = counts_of_run(database, run_id, options)
+        options, counts = own[run_id], own_counts[run_id]
     else:
-        run = read_run(orjson.loads(body))
+        run = read_run({**orjson.loads(body), "testCases": []})
         options, answers_of = run.options, run.answers_of
     place = url, name, run_id, definition, RunStatus(status), started, ended, total
     passed, failed, errors, undecided = counts
     return PastRun(*place, passed, failed, errors, undecided, options.is_partial, answers_of)
-
-
-def counts_of_run(database: Database, run_id: str, options: RunOptions) -> list[int]:
-    """Return how many case results of a run passed, failed, ended in errors and are undecided.
-
-    In a large run that is not over, each result counts with its own verdict, because lists are often shown again.
-    """
-    found: Counter[str] = Counter()
-    sql = "SELECT verdict, count(*) FROM case_result WHERE run_id = ? GROUP BY verdict"
-    found.update(dict(database.query(sql, (run_id,))))
-    # Only the full results show which cases are undecided in part or averaged over iterations.
-    is_mixed = options.iterations > 1 and found[Verdict.PASS] < found.total()
-    if options.undecided == "fail" or is_mixed:
-        [(is_over, ended, counts, is_file)] = database.query(_COUNTS, (run_id,))
-        if counts:
-            return list(orjson.loads(counts))
-        # Only runs of files may have averaged results; their content is JSON instead of XML.
-        if (options.undecided == "fail" or is_file) and (is_over or found.total() <= limits.MAX_LIVE_CASES):
-            return _count_all(database, run_id, options, ended)
-    return [found[each] for each in _COUNTED]
-
-
-def _count_all(database: Database, run_id: str, options: RunOptions, ended: float | None) -> list[int]:
-    """Count the full results of a run, and keep the counts if it is over and was not extended in the meantime."""
-    found = Counter(verdict for _, verdict in counted_verdicts(Runs(database).stream(run_id), options))
-    counts = [found[each] for each in _COUNTED]
-    # Another program may be writing; the results are then counted again for the next list.
-    with suppress(StoreError):
-        database.execute(_KEEP_COUNTS, (orjson.dumps(counts).decode(), run_id, ended))
-    return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +183,7 @@ class RemoteRun:
     org_name: str  # an alias, a username or the address, as the org was called when the run started
     run: Run  # the last known state; its id is that of the first job
     jobs: tuple[str, ...]  # the ids of the org's own runs, one for each iteration that has started
+    content: bytes | None = None  # the definition as it was in the org; None if it was not retrieved
 
 
 class RemoteRuns:
@@ -233,27 +201,41 @@ class RemoteRuns:
         sql = """
             INSERT OR REPLACE INTO remote_run
               (org_url, id, org_name, definition, status, started_at, ended_at, total,
-               passed, failed, errors, undecided, jobs, body, suite, branch)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+               passed, failed, errors, undecided, jobs, body, suite, branch, content)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
         place = (remote.org_url, run.id, remote.org_name, run.definition)
         times = (run.status.value, run.started, run.ended, run.total)
-        counts = tuple(verdicts[each] for each in _COUNTED)
+        counts = tuple(verdicts[each] for each in COUNTED)
         blobs = (orjson.dumps(remote.jobs), orjson.dumps(write_run(run, escape=False)))
         origin = (run.options.origin.suite or None, run.options.origin.branch or None)
-        self._database.execute(sql, (*place, *times, *counts, *blobs, *origin))
+        self._database.execute(sql, (*place, *times, *counts, *blobs, *origin, remote.content))
 
     def find(self, run_id: str, *, org_url: str | None = None) -> list[RemoteRun]:
         """Return the runs with an id of 15 or 18 characters, the latest first; several orgs may have the same id."""
         sql = """
-            SELECT org_url, org_name, jobs, body FROM remote_run
+            SELECT org_url, org_name, jobs, body, content FROM remote_run
             WHERE id >= ?1 AND id < ?1 || '~' AND (?2 IS NULL OR org_url = ?2) ORDER BY started_at DESC
         """
-        rows = self._database.query(sql, (run_id[:SHORT_ID_CHARS], org_url))
-        return [
-            RemoteRun(url, name, read_run(orjson.loads(body)), tuple(orjson.loads(jobs)))
-            for url, name, jobs, body in rows
-        ]
+        return list(map(_remote_run, self._database.query(sql, (run_id[:SHORT_ID_CHARS], org_url))))
+
+    def same(self, remote: RemoteRun, *, limit: int) -> list[RemoteRun]:
+        """Return at most `limit` complete runs of the same definition, unchanged, in the same org, the newest first.
+
+        The run itself is not one of them.
+        """
+        sql = """
+            SELECT org_url, org_name, jobs, body, content FROM remote_run
+            WHERE org_url = ? AND definition = ? AND content = ? AND status = 'COMPLETED' AND id <> ?
+            ORDER BY started_at DESC LIMIT ?
+        """
+        values = (remote.org_url, remote.run.definition, remote.content, remote.run.id, limit)
+        return list(map(_remote_run, self._database.query(sql, values)))
+
+
+def _remote_run(row: Row) -> RemoteRun:
+    url, name, jobs, body, content = row
+    return RemoteRun(url, name, read_run(orjson.loads(body)), tuple(orjson.loads(jobs)), content)
 
 
 @contextmanager

@@ -86,6 +86,25 @@ class Jobs:
         sql = f"{_SELECT} WHERE kind = 'deploy' AND place IS NOT NULL ORDER BY place"
         return [_job(row) for row in self._database.query(sql)]
 
+    def latest(self, *, limit: int, user_id: str | None = None) -> tuple[list[Job], int]:
+        """List the finished deployments of a user, or of all, the newest first up to a limit; and count all of them."""
+        sql = f"""
+            {_SELECT} WHERE kind = 'deploy' AND place IS NOT NULL AND (?1 IS NULL OR user_id = ?1)
+            ORDER BY place DESC LIMIT ?2
+        """
+        found = [_job(row) for row in self._database.query(sql, (user_id, limit))]
+        sql = "SELECT count(*) FROM job WHERE kind = 'deploy' AND place IS NOT NULL AND (?1 IS NULL OR user_id = ?1)"
+        [(count,)] = self._database.query(sql, (user_id,))
+        return found, int(count)
+
+    def applied(self, *, since: float, limit: int) -> list[Job]:
+        """List the latest deployments that may have changed the org since a time, in the order of their execution."""
+        sql = f"""
+            {_SELECT} WHERE kind = 'deploy' AND NOT check_only AND status IN ('Succeeded', 'SucceededPartial')
+              AND ended_at >= ? ORDER BY place DESC LIMIT ?
+        """
+        return [_job(row) for row in reversed(self._database.query(sql, (since, limit)))]
+
     def request(self, job_id: str) -> bytes | None:
         """Return the request of a job; None if it was deleted."""
         rows = self._database.query("SELECT request FROM job WHERE id = ?", (full_id(job_id),))
@@ -143,12 +162,20 @@ class Jobs:
         """
         self._database.execute(sql, (user.id, user.name, full_id(job_id)))
 
+    def void_validations(self) -> None:
+        """Delete the zips of all validations: a component was deleted, which leaves no other trace."""
+        self._database.execute("UPDATE job SET request = NULL WHERE check_only AND place IS NOT NULL", ())
+
     def is_outdated(self, validation: str) -> bool:
-        """Return whether something was deployed to the org after a validation."""
+        """Return whether something was deployed to the org, or a component was saved or deleted, after a validation."""
         sql = """
             SELECT EXISTS (
+              SELECT 1 FROM job WHERE id = ?1 AND request IS NULL
+            ) OR EXISTS (
+              SELECT 1 FROM component WHERE modified_at > (SELECT ended_at FROM job WHERE id = ?1)
+            ) OR EXISTS (
               SELECT 1 FROM job WHERE kind = 'deploy' AND NOT check_only AND status IN ('Succeeded', 'SucceededPartial')
-                AND place > (SELECT place FROM job WHERE id = ?)
+                AND place > (SELECT place FROM job WHERE id = ?1)
             )
         """
         [(found,)] = self._database.query(sql, (validation,))

@@ -34,7 +34,7 @@ class Ratings:
     def keep(self, key: str, body: str) -> None:
         """Save a text under a key, and delete expired texts."""
         sql = "INSERT OR REPLACE INTO rating (key, body, created_at) VALUES (?, ?, ?)"
-        with self._database.transaction():
+        with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
             self._database.execute("DELETE FROM rating WHERE created_at < ?", (self._oldest(),))
             self._database.execute(sql, (key, body, self._clock()))
 

@@ -19,7 +19,7 @@ class ResultPlace(NamedTuple):
 
     Attributes:
         org_url: the address of the run's org; empty for the project's own.
-        name: the name of the expectation.
+        name: the name of the expectation; `NAME#1`, `NAME#2` and so on if several results of the turn have it.
         turn: the judged turn; 0 in a case of one turn.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from evalmeta import limits
 from evalmeta.store.database import open_database
@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.store.database import Database
-
-
-# A slot further ahead was reserved before the clock was set back: each process reserves one at a time.
-_MAX_SLOTS_AHEAD: Final = 1_000
 
 
 class Pace:
@@ -32,19 +28,18 @@ class Pace:
     def reserve(self, *, interval: float) -> float:
         """Reserve the next slot, `interval` seconds after the one before; return the seconds until then."""
         now = self._clock()
-        with self._database.transaction():
+        with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
             next_slot, not_before = self._read(now)
-            earliest = max(now, not_before)
-            slot = earliest if next_slot > earliest + _MAX_SLOTS_AHEAD * interval else max(earliest, next_slot)
-            self._save(slot + interval, not_before)
+            slot = max(now, not_before, next_slot)
+            self._save(slot + interval, not_before, now)
         return slot - now
 
     def pause(self, seconds: float) -> None:
         """Let no process send requests for some seconds."""
         now = self._clock()
-        with self._database.transaction():
+        with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
             next_slot, not_before = self._read(now)
-            self._save(next_slot, max(not_before, now + seconds))
+            self._save(next_slot, max(not_before, now + seconds), now)
 
     def pause_left(self) -> float:
         """Return the seconds until requests may be sent again; 0 without a pause."""
@@ -52,14 +47,16 @@ class Pace:
         return max(0.0, self._read(now)[1] - now)
 
     def _read(self, now: float) -> tuple[float, float]:
-        rows = self._database.query("SELECT next_slot, not_before FROM pace WHERE agent = ?", (self._agent,))
-        next_slot, not_before = rows[0] if rows else (0.0, 0.0)
-        # No pause is longer, so the clock was set back.
-        return next_slot, 0.0 if not_before > now + limits.MAX_RETRY_AFTER_SECONDS else not_before
+        sql = "SELECT next_slot, not_before, written_at FROM pace WHERE agent = ?"
+        rows = self._database.query(sql, (self._agent,))
+        next_slot, not_before, written = rows[0] if rows else (0.0, 0.0, 0.0)
+        # If the clock was set back since, both moments are as far ahead as they were.
+        back = max(0.0, written - now)
+        return next_slot - back, not_before - back
 
-    def _save(self, next_slot: float, not_before: float) -> None:
-        sql = "INSERT OR REPLACE INTO pace (agent, next_slot, not_before) VALUES (?, ?, ?)"
-        self._database.execute(sql, (self._agent, next_slot, not_before))
+    def _save(self, next_slot: float, not_before: float, now: float) -> None:
+        sql = "INSERT OR REPLACE INTO pace (agent, next_slot, not_before, written_at) VALUES (?, ?, ?, ?)"
+        self._database.execute(sql, (self._agent, next_slot, not_before, now))
 
 
 class FolderPace:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.store.runs import Lease
 
@@ -64,21 +65,22 @@ class RunPlaces:
         Raise StoreError if the run is over, or another worker owns it now.
         """
         now = self._clock()
-        with self._database.transaction():
+        with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
             rows = [_Row(*row) for row in self._database.query(_SELECT, (self._run.subject_name,))]
             mine = next((row for row in rows if row.run_id == self._run.id), None)
             if mine is None or mine.worker != self._worker:
                 raise StoreError(f"run {self._run.id} is over, or was taken over by another worker")
             taken = mine.taken or 0
             granted = self._granted(rows, wanted, size, now)
-            if granted or mine.seen is None or mine.seen < now - _RENEW_SECONDS:
+            if granted or mine.seen is None or abs(now - mine.seen) > _RENEW_SECONDS:
                 self._save(size, taken + granted, wanted - granted, now)
         return granted
 
     def leave(self, count: int) -> None:
         """Give places back, and want no more."""
         sql = "UPDATE place SET taken = taken - ?, wanted = 0 WHERE run_id = ? AND worker = ?"
-        self._database.execute(sql, (count, self._run.id, self._worker))
+        with self._database.waiting(limits.LOOP_LOCKED_SECONDS):
+            self._database.execute(sql, (count, self._run.id, self._worker))
 
     def _granted(self, rows: list[_Row], wanted: int, size: int, now: float) -> int:
         taken, is_earlier = 0, True

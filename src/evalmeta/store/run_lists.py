@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from evalmeta.model.run import RunStatus, Verdict
-from evalmeta.protocol.connect import read_options, read_run
-from evalmeta.store.history import counts_of_run
+from evalmeta.protocol.connect import read_run
+from evalmeta.protocol.run_options import read_options
+from evalmeta.store.run_counts import counts_of_runs
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from evalmeta.model.login import User
     from evalmeta.model.run import RunOptions
     from evalmeta.store.database import Database, Row
@@ -35,11 +38,15 @@ _PAGE: Final = """
         WHEN 'passed' THEN status = 'COMPLETED' AND coalesce(failed + errors = 0, NOT EXISTS (
           SELECT 1 FROM case_result WHERE run_id = listed_run.id AND verdict IN ('FAILURE', 'ERROR')))
         ELSE 1 END
-      AND (?13 = '' OR EXISTS (SELECT 1 FROM json_each(CAST(body AS TEXT), '$.origin.tags') WHERE value = ?13))
+      AND (?13 = '' OR (org_url = '' AND EXISTS (
+        SELECT 1 FROM json_each(CAST(body AS TEXT), '$.origin.tags') WHERE value = ?13)))
       AND (?10 IS NULL OR (started, id) < (?10, ?11))
     ORDER BY started DESC, id DESC LIMIT ?12
 """
 _ONE: Final = "SELECT * FROM listed_run WHERE id = ?1 AND org_url = ?2 AND (?3 IS NULL OR user_id = ?3)"
+_BY_ID: Final = "SELECT * FROM listed_run WHERE id IN ({})"
+# SQLite before 3.32 allows 999.
+_MAX_PARAMETERS: Final = 900
 _RECENT: Final = """
     SELECT org_url, id FROM (
       SELECT org_url, id,
@@ -143,14 +150,14 @@ def run_page(database: Database, wanted: RunFilter, *, limit: int, after: tuple[
     rows = database.query(
         _PAGE, (*texts, *limits_of_time, wanted.outcome, *(after or (None, None)), limit + 1, wanted.tag)
     )
-    runs = tuple(_listed(database, row) for row in rows[:limit])
+    runs = tuple(_listed(database, rows[:limit]))
     return RunPage(runs, (runs[-1].started, runs[-1].id) if len(rows) > limit else None)
 
 
 def find_listed(database: Database, run_id: str, *, org_url: str = "", user: User | None = None) -> ListedRun | None:
     """Return a run as lists show it; None if it does not exist or the user may not see it."""
     rows = database.query(_ONE, (run_id, org_url, _only(user)))
-    return _listed(database, rows[0]) if rows else None
+    return next(iter(_listed(database, rows)), None)
 
 
 def distinct_values(database: Database, column: str, *, user: User | None = None) -> list[str]:
@@ -162,12 +169,21 @@ def recent_runs(
     database: Database, *, of_each: int, test: str = "", user: User | None = None
 ) -> dict[str, list[ListedRun]]:
     """Return the latest runs of each test that asked an agent, by the test's name, the oldest first."""
+    places = {(url, run_id) for url, run_id in database.query(_RECENT, (_only(user), test, of_each))}
     found: dict[str, list[ListedRun]] = {}
-    for url, run_id in database.query(_RECENT, (_only(user), test, of_each)):
-        [row] = database.query(_ONE, (run_id, url, None))
-        listed = _listed(database, row)
-        found.setdefault(listed.definition, []).append(listed)
+    for each in _listed(database, _rows_of(database, places)):
+        found.setdefault(each.definition, []).append(each)
     return {name: sorted(runs, key=lambda run: (run.started, run.id)) for name, runs in sorted(found.items())}
+
+
+def _rows_of(database: Database, places: Collection[tuple[str, str]]) -> list[Row]:
+    """Return the rows of runs by org and id; SQLite finds ids that are parameters with its indexes."""
+    ids = sorted({run_id for _, run_id in places})
+    found: list[Row] = []
+    for start in range(0, len(ids), _MAX_PARAMETERS):
+        chunk = ids[start : start + _MAX_PARAMETERS]
+        found += database.query(_BY_ID.format(", ".join("?" * len(chunk))), chunk)
+    return [row for row in found if (row[0], row[2]) in places]
 
 
 def _only(user: User | None) -> str | None:
@@ -175,15 +191,22 @@ def _only(user: User | None) -> str | None:
     return None if user is None or user.is_admin else user.id
 
 
-def _listed(database: Database, row: Row) -> ListedRun:
+def _listed(database: Database, rows: Sequence[Row]) -> list[ListedRun]:
+    """Return the runs of rows of the view; its last column has the options of own runs, and all of other orgs' runs."""
+    own = {row[2]: read_options(orjson.loads(row[-1])) for row in rows if not row[0]}
+    counts = counts_of_runs(database, own)
+    return [_remote(row) if row[0] else _run(row, own[row[2]], counts[row[2]]) for row in rows]
+
+
+def _remote(row: Row) -> ListedRun:
     *place, _, passed, failed, errors, undecided, body = row
-    if place[0]:
-        run = read_run(orjson.loads(body))
-        place[4], place[11], options = run.subject_name, run.answers_of, run.options
-        counts = [passed, failed, errors, undecided]
-    else:
-        options = read_options(orjson.loads(body))
-        counts = counts_of_run(database, place[2], options)
+    run = read_run({**orjson.loads(body), "testCases": []})
+    place[4], place[11] = run.subject_name, run.answers_of
+    return _run(tuple(place), run.options, [passed, failed, errors, undecided])
+
+
+def _run(row: Row, options: RunOptions, counts: Sequence[int]) -> ListedRun:
+    place = [*row[:12]]
     place[5] = RunStatus(place[5])
-    found: tuple[Any, ...] = (*place, *counts, options)  # type: ignore[explicit-any] # the columns of the view
-    return ListedRun(*found)
+    values: tuple[Any, ...] = (*place, *counts, options)  # type: ignore[explicit-any] # the columns of the view
+    return ListedRun(*values)

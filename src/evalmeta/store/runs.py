@@ -18,7 +18,8 @@ from evalmeta.errors import StoreError
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
 from evalmeta.model.login import ADMIN
 from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, TestResult, Verdict
-from evalmeta.protocol.connect import read_case, read_options, write_options
+from evalmeta.protocol.connect import read_case
+from evalmeta.protocol.run_options import read_options, write_options
 from evalmeta.store.database import next_ids
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.login import User
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import RunOptions
+    from evalmeta.model.run import RunOptions, Verdicts
     from evalmeta.store.database import Database, Row
 
     _Action: TypeAlias = tuple[str, JsonObject, JsonValue, float | None]
@@ -38,13 +39,14 @@ if TYPE_CHECKING:
         str, str | None, list[_Action] | None, float | None, str | None, _Tokens | None, JsonValue,
         *tuple[_Passages, ...],
     ]  # fmt: skip
-    _Result: TypeAlias = tuple[str | float | bool | None, ...]
+    _Result: TypeAlias = tuple[str | float | bool | Verdicts | None, ...]
     _Turns: TypeAlias = list[tuple[str, _Generated]]
     _Plain: TypeAlias = tuple[
         int, int, str, Verdict, float, float, list[_Result], _Generated | None, str | None,
     ]  # fmt: skip
 
 
+_DAY_SECONDS: Final = 24 * 3600.0
 _SELECT_RUN: Final = """
     SELECT id, definition, subject_name, status, coalesce(started_at, created_at), total, subject_version, ended_at,
       error, answers_of, options
@@ -99,6 +101,13 @@ class Runs:
                 sql, (*tested, RunStatus.NEW.value, encoded, total, now, user.id, answers_of, *origin)
             )
         return run_id
+
+    def next_timestamp(self, now: float) -> float:
+        """Return the time of a new run: `now`, or that of the run before if the clock was set back, up to a day."""
+        sql = "SELECT max(created_at, coalesce(started_at, 0)) FROM run ORDER BY rowid DESC LIMIT 1"
+        rows = self._database.query(sql)
+        last = float(rows[0][0]) if rows else now
+        return max(now, last) if last < now + _DAY_SECONDS else now
 
     def get(self, run_id: str) -> Run | None:
         """Return a run without its cases; None if it does not exist."""
@@ -183,6 +192,20 @@ class Runs:
         sql = "SELECT id, worker, lease_until FROM run WHERE status IN ('NEW', 'IN_PROGRESS') ORDER BY created_at, id"
         return [(run_id, Lease(worker, until)) for run_id, worker, until in self._database.query(sql)]
 
+    def queue(self) -> list[tuple[str, Lease]]:
+        """List the unfinished runs with their leases: the oldest of each user, then the second of each, and so on."""
+        sql = """
+            SELECT id, worker, lease_until FROM run WHERE status IN ('NEW', 'IN_PROGRESS')
+            ORDER BY row_number() OVER (PARTITION BY user_id ORDER BY created_at, id), created_at, id
+        """
+        return [(run_id, Lease(worker, until)) for run_id, worker, until in self._database.query(sql)]
+
+    def count_waiting(self, user: User) -> tuple[int, int]:
+        """Return how many runs of a user, and how many in all, wait for their first worker."""
+        sql = "SELECT coalesce(sum(user_id = ?), 0), count(*) FROM run WHERE status = 'NEW'"
+        [(own, all_runs)] = self._database.query(sql, (user.id,))
+        return own, all_runs
+
     def claim(self, run_id: str, worker: str, *, taken_from: Lease, until: float, now: float | None = None) -> bool:
         """Lease a run whose lease is still `taken_from`; False if it was claimed or renewed meanwhile, or is over.
 
@@ -191,7 +214,8 @@ class Runs:
         started = time.time() if now is None else now
         sql = """
             UPDATE run
-            SET worker = ?, lease_until = ?, status = 'IN_PROGRESS', started_at = coalesce(started_at, ?)
+            SET worker = ?, lease_until = ?, status = 'IN_PROGRESS',
+                started_at = coalesce(started_at, max(created_at, ?))
             WHERE id = ? AND status IN ('NEW', 'IN_PROGRESS') AND worker IS ? AND lease_until IS ?
         """
         return self._database.execute(sql, (worker, until, started, run_id, taken_from.worker, taken_from.until)) == 1
@@ -253,10 +277,13 @@ class RunJournal:
         return frozenset((iteration, number) for iteration, number in self._database.query(sql, (self._run_id,)))
 
     def append(self, results: Sequence[CaseResult]) -> None:
-        """Commit results in one transaction; raise StoreError if another worker owns the run now."""
+        """Commit results in one transaction.
+
+        Raise StoreLocked at once while another program writes, and StoreError if another worker owns the run now.
+        """
         # Not a list: the results of a batch may be large, and their JSON is needed one by one.
         rows = ((self._run_id, each.iteration, each.number, str(each.verdict), encode_case(each)) for each in results)
-        with self._database.transaction():
+        with self._database.waiting(0), self._database.transaction():
             if self._database.query("SELECT worker FROM run WHERE id = ?", (self._run_id,)) != [(self._worker,)]:
                 raise StoreError(f"run {self._run_id} was deleted, or taken over by another worker")
             self._database.execute_many("INSERT INTO case_result VALUES (?, ?, ?, ?, ?)", rows)
@@ -281,7 +308,7 @@ def _run(row: Row) -> Run:
 
 
 def encode_case(case: CaseResult) -> bytes:
-    """Return a case result as JSON for `decode_case`."""
+    """Return a case result of an own run, whose results have one verdict, as JSON for `decode_case`."""
     generated = case.generated
     body: _Plain = (
         case.number,

@@ -111,13 +111,8 @@ class Users:
 
     def _record_use(self, token_id: str, now: float) -> None:
         # Do not wait for a locked database: the next use is recorded as well.
-        [(timeout,)] = self._database.query("PRAGMA busy_timeout")
-        self._database.execute("PRAGMA busy_timeout = 0")
-        try:
-            with suppress(StoreError):
-                self._database.execute("UPDATE access_token SET used_at = ? WHERE id = ?", (now, token_id))
-        finally:
-            self._database.execute(f"PRAGMA busy_timeout = {timeout}")
+        with suppress(StoreError), self._database.waiting(0):
+            self._database.execute("UPDATE access_token SET used_at = ? WHERE id = ?", (now, token_id))
 
 
 def new_secret() -> str:

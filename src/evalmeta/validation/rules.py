@@ -7,7 +7,7 @@ the whole metadata reference. The first line of a check's docstring says what th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.errors import NotFound, SettingsError
 from evalmeta.model.expectations import expectation_kind, known_names
+from evalmeta.model.login import EMBEDDED
 from evalmeta.model.problem import Severity
 from evalmeta.model.registry import SCORER_DEFINITION, TESTING_DEFINITION
-from evalmeta.validation import agent_scorer_rules, definition_rules, expectation_rules
+from evalmeta.validation import agent_scorer_rules, definition_rules, expectation_rules, org_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.settings import Profile, RuleSetting, Settings
     from evalmeta.validation.definition_rules import DefinitionScope, Finding, NamedFile
+    from evalmeta.validation.org_rules import OrgScope
 
 
 PROFILES: Final[tuple[Profile, ...]] = ("orgs", "documented")
@@ -120,6 +122,17 @@ PROJECT_RULES: Final[tuple[tuple[Rule, Callable[[Sequence[NamedFile]], Iterator[
 )
 """Rules about all definitions of a project."""
 
+ORG_RULES: Final[tuple[tuple[Rule, Callable[[OrgScope], Iterator[Finding]]], ...]] = (
+    (Rule("actions-unchecked", _WARNING, _WARNING), org_rules.find_actions_unchecked),
+    (Rule("comparison-twice", _WARNING, _WARNING), org_rules.find_comparisons_twice),
+    (Rule("metric-refusal", _WARNING, _WARNING), org_rules.find_metrics_of_refusals),
+    (Rule("expectation-one-engine", _WARNING, _WARNING), org_rules.find_one_engine),
+    (Rule("context-variable-undeclared", _WARNING, _WARNING), org_rules.find_variables_undeclared),
+)
+"""Rules about what Salesforce orgs cannot judge; they do not apply to agents that evalmeta runs."""
+
+NO_ORG_RULES: Final[Mapping[str, RuleSetting]] = {rule.code: "off" for rule, _ in ORG_RULES}
+
 FIXED_CODES: Final = {
     "xml-malformed": "The file is well-formed XML.",
     "xml-doctype": "The file has no DOCTYPE.",
@@ -158,7 +171,7 @@ _FIXED_WARNINGS: Final = frozenset({"forceignore-backslash", "manifest-type-othe
 def all_rules() -> tuple[tuple[Rule, str], ...]:
     """Return every configurable rule with what it demands."""
     tests = (DEFINITION_RULES, TESTING_RULES, CASE_RULES, EXPECTATION_RULES, SCORER_RULES[:1], PROJECT_RULES)
-    tables = (*tests, AGENT_SCORER_RULES)
+    tables = (*tests, AGENT_SCORER_RULES, ORG_RULES)
     return tuple((rule, (check.__doc__ or "").partition("\n")[0]) for table in tables for rule, check in table)
 
 
@@ -167,15 +180,26 @@ CODES: Final = frozenset(rule.code for rule, _ in all_rules())
 
 @dataclass(frozen=True, slots=True)
 class RulePolicy:
-    """The severity of each rule: a profile, and severities of single rules that override it."""
+    """The severity of each rule: a profile, and severities of single rules that override it.
+
+    Attributes:
+        own_subjects: the agents that evalmeta runs, so that no Salesforce org judges their tests.
+        declared_variables: returns the context variables of an agent in lower case; None if they are not known.
+    """
 
     profile: Profile = "orgs"
     rules: Mapping[str, RuleSetting] = field(default_factory=dict)
+    own_subjects: frozenset[str] = frozenset()
+    declared_variables: Callable[[str], frozenset[str] | None] | None = field(default=None, compare=False)
 
     @property
     def is_complete(self) -> bool:
-        """Return whether no rule is off."""
-        return "off" not in self.rules.values()
+        """Return whether no rule is off, except for those about Salesforce orgs."""
+        return all(setting != "off" or code in NO_ORG_RULES for code, setting in self.rules.items())
+
+    def for_subject(self, name: str) -> RulePolicy:
+        """Return the policy for the tests of an agent."""
+        return replace(self, rules={**NO_ORG_RULES, **self.rules}) if name in self.own_subjects else self
 
     def severity(self, rule: Rule) -> Severity | None:
         """Return a rule's severity, None if the rule is off."""
@@ -185,13 +209,18 @@ class RulePolicy:
         return Severity(setting) if setting else rule.severity(self.profile)
 
 
-def rule_policy(settings: Settings | None, *, profile: Profile | None = None) -> RulePolicy:
+def rule_policy(
+    settings: Settings | None,
+    *,
+    profile: Profile | None = None,
+    declared_variables: Callable[[str], frozenset[str] | None] | None = None,
+) -> RulePolicy:
     """Return the policy of a project's settings; raise SettingsError if a code is unknown or cannot be set.
 
     `profile` overrides the profile of the settings.
     """
     if settings is None:
-        return RulePolicy(profile or "orgs")
+        return RulePolicy(profile or "orgs", declared_variables=declared_variables)
     for code in settings.validate_.rules:
         if code in FIXED_CODES:
             message = f"evalmeta.toml: [validate.rules] sets {code!r}, whose severity is fixed"
@@ -200,7 +229,9 @@ def rule_policy(settings: Settings | None, *, profile: Profile | None = None) ->
             close = get_close_matches(code, CODES, n=1)
             action = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(CODES))}."
             raise SettingsError(f"evalmeta.toml: [validate.rules] sets an unknown rule, {code!r}", actions=[action])
-    return RulePolicy(profile or settings.validate_.profile, settings.validate_.rules)
+    names = (name for name, each in settings.subjects.items() if each.adapter != "agentforce")
+    own = frozenset(names) if settings.org.default in {"", EMBEDDED} else frozenset()
+    return RulePolicy(profile or settings.validate_.profile, settings.validate_.rules, own, declared_variables)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
@@ -14,7 +14,15 @@ from evalmeta.model.expectations import CHECKS
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, SCORER_DEFINITION, TESTING_DEFINITION
 from evalmeta.validation.definition_rules import DefinitionScope, NamedFile
-from evalmeta.validation.rules import PROJECT_RULES, RulePolicy, rules_for, rules_for_case, rules_for_definition
+from evalmeta.validation.org_rules import OrgScope
+from evalmeta.validation.rules import (
+    ORG_RULES,
+    PROJECT_RULES,
+    RulePolicy,
+    rules_for,
+    rules_for_case,
+    rules_for_definition,
+)
 from evalmeta.xmlio.agent_scorers import read_agent_scorer
 from evalmeta.xmlio.definitions import parse_definition
 from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
@@ -98,11 +106,14 @@ def read_component(
     unreadable = {each.unreadable for each in structure}
     scorer = read_agent_scorer(document) if kind == SCORER_DEFINITION else AgentScorer()
     scope = DefinitionScope(definition, full_name, api_version, scorer)
-    found = first_problems(_rule_problems(scope, document, policy, unreadable))
+    of_subject = policy.for_subject(definition.subject_name)
+    of_orgs = list(_of_orgs(definition, policy))
+    found = first_problems(_rule_problems(chain(_findings(scope), of_orgs), document, of_subject, unreadable))
     problems = _of_component([*(each.problem for each in structure), *found], component)
     name = definition.name.strip()
     file = NamedFile(component, name, _location_of_name(document)) if name else None
-    if problems or not policy.is_complete:
+    # Findings about orgs that are off here are not off everywhere.
+    if problems or of_orgs or not policy.is_complete:
         return ReadComponent(CheckedFile(tuple(problems), file), definition)
     clean = clean_key(kind, content, full_name=full_name, api_version=api_version)
     return ReadComponent(CheckedFile((), file, clean), definition)
@@ -203,9 +214,12 @@ def _invalid(code: str, location: Location, message: str, hint: str) -> InvalidM
 
 
 def _rule_problems(
-    scope: DefinitionScope, document: Document, policy: RulePolicy, unreadable: Container[Location | None]
+    findings: Iterable[tuple[Rule, Finding]],
+    document: Document,
+    policy: RulePolicy,
+    unreadable: Container[Location | None],
 ) -> Iterator[Problem]:
-    for rule, finding in _findings(scope):
+    for rule, finding in findings:
         severity = policy.severity(rule)
         if severity is None:
             continue
@@ -231,6 +245,16 @@ def _findings(scope: DefinitionScope) -> Iterator[tuple[Rule, Finding]]:
                 for finding in find_in_expectation(expectation):
                     steps = (case_step, (kind.expectation, index), *finding.steps)
                     yield expectation_rule, finding._replace(steps=steps)
+
+
+def _of_orgs(definition: Definition, policy: RulePolicy) -> Iterator[tuple[Rule, Finding]]:
+    # How orgs run the other types has not been measured.
+    if definition.type != EVALUATION_DEFINITION:
+        return
+    scope = OrgScope(definition, policy.declared_variables)
+    for rule, find in ORG_RULES:
+        for finding in find(scope):
+            yield rule, finding
 
 
 def _hint(rule: Rule, finding: Finding, severity: Severity, policy: RulePolicy) -> str:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from evalmeta.model.login import User
+    from evalmeta.org.frontdoor import Frontdoor
     from evalmeta.package.project import Project
     from evalmeta.store.database import Database
     from evalmeta.viewer.pages import Action, MakePage, Query
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 # With the usual `no-referrer`, browsers send forms with the origin `null`, which is refused.
 _HEADERS: Final = {"content-security-policy": POLICY, "referrer-policy": "same-origin"}
 _LINKS: Final = ServedLinks({"live": "/live", **{name: row.path for name, row in (PAGES | ACTIONS).items()}})
+_MAX_FIELDS: Final = 100
 _TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain"}
 
 
@@ -70,6 +72,7 @@ class Viewer:
         return [
             Route(f"{ROOT}/static/{{name}}", _static, methods=["GET"]),
             Route(f"{ROOT}/login", self._log_in, methods=["POST"]),
+            Route("/secur/frontdoor.jsp", self._open_once, methods=["GET"]),
             Route(f"{ROOT}/live", self._live, methods=["GET"]),
             *(
                 Route(ROOT + row.path, partial(self._page, name, row.make), methods=["GET"], middleware=_ON_FAULT)
@@ -119,7 +122,7 @@ class Viewer:
         return await run_in_threadpool(self._open, request, form.get("token", "").strip())
 
     def _open(self, request: Request, token: str) -> Response:
-        """Start a session for the user of a token, and show the address again without the token."""
+        """Log in the user of a token, and show the address again without the token."""
         try:
             with open_database(self._project.state_dir) as database:
                 user = self._user(database, token)
@@ -127,11 +130,24 @@ class Viewer:
             return _failed(error)
         if user is None:
             return _login(status=HTTPStatus.UNAUTHORIZED, wrong=True)
+        return self._start(request, token, request.url.path if request.method == "GET" else ROOT)
+
+    def _open_once(self, request: Request) -> Response:
+        """Log in the user of an address that is valid once, and show the page that `startURL` names."""
+        # Only a served org gives out such addresses.
+        frontdoor: Frontdoor | None = getattr(request.app.state, "frontdoor", None)
+        token = frontdoor.redeem(request.query_params.get("otp", "")) if frontdoor else None
+        if token is None:
+            return _login(status=HTTPStatus.UNAUTHORIZED, wrong=True)
+        target = "/" + request.query_params.get("startURL", "").lstrip("/")
+        return self._start(request, token, target if target.startswith(f"{ROOT}/") else ROOT)
+
+    def _start(self, request: Request, token: str, target: str) -> Response:
+        """Start a session for the user of a token, and show an address."""
         session = secrets.token_urlsafe(32)
         self._sessions[session] = _Session(token, time.time() + limits.VIEW_SESSION_SECONDS)
         while len(self._sessions) > limits.MAX_VIEW_SESSIONS:
             self._sessions.popitem(last=False)
-        target = request.url.path if request.method == "GET" else ROOT
         reply = RedirectResponse(target, status_code=HTTPStatus.SEE_OTHER)
         is_secure = request.url.scheme == "https"
         reply.set_cookie(_cookie(request), session, path=ROOT, httponly=True, samesite="lax", secure=is_secure)
@@ -192,7 +208,7 @@ def _static(request: Request) -> Response:
 
 
 def _unknown(_: Source, query: Query) -> Page:
-    raise NotFound(f"there is no page {query.get('path', '')!r}")
+    raise NotFound(f"page {query.get('path', '')!r} cannot be found")
 
 
 def _login(*, status: int, wrong: bool = False) -> Response:
@@ -230,7 +246,10 @@ async def _form(request: Request) -> dict[str, str]:
         body += piece
         if len(body) > limits.MAX_FORM_BYTES:
             raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100))
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS))
+    except ValueError:
+        raise HTTPException(HTTPStatus.BAD_REQUEST) from None
 
 
 def _session(request: Request) -> str:

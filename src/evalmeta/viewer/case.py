@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from evalmeta import limits
 from evalmeta.api.agent_tests import place_of_run
 from evalmeta.api.comparisons import find_run
+from evalmeta.api.result_names import named_results
 from evalmeta.engine.summary import summarise
 from evalmeta.errors import NotFound
 from evalmeta.package.files import shown
@@ -16,7 +17,7 @@ from evalmeta.store.case_lists import ListedCase, case_before, case_history, pla
 from evalmeta.store.marks import ResultPlace, marks_of_case
 from evalmeta.store.run_lists import recent_runs
 from evalmeta.viewer.pages import Page, number_of, text_of
-from evalmeta.viewer.run import cases_of, filter_of, run_in
+from evalmeta.viewer.run import cases_of, filter_of, filters_in, run_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +50,6 @@ def case_page(source: Source, query: Query) -> Page:
     groups = _groups(found)
     iteration = number_of(query, "iteration", otherwise=groups[0].case.iteration)
     case = next((each for each in found if each.iteration == iteration), groups[0].case)
-    given = {name: value for name in ("verdict", "name", "text", "test") if (value := text_of(query, name))}
     marks = marks_of_case(source.database, ResultPlace(run.org_url, run.id, case.iteration, number))
     file, line = _location(source, run, number)
     before, following = _neighbours(source, run, query, case)
@@ -59,7 +59,7 @@ def case_page(source: Source, query: Query) -> Page:
         "groups": groups,
         "iterations": found,
         "history": _history(source, run, number),
-        "given": given,
+        "given": filters_in(query),
         "accepted": text_of(query, "accepted"),
         "marks": marks,
         "file": file,
@@ -67,8 +67,9 @@ def case_page(source: Source, query: Query) -> Page:
         "previous": before,
         "next": following,
         "averages": summarise(found, run.options).averages,
-        "trace": _trace(case),
+        "trace": case.generated.trace if case.generated else None,
         "turns": exchanges(case),
+        "results": named_results(case),
     }
     return Page(
         "case.html.j2",
@@ -120,10 +121,6 @@ def _location(source: Source, run: ListedRun, number: int) -> tuple[str, int | N
         return "", None
     path, places = place
     return places.files.get(number, shown(path)), places.lines.get(number)
-
-
-def _trace(case: CaseResult) -> object:
-    return case.generated.trace if case.generated else None
 
 
 def _command(run: ListedRun, number: int, file: str) -> str:

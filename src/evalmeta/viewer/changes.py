@@ -48,7 +48,9 @@ def acceptance_page(source: Source, query: Query) -> Page:
         "digest": _digest(proposal),
     }
     words = ["evalmeta", "test", "accept", "--job-id", query["run"], "--case", query["number"]]
-    command = shlex.join([*words, "--expectation", query.get("result", ""), "--iteration", query.get("iteration", "1")])
+    words += ["--expectation", query.get("result", ""), "--iteration", query.get("iteration", "1")]
+    turn = ["--turn", query["turn"]] if number_of(query, "turn", otherwise=0) else []
+    command = shlex.join([*words, *turn])
     return Page("acceptance.html.j2", "Accept an answer", values, command=command)
 
 

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.comparisons import compare_runs, compare_with, find_run, new_answers, open_baseline, previous_run
+from evalmeta.api.run_names import run_id_of
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.run import Verdict
 from evalmeta.model.statistics import Standing
 from evalmeta.report.comparison import comparison_lines, p_text, verdict
 from evalmeta.report.details import exchanges
 from evalmeta.store.case_lists import case_history
+from evalmeta.store.history import RemoteRuns
 from evalmeta.store.run_lists import RunFilter, find_listed, run_page
 from evalmeta.viewer.pages import Page, text_of
 
@@ -46,8 +48,8 @@ def compare_page(source: Source, query: Query) -> Page:
     chosen = {"after": after_id, "before": before_id}
     if not after_id:
         return Page("compare.html.j2", "Compare", {"recent": recent, "chosen": chosen, "comparison": None})
-    after = _run(source, after_id, text_of(query, "org"))
-    before = _before(source, after, before_id)
+    after_org, after = _run(source, after_id, text_of(query, "org"))
+    before_org, before = _before(source, after, before_id, text_of(query, "before_org"))
     comparison = _compare(source, before, after)
     standing = text_of(query, "standing")
     shown = [each for each in comparison.cases if _is_shown(each, standing)]
@@ -56,6 +58,7 @@ def compare_page(source: Source, query: Query) -> Page:
     values = {
         "recent": recent,
         "chosen": {"after": after.id, "before": before if isinstance(before, str) else before.id},
+        "orgs": {"org": after_org, "before_org": before_org},
         "comparison": comparison,
         "verdict": verdict(comparison),
         "lines": [line.text.strip() for line in comparison_lines(comparison)][1:2],
@@ -65,35 +68,46 @@ def compare_page(source: Source, query: Query) -> Page:
         "standing": standing,
         "standings": [(each, len(comparison.of(each))) for each in _ORDER if comparison.of(each)],
         "colours": {each: "failure" if each in _WORSE else "pass" if each in _BETTER else "" for each in Standing},
-        "cases": [_compared(source, each, known_before, after) for each in shown[: limits.VIEW_ROWS]],
+        "cases": [
+            _compared(source, each, (before_org, known_before), (after_org, after))
+            for each in shown[: limits.VIEW_ROWS]
+        ],
         "left": max(0, len(shown) - limits.VIEW_ROWS),
     }
     command = f"evalmeta test compare {values['chosen']['before']} {after.id}"  # type: ignore[index] # a dictionary
     return Page("compare.html.j2", f"Compare {after.definition}", values, command=command)
 
 
-def _run(source: Source, run_id: str, org_url: str = "") -> Run:
-    listed = find_listed(source.database, run_id, org_url=org_url, user=source.user)
+def _run(source: Source, name: str, org_url: str = "") -> tuple[str, Run]:
+    """Return the address of the org that has a run, empty for the project's own, and the run.
+
+    Admins may name it `latest` or `previous`; without an address, the project's own org comes first.
+    """
+    run_id = run_id_of(source.project, name) if source.user.is_admin else name
+    urls = [org_url] if org_url else ["", *(each.org_url for each in RemoteRuns(source.database).find(run_id))]
+    found = (find_listed(source.database, run_id, org_url=url, user=source.user) for url in urls)
+    listed = next((each for each in found if each), None)
     if listed is None:
-        raise NotFound(f"there is no run {run_id!r}")
+        raise NotFound(f"run {name!r} cannot be found")
     if listed.done > limits.MAX_VIEW_COMPARED:
         raise UsageError(
             f"run {run_id} has {listed.done:,} results, too many for a page",
             actions=[f"Compare it in a terminal: evalmeta test compare {run_id}"],
         )
-    return find_run(source.project, run_id, org_url=org_url or None)
+    return listed.org_url, find_run(source.project, listed.id, org_url=listed.org_url)
 
 
-def _before(source: Source, after: Run, before_id: str) -> Run | str:
-    """Return the earlier run, or the path of a baseline in the project."""
+def _before(source: Source, after: Run, before_id: str, org_url: str) -> tuple[str, Run | str]:
+    """Return the earlier run with its org like `_run`, or the path of a baseline in the project."""
     if not before_id:
         found = previous_run(source.project, after)
-        if not source.user.is_admin and find_listed(source.database, found.id, user=source.user) is None:
-            raise NotFound(f"you have no earlier run of {after.definition}", actions=["Choose a run."])
-        return found
+        try:
+            return _run(source, found.id)
+        except NotFound:
+            raise NotFound(f"you have no earlier run of {after.definition}", actions=["Choose a run."]) from None
     if find_listed(source.database, before_id, user=source.user) is None and _baseline(source, before_id) is not None:
-        return before_id
-    return _run(source, before_id)
+        return "", before_id
+    return _run(source, before_id, org_url)
 
 
 def _baseline(source: Source, name: str) -> Path | None:
@@ -123,19 +137,23 @@ def _is_shown(case: CaseComparison, standing: str) -> bool:
     return case.standing not in {Standing.STILL_PASSING, Standing.STILL_FAILING, Standing.UNDECIDED}
 
 
-def _compared(source: Source, case: CaseComparison, before: Run | None, after: Run) -> ComparedCase:
+def _compared(
+    source: Source, case: CaseComparison, before: tuple[str, Run | None], after: tuple[str, Run]
+) -> ComparedCase:
     p_value = "" if case.p_value is None else p_text(case.p_value)
     is_better = case.standing in _BETTER
-    earlier = _answer(source, before, case.number, passed=not is_better)
-    return ComparedCase(case, p_value, earlier, _answer(source, after, case.number, passed=is_better))
+    earlier = _answer(source, *before, case.number, passed=not is_better)
+    return ComparedCase(case, p_value, earlier, _answer(source, *after, case.number, passed=is_better))
 
 
-def _answer(source: Source, run: Run | None, number: int, *, passed: bool) -> str:
+def _answer(source: Source, org_url: str, run: Run | None, number: int, *, passed: bool) -> str:
     """Return the answers of the first iteration that passed (or did not), or else of the first; empty if unknown."""
     if run is None:
         return ""
-    own = [each.case for each in case_history(source.database, [run.id], number)]
-    found = own or [each for each in run.cases if each.number == number]
+    if org_url:
+        found = [each for each in run.cases if each.number == number]
+    else:
+        found = [each.case for each in case_history(source.database, [run.id], number)]
     wanted = (each for each in found if (each.verdict is Verdict.PASS) == passed)
     return next((_text(each) for each in (*wanted, *found)), "")
 

@@ -17,6 +17,7 @@ from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.model.statistics import CaseCounts, Standing
 from evalmeta.protocol.json_fields import integer
+from evalmeta.report.org_checks import check_lines
 from evalmeta.report.report import Report, coverage_text, duration, outcome, undecided_reasons
 from evalmeta.report.summary import pass_chances, reasons_text
 from evalmeta.store.run_digests import find_digest, keep_digest
@@ -44,8 +45,9 @@ class ExpectationCounts(TypedDict):
 class Digest(TypedDict):
     """The numbers of a run.
 
-    The pass rate, its 95 % interval and the coverage are shares of 0 to 1, latencies are milliseconds. `undecided` is
+    The 95 % interval of the pass rate and the coverage are shares of 0 to 1, latencies are milliseconds. `undecided` is
     the number of undecided results, which cases that passed may also have; `counts` is empty for runs of many cases.
+    `checks` is what a check of another org's verdicts found.
     """
 
     outcome: str
@@ -64,8 +66,7 @@ class Digest(TypedDict):
     undecided: int
     expectations: list[ExpectationCounts]
     reasons: list[tuple[str, str]]
-    measures: list[tuple[str, float, int]]
-    averages: int
+    checks: list[str]
     counts: list[tuple[int, str, int, int, int, int, bool]]
 
 
@@ -140,9 +141,8 @@ def _digest(source: Source, listed: ListedRun) -> Digest:
         flaky=[each.number for each in statistics.flaky[:_MAX_FLAKY]],
         undecided=sum(each["verdicts"].get(Verdict.UNDECIDED, 0) for each in expectations),
         expectations=expectations,
+        checks=[*check_lines(run, report.facts.differences)] if listed.org_url else [],
         reasons=[(name, reasons_text(found)) for name, found in undecided_reasons(report).items()],
-        measures=[(each.name, each.mean, each.count) for each in statistics.measures],
-        averages=len(summary.averages),
         counts=_counts(statistics),
     )
 

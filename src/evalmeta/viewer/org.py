@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta import limits
 from evalmeta.errors import NotFound
+from evalmeta.model.component import SyncState
 from evalmeta.model.registry import TYPES
 from evalmeta.protocol.metadata_api import DeployResult
 from evalmeta.protocol.soap import read_results
@@ -13,7 +14,7 @@ from evalmeta.store.components import Components
 from evalmeta.store.jobs import Jobs
 from evalmeta.store.users import Users
 from evalmeta.viewer.pages import Page, text_of
-from evalmeta.viewer.standings import SyncWord, standings_of
+from evalmeta.viewer.sync_states import sync_states_of
 
 if TYPE_CHECKING:
     from evalmeta.store.jobs import Job
@@ -25,17 +26,21 @@ def org_page(source: Source, query: Query) -> Page:
     components = [each for kind in TYPES for each in Components(source.database).list(kind.name)]
     wanted = text_of(query, "text").casefold()
     shown = [each for each in components if wanted in each.full_name.casefold()]
-    jobs = _jobs(source)
+    user_id = None if source.user.is_admin else source.user.id
+    jobs, count = Jobs(source.database).latest(limit=limits.VIEW_ROWS, user_id=user_id)
+    states = {kind.name: sync_states_of(source, kind) for kind in TYPES}
     values = {
         "components": shown[: limits.VIEW_COMPONENTS],
         "left": max(0, len(shown) - limits.VIEW_COMPONENTS),
         "total": len(components),
         "text": text_of(query, "text"),
         "users": {user.id: user.name for user in Users(source.database).all_users()},
-        "states": standings_of(source),
-        "local_only": sorted(name for name, word in standings_of(source).items() if word is SyncWord.LOCAL),
-        "jobs": jobs[: limits.VIEW_ROWS],
-        "jobs_left": max(0, len(jobs) - limits.VIEW_ROWS),
+        "states": states,
+        "local_only": [
+            name for found in states.values() for name, state in found.items() if state is SyncState.ONLY_LOCAL
+        ],
+        "jobs": jobs,
+        "jobs_left": count - len(jobs),
     }
     return Page("org.html.j2", "Org", values, command="evalmeta status")
 
@@ -45,7 +50,7 @@ def job_page(source: Source, query: Query) -> Page:
     job = Jobs(source.database).get("deploy", query["job"])
     reply = Jobs(source.database).reply(query["job"])
     if job is None or not _may_see(source, job):
-        raise NotFound(f"there is no deployment {query['job']!r}")
+        raise NotFound(f"deployment {query['job']!r} cannot be found")
     result = next(iter(read_results(DeployResult, reply)), None) if reply else None
     return Page(
         "job.html.j2",
@@ -53,11 +58,6 @@ def job_page(source: Source, query: Query) -> Page:
         {"job": job, "result": result},
         command=f"evalmeta deploy report --job-id {job.id}",
     )
-
-
-def _jobs(source: Source) -> list[Job]:
-    """Return the deployments that the user may see, the newest first."""
-    return [job for job in reversed(Jobs(source.database).history()) if _may_see(source, job)]
 
 
 def _may_see(source: Source, job: Job) -> bool:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from evalmeta.store.database import Database
 
 
+_MAX_DIGITS: Final = 15
+
 Query: TypeAlias = Mapping[str, str]
 """The parameters of a page: those of its path and those after the question mark."""
 
@@ -83,6 +85,3 @@ def number_of(query: Query, name: str, *, otherwise: int | None = None) -> int:
     if otherwise is None:
         raise NotFound(f"{text or 'nothing'!r} is not a valid number")
     return otherwise
-
-
-_MAX_DIGITS: Final = 15

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import __version__, report
-from evalmeta.api.acceptance import is_acceptable
+from evalmeta.api.accepted_results import is_acceptable
 from evalmeta.model.aggregation import coverage_of
 from evalmeta.report.details import all_utterances, why_not_passed
 from evalmeta.report.html import environment
-from evalmeta.report.text import seconds
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -71,11 +70,6 @@ def static_files() -> dict[str, Path]:
 @cache
 def _environment() -> Environment:
     made = environment(_TEMPLATES)
-    made.filters |= {"span": span, "utterances": all_utterances, "why": why_not_passed}
+    made.filters |= {"utterances": all_utterances, "why": why_not_passed}
     made.tests |= {"acceptable": is_acceptable, "partly_judged": lambda case: coverage_of(case).share < 1}
     return made
-
-
-def span(duration: float) -> str:
-    """Return a duration in seconds as `412 ms`, `12.5 s` or `2 min 5 s`."""
-    return f"{duration * 1000:.0f} ms" if duration < 1 else seconds(duration)

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from evalmeta import limits
 from evalmeta.api.comparisons import find_run
 from evalmeta.errors import NotFound
-from evalmeta.model.run import Verdict
-from evalmeta.store.case_lists import (
-    WORST_FIRST,
-    CaseFilter,
-    CasePage,
-    ListedCase,
-    Place,
-    case_page,
-    count_verdicts,
-    listed_page,
-)
+from evalmeta.model.run import WORST_FIRST, Verdict
+from evalmeta.store.case_lists import CaseFilter, CasePage, ListedCase, Place, case_page, count_verdicts, listed_page
+from evalmeta.store.history import RemoteRuns
 from evalmeta.store.run_lists import RunFilter, find_listed, run_page
 from evalmeta.viewer.digests import digest_of
 from evalmeta.viewer.pages import Page, text_of
@@ -41,10 +33,9 @@ class RunRow(NamedTuple):
 def one_run_page(source: Source, query: Query) -> Page:
     """Return the page of one run."""
     run = run_in(source, query)
+    address = {"run": run.id, **({"org": run.org_url} if run.org_url else {})}
     command = f"evalmeta test results --job-id {run.id}"
-    return _page(
-        source, query, [run], title=run.definition, address={"run": run.id, "org": run.org_url}, command=command
-    )
+    return _page(source, query, [run], title=run.definition, address=address, command=command)
 
 
 def suite_page(source: Source, query: Query) -> Page:
@@ -52,7 +43,7 @@ def suite_page(source: Source, query: Query) -> Page:
     wanted = RunFilter(suite=query["suite"], user=source.user)
     found = run_page(source.database, wanted, limit=limits.MAX_SUITE_RUNS).runs
     if not found:
-        raise NotFound(f"there is no suite {query['suite']!r}")
+        raise NotFound(f"suite {query['suite']!r} cannot be found")
     runs = sorted(found, key=lambda run: (run.started, run.id))
     command = shlex.join(["evalmeta", "test", "results", *(word for run in runs for word in ("--job-id", run.id))])
     title = f"{len(runs)} runs of one command"
@@ -63,7 +54,7 @@ def run_in(source: Source, query: Query) -> ListedRun:
     """Return the run that a query names, if the user may see it."""
     run = find_listed(source.database, query["run"], org_url=text_of(query, "org"), user=source.user)
     if run is None:
-        raise NotFound(f"there is no run {query['run']!r}")
+        raise NotFound(f"run {query['run']!r} cannot be found")
     return run
 
 
@@ -72,6 +63,11 @@ def filter_of(query: Query) -> CaseFilter:
     verdict = text_of(query, "verdict").upper()
     known = Verdict(verdict) if verdict in {*Verdict} else None
     return CaseFilter(known, text_of(query, "name"), text_of(query, "text"))
+
+
+def filters_in(query: Query) -> dict[str, str]:
+    """Return the filters of cases in a query as the parameters of an address."""
+    return {name: value for name in ("verdict", "name", "text", "test") if (value := text_of(query, name))}
 
 
 def cases_of(
@@ -106,15 +102,15 @@ def _page(
     chosen = [run for run in runs if text_of(query, "test") in {"", run.definition}]
     wanted, rows = filter_of(query), [RunRow(run, digest_of(source, run)) for run in runs]
     page = cases_of(source, chosen, wanted, limit=limits.VIEW_ROWS, after=place_in(query))
-    given = {name: value for name in ("verdict", "name", "text", "test") if (value := text_of(query, name))}
+    given = filters_in(query)
     values = {
         "rows": rows,
         "first": rows[0],
         "is_suite": "suite" in address,
         "page_name": "suite" if "suite" in address else "run",
-        "address": {name: value for name, value in address.items() if value},
+        "address": address,
         "given": given,
-        "here": {**given, **{name: value for name, value in address.items() if value}},
+        "here": {**given, **address},
         "wanted": wanted,
         "counts": _counts(source, chosen, rows),
         "total": sum(run.done for run in runs),
@@ -125,9 +121,17 @@ def _page(
         "after": place_text(page.after),
         "is_whole": page.is_whole,
         "is_first": not text_of(query, "after"),
+        "answers_org": _org_of(source, runs[0].answers_of),
         "several": any(run.options.iterations > 1 for run in runs),
     }
     return Page("run.html.j2", title, values, command=command, live=any(not run.status.is_over for run in runs))
+
+
+def _org_of(source: Source, run_id: str | None) -> str | None:
+    """Return the address of the org that has a run, empty for the project's own; None if the run cannot be seen."""
+    if run_id is None or find_listed(source.database, run_id, org_url="", user=source.user):
+        return None if run_id is None else ""
+    return next((each.org_url for each in RemoteRuns(source.database).find(run_id)), None)
 
 
 def _counts(source: Source, chosen: Sequence[ListedRun], rows: Sequence[RunRow]) -> dict[Verdict, int]:

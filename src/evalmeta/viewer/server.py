@@ -1,6 +1,7 @@
 """Serve the pages: alone for `evalmeta view`, or beside a project's org.
 
-`evalmeta org start --detach` starts `python -m evalmeta.viewer.server PROJECT HOST PORT [NAME...]`.
+`evalmeta org start --detach` starts `python -m evalmeta.viewer.server PROJECT HOST PORT [CERTFILE KEYFILE [NAME...]]`;
+without TLS, the two files are empty.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from starlette.routing import Route
 
 from evalmeta.errors import EXIT_INTERRUPTED, EvalmetaError, UsageError
 from evalmeta.org import server
+from evalmeta.org.endpoint import Certificate, Endpoint
 from evalmeta.org.request_guard import RequestGuard, hosts_of
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
@@ -25,7 +27,7 @@ from evalmeta.viewer.links import ROOT
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from starlette.requests import Request
 
@@ -64,19 +66,15 @@ async def serve_view(project: Project, *, port: int | None, on_start: Callable[[
 
 async def serve_org(
     project: Project,
+    endpoint: Endpoint,
     *,
-    host: str,
-    port: int,
-    names: Sequence[str] = (),
     on_start: Callable[[Server], None] = lambda _: None,
     logs_to_stderr: bool = False,
 ) -> None:
     """Serve the org of a project with its pages; arguments and errors as in `evalmeta.org.server.serve`."""
     await server.serve(
         project,
-        host=host,
-        port=port,
-        names=names,
+        endpoint,
         pages=lambda token: Viewer(project, token).routes(),
         on_start=on_start,
         logs_to_stderr=logs_to_stderr,
@@ -106,10 +104,11 @@ class _ViewServer(server.GuardedServer):
         self._on_start()
 
 
-def main(root: str, host: str, port: str, *names: str) -> int:
+def main(root: str, host: str, port: str, certfile: str = "", keyfile: str = "", *names: str) -> int:
     """Serve the org of the project in `root` and return the exit code."""
+    certificate = Certificate(Path(certfile), Path(keyfile)) if certfile else None
     try:
-        asyncio.run(serve_org(find_project(Path(root)), host=host, port=int(port), names=names))
+        asyncio.run(serve_org(find_project(Path(root)), Endpoint(host, int(port), names, certificate)))
     except EvalmetaError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta import limits
+from evalmeta.model.registry import TEST_TYPES
 from evalmeta.model.run import Verdict
 from evalmeta.store.run_lists import recent_runs
 from evalmeta.viewer.digests import changes_between, digest_of
 from evalmeta.viewer.pages import Page, text_of
-from evalmeta.viewer.standings import SyncWord, standings_of
+from evalmeta.viewer.sync_states import sync_states_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalmeta.model.component import SyncState
     from evalmeta.store.run_lists import ListedRun
     from evalmeta.viewer.pages import Query, Source
 
@@ -23,7 +25,7 @@ class TestRow(NamedTuple):
 
     Attributes:
         runs: its latest runs, the oldest first; may be empty.
-        state: where its definition is; None for tests in other files.
+        state: how its definition in the project and in the org differ; None for tests in other files.
         flaky: the number of cases that passed and failed in the last run.
         suspect: the number of cases that passed in the run before and fail in the last one; chance may explain that.
         broken: the number of cases that became significantly worse.
@@ -31,7 +33,7 @@ class TestRow(NamedTuple):
 
     name: str
     runs: Sequence[ListedRun]
-    state: SyncWord | None
+    state: SyncState | None
     flaky: int = 0
     suspect: int = 0
     broken: int = 0
@@ -48,14 +50,14 @@ TestRow.__test__ = False  # type: ignore[attr-defined] # pytest must not collect
 def tests_page(source: Source, query: Query) -> Page:
     """Return the page of all tests."""
     recent = recent_runs(source.database, of_each=limits.VIEW_HISTORY, user=source.user)
-    states = {key.partition(":")[2].casefold(): (key, word) for key, word in standings_of(source).items()}
-    found = {name.casefold(): name for name in recent}
-    found |= {folded: key.partition(":")[2] for folded, (key, _) in states.items() if folded not in found}
+    states = {name: state for kind in TEST_TYPES for name, state in sync_states_of(source, kind).items()}
+    found = {name.casefold(): name for name in (*states, *recent)}
+    by_name = {name.casefold(): state for name, state in states.items()}
     wanted = text_of(query, "text")
-    names = sorted(name for folded, name in found.items() if wanted.casefold() in folded)
-    rows = [_row(source, name, recent.get(name, ()), states.get(name.casefold(), ("", None))[1]) for name in names]
+    names = sorted((folded, name) for folded, name in found.items() if wanted.casefold() in folded)
+    rows = [_row(source, name, recent.get(name, ()), by_name.get(folded)) for folded, name in names]
     rows.sort(key=_rank)
-    return Page("tests.html.j2", "Tests", {"tests": rows, "text": wanted}, command="evalmeta test list", live=True)
+    return Page("tests.html.j2", "Tests", {"tests": rows, "text": wanted}, command="evalmeta test history", live=True)
 
 
 def _rank(row: TestRow) -> int:
@@ -65,7 +67,7 @@ def _rank(row: TestRow) -> int:
     return int(row.last.verdict is Verdict.PASS)
 
 
-def _row(source: Source, name: str, runs: Sequence[ListedRun], state: SyncWord | None) -> TestRow:
+def _row(source: Source, name: str, runs: Sequence[ListedRun], state: SyncState | None) -> TestRow:
     over = [run for run in runs if run.status.is_over and not run.options.is_partial][-2:]
     digest = digest_of(source, over[-1], max_cases=limits.MAX_LIVE_CASES) if over else None
     if digest is None:

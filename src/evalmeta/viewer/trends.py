@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import orjson
 
 from evalmeta import limits
+from evalmeta.protocol.metadata_api import DeployResult
+from evalmeta.protocol.soap import read_results
 from evalmeta.store.jobs import Jobs
 from evalmeta.store.run_lists import distinct_values, recent_runs
 from evalmeta.viewer.digests import digest_of
 from evalmeta.viewer.pages import Page, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalmeta.store.run_lists import ListedRun
     from evalmeta.viewer.pages import Query, Source
@@ -90,10 +92,17 @@ def _point(source: Source, run: ListedRun) -> Point:
 
 def _deploys(source: Source, test: str, *, since: float) -> list[float]:
     """Return the times of deployments that changed a test."""
-    jobs, needle = Jobs(source.database), f"<fullName>{test}</fullName>".encode()
-    ended = [job for job in jobs.history() if job.ended and job.ended >= since and not job.check_only]
-    done = [job for job in ended if job.status.startswith("Succeeded")][-limits.VIEW_TREND_RUNS :]
-    return [job.ended for job in done if job.ended and needle in (jobs.reply(job.id) or b"")]
+    jobs = Jobs(source.database)
+    done = jobs.applied(since=since, limit=limits.VIEW_TREND_RUNS)
+    return [job.ended for job in done if job.ended and _has_changed(test, jobs.reply(job.id) or b"")]
+
+
+def _has_changed(test: str, reply: bytes) -> bool:
+    """Return whether a deployment, by its reply, created or changed a test."""
+    if f"<fullName>{test}</fullName>".encode() not in reply:
+        return False
+    [result] = read_results(DeployResult, reply)
+    return any(each.full_name == test and each.changed for each in result.details.component_successes)
 
 
 def _percent(rate: float | None) -> float | None:
@@ -105,7 +114,7 @@ def _chart(
     unit: str,
     points: Sequence[Point],
     deploys: Sequence[float],
-    series: dict[str, list[float | int | None]] | dict[str, list[float | None]] | dict[str, list[int | None]],
+    series: Mapping[str, Sequence[float | None]],
     most: float = 0,
 ) -> Chart | None:
     values = [value for line in series.values() for value in line if value is not None]

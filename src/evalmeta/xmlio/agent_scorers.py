@@ -1,13 +1,20 @@
-"""Files of custom scorers: XML to the model, and their texts by path."""
+"""Files of custom scorers: XML to the model, their texts by path, and the texts of their prompt templates."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.agent_scorer import AgentAssociation, AgentScorer, OutputValue, ScorerVersion
+from evalmeta.model.agent_scorer import (
+    AgentAssociation,
+    AgentScorer,
+    OutputValue,
+    ScorerVersion,
+    ValueRange,
+    read_number,
+)
 from evalmeta.model.registry import SCORER_DEFINITION
 from evalmeta.xmlio.definitions import invalid_file, parse_definition
-from evalmeta.xmlio.reader import NAMESPACE, local_name
+from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
 from evalmeta.xmlio.structure import BOOLEANS, XML_BLANKS, parse_integer
 
 if TYPE_CHECKING:
@@ -23,7 +30,7 @@ _KEYS: Final = {"scorerVersion": "versionNumber", "agentAssociation": "agentApiN
 
 
 def read_agent_scorer(document: Document) -> AgentScorer:
-    """Return what can be read of a scorer: all that rules need of one that fits its schema."""
+    """Return what can be read of a scorer: all of one that fits its schema, except labels and descriptions."""
     root = document.root
     versions = tuple(_version(each) for each in _all(root, "scorerVersion"))
     return AgentScorer(_text(root, "dataType") or "", _text(root, "lightningType"), versions)
@@ -52,6 +59,23 @@ def _texts(element: Element, path: tuple[str, ...]) -> Iterator[tuple[tuple[str,
             yield below, child.text or ""
 
 
+def read_template_text(data: bytes, *, label: str) -> str | None:
+    """Return the text of a prompt template's version in use; None if it has none.
+
+    That is the version of `activeVersionIdentifier`, or else the last one that is Published, or else the last one
+    (Metadata API Developer Guide, GenAiPromptTemplate). Raise InvalidMetadata if the file cannot be read.
+    """
+    root = read_xml(data, label=label).root
+    if root.tag != f"{{{NAMESPACE}}}GenAiPromptTemplate":
+        return None
+    versions = [*root.iterchildren(f"{{{NAMESPACE}}}templateVersions")]
+    active = _text(root, "activeVersionIdentifier")
+    chosen = [each for each in versions if active and _text(each, "versionIdentifier") == active]
+    published = [each for each in versions if _text(each, "status") == "Published"]
+    found = (chosen or published or versions)[-1:]
+    return (_text(found[0], "content") or None) if found else None
+
+
 def _version(element: Element) -> ScorerVersion:
     engine = next(_all(element, "engine"), None)
     return ScorerVersion(
@@ -61,11 +85,24 @@ def _version(element: Element) -> ScorerVersion:
         "" if engine is None else _text(engine, "engineRef") or "",
         tuple(_output(each) for each in _all(element, "outputEnumValue")),
         tuple(_association(each) for each in _all(element, "agentAssociation")),
+        _values(element),
     )
 
 
+def _values(element: Element) -> ValueRange:
+    """Return the range of scores, which samples have in `valueSpecification` and the field table beside it."""
+    found: dict[str, float | None] = {}
+    for specification in _all(element, "specification"):
+        for holder in (specification, *_all(specification, "valueSpecification")):
+            for name in ("min", "max", "step", "threshold"):
+                if (number := read_number(_text(holder, name))) is not None:
+                    found[name] = number
+    return ValueRange(found.get("min"), found.get("max"), found.get("step"), found.get("threshold"))
+
+
 def _output(element: Element) -> OutputValue:
-    return OutputValue(_text(element, "value") or "", _text(element, "outcomeType") or "", _flag(element, "isFallback"))
+    value, outcome = (_text(element, name) or "" for name in ("value", "outcomeType"))
+    return OutputValue(value, outcome, _flag(element, "isFallback"), _flag(element, "isSystemFallback"))
 
 
 def _association(element: Element) -> AgentAssociation:

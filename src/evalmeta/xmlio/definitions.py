@@ -118,6 +118,12 @@ def parse_definition(document: Document, kind: MetadataType) -> tuple[Definition
     return definition, problems
 
 
+def subject_of(document: Document) -> tuple[str, str]:
+    """Return the name and the type of the subject of a definition, without reading the rest."""
+    root = document.root
+    return root.findtext(_SUBJECT_NAME, "").strip(), root.findtext(_SUBJECT_TYPE, "AGENT").strip()
+
+
 def read_leniently(document: Document) -> Definition:
     """Return what can be read of a definition: all of one that fits its type.
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
 _XSI_NIL: Final = "{http://www.w3.org/2001/XMLSchema-instance}nil"
+_XSI_TYPE: Final = "{http://www.w3.org/2001/XMLSchema-instance}type"
 
 
 def read_node(
@@ -25,8 +26,9 @@ def read_node(
     max_bytes: int = limits.MAX_ENVELOPE_BYTES,
     max_elements: int = limits.MAX_ENVELOPE_ELEMENTS,
 ) -> Node:
-    """Read an XML message like `read_xml`, without namespaces and attributes; raise InvalidMetadata if it is not safe.
+    """Read an XML message like `read_xml`, without namespaces; raise InvalidMetadata if it is not safe.
 
+    Of the attributes only `xsi:type` is kept, as `type` without its prefix.
     `max_elements` is the maximum number of elements, and of attributes.
     """
     document = read_xml(data, label=label, max_bytes=max_bytes, max_elements=max_elements, max_attributes=max_elements)
@@ -55,5 +57,7 @@ def text_of(element: Node | None) -> str:
 def _node(element: Element) -> Node:
     name = local_name(element)
     if len(element):
-        return Node(name, [_node(child) for child in element if child.get(_XSI_NIL) != "true"], _NO_ATTRIBUTES)
+        kind = element.get(_XSI_TYPE)
+        attributes = {"type": kind.rpartition(":")[2]} if kind else _NO_ATTRIBUTES
+        return Node(name, [_node(child) for child in element if child.get(_XSI_NIL) != "true"], attributes)
     return Node(name, element.text or "", _NO_ATTRIBUTES)

@@ -56,6 +56,13 @@ def render(root: Node, *, indent: int | None = None) -> bytes:
     return "".join(pieces).encode()
 
 
+def render_piece(element: Node) -> bytes:
+    """Return an element as a part of a document, on one line."""
+    pieces: list[str] = []
+    _write(element, pieces, None, 0)
+    return "".join(pieces).encode()
+
+
 def stream(root: Stream, *, indent: int) -> Iterator[str]:
     """Yield the document that `render` returns, in pieces."""
     yield DECLARATION

@@ -48,6 +48,24 @@ async function retrieve({ metadata: api }, name) {
   return { ...done, zipFile: Buffer.from(done.zipFile, "base64").includes(`${name}.aiEvaluationDefinition`) };
 }
 
+async function save({ metadata: api }, name) {
+  const testCase = {
+    number: 1,
+    inputs: { utterance: "Where is it?" },
+    expectation: { name: "topic_sequence_match", expectedValue: "Orders" },
+  };
+  const component = { fullName: name, name, subjectName: "Desk", subjectType: "AGENT", testCase };
+  return {
+    created: await api.create(metadata, component),
+    again: await api.create(metadata, component),
+    updated: await api.update(metadata, { ...component, description: "changed" }),
+    upserted: await api.upsert(metadata, [component]),
+    renamed: await api.rename(metadata, name, `${name}_2`),
+    read: await api.read(metadata, `${name}_2`),
+    deleted: await api.delete(metadata, [`${name}_2`, "Never_There"]),
+  };
+}
+
 async function main() {
   const { ORG_URL: instanceUrl, ORG_TOKEN: accessToken, NAME: name } = process.env;
   const connection = new jsforce.Connection({ instanceUrl, accessToken, version: "66.0" });
@@ -57,6 +75,7 @@ async function main() {
     deployed: await deploy(connection, readFileSync("deploy.zip")),
     asked: await ask(connection),
     read: await read(connection, name),
+    saved: await save(connection, `${name}_saved`),
     retrieved: await retrieve(connection, name),
     refused: await stranger.metadata.describe().catch((error) => error.errorCode),
     refusedRest: await stranger.query("SELECT Id FROM Organization").catch((error) => error.errorCode),

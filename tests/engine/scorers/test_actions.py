@@ -158,3 +158,9 @@ def test_the_common_length_is_that_of_the_textbook(left: list[str], right: list[
 def test_similarity_is_symmetric_and_between_0_and_1(left: list[str], right: list[str]) -> None:
     assert 0 <= similarity(left, right) == similarity(right, left) <= 1
     assert (similarity(left, right) == 1) == (left == right)
+
+
+def test_an_expectation_can_have_its_own_rule() -> None:
+    generated = GeneratedData("", actions=(Action("A"), Action("B")))
+    superset = Expectation("action_sequence_match", "['B']", terms={"match": "superset"})
+    assert action_scorer("exact")(superset, exchange(generated)).verdict is Verdict.PASS

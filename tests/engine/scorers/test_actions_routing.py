@@ -28,6 +28,11 @@ def test_a_topic_that_the_agent_does_not_report_is_undecided() -> None:
     assert (result.verdict, result.explanation) == (Verdict.UNDECIDED, "the agent does not report its topic")
 
 
+def test_an_expectation_can_have_its_own_rule() -> None:
+    part = Expectation("topic_sequence_match", "Ord", terms={"match": "contains"})
+    assert topic_scorer("exact")(part, exchange(GeneratedData("", "Orders"))).verdict is Verdict.PASS
+
+
 def test_a_promoted_topic_means_its_own_name() -> None:
     promoted = "p_16jPl000000GwEX_Order_Status_16j8eeef13560aa"
     assert plain_topic(promoted) == "Order_Status"

@@ -87,6 +87,12 @@ def test_a_rater_receives_the_instructions_of_one_expectation() -> None:
     assert panel.asked[0].instructions == "One sentence."
 
 
+def test_an_expectation_can_have_its_own_threshold() -> None:
+    panel = Panel()
+    rated_by(panel, threshold=3.0)(Expectation("bot_response_rating", "Hi", terms={"threshold": 4}), EXCHANGE)
+    assert panel.asked[0].threshold == 4.0
+
+
 def test_instructions_that_are_not_a_text_are_an_error() -> None:
     with pytest.raises(RaterError, match="the term instructions is not valid"):
         rated_by(Panel())(Expectation("coherence", terms={"instructions": ["One sentence."]}), EXCHANGE)

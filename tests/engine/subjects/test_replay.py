@@ -291,3 +291,39 @@ def test_recorded_lines_come_back(said: list[tuple[str, str]]) -> None:
         recordings = read_recordings(path)
     for utterance, outcome in said:
         assert recordings.take(utterance, number=1) == Recording(GeneratedData(outcome))
+
+
+def session(*runs: object) -> dict[str, object]:
+    return {"sessionState": {"sessionId": "s-1"}, "actors": [], "metrics": {"turns": len(runs)}, "runs": [*runs]}
+
+
+def turn(*messages: tuple[str, str], **fields: object) -> dict[str, object]:
+    said = [{"actorRole": role, "message": message} for role, message in messages]
+    return {"topicName": "Orders", "durationMs": 640, "messages": said, **fields}
+
+
+STEPS = [
+    {"type": "LLM_STEP", "name": "Plan"},
+    {"type": "ACTION_STEP", "name": "Find", "input": '{"id": 1}', "output": '{"state": "sent"}', "durationMs": 80},
+    {"type": "ACTION_STEP", "name": "Note", "input": "plain", "output": "done"},
+]
+
+
+@pytest.mark.parametrize("form", ["document", "line", "list", "lines"])
+def test_a_recorded_session_stands_in_for_the_agent(tmp_path: Path, form: str) -> None:
+    greeting = turn(("agent", "Hello."))
+    where = turn(("user", "Where is it?"), ("agent", "On"), ("Agent", "its way."), agentLoop={"steps": STEPS})
+    thanks = turn(("user", "Thanks"), ("agent", "Welcome"), topicName=None)
+    one, two = session(greeting, where, thanks), [session(greeting, where), session(thanks)]
+    forms = {"document": json.dumps(one, indent=1), "line": one, "list": two, "lines": lines(*two)}
+    content = forms[form]
+    actions = (Action("Find", {"id": 1}, {"state": "sent"}, 80.0), Action("Note", {"input": "plain"}, "done"))
+    assert replay(tmp_path, "Where is it?", "Thanks", content=content) == [
+        GeneratedData("On\nits way.", "Orders", actions, 640.0, "s-1"),
+        GeneratedData("Welcome", None, None, 640.0, "s-1"),
+    ]
+
+
+def test_a_session_without_an_answer_is_a_subject_error(tmp_path: Path) -> None:
+    with pytest.raises(SubjectError, match="no answer to 'q': the agent did not answer in the recorded session"):
+        replay(tmp_path, "q", content=session(turn(("user", "q"))))

@@ -11,20 +11,32 @@ from evalmeta import api, limits
 from evalmeta.cli.orgs import target_org_option
 from evalmeta.cli.output import json_option, print_json, wants_colour
 from evalmeta.cli.ranges import FloatRange
+from evalmeta.cli.suggestions import completed
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.api.doctor import Check
+    from evalmeta.model.json_value import JsonObject
 
 
 _COLOURS: Final = {"ok": "green", "warning": "yellow", "error": "red"}
 
 
 @click.command()
-@click.option("--question", default="", metavar="TEXT", help='Question to each agent.  [default: "Hello!"]')
+@click.option(
+    "--question",
+    default="",
+    metavar="TEXT",
+    help='Question to each agent of evalmeta.toml; with a remote org, it implies --smoke.  [default: "Hello!"]',
+)
 @click.option("--no-questions", is_flag=True, help="Load agents and raters without asking them.")
+@click.option(
+    "--smoke",
+    is_flag=True,
+    help="Also start the smallest deployed test in the org, and cancel it after its first answer.",
+)
 @click.option(
     "--timeout",
     type=FloatRange(0, limits.MAX_CASE_TIMEOUT_SECONDS, min_open=True),
@@ -35,23 +47,27 @@ _COLOURS: Final = {"ok": "green", "warning": "yellow", "error": "red"}
 )
 @target_org_option
 @json_option
-def doctor(*, question: str, no_questions: bool, timeout: float, target_org: str | None, as_json: bool) -> int:
+def doctor(
+    *, question: str, no_questions: bool, smoke: bool, timeout: float, target_org: str | None, as_json: bool
+) -> int:
     """Check Python, settings, tests, agents, raters, the store and the org.
 
     Each line says ok, warning or error, and what to do. Each agent and each LLM rater answers one question, which can
-    cost money; agents in Salesforce orgs are only asked with --question, because their actions are real. The exit code
-    is 1 if there is an error. Secrets are not printed.
+    cost money; agents in Salesforce orgs are only asked with --question or --smoke, because their actions are real. A
+    remote org is asked the first case of a deployed test, not the question. Its login, API version, Testing Center,
+    agents and definitions are checked. The exit code is 1 if there is an error. Secrets are not printed.
 
     \b
     evalmeta doctor
     evalmeta doctor --question "Where is my order?"
     evalmeta doctor --no-questions --json
+    evalmeta doctor --target-org dev --smoke
     """
     if question and no_questions:
         raise UsageError("--question and --no-questions contradict each other", actions=["Leave out one of them."])
     checks = []
     for each in api.doctor.examine(
-        Path.cwd(), question=None if no_questions else question, target_org=target_org, timeout=timeout
+        Path.cwd(), question=None if no_questions else question, target_org=target_org, is_smoke=smoke, timeout=timeout
     ):
         checks.append(each)
         if not as_json:
@@ -59,7 +75,7 @@ def doctor(*, question: str, no_questions: bool, timeout: float, target_org: str
     failed = any(each.finding.status == "error" for each in checks)
     status = EXIT_FAILED if failed else EXIT_PASSED
     if as_json:
-        print_json({"checks": [{"name": each.subject, **each.finding._asdict()} for each in checks]}, status=status)
+        print_json({"checks": [_json(each) for each in checks]}, status=status)
     else:
         click.echo(f"\n{_verdict(checks)}")
     return status
@@ -71,8 +87,12 @@ def _print(check: Check) -> None:
     message = finding.message.replace("\n", "\n         ")
     click.echo(f"{head} {check.subject}: {message}", color=wants_colour())
     if finding.action:
-        action = finding.action.replace("\n", "\n           ")
+        action = completed(finding.action).replace("\n", "\n           ")
         click.echo(f"         → {action}")
+
+
+def _json(check: Check) -> JsonObject:
+    return {"name": check.subject, **check.finding._asdict(), "action": completed(check.finding.action)}
 
 
 def _verdict(checks: Sequence[Check]) -> str:

@@ -73,6 +73,10 @@ def init(*, folder: Path, choice: AgentChoice, is_dx: bool, ci: CiSystem | None,
     click.echo("\nNext:")
     for command in _next(project):
         click.echo(f"  {command}")
+    if project.is_dx:
+        click.echo(f"\nOr, in a Salesforce org that has the agent {project.subject_name}:")
+        for command in ("deploy -o ORG", "test run -o ORG --wait"):
+            click.echo(f"  evalmeta {command}")
 
 
 def _next(project: NewProject) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,8 +14,9 @@ from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json, print_table, warn
 from evalmeta.cli.ranges import IntRange
 from evalmeta.errors import UsageError
+from evalmeta.org.endpoint import Certificate, Endpoint
 from evalmeta.package.project import find_project
-from evalmeta.protocol.json_fields import is_loopback, to_timestamp
+from evalmeta.protocol.json_fields import host_of, is_loopback, to_timestamp
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from evalmeta.store.users import StoredToken
 
 
+_FILE: Final = click.Path(path_type=Path)
 _PORT: Final = 8160
 # The process that `--detach` starts.
 _SERVER: Final = "evalmeta.viewer.server"
@@ -32,11 +35,26 @@ _SERVER: Final = "evalmeta.viewer.server"
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address or host name to listen on.")
 @click.option("--port", type=IntRange(0, 65535), default=_PORT, show_default=True, help="0 uses any free port.")
 @click.option(
-    "--allow-host", "names", multiple=True, metavar="NAME", help="Another host name that clients may use; repeatable."
+    "--allow-host",
+    "names",
+    multiple=True,
+    metavar="NAME[:PORT]",
+    help="Another host name that clients may use, with any port or only with this one; repeatable.",
 )
+@click.option("--certfile", type=_FILE, metavar="FILE", help="Speak TLS (https) with this certificate, in PEM format.")
+@click.option("--keyfile", type=_FILE, metavar="FILE", help="The certificate's private key, in PEM format.")
 @click.option("--detach", is_flag=True, help="Start it in the background, and return when it is ready.")
 @json_option
-def start(host: str, port: int, *, names: tuple[str, ...], detach: bool, as_json: bool) -> None:
+def start(
+    host: str,
+    port: int,
+    *,
+    names: tuple[str, ...],
+    certfile: Path | None,
+    keyfile: Path | None,
+    detach: bool,
+    as_json: bool,
+) -> None:
     """Serve the project's org to other programs, such as the sf CLI.
 
     Any client of Salesforce's APIs can use it. Ctrl-C or `evalmeta org stop` stops it;
@@ -45,9 +63,12 @@ def start(host: str, port: int, *, names: tuple[str, ...], detach: bool, as_json
     \b
     evalmeta org start
     evalmeta org start --port 9000 --detach
+    evalmeta org start --host org.example.com --certfile server.crt --keyfile server.key
     """
     project = find_project(Path.cwd())
-    if not is_loopback(host):
+    certificate = _certificate(certfile, keyfile)
+    endpoint = Endpoint(host, port, names, certificate)
+    if not is_loopback(host) and certificate is None:
         warn(f"{host} can be reached from other machines, and connections are not encrypted")
     end = "evalmeta org stop" if detach else "Ctrl-C, or evalmeta org stop"
 
@@ -59,14 +80,16 @@ def start(host: str, port: int, *, names: tuple[str, ...], detach: bool, as_json
             if not is_loopback(host):
                 note("On other machines, use this machine's name as the host, and start with --allow-host NAME.")
         sys.stdout.flush()
+        if certificate is not None:
+            _explain_trust(certificate, host_of(server.url))
 
     if detach:
-        show(api.servers.start_server(project, _SERVER, host=host, port=port, names=names))
+        show(api.servers.start_server(project, _SERVER, endpoint))
         return
     api.servers.server_module()
     from evalmeta.viewer.server import serve_org  # noqa: PLC0415 - needs uvicorn
 
-    run_async(serve_org(project, host=host, port=port, names=names, on_start=show, logs_to_stderr=True))
+    run_async(serve_org(project, endpoint, on_start=show, logs_to_stderr=True))
     note("Stopped.")
 
 
@@ -185,6 +208,30 @@ def token(*, user: str | None, days: int | None, lists: bool, token_id: str | No
             return
         note(f"Expires in {count(days, 'day')}. It cannot be shown again: only its hash is stored.")
         click.echo(made)
+
+
+def _certificate(certfile: Path | None, keyfile: Path | None) -> Certificate | None:
+    if (certfile is None) != (keyfile is None):
+        raise click.UsageError("TLS needs both --certfile and --keyfile.")
+    return None if certfile is None or keyfile is None else Certificate(_resolved(certfile), _resolved(keyfile))
+
+
+def _resolved(path: Path) -> Path:
+    """Return the absolute path of a file without `..`; a link stays, because certificates are renewed behind it."""
+    return path.parent.resolve() / path.name
+
+
+def _explain_trust(certificate: Certificate, host: str) -> None:
+    """Tell what keeps clients from accepting the certificate."""
+    if reason := certificate.refusal(host):
+        warn(f"clients will refuse the certificate at this address: {reason}")
+        if "mismatch" in reason:
+            note("Start with --host NAME or --allow-host NAME, and use that name: one that is in the certificate.")
+    elif not certificate.is_trusted(host):
+        names = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE")
+        variables = " ".join(f"{name}={shlex.quote(str(certificate.certfile))}" for name in names)
+        note("This machine does not trust the certificate. evalmeta, sf and Python's requests accept it after:")
+        note(f"  export {variables}")
 
 
 def _check_token_options(*, user: str | None, days: int | None, lists: bool, token_id: str | None) -> None:

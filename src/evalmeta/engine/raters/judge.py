@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from evalmeta.model.agent_scorer import PromptScorer
     from evalmeta.model.definition import HistoryMessage
     from evalmeta.model.generated_data import Action, Passage
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import Verdict
 
 
@@ -33,6 +35,8 @@ class Rubric:
         is_pooled: Whether all samples are requested and count: a majority does not end them early, and
             unreadable ones are ignored.
         instructions: The expectation's own instructions for a language model.
+        scorer: The custom scorer whose prompt is carried out; its name is the metric.
+        session: The conversation up to the answer, as custom scorers read it.
     """
 
     metric: str
@@ -48,6 +52,8 @@ class Rubric:
     samples: int | None = None
     is_pooled: bool = False
     instructions: str = ""
+    scorer: PromptScorer | None = None
+    session: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +61,12 @@ class Rating:
     """How well an answer meets the expectation.
 
     Attributes:
-        score: 0 to 5; None if the rater did not decide.
+        score: 0 to 5, or a custom scorer's number; None if the rater did not decide.
         explanation: The reason and its evidence.
         rater: The name of the rater.
         rule: The rule that decided, if the rater has rules.
         share: The share of pooled samples that pass, 0 to 1.
+        output: The label, number or text that a custom scorer gives.
     """
 
     score: float | None
@@ -68,6 +75,7 @@ class Rating:
     rater: str
     rule: str = ""
     share: float | None = None
+    output: str = ""
 
 
 class Rater(Protocol):

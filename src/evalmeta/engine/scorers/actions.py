@@ -52,9 +52,8 @@ def action_scorer(match: ActionMatch = "exact") -> Scorer:
 
     The score is 1 or 0 and the detail is `similarity`, with every rule. Without an expectedValue, and if
     the agent does not report its actions, the result is UNDECIDED, `[]` included; an expectedValue that is
-    not a list of actions is an ERROR.
+    not a list of actions is an ERROR. The term `match` of an expectation replaces the rule.
     """
-    rule = MATCH_RULES[match]
 
     def score_actions(expectation: Expectation, exchange: Exchange) -> TestResult:
         taken = exchange.generated.actions
@@ -69,6 +68,7 @@ def action_scorer(match: ActionMatch = "exact") -> Scorer:
             return broken(expectation, reason, actual=render_actions(actual))
         if taken is None:
             return undecided(expectation, ACTIONS_UNKNOWN, expected=expected.text)
+        rule = _rule(expectation, match)
         if actual == expected.names:
             explanation = "the actions are as expected" if actual else "no action was taken, as expected"
             text = expected.text
@@ -84,6 +84,11 @@ def action_scorer(match: ActionMatch = "exact") -> Scorer:
         )
 
     return score_actions
+
+
+def _rule(expectation: Expectation, match: ActionMatch) -> MatchRule:
+    own = expectation.terms.get("match") if expectation.terms else None
+    return next((rule for name, rule in MATCH_RULES.items() if name == own), MATCH_RULES[match])
 
 
 def similarity(expected: Items, actual: Items) -> float:
@@ -185,9 +190,9 @@ def topic_scorer(match: TopicMatch = "exact", *, aliases: bool = True) -> Scorer
     `exact` passes if both names are the same, `contains` if the expected name is a part of
     the actual one. With `aliases`, promoted topics are compared by their short names
     (`plain_topic`). Without an expectedValue, and if the agent does not report its topic, the
-    result is UNDECIDED.
+    result is UNDECIDED. The term `match` of an expectation replaces the rule.
     """
-    contains, normalise = match == "contains", plain_topic if aliases else str.strip
+    normalise = plain_topic if aliases else str.strip
 
     def score_topic(expectation: Expectation, exchange: Exchange) -> TestResult:
         actual = exchange.generated.topic or ""
@@ -197,6 +202,7 @@ def topic_scorer(match: TopicMatch = "exact", *, aliases: bool = True) -> Scorer
         if exchange.generated.topic is None:
             return undecided(expectation, "the agent does not report its topic", expected=expected)
         expected_name, actual_name = normalise(expected), normalise(actual)
+        contains = (expectation.terms.get("match", match) if expectation.terms else match) == "contains"
         passed = expected_name in actual_name if contains else expected_name == actual_name
         if passed:
             explanation = f"the topic is {actual_name}"

@@ -38,7 +38,7 @@ def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
             expected,
             exchange.history,
             exchange.generated.actions,
-            threshold,
+            _threshold(expectation, threshold),
             instructions=_instructions(expectation),
         )
         rating = rater(rubric)
@@ -47,6 +47,11 @@ def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
         return _await_rating(expectation, actual, rating)
 
     return score_rated
+
+
+def _threshold(expectation: Expectation, default: float) -> float:
+    own = expectation.terms.get("threshold")
+    return float(own) if isinstance(own, int | float) else default
 
 
 def _instructions(expectation: Expectation) -> str:

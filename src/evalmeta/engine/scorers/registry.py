@@ -13,16 +13,17 @@ from evalmeta.engine.scorers.actions import action_scorer, score_handoff, topic_
 from evalmeta.engine.scorers.answer_json import json_scorer
 from evalmeta.engine.scorers.checks import score_by_check
 from evalmeta.engine.scorers.comparisons import comparison_scorer
+from evalmeta.engine.scorers.custom import custom_scorer, no_scorer
 from evalmeta.engine.scorers.functions import score_by_function
 from evalmeta.engine.scorers.judged import judge_scorers
 from evalmeta.engine.scorers.measures import latency_scorer, measure_scorers, score_document_recall, score_tokens
 from evalmeta.engine.scorers.overlap import score_response_match
 from evalmeta.engine.scorers.rated import rated_by
-from evalmeta.engine.scorers.results import broken, undecided
+from evalmeta.engine.scorers.results import broken, score_unjudged
 from evalmeta.engine.scorers.texts import text_scorers
 from evalmeta.engine.scorers.trajectories import score_trajectory
 from evalmeta.errors import RaterError, SettingsError
-from evalmeta.model.expectations import canonical_name, expectation_kind, known_names
+from evalmeta.model.expectations import EVALUATORS, canonical_name, expectation_kind, known_names
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import Scoring, TestResult, Verdict
 from evalmeta.plugins import load_plugin, plugin_names
@@ -32,20 +33,26 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.engine.raters.judge import Rater
+    from evalmeta.model.agent_scorer import FindScorer
     from evalmeta.model.definition import Expectation
 
 
+# A key that cannot be the name of an expectation.
+_CUSTOM: Final = "custom scorers"
 # orjson writes 64-bit integers only.
 _MAX_INTEGER: Final = 2**63
 
 
-def make_scorers(scoring: Scoring, rater: Rater) -> Mapping[str, Scorer]:
-    """Return the scorer of every canonical expectation name; scorers of installed packages replace built-in ones."""
+def make_scorers(scoring: Scoring, rater: Rater, *, find_custom: FindScorer = no_scorer) -> Mapping[str, Scorer]:
+    """Return the scorer of every canonical expectation name; scorers of installed packages replace built-in ones.
+
+    `find_custom` finds the definitions of custom scorers by name.
+    """
     added = {canonical_name(name): _plugin_scorer(name) for name in plugin_names("scorers")}
-    return {**_built_in_scorers(scoring, rater), **added}
+    return {**_built_in_scorers(scoring, rater, find_custom), **added}
 
 
-def _built_in_scorers(scoring: Scoring, rater: Rater) -> Mapping[str, Scorer]:
+def _built_in_scorers(scoring: Scoring, rater: Rater, find_custom: FindScorer = no_scorer) -> Mapping[str, Scorer]:
     as_orgs = scoring.profile == "testing-center"
     rated = rated_by(rater, threshold=scoring.threshold)
     compared = comparison_scorer(scoring.matches)
@@ -72,6 +79,8 @@ def _built_in_scorers(scoring: Scoring, rater: Rater) -> Mapping[str, Scorer]:
         **text_scorers(),
         "json": json_scorer(scoring.matches),
         "tokens": score_tokens,
+        **{f"evaluator.{name}": score_unjudged for name in EVALUATORS},
+        _CUSTOM: custom_scorer(rater, find_custom),
     }
 
 
@@ -95,16 +104,15 @@ def score(
     """Judge one expectation; never raise: a scorer that fails makes an ERROR result with the reason.
 
     The result is returned at once unless the scorer waits; no scorer in `SCORERS` does. A custom scorer
-    of the org is judged by the plugin of its name; without one the result is UNDECIDED. An expectation
-    whose terms name a function is judged by that function.
+    is judged by the plugin of its name, or else by its definition. An expectation whose terms name a function is
+    judged by that function.
     """
     if expectation.terms and "function" in expectation.terms:
         by_function = score_by_check if expectation.name == "function" else score_by_function
         return _awaited(expectation, exchange, by_function(expectation, exchange))
     scorer = scorers.get(expectation.name) or scorers.get(canonical_name(expectation.name))
     if expectation.is_custom and (scorer is None or expectation_kind(expectation.name) is not None):
-        explanation = f"{expectation.name!r} is a custom scorer of the org, which has no local implementation"
-        return undecided(expectation, explanation, actual=exchange.generated.outcome)
+        scorer = scorers.get(_CUSTOM)
     if scorer is None:
         nearest = get_close_matches(expectation.name, known_names(), n=1, cutoff=0)[0]
         return broken(expectation, f"{expectation.name!r} is not a known expectation; the nearest name is {nearest}")
@@ -146,7 +154,7 @@ def _checked(expectation: Expectation, result: object) -> TestResult:
 
 def _is_plain(result: TestResult) -> bool:
     """Say whether a fast check shows that the result has no `_fault`; true for nearly every result."""
-    name, verdict, expected, actual, score, explanation, label, detail, rater, error, threshold, _, _ = result
+    name, verdict, expected, actual, score, explanation, label, detail, rater, error, threshold, *_ = result
     if rater is not None or error is not None or threshold is not None or type(verdict) is not Verdict:
         return False
     try:

@@ -11,6 +11,7 @@ from evalmeta.model.run import TestResult, Verdict
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from evalmeta.engine.interfaces import Exchange
     from evalmeta.model.definition import Expectation
 
 
@@ -77,6 +78,12 @@ def threshold_of(expectation: Expectation) -> float | None:
 def undecided(expectation: Expectation, explanation: str, *, expected: str = "", actual: str = "") -> TestResult:
     """Return UNDECIDED: the expectation could not be judged."""
     return TestResult(expectation.name, Verdict.UNDECIDED, expected, actual, None, explanation, expectation.label)
+
+
+def score_unjudged(expectation: Expectation, exchange: Exchange) -> TestResult:
+    """Return UNDECIDED with the reason of the terms: a scorer of what only another system can judge."""
+    reason = str(expectation.terms.get("reason", "only another system can judge this"))
+    return undecided(expectation, reason, actual=exchange.generated.outcome)
 
 
 def measured(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _STDIN: Final = 0
 _STDERR: Final = 2
+_RUNNING: Final[set[Process]] = set()
 _STDERR_BYTES: Final = 16_384
 _STDERR_LINES: Final = 10
 _STDERR_CHARS: Final = 1_000
@@ -177,6 +178,12 @@ def _raise_errors(answer: JsonValue) -> None:
         raise SubjectError(f"the program returned an error: {answer['error']}")
 
 
+def kill_programs() -> None:
+    """Kill all programs and the processes that they started; for a process that ends at once."""
+    for process in tuple(_RUNNING):
+        process.kill()
+
+
 class Process(asyncio.SubprocessProtocol):
     """A running program that answers one line of JSON with another; its stderr is read all the time."""
 
@@ -240,6 +247,7 @@ class Process(asyncio.SubprocessProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport; the event loop calls this method and those below."""
         self._transport = cast("asyncio.SubprocessTransport", transport)
+        _RUNNING.add(self)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Keep the end of stderr, and deliver lines of stdout."""
@@ -264,6 +272,7 @@ class Process(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         """Kill the processes that the program left behind; survivors may still hold the pipes open."""
+        _RUNNING.discard(self)
         self._kill_group()
         self._is_over = self._has_exited = True
         asyncio.get_running_loop().call_later(limits.PROGRAM_END_SECONDS, self._transport.close)

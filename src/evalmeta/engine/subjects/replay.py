@@ -13,6 +13,7 @@ import orjson
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
+from evalmeta.engine.subjects.recorded_sessions import is_session, read_session
 from evalmeta.errors import MessageUnreadable, SettingsError, SubjectError
 from evalmeta.protocol.connect import read_run
 from evalmeta.protocol.json_fields import list_of_objects, read_object
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import Run
     from evalmeta.model.settings import ReplaySubject
 
@@ -114,9 +115,9 @@ class Recordings:
 def read_recordings(path: Path) -> Recordings:
     """Read a file of recorded answers; raise SettingsError, with the line, if the content is not in a known format.
 
-    It is a results object of the Testing API or of Agentforce Studio, alone or in the CLI's envelope; a list of them;
-    or JSONL. A line of JSONL is a result of `--result-format jsonl`, or the return value of a Python agent together
-    with its `utterance`, or an `utterance` with an `error`.
+    It is a results object of the Testing API or of Agentforce Studio, alone or in the CLI's envelope; a recorded
+    session; a list of either; or JSONL. A line of JSONL is a session, a result of `--result-format jsonl`, an
+    `utterance` with the return value of a Python agent, or an `utterance` with an `error`.
     """
     try:
         with path.open("rb") as file:
@@ -196,6 +197,9 @@ def _is_entry(line: bytes) -> bool:
 def _entries(line: bytes) -> Iterator[tuple[str, Recording]]:
     """Yield the utterances and answers of a line; a result with several turns has several."""
     source = read_object(line)
+    if is_session(source):
+        yield from _turns(source)
+        return
     number = source.get("number")
     if not (source.keys() >= _RESULT_KEYS and isinstance(number, int)):
         yield _entry(dict(source), None)
@@ -219,6 +223,9 @@ def _entry(source: dict[str, JsonValue], number: int | None) -> tuple[str, Recor
 def _recordings(document: JsonValue) -> Recordings:
     if isinstance(document, Mapping) and "testCases" not in document and "result" in document:
         document = document["result"]
+    sessions = document if isinstance(document, list) else [document]
+    if sessions and all(isinstance(each, Mapping) and is_session(each) for each in sessions):
+        return _recordings_of_sessions(sessions)
     if isinstance(document, list):
         if not document:
             raise MessageUnreadable("it is a list without any run")
@@ -232,6 +239,21 @@ def _recordings(document: JsonValue) -> Recordings:
                 recordings.add(turn.utterance, Recording(turn.generated, None, case.number))
             recordings.add(case.utterance, Recording(case.generated, case.error, case.number))
     return recordings
+
+
+def _recordings_of_sessions(sessions: list[JsonValue]) -> Recordings:
+    recordings = Recordings()
+    for session in sessions:
+        if isinstance(session, Mapping):
+            for utterance, recording in _turns(session):
+                recordings.add(utterance, recording)
+    return recordings
+
+
+def _turns(session: JsonObject) -> Iterator[tuple[str, Recording]]:
+    for utterance, generated in read_session(session):
+        error = None if generated else "the agent did not answer in the recorded session"
+        yield utterance, Recording(generated, error)
 
 
 def _run(source: JsonValue, *, prefix: str = "") -> Run:

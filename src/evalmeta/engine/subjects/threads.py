@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+from collections import deque
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -22,8 +23,10 @@ class Threads:
     """
 
     def __init__(self) -> None:
-        # One queue for all threads keeps the order, whichever thread runs first.
-        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        # All threads share the calls, and each takes the first when it runs: since Python 3.13, a queue gives its items
+        # to threads that wait, and these do not run in their order.
+        self._calls: deque[Callable[[], None] | None] = deque()
+        self._waiting: SimpleQueue[None] = SimpleQueue()
         self._lock = threading.Lock()
         self._idle = 0
         self._is_closed = False
@@ -46,7 +49,7 @@ class Threads:
                 loop.call_soon_threadsafe(deliver, outcome)
 
         self._take_thread()
-        self._queue.put(work)
+        self._put(work)
         result, raised = await done
         if raised is not None:
             raise raised
@@ -58,7 +61,11 @@ class Threads:
             self._is_closed = True
             idle, self._idle = self._idle, 0
         for _ in range(idle):
-            self._queue.put(None)
+            self._put(None)
+
+    def _put(self, work: Callable[[], None] | None) -> None:
+        self._calls.append(work)
+        self._waiting.put(None)
 
     def _take_thread(self) -> None:
         with self._lock:
@@ -72,11 +79,15 @@ class Threads:
             if not self._is_closed:
                 self._idle += 1
                 return
-        self._queue.put(None)
+        self._put(None)
 
     def _run(self) -> None:
-        while (work := self._queue.get()) is not None:
+        while (work := self._next()) is not None:
             work()
+
+    def _next(self) -> Callable[[], None] | None:
+        self._waiting.get()
+        return self._calls.popleft()
 
 
 def _outcome(function: Callable[[], _T]) -> tuple[_T | None, BaseException | None]:

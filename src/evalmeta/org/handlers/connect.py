@@ -21,11 +21,12 @@ from evalmeta.errors import EvalmetaError, OrgFault, StoreError
 from evalmeta.formats.document import reading_from
 from evalmeta.model.registry import TESTING_DEFINITION, metadata_type, type_at_path, type_of_run
 from evalmeta.model.run import Verdict
-from evalmeta.org.handlers.rest import json_bytes, json_reply, read_body, respond
+from evalmeta.org.handlers.rest import json_reply, json_stream, read_body, respond
 from evalmeta.org.organization import run_in_thread
 from evalmeta.org.runs import (
     definition_of_run,
     extend_run,
+    find_remote_run,
     find_run_faults,
     is_abandoned,
     placeholders,
@@ -35,9 +36,10 @@ from evalmeta.org.runs import (
     rescore_run,
     start_prepared,
 )
-from evalmeta.protocol.connect import read_options, write_cases, write_run, write_run_definition
+from evalmeta.protocol.connect import write_cases, write_run
 from evalmeta.protocol.json_fields import integer, list_of_objects, object_at, read_object, text, to_timestamp
 from evalmeta.protocol.run_faults import RunFault, write_faults
+from evalmeta.protocol.run_options import read_options, write_run_definition
 from evalmeta.protocol.testing import studio_status, write_testing_case, write_testing_run
 from evalmeta.store.database import full_id
 from evalmeta.store.stored_cases import open_cases
@@ -73,8 +75,11 @@ class _Call(NamedTuple):
     async def body(self) -> JsonObject:
         return read_object(await read_body(self.request, limit=limits.MAX_JSON_BYTES))
 
+    def run_id(self) -> str:
+        return full_id(self.request.path_params["run_id"])
+
     def run(self, named: str = "") -> Run:
-        run_id = full_id(named or self.request.path_params["run_id"])
+        run_id = full_id(named) if named else self.run_id()
         run = self.org.runs.get(run_id) if type_of_run(run_id) == self.kind else None
         if run is None or not self.org.runs.is_visible_to(run.id, self.user):
             raise OrgFault(f"Run not found: {run_id}", code="NOT_FOUND")
@@ -165,8 +170,13 @@ async def post_extend(call: _Call) -> Response:
 
 @_endpoint
 async def post_rescore(call: _Call) -> Response:
-    """Start a run that scores the answers of another run again, with `runOptions`."""
-    body, run = await call.body(), call.run()
+    """Start a run that scores the answers of another run again, with `runOptions`.
+
+    With `orgUrl`, it is a run of that org, which the project saved.
+    """
+    body = await call.body()
+    remote = find_remote_run(call.org, call.run_id(), text(body, "orgUrl"))
+    run = remote or call.run()
     options = read_options(object_at(body, "runOptions"), default=run.options)
     as_deployed = body.get("asDeployed") is True
     return await _launched(call, lambda org: rescore_run(org, run, options, as_deployed=as_deployed, user=call.user))
@@ -226,7 +236,7 @@ async def get_results(call: _Call) -> Response:
 
 
 def _all_results(org: Organization, run: Run, *, is_studio: bool) -> Response:
-    """Return all results; each case is written as soon as it is read, so that only the reply is in memory."""
+    """Return all results; each case is written and sent as soon as it is read, so that memory does not grow."""
     paths = org.paths
     run = replace(run, error=paths.optional(run.error), cases=open_cases(org.database, run.id, change=paths.case))
     cases: Iterable[JsonObject]
@@ -237,8 +247,7 @@ def _all_results(org: Organization, run: Run, *, is_studio: bool) -> Response:
         cases = write_cases(run, escape=True, placeholders=placeholders(org, run))
     # Quotes inside texts are escaped, so only the empty list itself can be found.
     head, _, end = orjson.dumps(written).partition(b'"testCases":[]')
-    body = b",".join(map(orjson.dumps, cases))
-    return json_bytes(b"".join([head, b'"testCases":[', body, b"]", end]))
+    return json_stream(head + b'"testCases":[', map(orjson.dumps, cases), b"]" + end)
 
 
 def _result_page(org: Organization, run: Run, *, after: tuple[int, int], is_studio: bool) -> JsonObject:

@@ -8,14 +8,15 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import orjson
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
+from evalmeta import limits
 from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, StoreError, StoreLocked, SubjectNotBound
 from evalmeta.model.registry import OLDEST_API_VERSION
 from evalmeta.protocol.soap import write_fault
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
@@ -37,6 +38,7 @@ _STATUS_CODES: Final = {
     "SERVER_UNAVAILABLE": 503,
 }
 _BROKEN: Final = 500
+_JSON: Final = "application/json;charset=UTF-8"
 _CODES: Final = {
     HTTPStatus.FORBIDDEN: "FORBIDDEN",
     HTTPStatus.REQUEST_TIMEOUT: "REQUEST_RUNNING_TOO_LONG",
@@ -75,9 +77,7 @@ async def respond(
     """
     org: Organization = request.app.state.org
     try:
-        header = request.headers.get("authorization", "")
-        scheme, _, token = header.partition(" ")
-        user = org.user_of(token.strip() if scheme.lower() in _SCHEMES else header)
+        user = org.user_of(token_of(request))
         if user is None:
             raise OrgFault("Session expired or invalid", code="INVALID_SESSION_ID")
         if not org.supports(request.path_params.get("version", str(oldest)), oldest=oldest):
@@ -89,6 +89,13 @@ async def respond(
             _LOG.warning("%s %s refused: %s", request.method, request.url.path, error)
         code = code_of(error, otherwise="JSON_PARSER_ERROR")
         return json_reply([{"message": message_of(error, org), "errorCode": code}], status=_status(error, code))
+
+
+def token_of(request: Request) -> str:
+    """Return the token of a request; empty if it has none."""
+    header = request.headers.get("authorization", "")
+    scheme, _, token = header.partition(" ")
+    return token.strip() if scheme.lower() in _SCHEMES else header
 
 
 def _status(error: EvalmetaError, code: str) -> int:
@@ -106,7 +113,23 @@ def json_reply(content: JsonValue, *, status: int = 200) -> Response:
 
 def json_bytes(content: bytes, *, status: int = 200) -> Response:
     """Return a reply of JSON that is already written."""
-    return Response(content, status_code=status, media_type="application/json;charset=UTF-8")
+    return Response(content, status_code=status, media_type=_JSON)
+
+
+def json_stream(start: bytes, items: Iterable[bytes], end: bytes) -> Response:
+    """Return a reply of JSON whose items, with commas between them, are sent in pieces of about 64 kB."""
+
+    def pieces() -> Iterator[bytes]:
+        found, size, comma = [start], len(start), b""
+        for each in items:
+            found += (comma, each)
+            size, comma = size + len(each), b","
+            if size >= limits.PIECE_BYTES:
+                yield b"".join(found)
+                found, size = [], 0
+        yield b"".join((*found, end))
+
+    return StreamingResponse(pieces(), media_type=_JSON)
 
 
 async def stream_body(request: Request, *, limit: int) -> AsyncGenerator[bytes, None]:

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, MessageUnreadable, OrgFault
-from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, TYPES, metadata_type, parse_api_version
+from evalmeta.model.registry import (
+    NEWEST_API_VERSION,
+    OLDEST_API_VERSION,
+    TYPES,
+    metadata_type,
+    nearest_type_name,
+    parse_api_version,
+)
+from evalmeta.org.component_calls import NewComponent, delete_components, rename_component, save_components
 from evalmeta.org.deployments import deployment_status, options_of
 from evalmeta.org.handlers.rest import authenticated, code_of, json_reply, message_of, read_body, stream_body
 from evalmeta.org.jobs import (
     cancel_deployment,
     check_deployment,
+    check_job,
     check_retrieve,
     find_job,
     quick_deploy,
@@ -25,7 +35,7 @@ from evalmeta.org.jobs import (
     wait_briefly,
 )
 from evalmeta.org.organization import run_in_thread
-from evalmeta.org.retrievals import list_components
+from evalmeta.org.retrievals import iterate_components
 from evalmeta.protocol.json_fields import object_at, read_object, text
 from evalmeta.protocol.metadata_api import (
     AsyncResult,
@@ -43,6 +53,7 @@ from evalmeta.protocol.soap import (
     read_job_id,
     read_results,
     read_retrieve,
+    stream_results,
     to_json,
     write_fault,
     write_records,
@@ -50,24 +61,31 @@ from evalmeta.protocol.soap import (
     write_text_result,
 )
 from evalmeta.xmlio.nodes import children, find, read_node, text_of
+from evalmeta.xmlio.reader import NAMESPACE
+from evalmeta.xmlio.writer import node, render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from starlette.requests import Request
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
     from evalmeta.model.registry import MetadataType
+    from evalmeta.org.component_calls import Action
     from evalmeta.org.organization import Organization
     from evalmeta.protocol.soap import Call
+    from evalmeta.xmlio.writer import Node
 
 
-_STATUS_OPERATIONS: Final = frozenset({"checkDeployStatus", "checkRetrieveStatus"})
+_STATUS_OPERATIONS: Final = frozenset({"checkDeployStatus", "checkRetrieveStatus", "checkStatus"})
 # jsforce names the JSON part entity_content, the Metadata API Developer Guide names it json.
 _JSON_PARTS: Final = ("entity_content", "json")
 _ZIP_PART: Final = "file"
 _MAX_PARTS: Final = 4
+_XML: Final = "text/xml;charset=UTF-8"
+# As orgs write files.
+_INDENT: Final = 4
 
 
 async def handle_soap(request: Request) -> Response:
@@ -78,13 +96,14 @@ async def handle_soap(request: Request) -> Response:
         if call.name in _STATUS_OPERATIONS and org.user_of(call.session) is not None:
             await wait_briefly(org, read_job_id(call))
         version = request.path_params["version"]
-        return _xml(await run_in_thread(org, lambda own: _answer(own, call, version=version)))
+        reply = await run_in_thread(org, lambda own: _answer(own, call, version=version))
+        return _xml(reply) if isinstance(reply, bytes) else StreamingResponse(reply, media_type=_XML)
     except EvalmetaError as error:
         fault = write_fault(code_of(error, otherwise="INVALID_OPERATION"), message_of(error, org))
         return _xml(fault, status=500)
 
 
-def _answer(org: Organization, call: Call, *, version: str) -> bytes:
+def _answer(org: Organization, call: Call, *, version: str) -> bytes | Iterator[bytes]:
     user = org.user_of(call.session)
     if user is None:
         text = "Invalid Session ID found in SessionHeader: Illegal Session"
@@ -94,7 +113,9 @@ def _answer(org: Organization, call: Call, *, version: str) -> bytes:
         raise OrgFault(text, code="UNSUPPORTED_API_VERSION")
     operation = _OPERATIONS.get(call.name)
     if operation is None:
-        raise OrgFault(f"No operation available for request {call.name}", code="INVALID_OPERATION")
+        answered = f"This org answers {', '.join(sorted(_OPERATIONS))}."
+        text = f"No operation available for request {call.name[:80]}"
+        raise OrgFault(text, code="INVALID_OPERATION", actions=[answered])
     return operation(org, user, call)
 
 
@@ -105,13 +126,13 @@ def _describe(_: Organization, __: User, call: Call) -> bytes:
     return write_results(call.name, [DescribeResult(objects)])
 
 
-def _list(org: Organization, _: User, call: Call) -> bytes:
+def _list(org: Organization, _: User, call: Call) -> Iterator[bytes]:
     kinds = [_kind(text_of(find(each, "type"))) for each in children(call.operation) if each.name == "queries"]
     if len(kinds) > limits.MAX_LIST_QUERIES:
         text = f"{len(kinds)} queries; at most {limits.MAX_LIST_QUERIES} are allowed in one call"
         raise OrgFault(text, code="EXCEEDED_MAX_TYPES_LIMIT")
-    found = [each for kind in kinds for each in list_components(org, kind)]
-    return write_results(call.name, found)
+    found = [iterate_components(org, kind) for kind in kinds]
+    return stream_results(call.name, chain.from_iterable(found))
 
 
 def _read(org: Organization, _: User, call: Call) -> bytes:
@@ -123,6 +144,37 @@ def _read(org: Organization, _: User, call: Call) -> bytes:
     found = [(name, org.components.content(kind.name, name)) for name in names]
     records = [None if content is None else (name, read_node(content, label=name)) for name, content in found]
     return write_records(kind.name, records)
+
+
+def _save(org: Organization, user: User, call: Call) -> bytes:
+    action: Action = "create" if call.name == "createMetadata" else "update"
+    if call.name == "upsertMetadata":
+        action = "upsert"
+    found = [_new_component(each) for each in children(call.operation) if each.name == "metadata"]
+    return write_results(call.name, save_components(org, user, found, action, all_or_none=call.all_or_none))
+
+
+def _new_component(source: Node) -> NewComponent:
+    kind = _kind(source.attributes.get("type", ""))
+    fields = [each for each in children(source) if each.name != "fullName"]
+    content = render(node(kind.name, fields, xmlns=NAMESPACE), indent=_INDENT)
+    return NewComponent(kind, text_of(find(source, "fullName")).strip(), content)
+
+
+def _rename(org: Organization, user: User, call: Call) -> bytes:
+    old, new = call.text("oldFullName").strip(), call.text("newFullName").strip()
+    return write_results(call.name, [rename_component(org, user, _kind(call.text("type")), old, new)])
+
+
+def _delete(org: Organization, _: User, call: Call) -> bytes:
+    names = [text_of(each).strip() for each in children(call.operation) if each.name == "fullNames"]
+    found = delete_components(org, _kind(call.text("type")), names, all_or_none=call.all_or_none)
+    return write_results(call.name, found)
+
+
+def _check_status(org: Organization, user: User, call: Call) -> bytes:
+    ids = [text_of(each).strip() for each in children(call.operation) if each.name == "asyncProcessId"]
+    return write_results(call.name, [check_job(org, user, each) for each in ids[: limits.MAX_READ_NAMES]])
 
 
 def _deploy(org: Organization, user: User, call: Call) -> bytes:
@@ -156,15 +208,17 @@ def _check_retrieve(org: Organization, user: User, call: Call) -> bytes:
 def _kind(name: str) -> MetadataType:
     kind = metadata_type(name)
     if kind is None:
-        raise OrgFault(f"Unknown type:{name[:80]}", code="INVALID_TYPE")
+        near = nearest_type_name(name)
+        known = f"Did you mean {near}?" if near else f"This org has {', '.join(row.name for row in TYPES)}."
+        raise OrgFault(f"Unknown type:{name[:80]}", code="INVALID_TYPE", actions=[known])
     return kind
 
 
 def _xml(body: bytes, *, status: int = 200) -> Response:
-    return Response(body, status_code=status, media_type="text/xml;charset=UTF-8")
+    return Response(body, status_code=status, media_type=_XML)
 
 
-_OPERATIONS: Final[dict[str, Callable[[Organization, User, Call], bytes]]] = {
+_OPERATIONS: Final[dict[str, Callable[[Organization, User, Call], bytes | Iterator[bytes]]]] = {
     "describeMetadata": _describe,
     "listMetadata": _list,
     "readMetadata": _read,
@@ -174,6 +228,12 @@ _OPERATIONS: Final[dict[str, Callable[[Organization, User, Call], bytes]]] = {
     "deployRecentValidation": _quick_deploy,
     "retrieve": _retrieve,
     "checkRetrieveStatus": _check_retrieve,
+    "checkStatus": _check_status,
+    "createMetadata": _save,
+    "updateMetadata": _save,
+    "upsertMetadata": _save,
+    "renameMetadata": _rename,
+    "deleteMetadata": _delete,
 }
 
 

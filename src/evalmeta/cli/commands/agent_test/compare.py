@@ -121,13 +121,14 @@ def history(*, name: str | None, limit: int, as_json: bool) -> None:
 
     The trend is the change in the pass rate, in percentage points, since the previous run
     of the same test. Runs that did not complete, runs of some of the cases ("part") and
-    runs that scored earlier answers again ("rescored") have no trend.
+    runs that scored earlier answers again ("rescored") have no trend. No process works on a
+    run that is "stopped": `evalmeta test resume` continues it.
 
     \b
     evalmeta test history
     evalmeta test history --api-name Order_Desk --limit 5
     """
-    runs = api.runs.history(find_project(Path.cwd()), definition=name, limit=limit)
+    runs = api.saved_runs.history(find_project(Path.cwd()), definition=name, limit=limit)
     if as_json:
         print_json([_run_json(each) for each in runs])
         return
@@ -143,7 +144,7 @@ def _rows(runs: Sequence[PastRun]) -> list[list[str]]:
         rate = each.pass_rate
         trend = _trend(rates.get(each.definition.casefold()), rate) if each.is_whole else ""
         started = to_timestamp(each.started)[:19].replace("T", " ")
-        kinds = {"part": each.is_partial, "rescored": each.answers_of is not None}
+        kinds = {"part": each.is_partial, "rescored": each.answers_of is not None, "stopped": each.is_stopped}
         kind = ", ".join(word for word, fits in kinds.items() if fits)
         run, test, org = (one_line(text) for text in (each.id, each.definition, each.org_name))
         shown = "" if rate is None else percent(rate)
@@ -177,6 +178,7 @@ def _run_json(run: PastRun) -> JsonObject:
         "passRate": run.pass_rate,
         "partial": run.is_partial,
         "answersOf": run.answers_of,
+        "stopped": run.is_stopped,
     }
 
 

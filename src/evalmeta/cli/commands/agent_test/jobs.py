@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,13 +16,15 @@ from evalmeta.cli.jobs import job_options, jobs_option, wait_option
 from evalmeta.cli.orgs import run_in_org, target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.reruns import cancel_runs, fetch_run, find_run, find_runs, rescore_run, resume_runs
-from evalmeta.cli.run_options import policy_options, run_options, scoring_options
+from evalmeta.cli.run_options import checking_options, policy_options, run_options, scoring_options
 from evalmeta.cli.run_reports import Output, report_options, report_outcome, report_runs
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import Suggestion
+from evalmeta.package.project import find_project
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
+    from evalmeta.api.verification import Checking
     from evalmeta.cli.baselines import BaselineOption
     from evalmeta.cli.jobs import JobChoice
     from evalmeta.cli.reruns import EarlierRun
@@ -38,7 +41,7 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
     evalmeta test list
     evalmeta test list --target-org dev
     """
-    tests = run_in_org(target_org, lambda connection, _: api.runs.list_tests(connection))
+    tests = run_in_org(target_org, lambda connection, _: api.org_tests.list_tests(connection))
     if as_json:
         print_json([{"fullName": each.full_name, "id": each.id, "type": each.type} for each in tests])
         return
@@ -57,6 +60,7 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
     help="Use the definition as it was when the run started, even if another one is deployed now.",
 )
 @target_org_option
+@checking_options
 @baseline_option
 @report_options
 def resume(
@@ -65,6 +69,7 @@ def resume(
     wait: float | None,
     ignore_changes: bool,
     target_org: str | None,
+    checking: Checking,
     baseline: BaselineOption | None,
     output: Output,
 ) -> int:
@@ -77,17 +82,22 @@ def resume(
     evalmeta test resume --unfinished
     """
     runs = find_runs(jobs, target_org)
-    comparator = baseline.open(runs[0].project) if baseline else None
-    outcome = resume_runs(runs, wait=math.inf if wait is None else wait, ignore_changes=ignore_changes)
-    return report_outcome(runs[0].project, outcome, output, comparator)
+    project = runs[0].project if runs else find_project(Path.cwd())
+    comparator = baseline.open(project) if baseline else None
+    wait = math.inf if wait is None else wait
+    outcome = resume_runs(runs, checking, wait=wait, ignore_changes=ignore_changes)
+    return report_outcome(project, outcome, output, comparator)
 
 
 @click.command("results")
 @job_options("run")
 @target_org_option
+@checking_options
 @baseline_option
 @report_options
-def results(*, job_id: str | None, target_org: str | None, baseline: BaselineOption | None, output: Output) -> int:
+def results(
+    *, job_id: str | None, target_org: str | None, checking: Checking, baseline: BaselineOption | None, output: Output
+) -> int:
     """Show the results that a run has so far.
 
     \b
@@ -96,7 +106,7 @@ def results(*, job_id: str | None, target_org: str | None, baseline: BaselineOpt
     """
     run = find_run(job_id, target_org)
     comparator = baseline.open(run.project) if baseline else None
-    code = report_runs(run.project, [fetch_run(run)], output, comparator=comparator)
+    code = report_runs(run.project, [fetch_run(run, checking)], output, comparator=comparator)
     _note_judgements(run)
     return code
 
@@ -121,7 +131,7 @@ def cancel(*, jobs: JobChoice, target_org: str | None, as_json: bool) -> int:
     """
     outcome = cancel_runs(find_runs(jobs, target_org))
     runs = [each.run for each in outcome.finished]
-    if not runs:
+    if not runs and outcome.errors:
         raise outcome.errors[0]
     if as_json:
         canceled = [{"id": run.id, "status": run.status.value, "testCases": len(run.cases)} for run in runs]
@@ -157,6 +167,7 @@ def rescore(
     evalmeta test rescore 4KB000000000001GAA --scoring testing-center
     evalmeta test rescore 4KB000000000001GAA --rater judge --baseline 4KB000000000001GAA
 
+    The answers of a run in a Salesforce org are scored here, by the definition that the org had.
     The result is a new run; the first one does not change. What passes is decided as in
     the first run, unless options say otherwise.
     """

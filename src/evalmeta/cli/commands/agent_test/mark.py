@@ -123,7 +123,7 @@ def _export(found: Sequence[MarkedResult], file: Path, metric: str, *, as_json: 
     reasons = [f"{count(number, 'result')} skipped: it {reason}" for reason, number in skipped.items()]
     if not pairs:
         judge = Suggestion("Judge a rated result first", "test", "mark", "--help")
-        raise NotFound(f"there is no judgement of a result of {metric} to export", actions=[*reasons, judge])
+        raise NotFound(f"a judgement of a result of {metric} cannot be found", actions=[*reasons, judge])
     state = put_file(file, api.marks.pairs_text(pairs).encode())
     if as_json:
         print_json({"file": str(file), "state": state, "pairs": len(pairs), "skipped": dict(skipped)})
@@ -143,7 +143,8 @@ def _row(marked: MarkedResult) -> list[str]:
     verdict = result.verdict.value if result else "missing"
     said = "right" if mark.is_right else "wrong"
     place = mark.place
-    texts = (place.run_id, str(place.number), place.name, verdict, said, mark.user_name, mark.note)
+    name = f"{place.name} ({result.label})" if result and result.label else place.name
+    texts = (place.run_id, str(place.number), name, verdict, said, mark.user_name, mark.note)
     return [one_line(each) for each in texts]
 
 

@@ -20,6 +20,8 @@ from evalmeta.cli.run_options import (
     OPTION_SECTIONS,
     CaseSelection,
     case_options,
+    checking_options,
+    chosen_checking,
     policy_options,
     results_need_wait,
     run_options,
@@ -33,6 +35,7 @@ from evalmeta.package.project import find_project
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalmeta.api.verification import Checking
     from evalmeta.cli.baselines import BaselineOption
     from evalmeta.cli.run_options import Values
 
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
 @running_options
 @policy_options
 @scoring_options
+@checking_options
 @click.option("--dry-run", is_flag=True, help="Print the cases that would run, without running them.")
 @click.option(
     "--extend",
@@ -82,6 +86,7 @@ def run(
     running: Values,
     policy: Values,
     scoring: Values,
+    checking: Checking,
     dry_run: bool,
     extend: str | None,
     ignore_changes: bool,
@@ -108,7 +113,8 @@ def run(
     Defaults of the options are set under [run] and [score] in evalmeta.toml.
     """
     project = find_project(Path.cwd(), or_folder=bool(paths))
-    options = run_options(project, scoring, running, policy, selection=selection)
+    options = run_options(project, scoring, running, policy, selection=selection, checking=checking)
+    checking = chosen_checking(project, checking, scoring=scoring, running=running)
     comparator = baseline.open(project) if baseline else None
     if extend is not None:
         selects = bool(paths or names or dry_run) or selection != CaseSelection()
@@ -122,7 +128,9 @@ def run(
         return report_outcome(project, outcome, output, comparator)
     _check_files(paths, names, target_org, agent.subject, ignore_changes=ignore_changes)
     target = None if paths else choose_target(project, target_org)
-    call = RunCall(project, target, options, wait, paths, names, agent, selection, {**running, **policy}, dry_run)
+    call = RunCall(
+        project, target, options, wait, paths, names, agent, selection, {**running, **policy}, dry_run, checking
+    )
     return run_call(call, output, comparator)
 
 

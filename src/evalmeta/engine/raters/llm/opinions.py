@@ -22,12 +22,13 @@ MAX_EVIDENCE: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """The verdict of one sample; the score is 0 to 5."""
+    """The verdict of one sample; the score is 0 to 5, or a number of a custom scorer, which gives an output."""
 
     verdict: Verdict
     score: float
     explanation: str
     model: str = ""
+    output: str = ""
 
 
 def verdict_of(score: float, rubric: Rubric) -> Verdict:
@@ -38,17 +39,18 @@ def verdict_of(score: float, rubric: Rubric) -> Verdict:
 def missing_votes(opinions: Sequence[Opinion], samples: int) -> int:
     """Return the least number of samples that can still decide; 0 if the others cannot change the verdict.
 
-    Half of an even number is enough for FAILURE, because a tie is FAILURE.
+    Half of an even number is enough for FAILURE, because a tie is FAILURE. A scorer that does not apply needs a
+    majority, as PASS does.
     """
-    passed = _passed(opinions)
-    failed = len(opinions) - passed
-    return min(samples // 2 + 1 - passed, (samples + 1) // 2 - failed)
+    passed, unjudged = (_count(opinions, each) for each in (Verdict.PASS, Verdict.UNDECIDED))
+    majority, failed = samples // 2 + 1, len(opinions) - passed - unjudged
+    return min(majority - passed, majority - unjudged, (samples + 1) // 2 - failed)
 
 
 def rating_of(opinions: Sequence[Opinion], *, unread: int, name: str, is_pooled: bool) -> Rating:
     """Return the rating of the majority: its median score and a typical explanation; a tie is FAILURE."""
-    passed = _passed(opinions)
-    verdict = Verdict.PASS if passed > len(opinions) - passed else Verdict.FAILURE
+    passed = _count(opinions, Verdict.PASS)
+    verdict = _majority(opinions)
     agreeing = [each for each in opinions if each.verdict is verdict]
     score = median(each.score for each in agreeing)
     typical = min(agreeing, key=lambda each: abs(each.score - score))
@@ -56,7 +58,13 @@ def rating_of(opinions: Sequence[Opinion], *, unread: int, name: str, is_pooled:
     if len(explanation) > limits.MAX_ERROR_CHARS:
         explanation = f"{explanation[: limits.MAX_ERROR_CHARS - 1]}…"
     share = passed / len(opinions) if is_pooled else None
-    return Rating(float(score), verdict, explanation, name, share=share)
+    return Rating(float(score), verdict, explanation, name, share=share, output=typical.output)
+
+
+def _majority(opinions: Sequence[Opinion]) -> Verdict:
+    decided = (each for each in (Verdict.PASS, Verdict.UNDECIDED) if 2 * _count(opinions, each) > len(opinions))
+    # Without any FAILURE, passes tie with samples for which the scorer does not apply.
+    return next(decided, Verdict.FAILURE if _count(opinions, Verdict.FAILURE) else Verdict.UNDECIDED)
 
 
 def _votes(opinions: Sequence[Opinion], agreeing: Sequence[Opinion], unread: int) -> str:
@@ -73,5 +81,5 @@ def _dissent(opinions: Sequence[Opinion], agreeing: Sequence[Opinion]) -> str:
     return f" (another verdict: {', '.join(others)})" if is_vote and others else ""
 
 
-def _passed(opinions: Sequence[Opinion]) -> int:
-    return sum(each.verdict is Verdict.PASS for each in opinions)
+def _count(opinions: Sequence[Opinion], verdict: Verdict) -> int:
+    return sum(each.verdict is verdict for each in opinions)

@@ -14,6 +14,7 @@ from evalmeta.engine.raters.llm.custom_rubric import NO_RUBRIC
 from evalmeta.engine.raters.llm.judgements import judgement_schema
 from evalmeta.engine.raters.llm.questions import QUESTIONS, asked_fields, context_fields, inquiry_message
 from evalmeta.engine.raters.llm.rulings import ruling_schema
+from evalmeta.engine.raters.llm.scorer_prompts import session_data
 from evalmeta.errors import RaterError
 
 if TYPE_CHECKING:
@@ -182,7 +183,9 @@ def rubric_message(rubric: Rubric, *, is_reversed: bool = False) -> str:
 
     If reversed, the keys are in reverse order, and so are facts, guidelines and passages.
     """
-    if rubric.metric in QUESTIONS:
+    if rubric.scorer is not None:
+        fields = session_data(rubric)
+    elif rubric.metric in QUESTIONS:
         fields = asked_fields(QUESTIONS[rubric.metric], rubric)
     else:
         asked: JsonObject = {"question": rubric.utterance, "answer": rubric.actual, "expectation": rubric.expected}

@@ -26,6 +26,13 @@ from evalmeta.engine.raters.llm.replies import UnreadableReply
 from evalmeta.engine.raters.llm.requests import Requests
 from evalmeta.engine.raters.llm.rulings import read_ruling, weigh
 from evalmeta.engine.raters.llm.samples import Sample, cache_key, sample_of
+from evalmeta.engine.raters.llm.scorer_prompts import (
+    opinion_of_score,
+    read_score,
+    score_schema,
+    scorer_digest,
+    scorer_message,
+)
 from evalmeta.errors import EvalmetaError, RaterError
 
 if TYPE_CHECKING:
@@ -34,6 +41,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.raters.judge import Rating, RatingCache, Rubric
     from evalmeta.engine.raters.llm.custom_rubric import CustomRubric
     from evalmeta.engine.raters.llm.providers import JudgeModel, ModelReply
+    from evalmeta.model.agent_scorer import PromptScorer
     from evalmeta.model.settings import LlmRater
 
 
@@ -83,7 +91,7 @@ class ModelRater:
 
     def __call__(self, rubric: Rubric, /) -> Awaitable[Rating] | None:
         """Rate an answer; return None for a metric without a prompt."""
-        return self._rate(rubric) if rubric.metric in METRICS else None
+        return self._rate(rubric) if rubric.scorer is not None or rubric.metric in METRICS else None
 
     def with_rubric(self, rubric: CustomRubric) -> ModelRater:
         """Return a rater with another rubric that uses the same models; only one of the two must be closed."""
@@ -94,10 +102,12 @@ class ModelRater:
         for model in self._models:
             await model.close()
 
-    def name(self, metric: str) -> str:
-        """Return the rater's name: its models, the version of the prompts, and a hash of the project's own rubric."""
+    def name(self, metric: str, scorer: PromptScorer | None = None) -> str:
+        """Return the rater's name: its models, the version of the prompts, and a hash of what the project adds."""
         digest = "" if metric in QUESTIONS else self.rubric.digest
         own = f", rubric {digest}" if digest else ""
+        if scorer is not None:
+            own = f", {scorer.name} v{scorer.version} {scorer_digest(scorer)}"
         return f"llm:{'+'.join(self._settings.model_names)} (prompt v{PROMPT_VERSION}{own})"
 
     async def _rate(self, rubric: Rubric) -> Rating:
@@ -116,7 +126,7 @@ class ModelRater:
                 else:
                     unread.append(reply)
             requested += wave
-        name = self.name(rubric.metric)
+        name = self.name(rubric.metric, rubric.scorer)
         if not opinions or (unread and missing_votes(opinions, samples) > 0 and not rubric.is_pooled):
             what = f"{len(unread)} of {samples} samples are" if samples > 1 else "the reply is"
             raise RaterError(f"{name}: {what} not a readable judgement: {unread[-1].reason}")
@@ -124,13 +134,7 @@ class ModelRater:
 
     async def _sample(self, sample: Sample, rubric: Rubric) -> Opinion | _Unread:
         """Return the opinion in a cached or new reply; a model of several that fails is left out."""
-        question = Question(
-            system_message(rubric.metric, self.rubric, instructions=rubric.instructions),
-            rubric_message(rubric, is_reversed=sample.is_reversed),
-            answer_schema(rubric.metric, self.rubric),
-            sample.temperature,
-            sample.number,
-        )
+        question = self._question(sample, rubric)
         key = cache_key(question, sample, self._settings, version=PROMPT_VERSION)
         try:
             reply = self._cached(key, rubric) or await self._new(key, question, sample, rubric)
@@ -140,6 +144,17 @@ class ModelRater:
             return _Unread(str(error))
         model = self._settings.model_names[sample.model]
         return replace(reply, model=model) if isinstance(reply, Opinion) else reply
+
+    def _question(self, sample: Sample, rubric: Rubric) -> Question:
+        scorer, is_reversed = rubric.scorer, sample.is_reversed
+        if scorer is None:
+            system = system_message(rubric.metric, self.rubric, instructions=rubric.instructions)
+            schema = answer_schema(rubric.metric, self.rubric)
+        else:
+            system = scorer_message(scorer, is_reversed=is_reversed)
+            schema = score_schema(scorer, is_reversed=is_reversed)
+        message = rubric_message(rubric, is_reversed=is_reversed)
+        return Question(system, message, schema, sample.temperature, sample.number)
 
     def _cached(self, key: str, rubric: Rubric) -> Opinion | None:
         # A failing cache costs money, but no rating.
@@ -157,7 +172,7 @@ class ModelRater:
         for _ in range(_MAX_READINGS):
             # Nobody who wrote the data can know the nonce, so a judgement with it is the model's own.
             nonce = secrets.token_hex(_NONCE_BYTES)
-            end = last_words(nonce, is_reversed=sample.is_reversed, repair=repair)
+            end = last_words(nonce, is_reversed=sample.is_reversed and rubric.scorer is None, repair=repair)
             asked = replace(question, system=question.system + end)
             reply = await self.requests.send(asked, model, name)
             try:
@@ -172,6 +187,9 @@ class ModelRater:
         return unread
 
     def _read(self, text: str, rubric: Rubric, *, nonce: str = "") -> _Read:
+        if rubric.scorer is not None:
+            score = read_score(text, rubric.scorer, nonce=nonce)
+            return _Read(score.model_dump_json(), opinion_of_score(score, rubric.scorer))
         inquiry = QUESTIONS.get(rubric.metric)
         if inquiry is None:
             choices = self.rubric.choices

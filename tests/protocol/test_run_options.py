@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.model.run import ACTION_MATCHES, SCORING_PROFILES, RunOptions, Scoring
-from evalmeta.protocol.connect import read_options, write_options
+from evalmeta.protocol.run_options import read_options, write_options
 
 NUMBERS = st.integers(1, 1000)
 SCORINGS = st.builds(

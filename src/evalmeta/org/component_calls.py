@@ -1,0 +1,154 @@
+"""The Metadata API's CRUD-based calls: create, update, upsert, rename and delete components without a zip.
+
+Metadata API Developer Guide, "CRUD-Based Calls": at most 10 components in one call; each has a result of its own, and
+the others are saved, unless the AllOrNoneHeader is true.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from evalmeta import limits
+from evalmeta.errors import OrgFault
+from evalmeta.model.registry import NEWEST_API_VERSION
+from evalmeta.package.files import is_safe_full_name
+from evalmeta.protocol.metadata_api import DeleteResult, MetadataError, SaveResult, UpsertResult
+from evalmeta.validation.rules import RulePolicy
+from evalmeta.validation.validator import validate_component
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.model.login import User
+    from evalmeta.model.registry import MetadataType
+    from evalmeta.org.organization import Organization
+
+    Action = Literal["create", "update", "upsert"]
+
+_POLICY: Final = RulePolicy(profile="orgs")
+_RENAME: Final = "Rename the file."
+_ROLLED_BACK: Final = MetadataError(
+    "The operation was rolled back because one of the operations in the request failed.",
+    "ALL_OR_NONE_OPERATION_ROLLED_BACK",
+)
+
+
+class NewComponent(NamedTuple):
+    """A component to save."""
+
+    type: MetadataType
+    full_name: str
+    content: bytes
+
+
+def save_components(
+    org: Organization, user: User, components: Sequence[NewComponent], action: Action, *, all_or_none: bool
+) -> list[SaveResult] | list[UpsertResult]:
+    """Create or replace components, and return the result of each; raise OrgFault if there are too many."""
+    _check_number(len(components))
+    # Other writers wait for a transaction, and rules may take long.
+    problems = [tuple(_problems(each)) for each in components]
+    with org.database.transaction():
+        errors = _with_conflicts(org, components, problems, action)
+        if all_or_none and any(errors):
+            errors = [each or (_ROLLED_BACK,) for each in errors]
+        now = org.components.next_timestamp(time.time())
+        created = [not found and _save(org, user, each, now) for each, found in zip(components, errors, strict=True)]
+    names = [each.full_name for each in components]
+    if action == "upsert":
+        return [
+            UpsertResult(name, created=new, success=not found, errors=found)
+            for name, new, found in zip(names, created, errors, strict=True)
+        ]
+    return [SaveResult(name, success=not found, errors=found) for name, found in zip(names, errors, strict=True)]
+
+
+def rename_component(org: Organization, user: User, kind: MetadataType, old: str, new: str) -> SaveResult:
+    """Give a component another full name; its id stays."""
+    with org.database.transaction():
+        content = org.components.content(kind.name, old)
+        if content is None:
+            errors: tuple[MetadataError, ...] = (_not_found(kind, old),)
+        else:
+            renamed = NewComponent(kind, new, content)
+            problems = tuple(_problems(renamed))
+            is_same = old.casefold() == new.casefold()
+            [errors] = [problems] if is_same else _with_conflicts(org, [renamed], [problems], "create")
+        if not errors:
+            now = org.components.next_timestamp(time.time())
+            org.components.rename(kind.name, old, new, now=now, by=user.id)
+    return SaveResult(new, success=not errors, errors=errors)
+
+
+def delete_components(
+    org: Organization, kind: MetadataType, names: Sequence[str], *, all_or_none: bool
+) -> list[DeleteResult]:
+    """Delete components, and return the result of each; raise OrgFault if there are too many."""
+    _check_number(len(names))
+    with org.database.transaction():
+        firsts = {name.casefold(): place for place, name in reversed(list(enumerate(names)))}
+        found = [
+            firsts[name.casefold()] == place and org.components.content(kind.name, name) is not None
+            for place, name in enumerate(names)
+        ]
+        is_refused = all_or_none and not all(found)
+        deleted = [not is_refused and org.components.delete(kind.name, name) is not None for name in names]
+        if any(deleted):
+            org.jobs.void_validations()
+    return [
+        DeleteResult(name, success=gone, errors=() if gone else (_ROLLED_BACK if known else _not_found(kind, name),))
+        for name, known, gone in zip(names, found, deleted, strict=True)
+    ]
+
+
+def _check_number(number: int) -> None:
+    if number > limits.MAX_SAVED_COMPONENTS:
+        text = f"{number} components; at most {limits.MAX_SAVED_COMPONENTS} are allowed in one call"
+        raise OrgFault(text, code="EXCEEDED_ID_LIMIT")
+
+
+def _save(org: Organization, user: User, component: NewComponent, now: float) -> bool:
+    """Save a component, and return whether it is new."""
+    name = component.full_name
+    return org.components.save(component.type, {name: component.content}, now=now, by=user.id)[name].created
+
+
+def _with_conflicts(
+    org: Organization, components: Sequence[NewComponent], problems: Sequence[tuple[MetadataError, ...]], action: Action
+) -> list[tuple[MetadataError, ...]]:
+    """Return the errors of each component: that it exists and must not, or must and does not, or else its problems."""
+    errors: list[tuple[MetadataError, ...]] = []
+    saved: set[tuple[MetadataType, str]] = set()
+    for each, own in zip(components, problems, strict=True):
+        key = each.type, each.full_name.casefold()
+        exists = key in saved or org.components.content(each.type.name, each.full_name) is not None
+        if action == "create" and exists:
+            text = f"The {each.type.name} '{each.full_name}' already exists; use updateMetadata or upsertMetadata"
+            errors.append((MetadataError(text, "DUPLICATE_DEVELOPER_NAME", ("fullName",)),))
+        elif action == "update" and not exists:
+            errors.append((_not_found(each.type, each.full_name),))
+        else:
+            errors.append(own)
+            saved.update(() if own else [key])
+    return errors
+
+
+def _problems(component: NewComponent) -> Iterator[MetadataError]:
+    kind, name, content = component
+    if not is_safe_full_name(name):
+        text = f"{name[:80]!r} is not a valid full name: use letters, digits and underscores"
+        yield MetadataError(text, "FIELD_INTEGRITY_EXCEPTION" if name else "REQUIRED_FIELD_MISSING", ("fullName",))
+        return
+    problems = validate_component(
+        kind, content, label=name, full_name=name, policy=_POLICY, api_version=NEWEST_API_VERSION
+    )
+    for each in [problem for problem in problems if problem.is_error][: limits.MAX_SAVE_ERRORS]:
+        # The rules about names speak of a file, which a call does not have.
+        message, hint = each.message.replace("the file name", "the full name"), each.hint.removeprefix(_RENAME)
+        fields = () if hint == each.hint else ("fullName",)
+        yield MetadataError(f"{message} [{each.code}] {hint.strip()}".strip(), "FIELD_INTEGRITY_EXCEPTION", fields)
+
+
+def _not_found(kind: MetadataType, name: str) -> MetadataError:
+    return MetadataError(f"In field: fullName - no {kind.name} named {name[:80]} found", "INVALID_CROSS_REFERENCE_KEY")

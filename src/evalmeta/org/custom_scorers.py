@@ -1,0 +1,147 @@
+"""Custom scorers by their names: those of a project's files, or those that are deployed in an org."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta.errors import EvalmetaError
+from evalmeta.model.agent_scorer import PromptScorer, unknown_fields
+from evalmeta.model.registry import SCORER_DEFINITION
+from evalmeta.org.run_files import run_file_of
+from evalmeta.package.files import META_XML_SUFFIX, read_file
+from evalmeta.package.folders import files_below
+from evalmeta.package.project import find_project
+from evalmeta.package.resolver import list_files, nearest_name
+from evalmeta.xmlio.agent_scorers import check_agent_scorer, read_agent_scorer, read_template_text
+from evalmeta.xmlio.reader import read_xml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from evalmeta.model.agent_scorer import FindScorer, ScorerVersion
+    from evalmeta.model.component import Component
+    from evalmeta.org.organization import Organization
+    from evalmeta.package.project import Project
+
+
+_TEMPLATE_FOLDER: Final = "genAiPromptTemplates"
+_TEMPLATE_SUFFIX: Final = ".genAiPromptTemplate"
+
+
+class _Source(NamedTuple):
+    """Where scorers are: the names of all, their contents, and what to do about a missing one."""
+
+    where: str
+    names: Callable[[], Sequence[str]]
+    content: Callable[[str], bytes | None]
+    way_out: str
+
+
+def scorers_of_project(root: Path) -> FindScorer:
+    """Return what finds the custom scorers in the files of the project around a folder."""
+    project = cache(lambda: _project(root))
+
+    @cache
+    def files() -> dict[str, Component]:
+        found = project()
+        components = list_files(found) if found else ()
+        return {each.full_name.casefold(): each for each in components if each.type == SCORER_DEFINITION}
+
+    def names() -> list[str]:
+        return [each.full_name for each in files().values()]
+
+    def content(name: str) -> bytes | None:
+        found = files().get(name.casefold())
+        return read_file(found.path) if found else None
+
+    file = f"{SCORER_DEFINITION.directory}/NAME.{SCORER_DEFINITION.suffix}{META_XML_SUFFIX}"
+    way_out = f"add {file}, for example with `evalmeta retrieve --metadata {SCORER_DEFINITION.name}:NAME`"
+    return _finder(_Source("the project", names, content, way_out), project)
+
+
+def scorers_of_org(org: Organization) -> FindScorer:
+    """Return what finds the deployed custom scorers; their prompt templates are files of the org's project."""
+
+    def names() -> list[str]:
+        return [each.full_name for each in org.components.list(SCORER_DEFINITION.name)]
+
+    def content(name: str) -> bytes | None:
+        return org.components.content(SCORER_DEFINITION.name, name)
+
+    way_out = f"deploy it with `evalmeta deploy --metadata {SCORER_DEFINITION.name}:NAME`"
+    return _finder(_Source("the org", names, content, way_out), cache(lambda: _project(org.root)))
+
+
+def scorers_of_run(org: Organization, content: bytes) -> FindScorer:
+    """Return what finds the custom scorers of a run: those of the files if it runs a file, or else the deployed ones.
+
+    `content` is what the run stores of its definition or file.
+    """
+    return scorers_of_org(org) if run_file_of(content) is None else scorers_of_project(org.root)
+
+
+def _finder(source: _Source, project: Callable[[], Project | None]) -> FindScorer:
+    @cache
+    def find(name: str) -> PromptScorer | str:
+        try:
+            return _find(name, source, project)
+        except EvalmetaError as error:
+            return f"the custom scorer {name!r} cannot be used: {error}"
+
+    return find
+
+
+def _find(name: str, source: _Source, project: Callable[[], Project | None]) -> PromptScorer | str:
+    content = source.content(name)
+    if content is None:
+        near = nearest_name(name, source.names())
+        hint = f"did you mean {near!r}? If not, " if near else ""
+        return f"{source.where} has no custom scorer {name!r}; {hint}{source.way_out.replace('NAME', name)}"
+    document = read_xml(content, label=f"{name}.{SCORER_DEFINITION.suffix}")
+    check_agent_scorer(document)
+    scorer = read_agent_scorer(document)
+    version = scorer.version_in_use
+    if version is None:
+        return f"no version of the custom scorer {name!r} is Available: {scorer.version_list}"
+    if version.engine != "PromptTemplate":
+        return _unsupported(name, version)
+    template = version.engine_ref.strip()
+    prompt = _prompt(template, project())
+    if prompt is None:
+        file = f"{_TEMPLATE_FOLDER}/{template}{_TEMPLATE_SUFFIX}{META_XML_SUFFIX}"
+        return (
+            f"the custom scorer {name!r} judges by the prompt template {template!r}, whose text cannot be found; "
+            f"add {file} to the project, for example with `sf project retrieve start -m GenAiPromptTemplate:{template}`"
+        )
+    if unknown := unknown_fields(prompt):
+        return f"the prompt template {template!r} uses {', '.join(unknown)}, which only an org can fill"
+    labels = tuple(each for each in version.outputs if not each.is_system_fallback)
+    return PromptScorer(name, version.number or 0, prompt, scorer.json_type, labels, version.values)
+
+
+def _unsupported(name: str, version: ScorerVersion) -> str:
+    by = {"Manual": "people judge by it", "Expression": "only orgs compute its expression"}
+    reason = by.get(version.engine, f"its engine is {version.engine}")
+    return f"the custom scorer {name!r} cannot be run locally: {reason} (engineType {version.engine})"
+
+
+def _prompt(template: str, project: Project | None) -> str | None:
+    path = _template_file(template, project) if project else None
+    return read_template_text(read_file(path), label=path.name) if path else None
+
+
+def _template_file(name: str, project: Project) -> Path | None:
+    """Return a template's file: anywhere in the package directories, or in a plain folder's own folder."""
+    folders = project.package_directories if project.is_dx else (project.root / _TEMPLATE_FOLDER,)
+    wanted = f"{name}{_TEMPLATE_SUFFIX}".casefold()
+    files = (each for folder in folders if folder.is_dir() for each in files_below(folder))
+    return min((each for each in files if each.name.removesuffix(META_XML_SUFFIX).casefold() == wanted), default=None)
+
+
+def _project(root: Path) -> Project | None:
+    try:
+        return find_project(root, with_settings=False)
+    except EvalmetaError:
+        return None

@@ -1,0 +1,118 @@
+"""The evaluation API of `sf agent test run-eval`, which has one call: run tests and return their results.
+
+Source: @salesforce/agents, `src/agentEvalRunner.ts`. sf sends the call to api.salesforce.com, not to the org.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from evalmeta import limits
+from evalmeta.errors import FormatError, OrgFault
+from evalmeta.formats.run_eval.reader import read_payload
+from evalmeta.org.evaluation_results import write_test_result
+from evalmeta.org.handlers.rest import authenticated, json_reply, read_body
+from evalmeta.org.organization import run_in_thread
+from evalmeta.org.records import Records
+from evalmeta.org.runs import check_needs, is_abandoned, prepare_payload_run, start_prepared
+from evalmeta.protocol.sobjects import AGENT
+from evalmeta.store.stored_cases import open_cases
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from evalmeta.formats.run_eval.reader import PlannedTest
+    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.login import User
+    from evalmeta.org.organization import Organization
+
+
+_NAME: Final = "run-eval"
+_SHOWN: Final = 3
+_ID_CHARS: Final = 15
+_FIRST_PAUSE: Final = 0.02
+_LAST_PAUSE: Final = 0.5
+
+
+@authenticated()
+async def post_tests(request: Request, org: Organization, user: User) -> Response:
+    """Run the tests of a payload, each agent's in a run of its own, and return the results in their order."""
+    body = await read_body(request, limit=limits.MAX_SPEC_BYTES)
+    try:
+        payload = await asyncio.to_thread(read_payload, body, label="payload", name=_NAME, is_raw=True)
+    except FormatError as error:
+        raise _refusal(error) from None
+    payloads: list[JsonValue] = orjson.loads(body)["tests"]
+    tests = payload.tests
+
+    def start(org: Organization) -> dict[str, list[int]]:
+        known = {str(row["Id"])[:_ID_CHARS]: str(row["DeveloperName"]) for row in Records(org)(AGENT.name)}
+        agents = [_agent_of(known, each) for each in tests]
+        groups = [[place for place, agent in enumerate(agents) if agent == name] for name in dict.fromkeys(agents)]
+        options = replace(org.settings().run_options(), iterations=1, cases=None, shard=None)
+        parts: list[JsonObject] = [
+            {"tests": [payloads[place] for place in places], "subjectName": agents[places[0]]} for places in groups
+        ]
+        prepared = [prepare_payload_run(org, part, _NAME, options) for part in parts]
+        # No agent is asked if one of them cannot be.
+        for run in prepared:
+            check_needs(org, run)
+        return {start_prepared(org, run, user=user): places for run, places in zip(prepared, groups, strict=True)}
+
+    # Runs are created in a thread, but workers are launched from the event loop.
+    runs = await run_in_thread(replace(org, launch=lambda _: None), start)
+    found: dict[int, JsonObject] = {}
+    waiting = [_results(org, run_id, [tests[place] for place in places]) for run_id, places in runs.items()]
+    for places, results in zip(runs.values(), await asyncio.gather(*waiting), strict=True):
+        found.update(zip(places, results, strict=True))
+    return json_reply({"results": [found[place] for place in range(len(tests))]})
+
+
+def _refusal(error: FormatError) -> OrgFault:
+    """Return the error for a payload that cannot be read, with the first problems."""
+    problems = [f"{each.location}: {each.message}" for each in error.problems if each.is_error]
+    more = [f"and {len(problems) - _SHOWN} more"] if len(problems) > _SHOWN else []
+    return OrgFault("; ".join((*problems[:_SHOWN], *more)) or str(error), code="INVALID_INPUT")
+
+
+def _agent_of(agents: Mapping[str, str], test: PlannedTest) -> str:
+    """Return the name of a test's agent."""
+    if not test.agent_id:
+        message = f"the test {test.id!r:.80} names no agent: its agent.create_session needs an agent_id"
+        raise OrgFault(message, code="INVALID_INPUT", actions=["With sf, name the agent: --api-name NAME."])
+    name = agents.get(test.agent_id[:_ID_CHARS])
+    if name is None:
+        raise OrgFault(f"the agent {test.agent_id!r:.40} is not in this org", code="INVALID_INPUT")
+    return name
+
+
+async def _results(org: Organization, run_id: str, tests: Sequence[PlannedTest]) -> list[JsonObject]:
+    org.launch(run_id)
+    error = await _wait(org, run_id)
+    cases = {each.number: each for each in open_cases(org.database, run_id, change=org.paths.case)}
+    reason = org.without_paths(error or "the test was not run")
+    return [
+        write_test_result(test, cases.get(number), run_id=run_id, error=reason) for number, test in enumerate(tests, 1)
+    ]
+
+
+async def _wait(org: Organization, run_id: str) -> str:
+    """Wait until a run is over, and return its error; start a new worker if it has lost its own."""
+    pause = _FIRST_PAUSE
+    while True:
+        run = org.runs.get(run_id)
+        if run is None:
+            return "the run was deleted"
+        if run.status.is_over:
+            return run.error or ""
+        if pause >= _LAST_PAUSE and is_abandoned(org, run):
+            org.launch(run_id)
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, _LAST_PAUSE)

@@ -1,0 +1,164 @@
+"""Rules about tests that Salesforce orgs cannot judge, although they accept them.
+
+Source: the platform defects that agentforce-test-kit (github.com/simon2432/agentforce-test-kit) measured in three orgs,
+knowledge/02-known-issues.md; each rule names its defects.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta.model.expectations import ACTIONS, OUTCOME, TOPIC, canonical_name, expectation_kind
+from evalmeta.model.problem import quote
+from evalmeta.plugins import plugin_names
+from evalmeta.validation.definition_rules import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterator, Sequence
+
+    from evalmeta.model.definition import Definition, Expectation
+    from evalmeta.xmlio.reader import Step
+
+
+_NO_ACTIONS: Final = re.compile(r"\s*\[\s*\]\s*")
+_COMPARISONS: Final = frozenset({"string_comparison", "numeric_comparison"})
+_METRICS: Final = frozenset({"coherence", "completeness"})
+_VERDICT: Final = "let evalmeta's verdict count: evalmeta test run --verdict local."
+# Every session has a language (Agent API Developer Guide, "Start a Session").
+_EVERY_AGENT: Final = frozenset({"EndUserLanguage"})
+# The topics that orgs give to every agent, whose instructions are to refuse.
+_REFUSING_TOPICS: Final = frozenset({"inappropriate_content", "off_topic", "prompt_injection", "reverse_engineering"})
+_REFUSAL: Final = re.compile(
+    r"\W*(?:(?:the |an? )?(?:ai |virtual )?(?:agent|assistant|bot|response|answer|reply) )?"
+    r"(?:(?:should|must|will|shall) )?(?:(?:always|clearly|firmly|kindly|politely|respectfully) )?"
+    r"(?:refuses?|declines?|rejects?)(?: to | the (?:request|question|task)\b|\W*$)"
+    r"|\W*(?:(?:i(?:'m| am) )?sorry,? )?(?:but )?i (?:can't|cannot|can not|won't|am (?:unable|not able) to) "
+    r"(?:help|assist|provide|share|disclose|reveal|discuss|answer|recommend|do (?:that|this))\b",
+    re.IGNORECASE,
+)
+# What is expected besides the refusal can be coherent and complete.
+_BESIDES: Final = re.compile(r"\b(?:and|but|then|also|while|instead|offer\w*|suggest\w*|explain\w*)\b", re.IGNORECASE)
+# A reference of run-eval into the output of a step, such as {gs.response.planner_response.lastExecution.topic}.
+_STEP_REFERENCE: Final = re.compile(r"\s*\{[A-Za-z_]\w*(?:\.[\w\[\]*-]+)+\}\s*")
+
+
+class OrgScope(NamedTuple):
+    """A definition, and what returns the context variables of an agent in lower case, if they are known."""
+
+    definition: Definition
+    declared_variables: Callable[[str], Container[str] | None] | None = None
+
+
+def find_actions_unchecked(scope: OrgScope) -> Iterator[Finding]:
+    """Expected actions are not `[]`, which test runs of orgs pass whatever actions the agent takes.
+
+    Defect D5: the actions of the agent must contain the expected ones, so there is nothing to compare.
+    """
+    found = [
+        _place(case, place)
+        for case, place, each in _expectations(scope.definition)
+        if each.expected_value and canonical_name(each.name) == ACTIONS and _NO_ACTIONS.fullmatch(each.expected_value)
+    ]
+    if found:
+        message = "[] checks nothing in an org: test runs pass it whatever actions the agent takes"
+        hint = f"Name the expected actions, or {_VERDICT}"
+        yield Finding(found[0], f"{message}{_other_cases(found)}", hint)
+
+
+def find_comparisons_twice(scope: OrgScope) -> Iterator[Finding]:
+    """A test case has at most one comparison of a kind, because test runs of orgs may return only one result.
+
+    Defect D3: of five `string_comparison`, a run returned one, without an error.
+    """
+    for name in sorted(_COMPARISONS):
+        found: list[tuple[Step, ...]] = []
+        counts: list[int] = []
+        for case, each in enumerate(scope.definition.test_cases):
+            places = [place for place, other in enumerate(each.expectations) if other.name == name]
+            if len(places) > 1:
+                found.append(_place(case, places[1]))
+                counts.append(len(places))
+        if found:
+            message = f"the test case has {counts[0]} {name}; test runs of orgs may return the result of only one"
+            hint = f"Give each a test case of its own, or {_VERDICT}"
+            yield Finding(found[0], f"{message}{_other_cases(found)}", hint)
+
+
+def find_metrics_of_refusals(scope: OrgScope) -> Iterator[Finding]:
+    """A test case that expects a refusal has no coherence and no completeness, which orgs often fail for refusals.
+
+    Defect D21: the judge expects the answer that the agent rightly refuses.
+    """
+    for case, each in enumerate(scope.definition.test_cases):
+        metrics = [(place, other.name) for place, other in enumerate(each.expectations) if other.name in _METRICS]
+        if metrics and any(map(_expects_refusal, each.expectations)):
+            place, name = metrics[0]
+            message = f"the test case expects a refusal; test runs of orgs often fail {name} for right refusals"
+            yield Finding(_place(case, place), message, "Remove coherence and completeness from this test case.")
+
+
+def find_one_engine(scope: OrgScope) -> Iterator[Finding]:
+    """Test runs of orgs can judge the expectation; it is not one that only run-eval or evalmeta can judge.
+
+    Defect D4: a test run compares the text of a run-eval reference, not its value.
+    """
+    seen: set[str] = set()
+    for case, place, each in _expectations(scope.definition):
+        if each.name not in seen and expectation_kind(each.name) is None and each.name in plugin_names("scorers"):
+            seen.add(each.name)
+            message = f"only evalmeta can judge {quote(each.name)}, a scorer of an installed package"
+            yield Finding(_place(case, place), message, "Run the test with evalmeta; orgs refuse the expectation.")
+        for parameter in each.parameters:
+            if parameter.value.lstrip().startswith("{") and _STEP_REFERENCE.fullmatch(parameter.value):
+                message = f"only sf agent test run-eval resolves {quote(parameter.value.strip())}"
+                hint = "Write a JSONPath such as $.generatedData.outcome; test runs compare the text in braces."
+                yield Finding(_place(case, place), message, hint)
+
+
+def find_variables_undeclared(scope: OrgScope) -> Iterator[Finding]:
+    """The agent declares the context variable, if the project contains the agent.
+
+    Defect D11: test cases with an undeclared variable hung for 18 to 22 minutes, then failed.
+    """
+    used: dict[str, list[tuple[Step, ...]]] = {}
+    for case, each in enumerate(scope.definition.test_cases):
+        for place, variable in enumerate(each.inputs.context_variables):
+            steps = (("testCase", case), ("inputs", 0), ("contextVariable", place), ("variableName", 0))
+            used.setdefault(variable.name.strip().removeprefix("$Context."), []).append(steps)
+    agent = scope.definition.subject_name
+    declared = scope.declared_variables(agent) if used and scope.declared_variables else None
+    if declared is None:
+        return
+    for name, places in used.items():
+        if not name or name in _EVERY_AGENT or name.casefold() in declared:
+            continue
+        message = f"the project's files of {agent} do not declare the context variable {quote(name)}"
+        hint = "Remove it, or declare it in the agent; with an undeclared variable, a case hangs for 18 to 22 minutes."
+        yield Finding(places[0], f"{message}{_other_cases(places)}", hint)
+
+
+def _expectations(definition: Definition) -> Iterator[tuple[int, int, Expectation]]:
+    for case, each in enumerate(definition.test_cases):
+        for place, expectation in enumerate(each.expectations):
+            yield case, place, expectation
+
+
+def _place(case: int, expectation: int) -> tuple[Step, ...]:
+    return ("testCase", case), ("expectation", expectation)
+
+
+def _expects_refusal(expectation: Expectation) -> bool:
+    value = (expectation.expected_value or "").strip()
+    if not value:
+        return False
+    name = canonical_name(expectation.name)
+    if name == TOPIC:
+        return value.casefold() in _REFUSING_TOPICS
+    refusal = _REFUSAL.match(value) if name == OUTCOME else None
+    return refusal is not None and _BESIDES.search(value, refusal.end()) is None
+
+
+def _other_cases(found: Sequence[object]) -> str:
+    others = len(found) - 1
+    return f", as in {others} other test case{'s' if others > 1 else ''}" if others else ""

@@ -1,0 +1,103 @@
+"""The published description of the REST routes, and requests of any content to all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import httpx
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.routing import Route
+
+from evalmeta.org.app import create_app
+from evalmeta.org.openapi import OPENAPI_PATH, describe
+from org.parts import URL, definition, deploy, opened, package
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalmeta.org.organization import Organization
+
+PARAMETER = re.compile(r"\{(\w+)\}")
+ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+# What the org has, what it nearly has, and anything.
+VALUES = ANY | st.sampled_from(
+    [
+        *("67.0", "66.0", "v66.0", "ai-evaluations", "ai-testing", "User", "BotDefinition", "Organization"),
+        *("0Af000000000001AAA", "4KB000000000001GAA", "true", "1-1", "SELECT Id FROM User"),
+        "SELECT COUNT() FROM BotDefinition WHERE Id LIKE '%'",
+    ]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats() | VALUES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(VALUES, inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = st.sampled_from(
+    [
+        *("aiEvaluationDefinitionName", "runOptions", "iterations", "runs", "tests", "steps", "status"),
+        *("validatedDeployRequestId", "deployResult", "asDeployed", "orgUrl"),
+    ]
+)
+QUERY = st.sampled_from(["q", "columns", "after", "includeDetails", "fields", "redirect_uri"])
+
+
+@pytest.fixture(scope="module")
+def org(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organization]:
+    with opened(tmp_path_factory.mktemp("org")) as found:
+        deploy(found, package({"Orders": definition("Orders")}))
+        yield found
+
+
+def send(org: Organization, method: str, path: str, **request: object) -> httpx.Response:
+    async def go() -> httpx.Response:
+        transport = httpx.ASGITransport(app=create_app(org), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=URL) as http:
+            return await http.request(method, path, **request)
+
+    return asyncio.run(go())
+
+
+def operations() -> list[str]:
+    paths = describe(create_app(None).routes)["paths"]
+    return [f"{method.upper()} {path}" for path, found in paths.items() for method in found]
+
+
+def test_every_rest_route_is_described_and_published_without_a_token(org: Organization) -> None:
+    published = send(org, "GET", OPENAPI_PATH).json()
+    routes = {route.path for route in create_app(org).routes if isinstance(route, Route)}
+    assert {*published["paths"]} == {path for path in routes if not path.startswith("/services/Soap/")}
+    for each in (found for path in published["paths"].values() for found in path.values()):
+        assert each["summary"].endswith(".")
+        assert {*PARAMETER.findall(each["operationId"])} <= {found["name"] for found in each["parameters"]}
+
+
+@pytest.mark.parametrize("operation", operations())
+def test_without_a_token_nothing_but_the_versions_is_answered(org: Organization, operation: str) -> None:
+    method, path = operation.split()
+    reply = send(org, method, PARAMETER.sub("66.0", path), json={})
+    expected = {200} if path in {"/services/data", OPENAPI_PATH} else {401, 404}
+    assert reply.status_code in expected, reply.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", operations())
+@given(data=st.data())
+def test_any_request_gets_an_answer_in_salesforces_form(org: Organization, operation: str, data: st.DataObject) -> None:
+    method, path = operation.split()
+    path = path.replace("{version}", "66.0").replace("{run_path}", "ai-evaluations")
+    address = PARAMETER.sub(lambda found: quote(data.draw(VALUES, found[1]), safe=""), path)
+    params = data.draw(st.dictionaries(QUERY, VALUES, max_size=3), "query")
+    body = data.draw(JSON | st.dictionaries(KEYS | VALUES, JSON, max_size=3), "body")
+    content = b"" if method == "GET" else orjson.dumps(body)
+    headers = {"authorization": f"Bearer {org.token}"}
+    reply = send(org, method, address, params=params, headers=headers, content=content)
+    assert reply.status_code < 500, reply.text
+    if reply.status_code >= 400:
+        [error] = reply.json()
+        assert {*error} >= {"message", "errorCode"}
