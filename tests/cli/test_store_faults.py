@@ -236,18 +236,45 @@ def test_a_deployment_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [("deploy",), ("retrieve", "--metadata", "AiEvaluationDefinition")])
 def test_a_damaged_database_ends_deploy_and_retrieve_at_once(tmp_path: Path, words: tuple[str, ...]) -> None:
     project = project_to_deploy(tmp_path)
+    damage(project, table="component")
+    done = call(project, *words)
+    assert (done.code, traces(done.err)) == (4, []), done
+    assert "org.sqlite3 is not a valid database" in done.err
+
+
+def damage(project: Project, *, table: str, sql: str = "") -> None:
+    """Overwrites the first page of a table, after a statement."""
     store = project.state_dir / "org.sqlite3"
     with sqlite3.connect(store) as connection:
+        connection.execute(sql)
+        connection.commit()
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        [(root,)] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'component'").fetchall()
+        [(root,)] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchall()
         [(size,)] = connection.execute("PRAGMA page_size").fetchall()
     connection.close()
     content = bytearray(store.read_bytes())
     content[(root - 1) * size : root * size] = b"\xff" * size
     store.write_bytes(content)
-    done = call(project, *words)
-    assert (done.code, traces(done.err)) == (4, []), done
-    assert "org.sqlite3 is not a valid database" in done.err
+
+
+def test_a_job_that_a_damaged_page_fails_says_what_to_do(tmp_path: Path) -> None:
+    project = project_to_deploy(tmp_path)
+    damage(project, table="component")
+    with opened_of(project) as org:
+        job_id = submit_deployment(org, ADMIN, package({"Orders": definition("Orders", cases=2)}), DeployOptions())
+        run_jobs(org)
+        job = org.jobs.get("deploy", job_id)
+        reply = org.jobs.reply(job_id).decode()
+    assert job.status == "Failed"
+    assert "Move org.sqlite3 away and deploy again; the definitions in the project stay as they are." in reply
+
+
+def test_an_unexpected_error_is_told_from_the_damage_that_led_to_it(tmp_path: Path) -> None:
+    project = project_with(tmp_path)
+    damage(project, table="mark", sql="UPDATE run SET options = '[5]'")
+    done = call(project, "test", "history")
+    assert (done.code, "org.sqlite3 is not a valid database" in done.err) == (4, True), done
+    assert "defect" not in done.err
 
 
 def test_a_run_goes_on_while_another_program_holds_the_database(tmp_path: Path) -> None:

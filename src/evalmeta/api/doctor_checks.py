@@ -25,7 +25,7 @@ from evalmeta.model.settings import AgentforceSubject, ReplaySubject, RulesRater
 from evalmeta.org.subjects import bind_subject
 from evalmeta.package.project import SETTINGS_FILE, find_project
 from evalmeta.report.text import count
-from evalmeta.store.database import open_database
+from evalmeta.store.database import check_integrity, open_database
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -162,11 +162,9 @@ def _check_store(project: Project, _: Task) -> Finding:
         if os.access(place, os.W_OK):
             return Finding("ok", f"the first run creates {folder}")
         return Finding("error", f"{place} is not writable", "Make it writable, or set EVALMETA_HOME to another folder.")
+    check_integrity(folder)
     with open_database(folder) as database:
-        [(state, *_rest), *_others] = database.query("PRAGMA quick_check(1)")
         [(runs,)] = database.query("SELECT (SELECT count(*) FROM run) + (SELECT count(*) FROM remote_run)")
-    if state != "ok":
-        return Finding("error", f"{database.path} is damaged: {state}", f"Move the folder {folder} away.")
     return Finding("ok", f"{database.path}, {count(runs, 'run')}")
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import traceback
+from pathlib import Path
 from typing import Final
 
 import click
@@ -14,7 +15,7 @@ import click
 from evalmeta import __version__
 from evalmeta.cli.output import print_envelope, print_problems, print_warnings, wants_colour
 from evalmeta.cli.suggestions import completed
-from evalmeta.errors import EXIT_FAILED, EvalmetaError, Interrupted, UsageError
+from evalmeta.errors import EXIT_FAILED, EvalmetaError, Interrupted, StoreCorrupt, UsageError
 from evalmeta.model.redaction import redacted
 from evalmeta.report.problems import problem_json
 from evalmeta.report.text import escape_commands
@@ -45,7 +46,7 @@ def report_error(error: BaseException, *, as_json: bool) -> int:
             known = EvalmetaError(f"the output cannot be written: {error.strerror}", actions=[way_out])
             as_json = False
         case _:
-            known = _defect(error)
+            known = _damage() or _defect(error)
     print_error(known, as_json=as_json)
     return known.exit_code
 
@@ -105,6 +106,20 @@ def _report_usage_error(error: click.ClickException, *, as_json: bool) -> int:
 def _discard_stdout() -> None:
     # Python flushes stdout at exit, which would fail again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _damage() -> EvalmetaError | None:
+    """Return the damage to the project's database, which may have led to any error; None if there is none."""
+    from evalmeta.package.project import find_project  # noqa: PLC0415 - only after an unexpected error
+    from evalmeta.store.database import check_integrity  # noqa: PLC0415
+
+    try:
+        check_integrity(find_project(Path.cwd(), or_folder=True, with_settings=False).state_dir)
+    except StoreCorrupt as damage:
+        return damage
+    except (EvalmetaError, OSError):
+        return None
+    return None
 
 
 def _defect(error: BaseException) -> EvalmetaError:

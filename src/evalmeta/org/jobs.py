@@ -281,7 +281,7 @@ def _run(org: Organization, job: Job) -> None:
         run(org, job)
     except StoreCorrupt as error:
         # The damage may concern only this job, which must not block the others.
-        fail(org, job, org.without_paths(str(error)), code="SERVER_UNAVAILABLE")
+        fail(org, job, org.without_paths(". ".join([str(error), *error.actions])), code="SERVER_UNAVAILABLE")
     except StoreError:
         raise
     except Exception:  # noqa: BLE001 - a job that fails would fail in the next worker too

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -150,6 +150,20 @@ def open_database(folder: Path) -> Database:
         connection.close()
         raise
     return database
+
+
+def check_integrity(folder: Path) -> None:
+    """Raise StoreCorrupt if the database in a state folder is damaged; a folder without a database is not.
+
+    Damage to a page can lead to any wrong value, so that code which reads it may raise anything.
+    """
+    path = folder / "org.sqlite3"
+    if not path.exists():
+        return
+    with _store_errors(path), closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        [(state, *_rest), *_others] = connection.execute("PRAGMA quick_check(1)").fetchall()
+    if state != "ok":
+        raise _corrupt(path, state)
 
 
 def _make_folder(folder: Path) -> None:
