@@ -373,6 +373,8 @@ def test_a_checked_run_is_rescored_without_its_org(evalmeta: Program) -> None:
     assert "rescored" in evalmeta("test", "history").out
     again = evalmeta("test", "rescore", ID)
     assert (again.code, "--failed-from" in again.out + again.err) == (100, False)
+    refused = evalmeta("test", "rescore", ID, "--as-deployed")
+    assert (refused.code, "Leave out --as-deployed" in refused.err) == (2, True), refused
 
 
 def test_a_run_that_others_started_is_rescored(evalmeta: Program, project: Path) -> None:

@@ -231,9 +231,13 @@ def rescore_run(org: Organization, run: Run, options: RunOptions, *, as_deployed
     """Create a run that scores the answers of a finished run again, launch a worker, and return its id.
 
     The selection of cases and iterations is the first run's. `as_deployed` uses the definition as it is deployed now.
-    Raise OrgFault if the run is not over, its cases are no longer deployed, or an option is out of range.
+    Raise OrgFault if the run is not over, its cases are no longer deployed, an option is out of range, or `as_deployed`
+    is for a run of another org.
     """
     _check_over(run)
+    if as_deployed and org.runs.get(run.id) is None:
+        message = f"Run {run.id} was in another org; its answers are scored by the definition that it had there"
+        raise OrgFault(f"{message}. Leave out --as-deployed", code="INVALID_API_INPUT")
     content = _current_content(org, run) if as_deployed else _content(org, run)
     kind = type_of_run(run.id)
     if content is None or kind is None:

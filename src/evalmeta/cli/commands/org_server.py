@@ -222,7 +222,7 @@ def _resolved(path: Path) -> Path:
 
 
 def _explain_trust(certificate: Certificate, host: str) -> None:
-    """Tell what keeps clients from accepting the certificate."""
+    """Say why clients will refuse the certificate, or how they accept it."""
     if reason := certificate.refusal(host):
         warn(f"clients will refuse the certificate at this address: {reason}")
         if "mismatch" in reason:

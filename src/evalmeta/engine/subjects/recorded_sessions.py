@@ -60,7 +60,7 @@ def _said(run: JsonObject, role: str) -> str | None:
 
 
 def _actions(run: JsonObject) -> list[JsonObject] | None:
-    """Return the actions among the steps; None if the session does not tell the steps."""
+    """Return the actions among the steps; None if the session has no list of steps."""
     loop = object_at(run, "agentLoop")
     if not isinstance(loop.get("steps"), list):
         return None
