@@ -84,6 +84,8 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
     unusable.touch()
     monkeypatch.setenv("HOME", str(unusable))
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    # Half of the time in which a pytest that a test starts becomes ready.
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:randomly -p no:anyio")
 
 
 @pytest.fixture(autouse=True)

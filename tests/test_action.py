@@ -139,6 +139,7 @@ def failures_in(job: Job) -> list[str]:
     return [str(each.get("name")) for each in junit.iter("testcase") if each.find("failure") is not None]
 
 
+@pytest.mark.slow
 def test_a_passing_project_leaves_all_reports_a_summary_and_a_comment(tmp_path: Path, repository: Repository) -> None:
     done = job(tmp_path, SAMPLES / "dx-project", repository)
     done.run_action({}, without=INSTALL)
@@ -149,6 +150,7 @@ def test_a_passing_project_leaves_all_reports_a_summary_and_a_comment(tmp_path: 
     assert "::notice " in done.log
 
 
+@pytest.mark.slow
 def test_a_failing_case_makes_the_job_red_and_is_reported_everywhere(tmp_path: Path, repository: Repository) -> None:
     done = job(tmp_path, SAMPLES / "failing", repository)
     done.run_action({}, without=INSTALL)
@@ -169,6 +171,7 @@ def test_failures_of_the_baseline_do_not_make_the_job_red(tmp_path: Path, reposi
     assert "Compared with <code>known.json</code>: no change" in repository.bodies[0]
 
 
+@pytest.mark.slow
 def test_without_a_deployment_the_job_is_red_and_says_what_to_do(tmp_path: Path) -> None:
     done = job(tmp_path, SAMPLES / "grading")
     done.run_action({}, without=[*INSTALL, "Deploy to the embedded org"])
@@ -199,6 +202,7 @@ def test_a_missing_report_makes_the_job_red(tmp_path: Path) -> None:
     assert "::error::The report report.html was not written." in done.log
 
 
+@pytest.mark.slow
 def test_files_are_run_without_a_deployment(tmp_path: Path) -> None:
     done = job(tmp_path, SAMPLES / "formats")
     done.run_action({"paths": "weather.test.json", "arguments": "--iterations 2"}, without=INSTALL)

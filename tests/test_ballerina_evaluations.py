@@ -174,6 +174,7 @@ def test_without_parameters_the_rate_is_over_the_runs(pytester: pytest.Pytester,
     assert (properties["outcomes"], properties["inputs"]) == ("1 of 1, 1 of 1, 0 of 1, 1 of 1", none)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_a_report_has_rate_threshold_outcomes_and_inputs(
     pytester: pytest.Pytester, run: Run, workers: list[str]
@@ -235,6 +236,7 @@ def test_a_session_that_is_stopped_says_so_in_its_report(pytester: pytest.Pytest
     assert (document["complete"], document["tests"]["test_it.py::test_agent"]["verdict"]) == (False, "STOPPED")
 
 
+@pytest.mark.slow
 def test_a_report_is_a_baseline_for_later_sessions(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(test_it=TEN.format(terms="confidence=0.8", wrong="{(1, 3)}"))
     run("--evalmeta-report-dir", "evaluation")

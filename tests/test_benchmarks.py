@@ -37,6 +37,7 @@ def test_the_rows_are_selected_by_name_and_section() -> None:
     assert len(names()) == len(set(names())) == sum(len(names(section)) for section in SECTIONS)
 
 
+@pytest.mark.slow
 def test_a_word_that_no_row_has_is_refused_with_the_usage() -> None:
     refused = bench("speed-of-light")
     assert refused.returncode == 2

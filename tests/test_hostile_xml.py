@@ -154,6 +154,7 @@ def test_a_hostile_file_is_refused_by_every_command(
     check(complaints)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entrance", SENT)
 def test_a_hostile_message_is_refused_on_every_way(entrance: str, bait: Bait) -> None:
     good, send = SENT[entrance]
@@ -188,6 +189,7 @@ def small(bait: Bait) -> Iterator[bytes]:
     return (hostile(kind, DEFINITION, bait) for name, kind in HOSTILE.items() if name != "too large")
 
 
+@pytest.mark.slow
 def test_what_a_hostile_org_sends_is_written_and_never_read(bait: Bait) -> None:
     async def retrieved(data: bytes) -> None:
         zip_file = build_zip({f"unpackaged/{PATH}": data, "unpackaged/package.xml": data}.items())

@@ -74,6 +74,7 @@ def test_what_an_honest_org_sends_is_written() -> None:
     assert (FOLDER / f"Good{SUFFIX}-meta.xml").read_bytes() == b"theirs"
 
 
+@pytest.mark.slow
 def test_a_hostile_zip_from_an_org_writes_nothing(project: Path) -> None:
     before = files(project.parent)
     assert len(HOSTILE_ZIPS) >= 20
@@ -83,6 +84,7 @@ def test_a_hostile_zip_from_an_org_writes_nothing(project: Path) -> None:
     assert files(project.parent) == before
 
 
+@pytest.mark.slow
 def test_a_hostile_zip_to_an_org_changes_nothing() -> None:
     async def go(zip_file: bytes) -> tuple[bool, str | None]:
         async with evalmeta.connect(find_project(Path.cwd())) as connection:
@@ -94,6 +96,7 @@ def test_a_hostile_zip_to_an_org_changes_nothing() -> None:
         assert (success, (message or "")[:8]) == (False, "The zip ")
 
 
+@pytest.mark.slow
 @settings(max_examples=at_most(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.text(alphabet="./\\:aC~ \0", max_size=12) | st.text(max_size=8))
 def test_whatever_an_entry_is_called_it_is_written_into_the_project_or_not_at_all(project: Path, name: str) -> None:

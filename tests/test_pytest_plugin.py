@@ -152,6 +152,7 @@ def test_a_named_definition_is_one_test_for_each_case(desk: Callable[..., Path],
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "suffix", "passed"),
     [
@@ -193,6 +194,7 @@ def test_files_of_other_formats_are_collected_too(desk: Callable[..., Path], run
 SPEC = "name: {}\nsubjectType: AGENT\nsubjectName: Desk\ntestCases:\n  - utterance: Hi\n    expectedTopic: Refunds\n"
 
 
+@pytest.mark.slow
 def test_specs_and_tables_in_folders_are_collected_at_their_lines(desk: Callable[..., Path], run: Run) -> None:
     folder = desk(PASSING).parent / "specs"
     folder.mkdir()
@@ -223,6 +225,7 @@ def test_the_spec_of_a_collected_definition_is_deselected_unless_it_is_named(
     run("--evalmeta", DESK, "spec.yaml").assert_outcomes(passed=1, failed=1)
 
 
+@pytest.mark.slow
 def test_only_selected_cases_are_asked(desk: Callable[..., Path], run: Run) -> None:
     path = desk(PASSING, FAILING, BROKEN)
     other = path.with_name("other.aiEvaluationDefinition")
@@ -242,6 +245,7 @@ def test_a_node_id_selects_its_case_for_any_utterance(desk: Callable[..., Path],
     assert "I want a refund" not in asked(path)
 
 
+@pytest.mark.slow
 def test_cases_are_asked_at_the_same_time(desk: Callable[..., Path], run: Run) -> None:
     path = desk(PASSING, FAILING)
     (path.parent / "agent.py").write_text(
@@ -263,6 +267,7 @@ def test_workers_ask_each_case_once(desk: Callable[..., Path], run: Run, dist: s
     result.stdout.fnmatch_lines([f"FAILED {DESK}::2: I want a refund - topic_sequence_match*"])
 
 
+@pytest.mark.slow
 def test_undecided_cases_fail_if_the_project_is_strict(desk: Callable[..., Path], run: Run) -> None:
     desk(UNDECIDED, settings=f'{SETTINGS}[run]\nundecided = "fail"\n')
 
@@ -272,6 +277,7 @@ def test_undecided_cases_fail_if_the_project_is_strict(desk: Callable[..., Path]
     result.stdout.fnmatch_lines([f"{DESK}:6: case 1: FAILURE"])
 
 
+@pytest.mark.slow
 def test_a_case_that_judges_too_little_fails(desk: Callable[..., Path], run: Run) -> None:
     desk(PASSING, UNDECIDED)
 
@@ -293,6 +299,7 @@ def test_an_agent_can_be_named_without_a_project(desk: Callable[..., Path], run:
     run(DESK, "--evalmeta-subject", "agent:answer").assert_outcomes(failed=1)
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_not_bound_is_an_error_with_the_lines_to_add(desk: Callable[..., Path], run: Run) -> None:
     desk(PASSING, subject="Nobody")
 
@@ -318,6 +325,7 @@ def test_a_case_passes_by_the_pass_rate_of_its_iterations(desk: Callable[..., Pa
     )
 
 
+@pytest.mark.slow
 def test_the_junit_file_has_the_pass_rate_of_a_case(
     pytester: pytest.Pytester, desk: Callable[..., Path], run: Run
 ) -> None:
@@ -333,6 +341,7 @@ def test_the_junit_file_has_the_pass_rate_of_a_case(
     ]
 
 
+@pytest.mark.slow
 def test_errors_of_iterations_are_counted_separately(desk: Callable[..., Path], run: Run) -> None:
     desk(BROKEN)
 
@@ -342,6 +351,7 @@ def test_errors_of_iterations_are_counted_separately(desk: Callable[..., Path], 
     result.stdout.fnmatch_lines(["*: 0 of 2 iterations passed, 2 errors; at least 100 % must"])
 
 
+@pytest.mark.slow
 def test_cases_after_too_many_errors_say_that_they_were_not_asked(desk: Callable[..., Path], run: Run) -> None:
     desk(BROKEN, PASSING, settings=f"{SETTINGS}[run]\nmax_errors = 1\nconcurrency = 1\n")
 
@@ -351,6 +361,7 @@ def test_cases_after_too_many_errors_say_that_they_were_not_asked(desk: Callable
     result.stdout.fnmatch_lines(["*case 1: ERROR", f"{DESK}:11: the case was not run: *"])
 
 
+@pytest.mark.slow
 def test_a_bad_definition_is_an_error_like_that_of_validate(desk: Callable[..., Path], run: Run) -> None:
     path = desk(PASSING)
     path.write_text(path.read_text().replace("topic_sequence_match", "topic_sequence_mach"))
@@ -361,6 +372,7 @@ def test_a_bad_definition_is_an_error_like_that_of_validate(desk: Callable[..., 
     result.stdout.fnmatch_lines([DESK, "  9:22 error *topic_sequence_mach*", "*topic_sequence_match*", "*1 error*"])
 
 
+@pytest.mark.slow
 def test_a_case_of_a_file_that_a_spec_names_is_reported_with_its_line_there(
     pytester: pytest.Pytester, desk: Callable[..., Path], run: Run
 ) -> None:
@@ -373,6 +385,7 @@ def test_a_case_of_a_file_that_a_spec_names_is_reported_with_its_line_there(
     assert 'file="specs/data.csv" line="1"' in (pytester.path / "out.xml").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "conftest",
     [
@@ -392,6 +405,7 @@ def test_an_unexpected_error_shows_its_traceback(
     result.stdout.fnmatch_lines(["*conftest.py:2: *", "*ZeroDivisionError*"])
 
 
+@pytest.mark.slow
 def test_a_definition_without_a_project_says_what_to_do(desk: Callable[..., Path], run: Run) -> None:
     path = desk(PASSING)
     (path.parent / "evalmeta.toml").unlink()
@@ -404,6 +418,7 @@ def test_a_definition_without_a_project_says_what_to_do(desk: Callable[..., Path
     )
 
 
+@pytest.mark.slow
 def test_an_agent_is_looked_for_in_pytests_root_where_there_is_no_project(
     pytester: pytest.Pytester, desk: Callable[..., Path], run: Run
 ) -> None:
@@ -428,6 +443,7 @@ def test_options_out_of_range_are_refused(run: Run, option: tuple[str, str], com
     result.stderr.fnmatch_lines([complaint])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_an_evaluation_passes_by_its_rate_although_tests_fail(
     pytester: pytest.Pytester, run: Run, workers: list[str]
@@ -447,6 +463,7 @@ def test_an_evaluation_passes_by_its_rate_although_tests_fail(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_an_evaluation_below_its_rate_fails_the_session(
     pytester: pytest.Pytester, run: Run, workers: list[str]
@@ -486,6 +503,7 @@ def test_the_name_of_an_evaluation_selects_its_tests(pytester: pytest.Pytester, 
     run("test_it.py::test_city").assert_outcomes(passed=7, xfailed=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "passed"), [(["--last-failed"], 3), (["-p", "no:cacheprovider"], 4)])
 def test_the_tests_of_a_failed_evaluation_run_again_as_the_last_failed(
     pytester: pytest.Pytester, run: Run, words: list[str], passed: int
@@ -532,6 +550,7 @@ def test_errors_fail_the_session_at_any_pass_rate(pytester: pytest.Pytester, run
     )
 
 
+@pytest.mark.slow
 def test_skipped_and_xfail_tests_do_not_count(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(
         test_it="""

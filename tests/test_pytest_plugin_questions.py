@@ -38,6 +38,7 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | ENVIRONMENT
 
 
+@pytest.mark.slow
 def test_the_files_of_a_session_use_the_whole_concurrency_of_their_agent_and_ask_in_order(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "project")
     done = session(suite)
@@ -67,6 +68,7 @@ def test_files_before_and_after_other_tests_do_not_run_during_these(tmp_path: Pa
     assert suite.most_in_flight() == 6
 
 
+@pytest.mark.slow
 def test_only_selected_cases_of_all_files_are_asked(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "project", tests=6, concurrency=6)
     (suite.root / "desk.py").write_text((suite.root / "desk.py").read_text().replace("TOTAL = 6, 18", "TOTAL = 6, 6"))
@@ -75,6 +77,7 @@ def test_only_selected_cases_of_all_files_are_asked(tmp_path: Path) -> None:
     assert suite.asked() == [each for each in suite.questions if each.endswith(" 02")]
 
 
+@pytest.mark.slow
 def test_a_session_stops_at_the_first_failure_and_asks_no_more(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "project", wanted=0)
     suite.write("wrong", "00 01")
@@ -85,6 +88,7 @@ def test_a_session_stops_at_the_first_failure_and_asks_no_more(tmp_path: Path) -
     assert suite.asked() == suite.questions[:11]
 
 
+@pytest.mark.slow
 def test_what_failed_last_is_asked_again_and_nothing_else(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "project", tests=6, wanted=0)
     suite.write("wrong", "01 02", "04 03")
@@ -126,6 +130,7 @@ def test_workers_share_the_rate_of_an_agent(tmp_path: Path, dist: str) -> None:
     assert next_slot >= began + 10 / 10
 
 
+@pytest.mark.slow
 def test_an_agent_named_by_an_option_is_one_for_all_files(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "project", tests=4, concurrency=6)
     for each in suite.root.rglob("Test_0[13].aiEvaluationDefinition"):

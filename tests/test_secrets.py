@@ -90,6 +90,7 @@ def sent_to(server: Loopback) -> list[str]:
     return " ".join(map(echo, server.requests)).split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", slow_but("401", FAILURES))
 def test_an_org_that_repeats_a_secret_is_not_quoted(machine: Machine, failure: str) -> None:
     with listening(failing(FAILURES[failure])) as server:
@@ -147,6 +148,7 @@ def test_secrets_are_only_in_the_file_of_a_login(machine: Machine, org: OAuthSer
     assert (machine.leaks(*secrets), machine.kept(*secrets)) == ([], [])
 
 
+@pytest.mark.slow
 def test_a_key_and_its_assertion_are_not_stored(machine: Machine, org: OAuthServer) -> None:
     assert machine.run(*with_key(machine, org.url)).code == 0
     sent = [echo(body.encode()) for _, _, body in org.requests if body]
@@ -165,6 +167,7 @@ def test_with_a_keyring_no_file_has_a_secret(machine: Machine, org: OAuthServer)
     assert (machine.leaks(token), machine.kept(token)) == ([], [])
 
 
+@pytest.mark.slow
 def test_a_browser_is_given_no_secret(machine: Machine, org: OAuthServer) -> None:
     visit = "import sys, urllib.request\nurllib.request.urlopen(sys.argv[1]).read()\n"
     given = {
@@ -193,6 +196,7 @@ def test_a_browser_that_brings_an_error_has_no_secret_shown(machine: Machine, or
     assert machine.leaks() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("knows", [True, False])
 def test_sf_is_given_no_secret_and_what_it_says_is_not_repeated(
     machine: Machine, org: OAuthServer, *, knows: bool
@@ -206,6 +210,7 @@ def test_sf_is_given_no_secret_and_what_it_says_is_not_repeated(
     assert (machine.leaks(token), len(machine.kept(token))) == ([], knows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "address",
     slow_but(
@@ -275,6 +280,7 @@ def test_a_token_that_no_header_can_carry_is_refused_unseen(machine: Machine, fo
     assert machine.leaks() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", slow_but("cut", ["cut", "text", "binary", "PEM of nothing"]))
 def test_a_file_that_holds_no_secret_of_its_kind_is_not_quoted(machine: Machine, kind: str) -> None:
     pem = f"-----BEGIN RSA PRIVATE KEY-----\n{MARK}\n".encode()

@@ -231,6 +231,7 @@ def test_ctrl_c_keeps_results_and_resume_runs_only_the_rest(
     assert len(asked) <= 44
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_resumed_with_every_case_once(
     evalmeta: Program, slow_project: Callable[..., Path], program: list[str]
 ) -> None:
@@ -279,6 +280,7 @@ def test_what_an_agent_prints_does_not_reach_a_report(evalmeta: Program, copy_sa
     assert "debug" in done.err
 
 
+@pytest.mark.slow
 def test_a_resume_with_a_broken_agent_is_refused_and_nothing_is_lost(
     evalmeta: Program, slow_project: Callable[..., Path], program: list[str]
 ) -> None:
@@ -334,6 +336,7 @@ def test_an_invalid_run_id_is_a_usage_error(evalmeta: Program, copy_samples: Cop
     assert evalmeta("test", "results", "--job-id", job_id).code == 2
 
 
+@pytest.mark.slow
 def test_sigterm_stops_a_run_gracefully_even_if_ctrl_c_is_ignored(
     slow_project: Callable[..., Path], program: list[str]
 ) -> None:
@@ -350,6 +353,7 @@ def test_sigterm_stops_a_run_gracefully_even_if_ctrl_c_is_ignored(
     assert b"evalmeta test resume --job-id" in err
 
 
+@pytest.mark.slow
 def test_an_interruption_is_printed_as_json(slow_project: Callable[..., Path], program: list[str]) -> None:
     project = slow_project(0.02, is_held=True)
     subprocess.run([*program, "deploy"], check=True, capture_output=True)
@@ -384,6 +388,7 @@ def test_waiting_for_a_resumed_run_can_time_out(evalmeta: Program, slow_project:
     assert evalmeta("test", "resume", "-r").code == 0
 
 
+@pytest.mark.slow
 def test_a_canceled_run_keeps_its_finished_cases(evalmeta: Program, slow_project: Callable[..., Path]) -> None:
     project = slow_project(0.02, is_held=True)
     evalmeta("deploy")

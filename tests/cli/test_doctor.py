@@ -85,6 +85,7 @@ def test_tests_that_cannot_run_are_reported(folder: Path, evalmeta: Evalmeta) ->
     assert (found.code, findings(found)["tests"][:2]) == (1, ("error", "3 files, 1 not valid"))
 
 
+@pytest.mark.slow
 def test_each_broken_agent_is_an_error_with_a_way_out(folder: Path, evalmeta: Evalmeta) -> None:
     raising = "def answer(question):\n    raise KeyError('id')\n"
     quitting = "import os\nprint('{}', flush=True)\nos._exit(3)\n"
@@ -115,6 +116,7 @@ def test_an_agent_that_hangs_ends_at_the_time_limit(folder: Path, evalmeta: Eval
     assert found["agent slow"][:2] == ("error", "did not end within 3 s")
 
 
+@pytest.mark.slow
 def test_agents_are_asked_a_question_or_only_loaded(folder: Path, evalmeta: Evalmeta) -> None:
     bind(folder, echo="def answer(question):\n    return question.upper()\n")
 
@@ -232,6 +234,7 @@ def test_a_smoke_case_is_asked_in_the_embedded_org_too(evalmeta: Evalmeta) -> No
     assert findings(evalmeta("doctor", "--smoke", "--json"))["smoke"][1] == "not asked, because an agent cannot be used"
 
 
+@pytest.mark.slow
 def test_a_question_is_asked_in_another_org_whose_runs_are_counted(
     folder: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
 ) -> None:

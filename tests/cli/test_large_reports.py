@@ -122,6 +122,7 @@ def texts_of(
     return texts
 
 
+@pytest.mark.slow
 def test_each_format_has_all_cases_of_a_large_run(small: Stored, texts_of: Callable[[Stored], dict[str, str]]) -> None:
     texts = texts_of(small)
     assert len(json.loads(texts["json"])["testCases"]) == 600
@@ -146,6 +147,7 @@ def test_a_process_that_is_killed_while_it_writes_a_report_leaves_the_old_one(tm
     assert (done.returncode, old.read_text()) == (-signal.SIGKILL, "the old report")
 
 
+@pytest.mark.slow
 def test_reports_that_are_written_at_the_same_time_are_both_complete(small: Stored) -> None:
     options = ("--result-format", "jsonl", "--output-dir", str(small.project))
     processes = [small.command(*options) for _ in range(2)]

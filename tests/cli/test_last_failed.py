@@ -223,6 +223,7 @@ def test_a_run_of_what_failed_is_not_compared_with_as_a_whole(suite: Suite) -> N
     assert "4KB000000000002GAA" not in done.out
 
 
+@pytest.mark.slow
 def test_runs_are_named_latest_and_previous_wherever_a_command_takes_an_id(suite: Suite) -> None:
     suite.answers(wrong=("a2",))
     suite.run("-n", "First")

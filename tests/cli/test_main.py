@@ -85,6 +85,7 @@ def test_colour_follows_the_conventions(
     assert ("\x1b[" in evalmeta("validate").err) == (variable == "FORCE_COLOR")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_not_a_defect(program: list[str], copy_samples: Callable[..., Path]) -> None:
     copy_samples()
     with Path("/dev/full").open("wb") as full:

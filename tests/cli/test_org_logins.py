@@ -72,6 +72,7 @@ def test_a_token_is_read_from_the_environment(
     }
 
 
+@pytest.mark.slow
 def test_a_token_that_is_typed_is_not_shown(program: list[str], org: OAuthServer) -> None:
     keyboard, terminal = pty.openpty()
     words = [*program, "org", "login", "-r", org.url]
@@ -142,6 +143,7 @@ def test_a_session_is_taken_over_from_sf_and_renewed_by_it(
     assert len(asked()) == 2
 
 
+@pytest.mark.slow
 def test_a_browser_is_opened_and_logs_in(
     program: list[str], org: OAuthServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +158,7 @@ def test_a_browser_is_opened_and_logs_in(
     assert "To log in, open this URL within 300 seconds:\nhttp" in done.stderr
 
 
+@pytest.mark.slow
 def test_without_a_browser_the_address_is_printed(program: list[str], org: OAuthServer) -> None:
     words = ("org", "login", "--web", "--no-browser", "-i", CLIENT, "-r", org.url, "--callback-port", "0")
     with subprocess.Popen([*program, *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

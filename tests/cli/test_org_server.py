@@ -88,6 +88,7 @@ def test_a_certificate_needs_its_key_and_the_host_in_it(evalmeta: Callable[..., 
     assert "Start with --host NAME" in started.err
 
 
+@pytest.mark.slow
 def test_a_second_start_reports_the_running_server(evalmeta: Callable[..., object], project: Project) -> None:
     with served(project) as url:
         for detach in ((), ("--detach",)):
@@ -97,6 +98,7 @@ def test_a_second_start_reports_the_running_server(evalmeta: Callable[..., objec
             assert "evalmeta org stop" in outcome.err
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_reported(evalmeta: Callable[..., object], project: Project, tmp_path: Path) -> None:
     with served(make_project(tmp_path / "other")) as url:
         outcome = evalmeta("org", "start", "--detach", "--port", url.rpartition(":")[2])
@@ -105,6 +107,7 @@ def test_a_port_in_use_is_reported(evalmeta: Callable[..., object], project: Pro
     assert read_server(project.state_dir) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_in_the_foreground_a_signal_ends_it_cleanly(program: list[str], project: Project, number: int) -> None:
     command = [*program, "org", "start", "--port", "0", "--json"]
@@ -160,6 +163,7 @@ def test_status_prints_the_contents(evalmeta: Callable[..., object], project: Pr
     assert (found["running"], found["answers"], counts) == (False, False, (1, 0, 1))
 
 
+@pytest.mark.slow
 def test_status_prints_the_server(evalmeta: Callable[..., object], project: Project) -> None:
     with served(project) as url:
         found = json.loads(evalmeta("org", "status", "--json").out)["result"]
@@ -285,6 +289,7 @@ def test_what_can_be_done_with_tokens_is_done_one_at_a_time(
     assert evalmeta("org", "token", *options).code == 2
 
 
+@pytest.mark.slow
 def test_a_token_names_its_org(evalmeta: Callable[..., object], project: Project) -> None:
     assert f"For the org of {project.root}, which is not served" in evalmeta("org", "token").err
     with served(project) as url:
@@ -345,6 +350,7 @@ def test_a_reset_forgets_what_the_project_and_the_org_had_in_common(
         assert org.database.query("SELECT org_url FROM synced") == [(urls[2],)]
 
 
+@pytest.mark.slow
 def test_a_reset_is_refused_while_the_org_is_served(evalmeta: Callable[..., object], project: Project) -> None:
     with served(project):
         outcome = evalmeta("org", "reset", "--no-prompt")
@@ -366,6 +372,7 @@ def test_a_reset_is_refused_while_a_run_is_in_progress(
     assert (outcome.code, f"run {run_id} is in progress" in outcome.out) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_home_of_its_own_holds_everything(
     evalmeta: Callable[..., object], project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

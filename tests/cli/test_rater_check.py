@@ -181,6 +181,7 @@ def test_the_limit_also_holds_for_requests_that_nobody_foresaw(project: Path) ->
     assert "2 pairs could not be rated" in out
 
 
+@pytest.mark.slow
 def test_examples_are_chosen_measured_and_saved(project: Path) -> None:
     file = project / "examples.jsonl"
     with serving(learning) as server:
@@ -207,6 +208,7 @@ def test_examples_of_the_rater_are_left_out_of_its_check(project: Path) -> None:
     assert "4 pairs are examples of the rater and were left out." in out
 
 
+@pytest.mark.slow
 def test_examples_that_do_not_help_are_not_recommended(project: Path) -> None:
     with model_serving(judging(5)) as server:
         configure(project, server)

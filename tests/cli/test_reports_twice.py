@@ -43,6 +43,7 @@ def twins(tmp_path: Path) -> list[Project]:
     return made
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_order_and_the_same_reports_but_for_times(
     twins: list[Project], evalmeta: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

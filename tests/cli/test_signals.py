@@ -75,6 +75,7 @@ def worker_of(project: Project) -> str | None:
         return org.runs.lease(RUN).worker
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_releases_the_run_and_says_how_to_go_on(tmp_path: Path, number: int) -> None:
     project = project_with(tmp_path, WAITING)
@@ -109,6 +110,7 @@ def test_a_closed_terminal_releases_the_run(tmp_path: Path) -> None:
     assert worker_of(project) is None
 
 
+@pytest.mark.slow
 def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     project = project_with(tmp_path, WAITING)
     old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -122,6 +124,7 @@ def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     assert end(running, signal.SIGTERM)[0] == 130
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signals", [(signal.SIGHUP,), (signal.SIGINT, signal.SIGINT)])
 def test_a_program_that_never_reads_its_input_ends_with_the_command(tmp_path: Path, signals: Sequence[int]) -> None:
     settings = f'[subjects.Desk]\nadapter = "command"\ncommand = ["{sys.executable}", "agent.py"]\n'

@@ -175,6 +175,7 @@ def test_an_unwritable_folder_is_reported_and_nothing_is_lost(tmp_path: Path) ->
     check_that_it_goes_on(project, results)
 
 
+@pytest.mark.slow
 def test_a_background_run_stopped_by_a_full_disk_can_be_resumed(tmp_path: Path) -> None:
     project = project_with(tmp_path)
     with opened_of(project) as org:
@@ -209,6 +210,7 @@ def write_definition(project: Project, *, cases: int) -> None:
     path.write_bytes(definition("Orders", cases=cases))
 
 
+@pytest.mark.slow
 def test_a_deployment_that_finds_no_room_says_so_and_gives_up(tmp_path: Path) -> None:
     project = project_to_deploy(tmp_path)
     done = deploy_here(project, cases=1_000, more_pages=30, DISK_FULL_SECONDS=0.3)
@@ -233,6 +235,7 @@ def test_a_deployment_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
         assert org.jobs.get("deploy", job_id).status == "Succeeded"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("deploy",), ("retrieve", "--metadata", "AiEvaluationDefinition")])
 def test_a_damaged_database_ends_deploy_and_retrieve_at_once(tmp_path: Path, words: tuple[str, ...]) -> None:
     project = project_to_deploy(tmp_path)
@@ -277,6 +280,7 @@ def test_an_unexpected_error_is_told_from_the_damage_that_led_to_it(tmp_path: Pa
     assert "defect" not in done.err
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_while_another_program_holds_the_database(tmp_path: Path) -> None:
     """The agent holds it for a while: a blocked event loop would not let it go on, and the lock would stay."""
     holding = """global held

@@ -122,6 +122,7 @@ finally:
 """
 
 
+@pytest.mark.slow
 def test_files_are_read_once_and_hashed_in_each_step_that_a_change_must_not_pass(suite: Path) -> None:
     # Hashed before it is read, by the check, by the start and by the worker.
     ran = subprocess.run([sys.executable, "-c", OPENED], cwd=suite, capture_output=True, text=True, check=False)
@@ -151,6 +152,7 @@ def test_definitions_in_the_org_are_parsed_once_in_a_run(
     assert parsed == Counter(each.read_bytes() for each in suite.glob("*.aiEvaluationDefinition"))
 
 
+@pytest.mark.slow
 def test_an_interrupted_suite_is_resumed_and_asks_nothing_twice_that_was_answered(
     evalmeta: Program, suite: Path, program: list[str]
 ) -> None:

@@ -64,6 +64,7 @@ def test_a_run_is_rescored_without_asking(evalmeta: Program, suite: Suite) -> No
     assert again.answers_of == first
 
 
+@pytest.mark.slow
 def test_the_runs_of_two_suites_are_compared_and_what_changed_is_asked_again(evalmeta: Program, suite: Suite) -> None:
     assert evalmeta("test", "baseline", "-o", "baseline.json").code == 0
     assert len(json.loads((suite.root / "baseline.json").read_text())["tests"]) == 5
@@ -97,6 +98,7 @@ def test_each_run_has_its_own_times_and_results_in_the_order_of_its_definition(e
         assert result["status"] == "COMPLETED"
 
 
+@pytest.mark.slow
 def test_the_runs_of_all_shards_are_one_baseline_of_the_whole_suite(evalmeta: Program, suite: Suite) -> None:
     whole = run_ids(suite)
     for shard in ("1/3", "2/3", "3/3"):

@@ -45,6 +45,7 @@ def is_over(suite: Suite) -> bool:
         return not Runs(database).unfinished()
 
 
+@pytest.mark.slow
 def test_deployed_tests(evalmeta: Program, suite: Suite) -> None:
     assert evalmeta("deploy").code == 0
     assert evalmeta("test", "run", "--wait").code == 0
@@ -56,12 +57,14 @@ def test_tests_in_files(evalmeta: Program, suite: Suite) -> None:
     assert_all_used(suite)
 
 
+@pytest.mark.slow
 def test_a_worker_in_the_background(evalmeta: Program, suite: Suite) -> None:
     assert evalmeta("test", "run", ".").code == 0
     wait_until(lambda: is_over(suite))
     assert_all_used(suite)
 
 
+@pytest.mark.slow
 def test_unfinished_runs_that_are_resumed(evalmeta: Program, suite: Suite) -> None:
     suite.write("held", *suite.questions)
     assert evalmeta("test", "run", ".").code == 0

@@ -188,6 +188,7 @@ def test_the_shards_of_a_suite_are_the_whole_without_overlaps(suite: Suite, run:
     assert all(shard == sorted(shard) for shard in shards)
 
 
+@pytest.mark.slow
 def test_an_agent_that_cannot_be_loaded_stops_the_suite_before_the_first_question(
     suite: Suite, run: Callable[..., Ended]
 ) -> None:

@@ -48,6 +48,7 @@ def test_data_that_a_run_writes_is_not_a_change_but_code_and_tests_are(folder: P
     assert sorted(path.name for path in now if same.get(path) != now[path]) == tests
 
 
+@pytest.mark.slow
 def test_a_change_of_the_agent_is_seen_and_ctrl_c_ends_the_watch(folder: Path) -> None:
     command = [sys.executable, "-m", "evalmeta", "run", "returns.yaml", "--watch", "--subject", "desk:answer"]
     # The report is not a change.

@@ -55,6 +55,7 @@ def printed(project: Path, *words: str) -> str:
     return both.stdout.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("-v",), ("--json",), ("--result-format", "github")], ids=" ".join)
 def test_a_run_prints_no_command_of_an_answer_an_error_or_a_print(project: Path, words: tuple[str, ...]) -> None:
     log = printed(project, "run", "forged.yaml", "--subject", "forger:answer", "--wait", *words)

@@ -33,6 +33,7 @@ def carried_out(folder: Path, project: Path, *, without: str = "") -> Job:
     return job
 
 
+@pytest.mark.slow
 def test_the_workflow_passes_and_leaves_reports_and_a_summary(tmp_path: Path) -> None:
     job = carried_out(tmp_path, SAMPLES / "dx-project")
     assert {*job.outcomes.values()} == {"success"}, job.log

@@ -94,6 +94,7 @@ def test_a_server_answers_those_with_a_token_in_either_spelling(shared: tuple[Pr
     assert call(f"{url}/", "<describeMetadata/>", make_token(project)).status_code == 200
 
 
+@pytest.mark.slow
 def test_invalid_tokens_get_salesforces_error(shared: tuple[Project, str]) -> None:
     project, url = shared
     good, bad = make_token(project), make_token(project)
@@ -139,6 +140,7 @@ def test_invalid_requests_get_salesforces_error_format(shared: tuple[Project, st
     assert set(orjson.loads(body)[0]) == {"message", "errorCode"}
 
 
+@pytest.mark.slow
 def test_a_body_over_the_limit_is_refused_also_without_a_length(project: Project) -> None:
     chunk = b"2710\r\n" + b"x" * 10_000 + b"\r\n"
     head = f"POST {SOAP} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
@@ -148,12 +150,14 @@ def test_a_body_over_the_limit_is_refused_also_without_a_length(project: Project
         assert get(project, url, USERINFO).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_end_its_head_is_let_go(project: Project) -> None:
     with served(project, HEAD_SECONDS=0.2) as url:
         for sent in (b"", b"GET / HTTP/1.1\r\nHost:"):
             assert talk(url, sent).startswith(b"HTTP/1.1 408 ")
 
 
+@pytest.mark.slow
 def test_a_tls_handshake_that_does_not_end_is_closed(project: Project) -> None:
     with (
         served(project, certificate=make_certificate(project.root), HANDSHAKE_SECONDS=0.2) as url,
@@ -182,6 +186,7 @@ def test_a_client_that_sends_on_after_its_answer_is_let_go(project: Project) -> 
                 pass
 
 
+@pytest.mark.slow
 def test_invalid_http_after_a_reply_closes_the_connection_without_an_error(
     project: Project, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -210,11 +215,13 @@ def test_a_client_that_does_not_read_its_answer_is_let_go(project: Project) -> N
         assert len(rest_of(connection)) < 10_000_000
 
 
+@pytest.mark.slow
 def test_idle_connections_are_closed(project: Project) -> None:
     with served(project, KEEP_ALIVE_SECONDS=0) as url:
         assert talk(url, b"GET /services/data HTTP/1.1\r\nHost: localhost\r\n\r\n").startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_server_cleanly(project: Project, number: int) -> None:
     process, _ = begin(project)
@@ -263,6 +270,7 @@ def test_an_unknown_host_name_is_reported() -> None:
     assert "--host" in raised.value.actions[0]
 
 
+@pytest.mark.slow
 def test_a_run_survives_the_server_and_is_finished(project: Project) -> None:
     run_id = started(project, cases=60)
     process, _ = begin(project)
@@ -314,6 +322,7 @@ def test_a_run_that_kills_its_workers_is_given_up(tmp_path: Path) -> None:
         assert "2 workers in a row died during this run" in org.runs.get(run_id).error
 
 
+@pytest.mark.slow
 def test_jobs_and_runs_asked_for_over_http_are_carried_out(project: Project) -> None:
     with served(project) as url:
         token = make_token(project)
@@ -327,6 +336,7 @@ def test_jobs_and_runs_asked_for_over_http_are_carried_out(project: Project) -> 
         wait_for(lambda: get(project, url, f"{RUNS}/{run_id}").json()["status"] == "COMPLETED")
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_bound_while_the_org_is_served_can_be_asked(project: Project) -> None:
     settings = project.root / "evalmeta.toml"
     lines = settings.read_text()
@@ -340,6 +350,7 @@ def test_an_agent_that_is_bound_while_the_org_is_served_can_be_asked(project: Pr
         assert send("POST", url + RUNS, body, authorization=bearer).status_code == 201
 
 
+@pytest.mark.slow
 def test_a_defect_shows_no_traceback_and_no_path(project: Project) -> None:
     with served(project) as url:
         token = make_token(project)
@@ -365,6 +376,7 @@ def test_no_secret_is_written_anywhere(project: Project, capfd: pytest.CaptureFi
     assert not any(secret in content for secret in secrets for content in [*files, printed, arguments])
 
 
+@pytest.mark.slow
 def test_a_listening_address_of_ipv6_has_brackets(project: Project) -> None:
     try:
         listen("::1", 0).close()

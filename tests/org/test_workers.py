@@ -85,6 +85,7 @@ def test_users_take_turns_in_the_queue_of_runs(project: Project) -> None:
         assert [run_id for run_id, _ in org.runs.queue()] == [many[0], one, *many[1:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "words"), [("MAX_WAITING_RUNS", "2 runs wait"), ("MAX_WAITING_RUNS_OF_USER", "2 runs of yours wait")]
 )

@@ -91,6 +91,7 @@ def test_a_run_killed_again_and_again_asks_only_what_is_missing(tmp_path: Path) 
     assert is_completed(project, run_id)
 
 
+@pytest.mark.slow
 def test_two_workers_at_once_do_no_case_twice(project: Project) -> None:
     run_id = started(project, cases=CASES)
     workers = [begin(project, run_id) for _ in range(2)]
@@ -100,6 +101,7 @@ def test_two_workers_at_once_do_no_case_twice(project: Project) -> None:
     assert sorted(asked(project)) == sorted(NAMES)
 
 
+@pytest.mark.slow
 def test_a_run_continues_after_the_process_that_started_it(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALMETA_HOME", "elsewhere/state")
     monkeypatch.chdir(project.root.parent)

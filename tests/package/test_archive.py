@@ -140,12 +140,14 @@ def test_limits_are_checked_before_a_file_is_opened(tmp_path: Path, count: int, 
     assert run.stdout.splitlines() == ["refused", "opened 0 times"]
 
 
+@pytest.mark.slow
 def test_a_zip_over_the_limit_is_refused() -> None:
     noise = random.Random(0).randbytes(limits.MAX_ZIP_BYTES + 1)  # noqa: S311 - no secret
     with pytest.raises(ArchiveError, match=r"bytes zipped; 39,000,000 are allowed"):
         build_zip([("a", noise)])
 
 
+@pytest.mark.slow
 def test_the_directory_counts_towards_the_limit() -> None:
     noise = random.Random(0).randbytes(limits.MAX_ZIP_BYTES - 12_000)  # noqa: S311 - no secret
     with pytest.raises(ArchiveError, match="bytes zipped"):

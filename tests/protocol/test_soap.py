@@ -54,6 +54,7 @@ def test_a_reply_may_be_larger_than_a_call() -> None:
         soap.read_call(written)
 
 
+@pytest.mark.slow
 def test_a_reply_about_10000_components_is_read() -> None:
     name = "A" * limits.MAX_API_NAME_CHARS
     message = DeployMessage("AiEvaluationDefinition", name, f"{name}.xml", success=True, id="4KA000000000001GAA")

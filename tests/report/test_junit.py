@@ -41,6 +41,7 @@ def test_mixed_junit(snapshot: str) -> None:
     assert render([make.mixed()]) == snapshot
 
 
+@pytest.mark.slow
 @given(st.lists(make.reports, max_size=2))
 def test_any_texts_make_well_formed_junit(reports: list[Report]) -> None:
     for element in etree.fromstring(render(reports).encode()).iter():
@@ -59,6 +60,7 @@ def test_counts_are_those_of_the_summary_and_of_the_elements(report: Report) -> 
     assert counts == [len(suite.findall(name)) for name in names]
 
 
+@pytest.mark.slow
 @given(make.reports)
 def test_texts_have_no_control_characters(report: Report) -> None:
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", render([report]))

@@ -49,6 +49,7 @@ def test_codes_are_unique() -> None:
     assert CODES.isdisjoint(FIXED_CODES)
 
 
+@pytest.mark.slow
 def test_every_code_in_the_list_is_used() -> None:
     used = Counter(strings(nodes()))
     assert [code for code in CODES if used[code] < 1] == []

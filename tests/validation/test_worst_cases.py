@@ -40,6 +40,7 @@ def test_the_worst_definitions_are_reported_with_a_problem(group: str) -> None:
         check(worst, validate_component(EVALUATION_DEFINITION, worst.data, label="d", full_name="D"))
 
 
+@pytest.mark.slow
 def test_the_worst_manifests_are_reported_with_a_problem() -> None:
     for worst in worst_manifests():
         check(worst, validate_manifest(worst.data, label="package.xml")[1])

@@ -56,6 +56,7 @@ def test_the_link_shows_the_project_and_its_token_is_in_no_log(
     assert link.partition("token=")[2] not in (project.state_dir / "logs" / "view.log").read_text()
 
 
+@pytest.mark.slow
 def test_an_event_says_that_runs_have_changed(run: Callable[..., int], link: str) -> None:
     with opened(link) as client, client.stream("GET", "/view/live") as events:
         lines = events.iter_lines()

@@ -75,6 +75,7 @@ def check_that_only_the_second_is_broken(results: list[CaseResult], words: str) 
     assert results[1].results == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", [openai, http])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_an_invalid_answer_only_affects_its_case(agent: Callable[[str], Subject], fault: str) -> None:
