@@ -1,88 +1,100 @@
-"""A database of each earlier layout, with rows of its time, opens and keeps them."""
+"""A database of each earlier layout, as the evalmeta of its time wrote it, opens and keeps its rows.
+
+Each file in `layouts` comes from the last commit with that layout: a deployment, two runs and a retrieve of the project
+below, then `VACUUM INTO` and `gzip -9n`. Layouts 3, 6, 16 and 17 were never on main without the next one.
+"""
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
+import gzip
+import json
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
+from evalmeta.cli.main import cli
 from evalmeta.store.database import open_database
 from evalmeta.store.jobs import Jobs
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from click.testing import Result
 
-FOLDER = files("evalmeta.store") / "migrations"
-SCRIPTS = [each.read_text() for each in sorted(FOLDER.iterdir(), key=lambda each: each.name) if ".sql" in each.name]
-APPLICATION = 0x45564D54
-RUN = "4KB000000000001GAA"
-# The columns that the first layout had; later ones have defaults.
-ROWS = {
-    "counter": {"prefix": "4KA", "last": 1},
-    "component": {
-        "type": "AiEvaluationDefinition",
-        "full_name": "Orders",
-        "id": "4KA000000000001AAA",
-        "content": b"<x/>\r\n",
-        "created_at": 1.0,
-        "modified_at": 2.0,
-    },
-    "run": {
-        "id": RUN,
-        "definition": "Orders",
-        "content": b"<x/>",
-        "subject_name": "Desk",
-        "status": "COMPLETED",
-        "options": b"{}",
-        "total": 1,
-        "created_at": 1.0,
-        "ended_at": 2.0,
-    },
-    "case_result": {
-        "run_id": RUN,
-        "iteration": 1,
-        "number": 1,
-        "verdict": "PASS",
-        "body": b'{"testNumber": 1, "status": "COMPLETED", "inputs": {"utterance": "Hi"},'
-        b' "generatedData": {"outcome": "Here."}, "testResults": [{"name": "n", "result": "PASS", "score": 1}]}',
-    },
-}
-FIRST_JOB = {"id": "0Af000000000001AAA", "kind": "deploy", "created_at": 1.0, "reply": b"<reply/>"}
+DATABASES = sorted((Path(__file__).parent / "layouts").iterdir())
+NEWEST = sum(each.name.endswith(".sql") for each in (files("evalmeta.store") / "migrations").iterdir())
+RUNS = ["4KB000000000001GAA", "4KB000000000002GAA"]
+SETTINGS = '[subjects.Desk]\nadapter = "python"\ntarget = "agent:answer"\n'
+AGENT = 'def answer(utterance):\n    return {"outcome": f"You asked: {utterance}", "topic": "Orders"}\n'
+FILE = "aiEvaluationDefinitions/Orders.aiEvaluationDefinition-meta.xml"
+CASE = """\
+    <testCase>
+        <expectation>
+            <expectedValue>{}</expectedValue>
+            <name>topic_sequence_match</name>
+        </expectation>
+        <inputs>
+            <utterance>{}</utterance>
+        </inputs>
+        <number>{}</number>
+    </testCase>
+"""
+DEFINITION = f"""\
+<?xml version="1.0" encoding="UTF-8"?>
+<AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata">
+    <description>Orders</description>
+    <name>Orders</name>
+    <subjectName>Desk</subjectName>
+    <subjectType>AGENT</subjectType>
+{CASE.format("Orders", "Where is my order?", 1)}{CASE.format("Returns", "I return it.", 2)}</AiEvaluationDefinition>
+"""
 
 
-def make_database(folder: Path, layout: int) -> None:
-    """Create a database as it was with the first scripts; its rows are as old as it is."""
-    folder.mkdir()
-    with closing(sqlite3.connect(folder / "org.sqlite3", isolation_level=None)) as database:
-        for number, script in enumerate(SCRIPTS[:layout], 1):
-            database.executescript(script)
-            if number == 1:
-                insert(database, "job", FIRST_JOB)
-        for table, row in ROWS.items():
-            insert(database, table, row)
-        database.execute(f"PRAGMA application_id = {APPLICATION}")
-        database.execute(f"PRAGMA user_version = {layout}")
+@pytest.fixture(params=DATABASES, ids=lambda each: each.name[:2])
+def project(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Gives a project whose embedded org is a database of an earlier layout."""
+    (tmp_path / ".evalmeta").mkdir(mode=0o700)
+    (tmp_path / ".evalmeta" / "org.sqlite3").write_bytes(gzip.decompress(request.param.read_bytes()))
+    for name, text in {"evalmeta.toml": SETTINGS, "agent.py": AGENT, FILE: DEFINITION}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
-def insert(database: sqlite3.Connection, table: str, row: dict[str, object]) -> None:
-    places = ", ".join("?" * len(row))
-    database.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", tuple(row.values()))  # noqa: S608 - made above
+def call(*words: str) -> Result:
+    return CliRunner().invoke(cli, words)
 
 
-@pytest.mark.parametrize("layout", range(1, len(SCRIPTS) + 1))
-def test_a_database_of_every_layout_opens_and_keeps_its_rows(tmp_path: Path, layout: int) -> None:
-    make_database(tmp_path / "state", layout)
-    with open_database(tmp_path / "state") as database:
-        assert database.query("PRAGMA user_version") == [(len(SCRIPTS),)]
+def test_the_newest_layout_has_its_database() -> None:
+    assert DATABASES[-1].name == f"{NEWEST:02}.sqlite3.gz"
+
+
+def test_a_database_of_every_layout_opens_and_keeps_its_rows(project: Path) -> None:
+    with open_database(project / ".evalmeta") as database:
+        assert database.query("PRAGMA user_version") == [(NEWEST,)]
         assert database.query("PRAGMA integrity_check") == [("ok",)]
         assert database.query("PRAGMA foreign_key_check") == []
-        assert database.query("SELECT full_name, content, modified_at FROM component") == [("Orders", b"<x/>\r\n", 2.0)]
-        assert Jobs(database).reply("0Af000000000001AAA") == b"<reply/>"
-        run = Runs(database).get(RUN)
-        assert (run and run.definition, run and run.status, run and run.answers_of) == ("Orders", "COMPLETED", None)
-        [case] = Runs(database).cases(RUN)
-        assert (case.generated and case.generated.outcome, case.verdict) == ("Here.", "PASS")
+        assert database.query("SELECT full_name, content FROM component") == [("Orders", DEFINITION.encode())]
+        [job_id] = [row[0] for row in database.query("SELECT id FROM job WHERE kind = 'deploy'")]
+        assert b"<status>Succeeded</status>" in (Jobs(database).reply(job_id) or b"")
+        for each in RUNS:
+            cases = list(Runs(database).cases(each))
+            assert [(case.number, case.verdict.name) for case in cases] == [(1, "PASS"), (2, "FAILURE")]
+            assert [case.generated and case.generated.outcome for case in cases] == [
+                "You asked: Where is my order?",
+                "You asked: I return it.",
+            ]
+
+
+def test_commands_go_on_with_a_database_of_every_layout(project: Path) -> None:
+    results = json.loads(call("test", "results", "--job-id", RUNS[0], "--json").stdout)
+    assert [each["status"] for each in results["result"][0]["testCases"]] == ["COMPLETED", "COMPLETED"]
+    (project / FILE).write_text(DEFINITION.replace("Returns", "Refunds"))
+    retrieved = call("retrieve", "--metadata", "AiEvaluationDefinition:Orders", "--ignore-conflicts")
+    assert ((project / FILE).read_text(), retrieved.exit_code) == (DEFINITION, 0), retrieved.output
+    again = call("test", "run", "--api-name", "Orders", "--wait")
+    assert "2 cases: 1 passed, 1 failed" in again.output, again.output
+    assert call("test", "history").stdout.count("COMPLETED") == len(RUNS) + 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import orjson
 
@@ -336,9 +336,28 @@ def _length(result: TestResult) -> int:
 
 
 def decode_case(body: bytes) -> CaseResult:
-    """Return a case result from the JSON of `encode_case`, or from the results object of earlier versions."""
+    """Return a case result from the JSON of `encode_case`, or from the objects of earlier versions."""
     source = orjson.loads(body)
-    return read_case(source) if isinstance(source, dict) else _case(source[:9], *source[9:])
+    if not isinstance(source, dict):
+        return _case(source[:9], *source[9:])
+    return _case(_plain(source)) if "number" in source else read_case(source)
+
+
+def _plain(source: JsonObject) -> _Plain:
+    """Return the array for an object of layouts 6 to 8, whose fields have the same order."""
+    generated = source["generated"]
+    if isinstance(generated, dict):
+        actions, tokens = generated["actions"], generated["tokens"]
+        generated = _values({**generated, "actions": _rows(actions), "tokens": _values(tokens)})
+    return cast("_Plain", _values({**source, "results": _rows(source["results"]), "generated": generated}))
+
+
+def _rows(source: JsonValue) -> JsonValue:
+    return [_values(each) for each in source] if isinstance(source, list) else source
+
+
+def _values(source: JsonValue) -> JsonValue:
+    return [*source.values()] if isinstance(source, dict) else source
 
 
 def _from_generated(generated: GeneratedData) -> _Generated:
