@@ -9,7 +9,7 @@ import socket
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -57,23 +57,50 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
             if name == "said":
                 said.setdefault(report.nodeid.partition("[")[0], []).append(str(value))
                 terminalreporter.write_line(f"{report.nodeid}: {value}")
-    if "slow or not slow" in terminalreporter.config.option.markexpr:
-        _print_promises(terminalreporter, said)
+    if _is_everything(terminalreporter.config):
+        terminalreporter.write_sep("=", "promises of docs/reliability.md")
+        for each in _promises(terminalreporter):
+            figures = "; ".join(text for test in each.tests for text in said.get(test, []))
+            verdict = f"{each.passed:,} passed" + (f", {each.failed:,} FAILED" if each.failed else "")
+            shown = verdict if each.tests else "not a test"
+            terminalreporter.write_line(f"{each.row}  {shown:<14} {each.promise}. {figures}".rstrip())
 
 
-def _print_promises(terminalreporter: TerminalReporter, said: dict[str, list[str]]) -> None:
-    """Print each row of docs/reliability.md with the tests that passed and failed, and what they counted."""
-    counts = {
-        outcome: Counter(report.nodeid.partition("[")[0] for report in terminalreporter.stats.get(outcome, []))
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail if all tests ran, but none of those that hold a promise."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and _is_everything(session.config):
+        unheld = [each.row for each in _promises(reporter) if each.tests and not each.passed]
+        if unheld and session.exitstatus == pytest.ExitCode.OK:
+            reporter.write_line(f"no test of these promises passed: {', '.join(unheld)}")
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _is_everything(config: pytest.Config) -> bool:
+    chosen = config.option.keyword or config.args_source is not config.ArgsSource.TESTPATHS
+    return not chosen and "slow or not slow" in config.option.markexpr
+
+
+class Promise(NamedTuple):
+    """A row of docs/reliability.md: its tests, and how many passed and failed with all their parameters."""
+
+    row: str
+    promise: str
+    tests: list[str]
+    passed: int
+    failed: int
+
+
+def _promises(reporter: TerminalReporter) -> list[Promise]:
+    counts = [
+        Counter(report.nodeid.partition("[")[0] for report in reporter.stats.get(outcome, []))
         for outcome in ("passed", "failed")
-    }
-    terminalreporter.write_sep("=", "promises of docs/reliability.md")
+    ]
+    found = []
     for row, promise, held in PROMISE.findall(PROMISES.read_text(encoding="utf-8")):
         tests = re.findall(r"`(tests/\S+?)`", held)
-        passed, failed = (sum(counts[outcome][each] for each in tests) for outcome in ("passed", "failed"))
-        figures = "; ".join(text for each in tests for text in said.get(each, []))
-        verdict = f"{passed:,} passed" + (f", {failed:,} FAILED" if failed else "")
-        terminalreporter.write_line(f"{row}  {verdict if tests else 'not a test':<14} {promise}. {figures}".rstrip())
+        found.append(Promise(row, promise, tests, *(sum(each[test] for test in tests) for each in counts)))
+    return found
 
 
 @pytest.fixture(autouse=True)

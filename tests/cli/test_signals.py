@@ -127,9 +127,31 @@ def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("signals", [(signal.SIGHUP,), (signal.SIGINT, signal.SIGINT)])
 def test_a_program_that_never_reads_its_input_ends_with_the_command(tmp_path: Path, signals: Sequence[int]) -> None:
+    running = begin_program(tmp_path, "import os\nopen('pid', 'w').write(str(os.getpid()))\n")
+    code, err = end(running, *signals)
+    assert code == 130, err
+    pid = int((tmp_path / "project" / "pid").read_text())
+    until = time.monotonic() + WAIT
+    while (state := _state_of(pid)) not in {"", "Z"}:
+        assert time.monotonic() < until, state
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_a_process_in_a_session_of_its_own_causes_no_traceback(tmp_path: Path) -> None:
+    """It holds the pipes of the program open, also after evalmeta has ended."""
+    start = "subprocess.Popen(['sleep', '60'], start_new_session=True)"
+    running = begin_program(tmp_path, f"import subprocess\nopen('pid', 'w').write(str({start}.pid))\n")
+    code, err = end(running, signal.SIGINT)
+    os.kill(int((tmp_path / "project" / "pid").read_text()), signal.SIGKILL)
+    assert (code, "Traceback" in err, "Resume: " in err) == (130, False, True), err
+
+
+def begin_program(folder: Path, before: str) -> subprocess.Popen[str]:
+    """Start a run whose agent is a program, with some lines of its own, and wait until it is asked."""
     settings = f'[subjects.Desk]\nadapter = "command"\ncommand = ["{sys.executable}", "agent.py"]\n'
-    project = make_project(tmp_path / "project", settings=settings)
-    (project.root / "agent.py").write_text(f"import os\nopen('pid', 'w').write(str(os.getpid()))\n{PROGRAM}")
+    project = make_project(folder / "project", settings=settings)
+    (project.root / "agent.py").write_text(before + PROGRAM)
     with opened_of(project) as org:
         deploy(org, package({"Orders": definition("Orders")}))
     words = [sys.executable, "-m", "evalmeta", "test", "run", "--wait"]
@@ -138,12 +160,7 @@ def test_a_program_that_never_reads_its_input_ends_with_the_command(tmp_path: Pa
     while not (project.root / "asked.txt").exists():
         assert time.monotonic() < until
         time.sleep(0.02)
-    code, err = end(running, *signals)
-    assert code == 130, err
-    pid = int((project.root / "pid").read_text())
-    while (state := _state_of(pid)) not in {"", "Z"}:
-        assert time.monotonic() < until, state
-        time.sleep(0.02)
+    return running
 
 
 def _state_of(pid: int) -> str:

@@ -56,7 +56,7 @@ def test_a_tag_can_make_a_text_of_a_number(tag: str) -> None:
         (b"#" * 5_000_001, "f.yaml: the file is larger than 5,000,000 bytes"),
     ],
 )
-def test_what_is_no_yaml_is_told_with_its_place(data: bytes, message: str) -> None:
+def test_what_is_not_valid_yaml_is_reported_with_its_place(data: bytes, message: str) -> None:
     assert refused(data).startswith(message)
 
 

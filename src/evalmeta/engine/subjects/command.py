@@ -122,7 +122,7 @@ class _Command:
             await asyncio.gather(*map(self._end, list(self._all)))
         finally:
             for process in self._all:
-                process.kill()
+                process.abandon()
 
     async def _end(self, process: Process) -> None:
         await process.end()
@@ -243,6 +243,11 @@ class Process(asyncio.SubprocessProtocol):
         self._is_over = True
         if not self._has_exited:
             self._kill_group()
+
+    def abandon(self) -> None:
+        """Kill the program, and close the pipes that a process in a session of its own may still hold open."""
+        self.kill()
+        self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport; the event loop calls this method and those below."""
