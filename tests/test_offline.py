@@ -7,17 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from conftest import SAMPLES
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-# Every Python process imports it, so that workers and agents are watched too. Audit hooks see what Python opens; libxml2
-# and SQLite open files on their own, and only those that Python names.
+# Every Python process imports it, so that workers and agents are watched too. Audit hooks see what Python opens;
+# libxml2 and SQLite open files on their own, and only those that Python names.
 WATCH = """\
 import json, os, sys
 
@@ -72,8 +69,12 @@ def test_offline_commands_open_no_connection_and_write_only_in_the_project(tmp_p
     log = tmp_path / "seen"
     allowed = tuple(map(str, (project, home, temp, "/dev/")))
     environment = {
-        **{"HOME": str(home), "TMPDIR": str(temp), "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"},
-        **{"PYTHONPATH": str(watch), "SEEN": str(log)},
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "TMPDIR": str(temp),
+        "PYTHONPATH": str(watch),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "SEEN": str(log),
     }
     programs = set()
     for words in COMMANDS:
@@ -86,4 +87,4 @@ def test_offline_commands_open_no_connection_and_write_only_in_the_project(tmp_p
         assert [what for kind, what in seen if kind == "file" and not what.startswith(allowed)] == [], words
         programs.update(what for kind, what in seen if kind == "program")
     assert any(each.startswith("python") for each in programs)
-    assert programs <= {os.path.basename(sys.executable), "python3", "git"}, programs
+    assert programs <= {Path(sys.executable).name, "python3", "git"}, programs
