@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -139,6 +140,17 @@ def test_deploy_and_test_run_print_one_line_for_each_code_of_warnings(evalmeta: 
     listed = evalmeta("validate").out
     assert f"{first}\n  4:36  warning the name 'First label' is not a valid API name [name-format]\n    Use" in listed
     assert listed.endswith("\n3 warnings in 2 of 2 files\n")
+
+
+def test_the_command_that_shows_warnings_is_printed_once(evalmeta: Program, dx_project: Path) -> None:
+    file = dx_project / "First.aiEvaluationDefinition-meta.xml"
+    file.write_text(definition("First label", inputs=HISTORY.format("")))
+    printed = evalmeta("deploy").err
+    path = "force-app/main/default/aiEvaluationDefinitions/First.aiEvaluationDefinition-meta.xml"
+    assert re.findall("Warning: .*", printed) == [
+        "Warning: 1 finding of name-format.",
+        f"Warning: 1 finding of history-topic. Show them: evalmeta validate {path}",
+    ]
 
 
 def test_errors_are_shown_in_full_and_warnings_beside_them_are_counted(evalmeta: Program, dx_project: Path) -> None:

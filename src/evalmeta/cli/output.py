@@ -88,15 +88,20 @@ def _style(text: str, name: str) -> str:
 
 
 def print_warnings(problems: Sequence[Problem], *, paths: Sequence[str] = ()) -> None:
-    """Print to stderr one line for each code of warnings, with the command that lists them.
+    """Print to stderr one line for each code of warnings; the last of a command that lists them has the command.
 
     `paths` are what to check if several files have a warning; by default, the project.
     """
+    texts: dict[tuple[str, ...], list[str]] = {}
     for text, files in warning_counts(problems):
         # Only the check of a whole project reads its .forceignore.
         is_checked = len(files) == 1 and not files[0].endswith(FORCEIGNORE_FILE)
         where = "" if is_checked else f" in {files[0] if len(files) == 1 else count(len(files), 'file')}"
-        note(Suggestion(f"Warning: {text}{where}. Show", "validate", *(files if is_checked else paths)))
+        texts.setdefault(tuple(files if is_checked else paths), []).append(f"Warning: {text}{where}.")
+    for checked, [*others, last] in texts.items():
+        for each in others:
+            note(each)
+        note(Suggestion(f"{last} Show{' them' if others else ''}", "validate", *checked))
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
