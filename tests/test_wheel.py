@@ -83,7 +83,7 @@ def _init_and_run(program: Path, folder: Path, *options: str) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    [command] = run("init", *options).partition("Next:\n")[2].splitlines()
+    command, *_ = run("init", *options).partition("Next:\n")[2].splitlines()
     assert "3 passed, 0 failed, 0 errors, 0 undecided" in run(*command.split()[1:])
     run("view", "--export", "pages")
     assert "<h1>Tests</h1>" in (folder / "pages/index.html").read_text()

@@ -95,6 +95,36 @@ def test_runs_of_a_served_org(evalmeta: Program, suite: Suite, program: list[str
     assert Counter(suite.asked()) == Counter(suite.questions)
 
 
+@pytest.mark.slow
+def test_a_command_shares_the_concurrency_with_the_server_of_its_org(
+    evalmeta: Program, suite: Suite, program: list[str]
+) -> None:
+    """The workers of the server take runs of the command that wait; here, they ask while no question is answered."""
+    suite.write("held", *suite.questions)
+    assert evalmeta("deploy").code == 0
+    server = subprocess.Popen([*program, "org", "start"], stdout=subprocess.DEVNULL)
+    wait_until((suite.root / ".evalmeta" / "server.json").exists)
+    command = subprocess.Popen(
+        [*program, "test", "run", "--wait"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_until(lambda: len(suite.asked()) > 10 or waiting_workers(suite))
+        assert len(suite.asked()) == 10
+        suite.write("held", "nothing")
+        assert command.wait(60) == 0
+    finally:
+        server.terminate()
+        assert server.wait(60) == 0
+    assert suite.most_in_flight() == 10
+
+
+def waiting_workers(suite: Suite) -> bool:
+    """Return whether workers of at least two processes know of each other, and one of them waits for places."""
+    with open_database(suite.root / ".evalmeta") as database:
+        rows = database.query("SELECT worker, wanted FROM place")
+    return len({worker.split(":")[1] for worker, _ in rows}) > 1 and any(wanted for _, wanted in rows)
+
+
 RATER = """
 [score]
 rater = "judge"

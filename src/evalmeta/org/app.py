@@ -48,6 +48,7 @@ from evalmeta.org.handlers.soap import get_deploy_request, handle_soap, patch_de
 from evalmeta.org.jobs import JobQueue
 from evalmeta.org.openapi import OPENAPI_PATH, get_openapi
 from evalmeta.org.organization import Organization
+from evalmeta.org.server_file import read_server
 from evalmeta.org.workers import DetachedWorker, InProcessWorkers
 from evalmeta.store.database import open_database
 
@@ -164,7 +165,13 @@ async def embedded_org(project: Project, *, detached: bool = False) -> AsyncIter
     With `detached`, runs continue in a separate process when the org is closed; otherwise they stop and can be resumed.
     """
     with tokens_hidden(), open_database(project.state_dir) as database, imports_kept():
-        workers = DetachedWorker(project.root, project.state_dir) if detached else InProcessWorkers()
+        # The workers of the server take waiting runs too, and ask the same agents.
+        shared = read_server(project.state_dir) is not None
+        workers: DetachedWorker | InProcessWorkers
+        if detached:
+            workers = DetachedWorker(project.root, project.state_dir, shares_places=shared)
+        else:
+            workers = InProcessWorkers(shares_places=shared)
         queue = JobQueue()
         org = Organization(
             database,

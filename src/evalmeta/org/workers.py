@@ -35,12 +35,15 @@ _DETACHED: Final[list[subprocess.Popen[bytes]]] = []
 
 
 class InProcessWorkers:
-    """Execute runs as tasks of this process; `close` stops them and keeps finished results."""
+    """Execute runs as tasks of this process; `close` stops them and keeps finished results.
 
-    def __init__(self) -> None:
+    With `shares_places`, other processes share the concurrency of each agent.
+    """
+
+    def __init__(self, *, shares_places: bool = False) -> None:
         self._tasks: dict[str, asyncio.Task[StoreError | None]] = {}
         self._stuck: dict[tuple[str, int], float] = {}
-        self._resources = RunResources()
+        self._resources = RunResources(shares_places=shares_places)
         self.org: Organization | None = None
 
     def launch(self, run_id: str) -> None:
@@ -74,11 +77,15 @@ class InProcessWorkers:
 
 
 class DetachedWorker:
-    """Collect runs and, on `close`, start one process that executes them in order and outlives this one."""
+    """Collect runs and, on `close`, start one process that executes them in order and outlives this one.
 
-    def __init__(self, project_root: Path, state_dir: Path) -> None:
+    With `shares_places`, other processes share the concurrency of each agent.
+    """
+
+    def __init__(self, project_root: Path, state_dir: Path, *, shares_places: bool = False) -> None:
         self._project_root = project_root
         self._state_dir = state_dir
+        self._options = (SHARED,) if shares_places else ()
         self._run_ids: list[str] = []
 
     def launch(self, run_id: str) -> None:
@@ -91,7 +98,7 @@ class DetachedWorker:
         if not self._run_ids:
             return
         try:
-            _DETACHED.append(_start(self._project_root, self._state_dir, self._run_ids))
+            _DETACHED.append(_start(self._project_root, self._state_dir, self._run_ids, *self._options))
         except OSError as error:
             raise StoreError(
                 f"cannot start a worker for run {', '.join(self._run_ids)}: {error}",
