@@ -111,9 +111,8 @@ def runner(soak: Soak, name: str) -> Callable[[int], Awaitable[None]]:
     return running
 
 
-def reader(soak: Soak, url: str) -> Callable[[int], Awaitable[None]]:
+def reader(soak: Soak, browser: httpx.AsyncClient) -> Callable[[int], Awaitable[None]]:
     """Read the pages as a browser does, which logs in again every hundred pages."""
-    browser = httpx.AsyncClient(base_url=f"{url}/view", follow_redirects=True, timeout=60, trust_env=False)
 
     async def reading(number: int) -> None:
         if number % 100 == 0:

@@ -22,6 +22,8 @@ from statistics import median
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+import httpx
+
 from evalmeta.client.connection import Connection
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION
@@ -122,9 +124,10 @@ async def _use(
     url: str, token: str, server: int, is_wanted: Callable[[Counter[str]], bool], kill_every: float | None
 ) -> tuple[Soak, list[Sample]]:
     samples: list[Sample] = []
-    async with Connection(
-        url=url, token=token, api_version=NEWEST_API_VERSION, poll_seconds=0.2, is_ours=True
-    ) as connection:
+    async with (
+        Connection(url=url, token=token, api_version=NEWEST_API_VERSION, poll_seconds=0.2, is_ours=True) as connection,
+        httpx.AsyncClient(base_url=f"{url}/view", follow_redirects=True, timeout=60, trust_env=False) as browser,
+    ):
         counts: Counter[str] = Counter()
         state = Soak(connection, token, server, lambda: is_wanted(counts), random.Random(1), counts)  # noqa: S311
 
@@ -135,7 +138,7 @@ async def _use(
         work = [
             *(deployer(state, f"Own{number}") for number in range(2)),
             *(runner(state, name) for name in TESTED),
-            *(retriever(state), reader(state, url), sampling),
+            *(retriever(state), reader(state, browser), sampling),
             *([killer(state, every=kill_every)] if kill_every else []),
         ]
         await asyncio.gather(*map(state.repeat, work))
