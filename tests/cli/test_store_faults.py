@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.run import CaseResult
+    from evalmeta.org.organization import Organization
     from evalmeta.package.project import Project
 
 CASES, WAIT = 40, 120
@@ -204,6 +206,12 @@ def deploy_here(project: Project, *, cases: int, **settings: float) -> Said:
     return call(project, "deploy", "--ignore-conflicts", **settings)
 
 
+def submit(org: Organization, *, cases: int) -> str:
+    """Submit a deployment that no other thread carries out."""
+    zip_file = package({"Orders": definition("Orders", cases=cases)})
+    return submit_deployment(replace(org, wake=lambda: None), ADMIN, zip_file, DeployOptions())
+
+
 def write_definition(project: Project, *, cases: int) -> None:
     path = project.root / xml_of("Orders")
     path.parent.mkdir(exist_ok=True)
@@ -226,7 +234,7 @@ def test_a_deployment_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
     project = project_to_deploy(tmp_path)
     with opened_of(project) as org:
         [(pages,)] = org.database.query("PRAGMA page_count")
-        job_id = submit_deployment(org, ADMIN, package({"Orders": definition("Orders", cases=1_000)}), DeployOptions())
+        job_id = submit(org, cases=1_000)
         org.database.query(f"PRAGMA max_page_count = {pages + 30}")
         with pytest.raises(StoreFull):
             run_jobs(org)
@@ -264,7 +272,7 @@ def test_a_job_that_a_damaged_page_fails_says_what_to_do(tmp_path: Path) -> None
     project = project_to_deploy(tmp_path)
     damage(project, table="component")
     with opened_of(project) as org:
-        job_id = submit_deployment(org, ADMIN, package({"Orders": definition("Orders", cases=2)}), DeployOptions())
+        job_id = submit(org, cases=2)
         run_jobs(org)
         job = org.jobs.get("deploy", job_id)
         reply = org.jobs.reply(job_id).decode()

@@ -205,7 +205,8 @@ def test_results_that_were_waiting_when_the_run_was_cancelled_are_committed() ->
     agent = Agent(answer)
     asyncio.run(main())
     assert tasks[0].cancelled()
-    assert len(journal.results) == len(agent.asked) == 9
+    # On a busy machine, the cancellation comes between two results.
+    assert 1 <= len(journal.results) == len(agent.asked)
 
 
 def test_a_cancelled_run_abandons_sessions_that_do_not_close() -> None:
