@@ -35,7 +35,7 @@ test-browser: $(VENV)/ready $(if $(NPM),$(CLIENTS))  ## use the viewer, HTML rep
 
 # The parts, in order: all tests with coverage; the property tests with all their examples; the three validators on
 # 10,000 documents of each type; damaged inputs for all that reads untrusted input.
-thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: at most 30 minutes on 2 cores
+thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: 30 to 45 minutes on 2 cores
 	$(PYTEST) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER)" --cov --cov-report=term
 	EVALMETA_EXAMPLES=500 $(PYTEST) -m "hypothesis $(NOT_NPM)"
 	EVALMETA_EXAMPLES=10000 $(PYTEST) -m hypothesis tests/validation/test_agreement.py -k same_verdict
