@@ -19,10 +19,12 @@ NOT_BROWSER := $(if $(shell command -v chromium),,and not browser)
 # One process more than cores, as many tests wait for other programs. A single file or test runs without this, in one
 # process: starting workers takes longer.
 PYTEST := $(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
+# Tests that failed, one after the other: one that only a busy machine made fail passes now, and both outcomes are printed.
+AGAIN := $(BIN)/pytest --last-failed --last-failed-no-failures none
 # Tests start hundreds of programs: each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-browser thorough thorough-long versions lint bench fuzz docs screenshots dist sbom audit constraints image
+.PHONY: demo test test-again test-browser thorough thorough-long versions lint bench fuzz docs screenshots dist sbom audit constraints image
 
 demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash docs/demo.sh
@@ -30,13 +32,18 @@ demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 test: lint  ## lint, types, imports and the default tests: at most 4 minutes on 2 cores
 	$(PYTEST)
 
+test-again: $(VENV)/ready  ## run the tests that failed last once more, one after the other
+	$(AGAIN)
+
 test-browser: $(VENV)/ready $(if $(NPM),$(CLIENTS))  ## use the viewer, HTML reports and the documentation site in Chromium (apt-get install chromium)
 	$(BIN)/pytest -m "browser $(NOT_NPM)"
 
 # The parts, in order: all tests with coverage; the property tests with all their examples; the three validators on
 # 10,000 documents of each type; damaged inputs for all that reads untrusted input.
 thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: 30 to 45 minutes on 2 cores
-	$(PYTEST) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER)" --cov --cov-report=term
+	$(PYTEST) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER)" --cov --cov-report=term || \
+		$(AGAIN) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER)"
+	$(BIN)/coverage report --format=total
 	EVALMETA_EXAMPLES=500 $(PYTEST) -m "hypothesis $(NOT_NPM)"
 	EVALMETA_EXAMPLES=10000 $(PYTEST) -m hypothesis tests/validation/test_agreement.py -k same_verdict
 	$(MAKE) fuzz INPUTS=100000
