@@ -77,7 +77,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def _is_everything(config: pytest.Config) -> bool:
-    chosen = config.option.keyword or config.option.lf or config.args_source is not config.ArgsSource.TESTPATHS
+    chosen = (
+        config.option.keyword or config.getoption("lf", False) or config.args_source is not config.ArgsSource.TESTPATHS
+    )
     return not chosen and "slow or not slow" in config.option.markexpr
 
 
