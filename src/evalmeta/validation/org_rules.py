@@ -51,7 +51,7 @@ class OrgScope(NamedTuple):
 
 
 def find_actions_unchecked(scope: OrgScope) -> Iterator[Finding]:
-    """Expected actions are not `[]`, which test runs of orgs pass whatever actions the agent takes.
+    """Expected actions are not `[]`: test runs of orgs pass `[]` whatever actions the agent takes.
 
     Defect D5: the actions of the agent must contain the expected ones, so there is nothing to compare.
     """
@@ -67,7 +67,7 @@ def find_actions_unchecked(scope: OrgScope) -> Iterator[Finding]:
 
 
 def find_comparisons_twice(scope: OrgScope) -> Iterator[Finding]:
-    """A test case has at most one comparison of a kind, because test runs of orgs may return only one result.
+    """A test case has at most one comparison of each kind: test runs of orgs may return the result of only one.
 
     Defect D3: of five `string_comparison`, a run returned one, without an error.
     """
@@ -86,7 +86,7 @@ def find_comparisons_twice(scope: OrgScope) -> Iterator[Finding]:
 
 
 def find_metrics_of_refusals(scope: OrgScope) -> Iterator[Finding]:
-    """A test case that expects a refusal has no coherence and no completeness, which orgs often fail for refusals.
+    """A test case that expects a refusal uses neither coherence nor completeness: orgs often fail them for refusals.
 
     Defect D21: the judge expects the answer that the agent rightly refuses.
     """
@@ -99,7 +99,7 @@ def find_metrics_of_refusals(scope: OrgScope) -> Iterator[Finding]:
 
 
 def find_one_engine(scope: OrgScope) -> Iterator[Finding]:
-    """Test runs of orgs can judge the expectation; it is not one that only run-eval or evalmeta can judge.
+    """Test runs of orgs can judge the expectation: it does not need run-eval or a scorer of an installed package.
 
     Defect D4: a test run compares the text of a run-eval reference, not its value.
     """
