@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from hypothesis import HealthCheck, settings
 
-from examples import at_most
+from examples import DEFAULT_EXAMPLES, EXAMPLES, at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +36,8 @@ PROMISES = Path(__file__).parent.parent / "docs" / "reliability.md"
 PROMISE = re.compile(r"^\| ([A-Z]\d) \| ([^|]+) \| (.+) \|$", re.MULTILINE)
 SAMPLES = Path(__file__).parent.parent / "metadata-samples"
 _LEFT_BEHIND = shutil.ignore_patterns(".evalmeta", "__pycache__")
+LONG = ("slow", "npm", "browser")
+LONG_SECONDS = 1_800
 _ENVIRONMENT = (
     *("EVALMETA_HOME", "EVALMETA_CLIENT_SECRET", "XDG_CONFIG_HOME", "BROWSER", "PYTHONPATH"),
     *("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS"),
@@ -47,6 +49,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Run a test that the command line names by its id, also when it is marked slow."""
     if any("::" in argument for argument in config.args):
         config.option.markexpr = ""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests that need long more time than the setting `timeout`, and all tests where they draw more examples."""
+    for item in items:
+        if EXAMPLES > DEFAULT_EXAMPLES or any(item.get_closest_marker(name) for name in LONG):
+            item.add_marker(pytest.mark.timeout(LONG_SECONDS))
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
     from _pytest.mark import ParameterSet
 
-__all__ = ["EXAMPLES", "at_most", "slow_but"]
+__all__ = ["DEFAULT_EXAMPLES", "EXAMPLES", "at_most", "slow_but"]
 
-EXAMPLES = int(os.environ.get("EVALMETA_EXAMPLES", "20"))
+DEFAULT_EXAMPLES = 20
+EXAMPLES = int(os.environ.get("EVALMETA_EXAMPLES", DEFAULT_EXAMPLES))
 """How many examples Hypothesis draws for a test; `make thorough` sets the variable."""
 
 

@@ -7,6 +7,7 @@ import re
 import socketserver
 import threading
 from contextlib import asynccontextmanager, contextmanager
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import httpx
@@ -100,7 +101,7 @@ def listening(answer: Callable[[bytes], bytes]) -> Iterator[Loopback]:
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
-            head = b"".join(iter(self.rfile.readline, b"\r\n"))
+            head = b"".join(takewhile(lambda line: line != b"\r\n", self.rfile))
             length = re.search(rb"(?i)content-length: (\d+)", head)
             requests.append(head + b"\r\n" + self.rfile.read(int(length[1]) if length else 0))
             self.wfile.write(answer(requests[-1]))
