@@ -11,8 +11,8 @@ import pytest
 
 import evalmeta
 from evalmeta.errors import UsageError
+from evalmeta.formats.baseline import read_baseline
 from evalmeta.pytest_plugin.results import inputs_text
-from evalmeta.store.history import read_baseline
 
 if TYPE_CHECKING:
     from collections.abc import Callable

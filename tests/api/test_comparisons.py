@@ -8,9 +8,10 @@ import pytest
 from evalmeta.api import comparisons
 from evalmeta.api.comparisons import compare_runs, compare_with, latest_runs, load_run, open_baseline, save_baseline
 from evalmeta.errors import NotFound, UsageError
+from evalmeta.formats.baseline import read_baseline
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, Verdict
 from evalmeta.model.statistics import Standing
-from evalmeta.store.history import RemoteRun, open_remote_runs, read_baseline
+from evalmeta.store.history import RemoteRun, open_remote_runs
 from org.parts import make_project, started
 
 if TYPE_CHECKING:
@@ -126,9 +127,9 @@ def test_a_run_of_some_cases_leaves_the_others_as_they_are(tmp_path: Path, optio
     path = tmp_path / "baseline.json"
     save_baseline(path, [run(1, FAILURE, PASS)])
     assert save_baseline(path, [run(2, PASS, options=options)]).kept == {"Orders": 1}
-    assert [case.passed for case in read_baseline(path)["Orders"]] == [1, 1]
+    assert [case.passed for case in read_baseline(path)["Orders"].cases] == [1, 1]
     save_baseline(path, [run(3, PASS)])
-    assert len(read_baseline(path)["Orders"]) == 1
+    assert len(read_baseline(path)["Orders"].cases) == 1
 
 
 def test_runs_of_all_shards_are_joined(tmp_path: Path) -> None:

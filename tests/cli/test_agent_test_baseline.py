@@ -83,7 +83,7 @@ def test_a_file_that_is_not_a_baseline_is_not_overwritten(evalmeta: Program, pro
     keep(project, run(1, PASS))
     Path(FILE).write_text("{}\n<<<<<<< HEAD\n")
     done = evalmeta("test", "baseline", "-o", FILE)
-    assert (done.code, f"{FILE}:2:1: is not valid JSON" in done.err) == (2, True)
+    assert (done.code, f"{FILE}:2:1: this is not valid JSON" in done.err) == (2, True)
     assert Path(FILE).read_text() == "{}\n<<<<<<< HEAD\n"
 
 

@@ -152,7 +152,7 @@ def test_runs_are_compared_with_a_baseline_file_of_earlier_runs(evalmeta: Progra
     assert found["runs"] == [{"name": "Returns_Desk_Checks", "runId": SECOND, "subjectName": "Returns_Desk"}]
     assert (found["state"], found["failing"]) == ("Changed", 3)
     assert evalmeta("test", "compare", "--baseline", "baseline.json", SECOND).code == 0
-    assert (runs / "baseline.json").read_text().count("\n") == 14
+    assert (runs / "baseline.json").read_text().count("\n") == 15
 
 
 def test_a_baseline_without_the_test_has_nothing_to_compare(evalmeta: Program, runs: Path) -> None:

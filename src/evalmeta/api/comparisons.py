@@ -12,9 +12,11 @@ from evalmeta.engine.comparison import compare
 from evalmeta.engine.confirmation import confirm
 from evalmeta.engine.statistics import collect
 from evalmeta.errors import NotFound, Suggestion, UsageError
+from evalmeta.formats.baseline import baseline_name, read_baseline, write_baseline
+from evalmeta.model.baseline import KnownTest
 from evalmeta.model.registry import type_of_run
 from evalmeta.store.database import open_database
-from evalmeta.store.history import RemoteRuns, baseline_name, complete_runs, read_baseline, write_baseline
+from evalmeta.store.history import RemoteRuns, complete_runs
 from evalmeta.store.runs import Runs
 from evalmeta.store.stored_cases import open_cases
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
+    from evalmeta.model.baseline import KnownTests
     from evalmeta.model.run import Run
     from evalmeta.model.statistics import CaseCounts, Comparison, RunStatistics
     from evalmeta.package.files import FileState
@@ -35,20 +38,20 @@ class Baseline:
 
     Attributes:
         label: a run's id, or a file's path as the user wrote it.
-        tests: the counts of each case, by the test's name.
+        tests: what is known of each test, by its name.
         is_partial: whether it is a run of only some of the test's cases.
         root: the project's folder.
         project: set for a baseline that is, for each run, the last complete run of its test before it.
     """
 
     label: str
-    tests: Mapping[str, tuple[CaseCounts, ...]]
+    tests: KnownTests
     is_partial: bool = False
     root: Path | None = None
     project: Project | None = None
 
-    def find(self, name: str) -> tuple[CaseCounts, ...] | None:
-        """Return the counts of a test's cases; None if the test is not in the baseline."""
+    def find(self, name: str) -> KnownTest | None:
+        """Return what is known of a test; None if the test is not in the baseline."""
         known = _same_test(name, self.tests, self.root)
         return None if known is None else self.tests[known]
 
@@ -188,7 +191,7 @@ def open_baseline(project: Project, path: Path) -> Baseline:
 
 def baseline_of(run: Run) -> Baseline:
     """Return a run as a baseline for others."""
-    return Baseline(run.id, {name_of(run): statistics_of(run).cases}, is_partial(run))
+    return Baseline(run.id, {name_of(run): known_test(run)}, is_partial(run))
 
 
 def compare_with(baseline: Baseline, run: Run, *, again: Mapping[int, CaseCounts] | None = None) -> Comparison | None:
@@ -205,7 +208,7 @@ def compare_with(baseline: Baseline, run: Run, *, again: Mapping[int, CaseCounts
     if before is None:
         return None
     first = compare(
-        before,
+        before.cases,
         statistics_of(run).cases,
         name=name_of(run),
         labels=(baseline.label, run.id),
@@ -240,17 +243,25 @@ def save_baseline(path: Path, runs: Iterable[Run], *, root: Path | None = None) 
     tests = read_baseline(path) if path.exists() else {}
     written: dict[str, set[int]] = {}
     for run in runs:
-        name, cases = name_of(run), statistics_of(run).cases
+        name, found = name_of(run), known_test(run)
         if (known := _same_test(name, tests, root)) not in {None, name}:
             tests[name] = tests.pop(known)
-        tests[name] = _merged(tests.get(name, ()), cases) if is_partial(run) else cases
-        written.setdefault(name, set()).update(each.number for each in cases)
+        if is_partial(run) and name in tests:
+            tests[name] = replace(found, cases=_merged(tests[name].cases, found.cases))
+        else:
+            tests[name] = found
+        written.setdefault(name, set()).update(each.number for each in found.cases)
     state = write_baseline(path, tests)
-    counted = [case for cases in tests.values() for case in cases]
+    counted = [case for test in tests.values() for case in test.cases]
     failing = sum(case.passes is False for case in counted)
     errors = sum(case.passes is None and case.errors > 0 for case in counted)
-    kept = {name: sum(case.number not in numbers for case in tests[name]) for name, numbers in written.items()}
+    kept = {name: sum(case.number not in numbers for case in tests[name].cases) for name, numbers in written.items()}
     return SavedBaseline(state, len(tests), len(counted), failing, errors, kept)
+
+
+def known_test(run: Run) -> KnownTest:
+    """Return what a run says about its test."""
+    return KnownTest(statistics_of(run).cases, run.subject_name)
 
 
 def statistics_of(run: Run) -> RunStatistics:

@@ -211,6 +211,24 @@ class Origin(NamedTuple):
     tags: tuple[str, ...] = ()
 
 
+class Setup(NamedTuple):
+    """What answered in a run and what judged, in words without secrets; unknown values are empty.
+
+    Attributes:
+        agent: the adapter and its target, such as `python shop:answer`.
+        agent_version: a fingerprint of the agent's source.
+        rater: the rater with its models.
+        prompt: a fingerprint of the prompts with which its models judge.
+        evalmeta: the version of evalmeta.
+    """
+
+    agent: str = ""
+    agent_version: str = ""
+    rater: str = ""
+    prompt: str = ""
+    evalmeta: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """How to run and what passes.

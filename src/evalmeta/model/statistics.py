@@ -50,12 +50,25 @@ class Measure:
     count: int
 
 
+class RunCounts(NamedTuple):
+    """The verdicts of one case in one run; all are 0 if the run did not ask it."""
+
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    undecided: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class CaseCounts:
-    """The verdicts of one case over all iterations, as the run counts them.
+    """The verdicts of one case over all iterations, as the run counts them, or over the runs of a baseline.
 
     Attributes:
+        utterance: what people know the case by: its label if it has several turns and a label.
         is_averaged: whether the case counts by means over all iterations, which are one observation then.
+        runs: the counts of each run of a baseline, the latest last; empty if there is only one run.
+        checks: the fingerprint of the case's expectations (`model.fingerprints`); empty if it is not known.
+        asked: what was asked, if `utterance` is a label; empty otherwise.
     """
 
     number: int
@@ -65,11 +78,33 @@ class CaseCounts:
     errors: int = 0
     undecided: int = 0
     is_averaged: bool = False
+    runs: tuple[RunCounts, ...] = ()
+    checks: str = ""
+    asked: str = ""
+
+    @classmethod
+    def of_runs(
+        cls, number: int, utterance: str, runs: tuple[RunCounts, ...], *, checks: str = "", asked: str = ""
+    ) -> CaseCounts:
+        """Return the counts of a case over the runs of a baseline."""
+        passed, failed, errors, undecided = map(sum, zip(*runs, strict=True))
+        runs = runs if len(runs) > 1 else ()
+        return cls(number, utterance, passed, failed, errors, undecided, runs=runs, checks=checks, asked=asked)
+
+    @property
+    def by_run(self) -> tuple[RunCounts, ...]:
+        """Return the counts of each run, the latest last; iterations that are averaged are one observation."""
+        if self.runs:
+            return self.runs
+        if self.is_averaged and self.decided:
+            return (RunCounts(int(self.passed > 0), int(self.failed > 0), self.errors, self.undecided),)
+        return (RunCounts(self.passed, self.failed, self.errors, self.undecided),)
 
     def __add__(self, other: CaseCounts) -> CaseCounts:
         """Return the counts of this case with those of more answers to it."""
         return replace(
             self,
+            runs=(),
             passed=self.passed + other.passed,
             failed=self.failed + other.failed,
             errors=self.errors + other.errors,

@@ -15,18 +15,19 @@ from _pytest._io.saferepr import saferepr
 from evalmeta.engine.comparison import compare
 from evalmeta.engine.summary import summarise
 from evalmeta.errors import ProjectError
+from evalmeta.formats.baseline import read_baseline
 from evalmeta.model.run import CaseResult, RunOptions, Verdict
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.comparison import verdict as comparison_verdict
 from evalmeta.report.text import and_more, clean, count, escape_unsafe, one_line, percent
-from evalmeta.store.history import read_baseline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from evalmeta.errors import EvalmetaError
+    from evalmeta.model.baseline import KnownTests
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import Summary
 
@@ -64,7 +65,7 @@ class SessionResults:
         self._iteration_fixture = iteration_fixture
         self.evaluations: dict[str, EvaluationResults] = {}
         self.is_complete = False
-        self._baseline: Mapping[str, Sequence[CaseCounts]] = {}
+        self._baseline: KnownTests = {}
         self._baseline_label = ""
 
     def load_baseline(self, path: Path, *, label: str) -> None:
@@ -98,9 +99,10 @@ class SessionResults:
 
     def comparison_lines(self, evaluation: EvaluationResults) -> list[str]:
         """Return the pass rate of the baseline and the changed cases; cases that were not selected are ignored."""
-        before, label = self._baseline.get(evaluation.name), self._baseline_label
-        if before is None:
+        known, label = self._baseline.get(evaluation.name), self._baseline_label
+        if known is None:
             return []
+        before = known.cases
         judged, passed = sum(each.decided for each in before), sum(each.passed for each in before)
         rate = f"{percent(passed / judged)} ({passed} of {judged})" if judged else "nothing judged"
         after = evaluation.case_counts()
@@ -111,7 +113,7 @@ class SessionResults:
     def write_report(self, folder: Path) -> Path:
         """Write a report `evalmeta-20260212T054708.966000Z.json`, named by the time in UTC, and return its path.
 
-        The file is a baseline (`evalmeta.store.history`) with additional keys. Existing reports are never replaced.
+        The file is a baseline (`evalmeta.formats.baseline`) with additional keys. Existing reports are never replaced.
         """
         now = datetime.now(UTC)
         document: JsonObject = {
