@@ -433,6 +433,7 @@ def test_an_agent_is_looked_for_in_pytests_root_where_there_is_no_project(
     [
         (("--evalmeta-iterations", "0"), "*iterations is 0; it must be a whole number from 1 to 1000"),
         (("--evalmeta-iterations", "x"), "*'x' is not a number"),
+        (("--evalmeta-min-pass-rate", "nan"), "*min_pass_rate is nan; it must be from 0 to 1"),
         (("--evalmeta-min-pass-rate", "80"), "*min_pass_rate is 80.0; it must be from 0 to 1"),
     ],
 )

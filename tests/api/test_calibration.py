@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import TYPE_CHECKING
 
 import pytest
 
 from evalmeta.api.calibration import check_rater
-from evalmeta.errors import ProjectError, SettingsError
+from evalmeta.errors import ProjectError, SettingsError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +31,11 @@ def test_a_rater_of_the_project_can_be_checked(tmp_path: Path) -> None:
     file = written(tmp_path, LINE)
     assert asyncio.run(check_rater(file, rater="own", start=tmp_path)).rated[0].is_right
     assert asyncio.run(check_rater(file, start=tmp_path)).rated[0].is_right
+
+
+def test_a_label_threshold_that_is_not_a_number_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="label_threshold is nan"):
+        asyncio.run(check_rater(written(tmp_path, LINE), start=tmp_path, label_threshold=math.nan))
 
 
 def test_an_unknown_rater_is_refused(tmp_path: Path) -> None:

@@ -81,6 +81,19 @@ def test_no_summary_is_cut_off_at_80_columns(path: str, command: click.Command) 
     assert "..." not in text.partition("Commands:")[2]
 
 
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+def test_every_option_for_a_number_refuses_what_is_not_finite(number: str) -> None:
+    options = [option for _, command in commands(cli) for option in command.params if _is_float(option.type)]
+    assert len(options) > 10
+    for option in options:
+        with pytest.raises(click.BadParameter, match=f"not {number}"):
+            option.type.convert(number, option, None)
+
+
+def _is_float(kind: click.ParamType) -> bool:
+    return kind is click.FLOAT or isinstance(kind, click.FloatRange)
+
+
 def test_every_command_is_in_one_section_of_the_help() -> None:
     assert isinstance(cli, LazyGroup)
     listed = [name for names in cli.sections.values() for name in names]
@@ -104,6 +117,8 @@ def test_options_of_runs_are_in_sections(path: str) -> None:
         (("--wait", "0"), "above 0"),
         (("--min-decided", "80"), "'--min-decided': it must be from 0 to 1, not 80"),
         (("--rate-limit", "0"), "it must be above 0 and at most 10,000, not 0"),
+        (("--min-pass-rate", "nan"), "'--min-pass-rate': it must be from 0 to 1, not nan"),
+        (("--threshold", "-inf"), "it must be from 0 to 5, not -inf"),
         (("--max-errors", "0"), "it must be at least 1, not 0"),
         (("--iterations", "many"), "'many' is not a valid integer"),
     ],

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,7 +10,7 @@ from client.servers import http_reply, replying_with, visit
 from evalmeta import limits
 from evalmeta.client.http import poll
 from evalmeta.client.metadata import follow
-from evalmeta.errors import OrgBusy, OrgError, OrgUnreachable, WaitRanOut
+from evalmeta.errors import OrgBusy, OrgError, OrgUnreachable, UsageError, WaitRanOut
 from evalmeta.protocol.metadata_api import DeployResult
 from evalmeta.protocol.soap import write_results
 
@@ -41,6 +42,11 @@ def ask_until(last: int, *, wait: float | None = None, every: float = 0.001, err
 
 def test_a_job_that_is_done_is_asked_about_once() -> None:
     assert ask_until(1, wait=0, every=3600) == 1
+
+
+def test_a_wait_that_is_not_a_number_is_refused() -> None:
+    with pytest.raises(UsageError, match="wait is nan"):
+        ask_until(1, wait=math.nan)
 
 
 def test_a_job_is_asked_about_until_it_is_done() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import pytest
 from client.servers import answering, connect
 from evalmeta import limits
 from evalmeta.client.runs import Progress, cancel_run, fetch_results, poll_run, start_run
-from evalmeta.errors import MessageUnreadable, OrgBusy, OrgError, WaitRanOut
+from evalmeta.errors import MessageUnreadable, OrgBusy, OrgError, UsageError, WaitRanOut
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.model.run import RunOptions, RunStatus
 from evalmeta.protocol.run_options import write_options
@@ -61,6 +62,19 @@ def test_options_are_sent_beside_it_to_our_own_orgs_alone(is_ours: bool) -> None
     connect(transport, start)
     beside = {"runOptions": write_options(options)} if is_ours else {}
     assert orjson.loads(requests[0].content) == {"aiEvaluationDefinitionName": "Orders", **beside}
+
+
+@pytest.mark.parametrize("options", [RunOptions(min_pass_rate=math.nan), RunOptions(iterations=0)])
+def test_options_out_of_range_are_not_sent(options: RunOptions) -> None:
+    transport, requests = answering((200, b'{"runId": "4KB1"}'))
+
+    async def start(connection: Connection) -> str:
+        connection.is_ours = True
+        return await start_run(connection, "Orders", options=options)
+
+    with pytest.raises(UsageError, match=r"^options: \w+ is .* are allowed"):
+        connect(transport, start)
+    assert requests == []
 
 
 def test_a_start_that_agentforce_studio_puts_off_says_why() -> None:

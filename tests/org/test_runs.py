@@ -17,6 +17,7 @@ from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
 from evalmeta.org.run_worker import work
 from evalmeta.org.runs import is_abandoned
 from evalmeta.protocol.json_fields import object_at
+from evalmeta.protocol.run_options import write_options
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal
 from org.parts import asked, definition, embedded, follow_up, make_project, numbers, opened_of, package, started
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.client.connection import Connection
-    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import CaseResult
     from evalmeta.org.organization import Organization
     from evalmeta.package.project import Project
@@ -159,8 +160,13 @@ def test_a_run_asks_what_was_deployed_when_it_was_started(project: Project) -> N
     ],
 )
 def test_an_option_beyond_its_limit_is_refused(project: Project, options: RunOptions) -> None:
+    async def post(connection: Connection) -> None:
+        await deploy(connection, package({"Orders": definition("Orders")}))
+        body: JsonObject = {"aiEvaluationDefinitionName": "Orders", "runOptions": write_options(options)}
+        await connection.post("/einstein/ai-evaluations/runs", body)
+
     with pytest.raises(OrgFault, match=r"runOptions\.\w+ is .* are allowed"):
-        embedded(project, lambda connection: deploy_and_start(connection, options))
+        embedded(project, post)
 
 
 def test_a_definition_that_is_not_deployed_is_not_found(project: Project) -> None:

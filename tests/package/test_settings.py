@@ -78,6 +78,21 @@ def test_a_value_out_of_range_says_what_is_allowed(file: Path) -> None:
     assert message == "evalmeta.toml:2:1: run.concurrency must be greater than or equal to 1, not 0."
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *("run.min_pass_rate", "run.min_decided", "run.case_timeout", "run.rate_limit", "score.threshold"),
+        *("raters.r.temperature", "raters.r.timeout", "raters.r.choices.good"),
+    ],
+)
+@pytest.mark.parametrize("number", ["nan", "inf"])
+def test_a_number_that_is_not_finite_is_out_of_range(file: Path, setting: str, number: str) -> None:
+    rater = '[raters.r]\nadapter = "llm"\nmodel = "m"\n'
+    table, _, key = setting.rpartition(".")
+    text = f"{rater}{key} = {number}\n" if table == "raters.r" else f"{rater}[{table}]\n{key} = {number}\n"
+    assert f"{setting} must be " in refusal(file, text)
+
+
 def test_a_rule_setting_lists_the_allowed_values(file: Path) -> None:
     message = refusal(file, '[validate.rules]\nhistory-order = "ignore"\n')
     assert message.startswith(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +89,8 @@ async def check_rater(  # noqa: PLR0913 - as documented
             or the check may need more requests than allowed.
         SettingsError: there is no rater with this name, or it cannot be used.
     """
+    if label_threshold is not None and not math.isfinite(label_threshold):
+        raise UsageError(f"label_threshold is {label_threshold}; it must be a finite number")
     found = _find(rater, start or Path())
     settings, task = found.settings, RatingTask(metric, found.threshold)
     choices = settings.choices if isinstance(settings, LlmRater) else {}

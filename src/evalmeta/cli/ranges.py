@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import NoReturn
 
 import click
 
 
 def _in_words(least: float | None, most: float | None, *, is_above: bool) -> str:
+    if least is None:
+        return ""
     if most is None:
         return f"at least {least:,g}"
     return f"above {least:,g} and at most {most:,g}" if is_above else f"from {least:,g} to {most:,g}"
@@ -32,9 +35,17 @@ class IntRange(_InWords, click.IntRange):
 
 
 class FloatRange(_InWords, click.FloatRange):
-    """A number within a range."""
+    """A finite number, within a range if there is one."""
 
     name = "number"
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number; "nan", which is not outside of any range, and infinite numbers are refused."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            allowed = self._describe_range() or "a finite number"
+            self.fail(f"{number:g} is not in the range {allowed}.", param, ctx)
+        return number
 
     def _describe_range(self) -> str:
         return _in_words(self.min, self.max, is_above=self.min_open)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
 import ssl
@@ -171,6 +172,8 @@ async def poll(
 
 class _Wait:
     def __init__(self, job_id: str, seconds: float | None) -> None:
+        if seconds is not None and math.isnan(seconds):
+            raise UsageError("wait is nan; it must be a number of seconds, or None")
         self._over = WaitRanOut(
             f"job {job_id} is not done after {seconds or 0:g} seconds; it continues in the org", job_id=job_id
         )

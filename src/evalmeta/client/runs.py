@@ -27,6 +27,7 @@ from evalmeta.errors import (
     Suggestion,
     UsageError,
 )
+from evalmeta.model.option_bounds import invalid_option
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
 from evalmeta.model.run import Run, RunStatus, Verdict
 from evalmeta.protocol.connect import read_run, run_status
@@ -95,6 +96,7 @@ async def start_run(
         SubjectNotBound: no adapter is bound to its agent in the org.
         OrgBusy: Agentforce Studio is already running it.
         OrgError: the org cannot be reached or refuses the call.
+        UsageError: an option is out of range.
     """
     body = run_request(name, kind=kind, options=options if connection.is_ours else None, file=file)
     path = f"/einstein/{kind.run_path}/runs"
@@ -118,10 +120,16 @@ def run_request(
     options: RunOptions | None = None,
     file: JsonObject | None = None,
 ) -> JsonObject:
-    """Return the body of the request that `start_run` sends for the same arguments."""
-    extra = {} if options is None else {"runOptions": write_options(options)}
+    """Return the body of the request that `start_run` sends for the same arguments; raise UsageError like it."""
+    extra = {} if options is None else {"runOptions": _written(options)}
     what: JsonObject = {kind.run_key: name} if file is None else {"evaluationFile": file}
     return {**what, **extra}
+
+
+def _written(options: RunOptions) -> JsonObject:
+    if problem := invalid_option(options):
+        raise UsageError(f"options: {problem}")
+    return write_options(options)
 
 
 async def check_runs(connection: Connection, requests: Sequence[JsonObject]) -> list[RunFault]:
@@ -271,7 +279,7 @@ async def rescore_run(
     range.
     """
     origin: JsonObject = {"orgUrl": org_url} if org_url else {}
-    body: JsonObject = {"runOptions": write_options(options), "asDeployed": as_deployed, **origin}
+    body: JsonObject = {"runOptions": _written(options), "asDeployed": as_deployed, **origin}
     return await _post(connection, f"{_path(run_id)}/rescore", body)
 
 

@@ -149,7 +149,10 @@ def _prompts_json(metrics: Sequence[str], rubric: CustomRubric) -> JsonObject:
     help=f"What the pairs are judged by: {', '.join(OWN_METRICS)}.",
 )
 @click.option(
-    "--label-threshold", type=float, metavar="SCORE", help="Lowest score that counts as right, if labels are scores."
+    "--label-threshold",
+    type=FloatRange(),
+    metavar="SCORE",
+    help="Lowest score that counts as right, if labels are scores.",
 )
 @click.option(
     "--min-agreement", type=_SHARE, metavar="SHARE", help="Exit with 100 if the agreement on decided pairs is lower."
