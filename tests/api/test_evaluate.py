@@ -593,3 +593,14 @@ def test_a_run_that_is_deleted_from_its_journal_is_an_error(tmp_path: Path) -> N
 def test_the_projects_state_folder_cannot_be_a_journal(project: Project) -> None:
     with pytest.raises(UsageError, match="is the project's own state folder"):
         evaluate([project.root], journal=project.state_dir)
+
+
+def test_a_run_records_what_answered_what_judged_and_what_each_case_expected() -> None:
+    def lenient(_: Rubric) -> None:
+        return None
+
+    run = evaluate([case()], answer, rater=lenient).run
+    setup = run.options.setup
+    assert (setup.agent, setup.rater) == (f"python {__name__}:answer", f"python {__name__}:{lenient.__qualname__}")
+    assert (setup.evalmeta, len(run.cases[0].checks)) == (evalmeta.__version__, 8)
+    assert evaluate([case()], {"adapter": "http", "url": "http://127.0.0.1:1/"}).run.options.setup.rater == "rules"

@@ -103,3 +103,11 @@ def test_a_case_of_several_turns_is_known_by_its_label_or_all_that_was_asked() -
         "Hello! / Where is it?",
         "greeting",
     ]
+
+
+def test_a_case_has_all_that_was_asked_and_what_it_expects_whichever_iteration_ended_in_an_error() -> None:
+    turns = answered()._replace(earlier=(EarlierTurn("Hello!", GeneratedData("Hi.")),), label="greeting", checks="a b")
+    broken = CaseResult(1, 1, "Hello!", ERROR, 0.0, 1.0, error="no line", label="greeting", checks="a b")
+    for cases in ([broken, turns], [turns, broken]):
+        [case] = collect(cases, RunOptions(iterations=2)).cases
+        assert (case.utterance, case.asked, case.checks) == ("greeting", "Hello! / Where is it?", "a b")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta import limits
+from evalmeta import __version__, limits
 from evalmeta.client.metadata import deploy
 from evalmeta.client.runs import Progress, fetch_results, poll_run, start_run
 from evalmeta.errors import NotFound, OrgBusy, OrgFault, SettingsError, SubjectNotBound
@@ -134,6 +134,18 @@ def test_options_of_a_run_are_those_of_its_starter(project: Project) -> None:
     assert (done.options, done.total) == (options, 16)
     assert numbers(done) == [(iteration, number) for iteration in (1, 2) for number in range(1, 9)]
     assert asked(project) == NAMES * 2
+
+
+def test_a_run_records_what_answered_what_judged_and_what_each_case_expected(project: Project) -> None:
+    async def run(connection: Connection) -> Run:
+        return await follow_up(connection, await deploy_and_start(connection))
+
+    done = embedded(project, run)
+    setup = done.options.setup
+    assert (setup.agent, setup.rater, setup.evalmeta) == ("python desk:answer", "rules", __version__)
+    assert setup.agent_version
+    assert {len(case.checks) for case in done.cases} == {8}
+    assert len({case.checks for case in done.cases}) == 1
 
 
 def test_a_run_asks_what_was_deployed_when_it_was_started(project: Project) -> None:

@@ -236,6 +236,7 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
     errors = _faults(needs, loaded) if needs else []
     if errors or isinstance(subject, EvalmetaError) or isinstance(rater, EvalmetaError):
         return [*(each for each in (subject, rater) if isinstance(each, EvalmetaError)), *errors]
+    options = replace(options, setup=bindings.setup(loaded, options))
     scorers = make_scorers(options.scoring, rater, find_custom=_custom_scorers(loaded.root))
     return _Task(loaded, options, bindings.agent(loaded), subject, scorers)
 

@@ -11,6 +11,7 @@ from evalmeta.api.endpoints import endpoint_settings, is_url
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import SettingsError
+from evalmeta.model.fingerprints import object_of
 from evalmeta.model.python_target import likely_target
 from evalmeta.model.settings import (
     RATER_ADAPTERS,
@@ -20,6 +21,7 @@ from evalmeta.model.settings import (
     RecordedSubject,
     Settings,
 )
+from evalmeta.org import setups
 from evalmeta.org.subjects import bind_subject, rater_settings, sign_in
 from evalmeta.package.config_file import key_name
 from evalmeta.store.judge_cache import FolderRatings
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 
 _ARGUMENT: Final = "argument"
+_ADAPTERS: Final = (*SUBJECT_ADAPTERS.values(),)
+_RATERS: Final = (*RATER_ADAPTERS.values(),)
 
 
 def project_subject(loaded: LoadedEvaluation) -> Subject:
@@ -60,18 +64,43 @@ def project_rater(loaded: LoadedEvaluation, name: str, cache: RatingCache) -> Ra
 
 def described_subject(described: object, root: Path) -> Subject | None:
     """Return the subject that a table or settings describe; None for anything else."""
+    settings = _subject_settings(described)
+    return None if settings is None else bind(settings, root=root, sign_in=sign_in)
+
+
+def _subject_settings(described: object) -> SubjectSettings | None:
     settings = _settings("subjects", described).subjects[_ARGUMENT] if isinstance(described, Mapping) else described
-    if not isinstance(settings, (*SUBJECT_ADAPTERS.values(), PluginSubject)):
-        return None
-    return bind(cast("SubjectSettings", settings), root=root, sign_in=sign_in)
+    return cast("SubjectSettings", settings) if isinstance(settings, (*_ADAPTERS, PluginSubject)) else None
 
 
 def described_rater(described: object, root: Path, cache: RatingCache) -> Rater | None:
     """Return the rater that a table or settings describe; None for anything else."""
+    settings = _rater_settings(described)
+    return None if settings is None else bind_rater(settings, root=root, cache=cache)
+
+
+def _rater_settings(described: object) -> RaterSettings | None:
     settings = _settings("raters", described).raters[_ARGUMENT] if isinstance(described, Mapping) else described
-    if not isinstance(settings, (*RATER_ADAPTERS.values(), PluginRater)):
-        return None
-    return bind_rater(cast("RaterSettings", settings), root=root, cache=cache)
+    return cast("RaterSettings", settings) if isinstance(settings, (*_RATERS, PluginRater)) else None
+
+
+def agent_of(loaded: LoadedEvaluation, subject: object) -> tuple[str, str]:
+    """Return what identifies the agent of an evaluation, and a fingerprint of its source if that is known."""
+    if subject is not None:
+        settings = _subject_settings(subject)
+        return object_of(subject) if settings is None else setups.described_agent(settings, loaded.root)
+    name, subjects = loaded.evaluation.subject_name, loaded.settings.subjects
+    if name not in subjects and (settings := _subject_settings(endpoint_settings(name) or None)):
+        return setups.described_agent(settings, loaded.root)
+    if name not in subjects and loaded.document and loaded.document.is_answered:
+        return setups.described_agent(RecordedSubject(adapter="recorded"), loaded.root)
+    return setups.agent_of(subjects, name, root=loaded.root)
+
+
+def rater_of(loaded: LoadedEvaluation, rater: object, name: str) -> tuple[str, str]:
+    """Return what identifies the rater of an evaluation, and a fingerprint of its prompts or source if it is known."""
+    settings = rater_settings(loaded.settings.raters, name) if rater is None else _rater_settings(rater)
+    return object_of(rater) if settings is None else setups.rater_of(settings, root=loaded.root)
 
 
 def open_cache(state_dir: Path | None, stack: AsyncExitStack) -> RatingCache:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
+from evalmeta import __version__
 from evalmeta.api.loaded_evaluations import LoadedEvaluation, Roots
 from evalmeta.engine.case_run import close
 from evalmeta.engine.raters.rules.rater import Rules
@@ -15,7 +16,9 @@ from evalmeta.engine.subjects.python import subject_of
 from evalmeta.errors import SettingsError, UsageError
 from evalmeta.model.definition import Definition
 from evalmeta.model.evaluation import Case, Evaluation
+from evalmeta.model.fingerprints import object_of
 from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.run import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -144,6 +147,7 @@ class Bindings:
         self._cache = cache
         self._subjects: dict[tuple[Path, str] | None, Subject] = {}
         self._raters: dict[tuple[Path, str] | None, Rater] = {}
+        self._setups: dict[tuple[tuple[Path, str] | None, str], Setup] = {}
 
     def subject(self, loaded: LoadedEvaluation) -> Subject:
         """Return the subject of an evaluation; it stays open when a run closes it.
@@ -173,6 +177,25 @@ class Bindings:
             self._raters[key] = found = self._new_rater(loaded, options.scoring.rater)
             self._stack.push_async_callback(close, found)
         return self._raters[key]
+
+    def setup(self, loaded: LoadedEvaluation, options: RunOptions) -> Setup:
+        """Return what answers and what judges in a run; both are bound."""
+        key = self.agent(loaded), options.scoring.rater
+        if key not in self._setups:
+            self._setups[key] = self._new_setup(loaded, options.scoring.rater)
+        return self._setups[key]
+
+    def _new_setup(self, loaded: LoadedEvaluation, rater: str) -> Setup:
+        subject, judge = self._subject, self._rater
+        has_settings = loaded.project is not None and loaded.project.declared is not None
+        is_offline = judge is None and rater == _OFFLINE_RATER and not has_settings
+        if is_offline and subject is not None and not _may_describe(subject):
+            return Setup(*object_of(subject), rater, evalmeta=__version__)
+        from evalmeta.api import evaluate_bindings  # noqa: PLC0415 - pydantic, which functions do not need
+
+        agent = evaluate_bindings.agent_of(loaded, subject)
+        prompt = evaluate_bindings.rater_of(loaded, judge, rater)
+        return Setup(*agent, *prompt, __version__)
 
     def _new_subject(self, loaded: LoadedEvaluation) -> Subject:
         subject, root = self._subject, loaded.root

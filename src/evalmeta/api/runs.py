@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta import __version__
 from evalmeta.api.finished_runs import FinishedRun
 from evalmeta.api.org_targets import EMBEDDED_URL
 from evalmeta.api.origins import new_origin
@@ -23,7 +24,7 @@ from evalmeta.api.verification import Checking, check_rater, check_run, with_def
 from evalmeta.client import runs as client
 from evalmeta.errors import EvalmetaError, NotFound, Suggestion, UsageError, WaitRanOut
 from evalmeta.model.registry import type_of_run
-from evalmeta.model.run import Run, RunOptions, RunStatus, join
+from evalmeta.model.run import Run, RunOptions, RunStatus, Setup, join
 from evalmeta.org.path_filter import PathFilter
 from evalmeta.protocol.run_faults import RunFault, joined_error
 from evalmeta.store.database import open_database
@@ -334,6 +335,10 @@ class RunOrg(NamedTuple):
         elif not self.connection.is_ours:
             remote = await with_subject(self.connection, remote)
         run = decided(remote.run, self.checking)
+        if not self.connection.is_ours:
+            agent = f"{run.subject_name} in {remote.org_url}"
+            setup = Setup(agent, run.subject_version or "", "the org", evalmeta=__version__)
+            run = replace(run, options=replace(run.options, setup=setup))
         return FinishedRun.of(self._save(replace(remote, run=run)).run)
 
     async def _seen(self, remote: RemoteRun) -> RemoteRun:

@@ -13,6 +13,7 @@ from evalmeta.client.agents import agent_versions, names_a_version
 from evalmeta.errors import EvalmetaError, NotFound
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.expectations import ACTIONS, parse_actions
+from evalmeta.model.fingerprints import checks_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
 from evalmeta.model.run import Doubt
 from evalmeta.org.subjects import rater_settings
@@ -77,7 +78,7 @@ async def check_run(connection: Connection, project: Project, remote: RemoteRun)
         evaluation = evaluation_of(definition, name=remote.run.definition)
         with open_remote_runs(project.state_dir) as runs:
             earlier = [each.run for each in runs.same(remote, limit=_EARLIER_RUNS)]
-        run = await _judged(project, replace(remote.run, doubts=()), evaluation, earlier)
+        run = await _judged(project, with_checks(replace(remote.run, doubts=()), evaluation), evaluation, earlier)
     except EvalmetaError as error:
         from evalmeta.engine.verification import without_own_verdicts  # noqa: PLC0415 - as in `_judged`
 
@@ -89,6 +90,12 @@ async def check_run(connection: Connection, project: Project, remote: RemoteRun)
     versions = await agent_versions(connection, evaluation.subject_name)
     doubts = _version_doubts(evaluation, versions) if run.subject_version is None else ()
     return replace(remote, run=replace(run, doubts=(*doubts, *run.doubts)))
+
+
+def with_checks(run: Run, evaluation: Evaluation) -> Run:
+    """Return a run of an org whose case results have the fingerprints of what its definition expects."""
+    checks = {case.number: checks_of(case) for case in evaluation.cases}
+    return replace(run, cases=tuple(case._replace(checks=checks.get(case.number, "")) for case in run.cases))
 
 
 async def with_subject(connection: Connection, remote: RemoteRun) -> RemoteRun:

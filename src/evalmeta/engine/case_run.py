@@ -18,6 +18,7 @@ from evalmeta.engine.scorers.results import broken
 from evalmeta.engine.tracebacks import traceback_text
 from evalmeta.errors import SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.aggregation import case_verdict
+from evalmeta.model.fingerprints import checks_of
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
 from evalmeta.protocol.http import is_too_long, retry_pause
@@ -86,7 +87,7 @@ async def rescore_case(
         traceback = recorded.traceback if recorded else ""
         return CaseResult(
             case.number, item.iteration, utterance, Verdict.ERROR, now, now, error=error, label=case.label,
-            traceback=traceback,
+            traceback=traceback, checks=checks_of(case),
         )  # fmt: skip
     results: list[TestResult] = []
     with suppress(TimeoutError):
@@ -99,7 +100,12 @@ async def rescore_case(
     results += not_scored[len(results) :]
     verdict = case_verdict(results)
     return recorded._replace(
-        iteration=item.iteration, results=tuple(results), verdict=verdict, error=None, traceback=""
+        iteration=item.iteration,
+        results=tuple(results),
+        verdict=verdict,
+        error=None,
+        traceback="",
+        checks=checks_of(case),
     )
 
 
@@ -244,6 +250,7 @@ class _Attempt:
             self._case.label,
             tuple(self._earlier),
             self._traceback,
+            checks_of(self._case),
         )
 
     async def _send_turns(self, subject: Subject) -> None:

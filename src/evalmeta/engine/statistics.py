@@ -42,16 +42,21 @@ class _Collector:
         self._averaged = AveragedCases(options)
         self._measures: dict[str, tuple[float, int]] = {}
         self._utterances: dict[int, str] = {}
+        self._labels: dict[int, str] = {}
+        self._checks: dict[int, str] = {}
+        self._turns: dict[int, int] = {}
         self._latencies = array("d")
         self._answers = self._with_tokens = 0
         self._input: int | None = None
         self._output: int | None = None
 
     def add(self, case: CaseResult) -> None:
-        title = case.utterance
-        if case.earlier:
-            title = case.label or " / ".join((*(turn.utterance for turn in case.earlier), title))
-        self._utterances.setdefault(case.number, title)
+        # A case that ends in an error may have asked only its first turns.
+        if len(case.earlier) > self._turns.get(case.number, -1):
+            self._turns[case.number], self._utterances[case.number] = len(case.earlier), _asked(case)
+            self._labels[case.number] = case.label if case.earlier else ""
+        if case.checks:
+            self._checks[case.number] = case.checks
         counts, verdict = self._counts.setdefault(case.number, [0, 0, 0, 0]), counted_verdict(case, self._options)
         if not self._averaged.add(case, verdict):
             counts[_INDEX[verdict]] += 1
@@ -100,7 +105,16 @@ class _Collector:
             if is_averaged:
                 found[_INDEX[verdicts[number]]] += iterations[number]
             passed, failed, errors, undecided = found
-            yield CaseCounts(number, self._utterances[number], passed, failed, errors, undecided, is_averaged)
+            asked, label = self._utterances[number], self._labels[number]
+            yield CaseCounts(
+                *(number, label or asked, passed, failed, errors, undecided, is_averaged),
+                checks=self._checks.get(number, ""),
+                asked=asked if label else "",
+            )
+
+
+def _asked(case: CaseResult) -> str:
+    return " / ".join((*(turn.utterance for turn in case.earlier), case.utterance))
 
 
 def _sum(total: int | None, value: int | None) -> int | None:

@@ -152,6 +152,7 @@ class CaseResult(NamedTuple):
         label: the name of the case in its file.
         earlier: the turns before the last one.
         traceback: where the agent raised the error, or the end of its program's stderr; empty if that is unknown.
+        checks: the fingerprint of the case's expectations (`model.fingerprints`); empty if it is not known.
     """
 
     number: int
@@ -166,6 +167,7 @@ class CaseResult(NamedTuple):
     label: str = ""
     earlier: tuple[EarlierTurn, ...] = ()
     traceback: str = ""
+    checks: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +252,7 @@ class RunOptions:
         scoring: how results are judged.
         decides: whose verdicts count in a run of another org: the org's, those of evalmeta's rules, or the worse ones.
         origin: the command and the commit from which it was started.
+        setup: what answers and what judges; whoever executes the run records it.
     """
 
     iterations: int = 1
@@ -268,6 +271,7 @@ class RunOptions:
     scoring: Scoring = field(default_factory=Scoring)
     decides: Deciding = "org"
     origin: Origin = field(default_factory=Origin)
+    setup: Setup = field(default_factory=Setup, compare=False)
 
     @property
     def is_partial(self) -> bool:

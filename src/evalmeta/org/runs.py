@@ -20,10 +20,20 @@ from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.login import ADMIN
 from evalmeta.model.option_bounds import invalid_option
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
-from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, RunStatus, Setup, TestResult, Verdict
 from evalmeta.org.lease import is_free
 from evalmeta.org.needs import needs_of
-from evalmeta.org.run_files import current_digest, evaluation_in, read_run_file, record_file, run_file_of, test_in
+from evalmeta.org.run_files import (
+    current_digest,
+    evaluation_in,
+    read_run_file,
+    record_file,
+    run_file_of,
+    subjects_of_run,
+    test_in,
+)
+from evalmeta.org.setups import setup_of
+from evalmeta.org.subjects import rater_settings_of
 from evalmeta.protocol.run_faults import joined_error
 from evalmeta.protocol.run_options import RunDefinition
 from evalmeta.store.history import RemoteRuns
@@ -154,7 +164,7 @@ def start_prepared(org: Organization, run: PreparedRun, *, user: User = ADMIN) -
         run.kind,
         run.evaluation,
         run.content,
-        run.options,
+        replace(run.options, setup=_setup_of(org, run)),
         total=total,
         now=org.runs.next_timestamp(time.time()),
         user=user,
@@ -162,6 +172,18 @@ def start_prepared(org: Organization, run: PreparedRun, *, user: User = ADMIN) -
     )
     org.launch(run_id)
     return run_id
+
+
+def _setup_of(org: Organization, run: PreparedRun) -> Setup:
+    """Return what answers and judges in a new run; recorded answers are those of the agent that gave them."""
+    subjects = subjects_of_run(org.settings().subjects, run.evaluation.subject_name, run.content)
+    setup = setup_of(subjects, run.evaluation.subject_name, rater_settings_of(org, run.options), root=org.root)
+    if run.answers_of is None:
+        return setup
+    saved = RemoteRuns(org.database).find(run.answers_of)
+    earlier = org.runs.get(run.answers_of) or next((remote.run for remote in saved), None)
+    before = earlier.options.setup if earlier else Setup()
+    return setup._replace(agent=before.agent, agent_version=before.agent_version)
 
 
 def _check_room(org: Organization, user: User) -> None:

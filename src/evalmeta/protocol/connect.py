@@ -1,8 +1,8 @@
 """The Connect API's results of agent tests ("Get Test Results" of the Testing API), as values and as JSON.
 
-evalmeta adds keys where the API has none: `evalmeta` beside `status`; `iteration`, `verdict`, `name` and
-`earlierTurns` in a case; `partialScore`, `rater`, `threshold`, `turn` and `measured` in a result. Over HTTP,
-text is HTML-escaped, as in Salesforce's orgs; in files it is plain, and `evalmeta` says so.
+evalmeta adds keys where the API has none: `evalmeta` beside `status`; `iteration`, `verdict`, `name`, `earlierTurns`
+and `checks` in a case; `partialScore`, `rater`, `threshold`, `turn` and `measured` in a result. Over HTTP, text is
+HTML-escaped, as in Salesforce's orgs; in files it is plain, and `evalmeta` says so.
 """
 
 from __future__ import annotations
@@ -210,6 +210,7 @@ def write_case(case: CaseResult) -> JsonObject:
         **({"name": case.label} if case.label else {}),
         **({"earlierTurns": earlier} if earlier else {}),
         **({"traceback": case.traceback} if case.traceback else {}),
+        **({"checks": case.checks} if case.checks else {}),
     }
 
 
@@ -239,6 +240,7 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
             for each in list_of_objects(source, "earlierTurns")
         ),
         traceback=text(source, "traceback"),
+        checks=text(source, "checks"),
     )
 
 

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, get_args
 
 from evalmeta import limits
 from evalmeta.errors import MessageUnreadable
-from evalmeta.model.run import ActionMatch, Deciding, Matches, Origin, RunOptions, Scoring, ScoringProfile, TopicMatch
+from evalmeta.model.run import (
+    ActionMatch,
+    Deciding,
+    Matches,
+    Origin,
+    RunOptions,
+    Scoring,
+    ScoringProfile,
+    Setup,
+    TopicMatch,
+)
 from evalmeta.protocol.json_fields import integer, number, object_at, optional_text, text, texts
 
 if TYPE_CHECKING:
@@ -52,6 +62,7 @@ def write_options(options: RunOptions) -> JsonObject:
     """Write run options."""
     scoring = options.scoring
     confirms: JsonObject = {"confirms": options.confirms} if options.confirms else {}
+    setup: JsonObject = {name: value for name, value in options.setup._asdict().items() if value}
     origin: JsonObject = {"origin": {name: value for name, value in options.origin._asdict().items() if value}}
     return {
         "iterations": options.iterations,
@@ -69,6 +80,7 @@ def write_options(options: RunOptions) -> JsonObject:
         **confirms,
         **({} if options.decides == "org" else {"decides": options.decides}),
         **(origin if any(options.origin) else {}),
+        **({"setup": setup} if setup else {}),
         "scoring": {
             "profile": scoring.profile,
             "actions": scoring.actions,
@@ -103,7 +115,12 @@ def read_options(source: JsonObject, *, default: RunOptions = _DEFAULT) -> RunOp
         scoring=_read_scoring(object_at(source, "scoring")),
         decides=_one_of(deciding, text(source, "decides"), _DEFAULT.decides),
         origin=_read_origin(object_at(source, "origin")),
+        setup=_read_setup(object_at(source, "setup")),
     )
+
+
+def _read_setup(source: JsonObject) -> Setup:
+    return Setup(*((text(source, name) or "")[: limits.MAX_ERROR_CHARS] for name in Setup._fields))
 
 
 def _read_origin(source: JsonObject) -> Origin:

@@ -321,11 +321,8 @@ def encode_case(case: CaseResult) -> bytes:
         None if generated is None else _from_generated(generated),
         case.error,
     )
-    if not (case.label or case.earlier or case.traceback):
-        return orjson.dumps(body, default=dict)
     turns: _Turns = [(each.utterance, _from_generated(each.generated)) for each in case.earlier]
-    traceback = (case.traceback,) if case.traceback else ()
-    return orjson.dumps((*body, case.label, turns, *traceback), default=dict)
+    return orjson.dumps((*body, case.label, turns, case.traceback, case.checks), default=dict)
 
 
 def _length(result: TestResult) -> int:
@@ -374,7 +371,9 @@ def _from_generated(generated: GeneratedData) -> _Generated:
     return plain if retrieved is None else (*plain, [(each.uri, each.content) for each in retrieved])
 
 
-def _case(source: _Plain, label: str = "", turns: _Turns | None = None, traceback: str = "") -> CaseResult:
+def _case(
+    source: _Plain, label: str = "", turns: _Turns | None = None, traceback: str = "", checks: str = ""
+) -> CaseResult:
     number, iteration, utterance, verdict, started, ended, results, generated, error = source
     return CaseResult(
         number,
@@ -389,6 +388,7 @@ def _case(source: _Plain, label: str = "", turns: _Turns | None = None, tracebac
         label,
         tuple(EarlierTurn(asked, _generated(*answer)) for asked, answer in turns or ()),
         traceback,
+        checks,
     )
 
 
