@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     Program = Callable[..., Outcome]
 
 SUBJECT = ("--subject", "desk:answer")
+COMMAND = f'adapter = "command"\ncommand = {json.dumps([sys.executable, "pays.py"])}'
 
 
 @pytest.fixture(autouse=True)
@@ -101,3 +103,42 @@ def test_an_agent_for_deployed_tests_leads_to_their_files(evalmeta: Program, fol
     (folder / "evalmeta.toml").touch()
     refused = evalmeta("test", "run", "--wait", *SUBJECT)
     assert (refused.code, "evalmeta run --subject desk:answer" in refused.err) == (2, True)
+
+
+PAYS = """\
+import json, sys
+
+def answer(utterance):
+    return {"outcome": "Paid.", "topic": "Orders", "actions": [{"name": "Pay", "input": {"id": 2**70 + 1}}]}
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(json.dumps(answer(line)), flush=True)
+"""
+PAYMENT = """\
+subject: Order_Desk
+testCases:
+- input: Pay.
+  customEvaluations:
+  - name: string_comparison
+    label: id
+    parameters:
+    - {name: operator, value: equals, isReference: false}
+    - {name: actual, value: "$.generatedData.invokedActions[0][0].function.input.id", isReference: true}
+    - {name: expected, value: "ID", isReference: false}
+"""
+
+
+@pytest.mark.parametrize("subject", ['adapter = "python"\ntarget = "pays:answer"', COMMAND])
+@pytest.mark.parametrize(("expected", "code"), [(2**70 + 1, 0), (2**70, 100)])
+def test_an_integer_of_more_than_64_bits_is_judged_and_reported_by_all_its_digits(
+    evalmeta: Program, folder: Path, subject: str, expected: int, code: int
+) -> None:
+    (folder / "pays.py").write_text(PAYS)
+    (folder / "evalmeta.toml").write_text(f"[subjects.Order_Desk]\n{subject}\n")
+    (folder / "pay.yaml").write_text(PAYMENT.replace("ID", str(expected)))
+    done = evalmeta("run", "pay.yaml", "--json")
+    assert (done.code, str(2**70 + 1) in done.out) == (code, True)
+    for report in ("json", "jsonl", "html", "csv"):
+        shown = evalmeta("test", "results", "--use-most-recent", "--result-format", report)
+        assert str(2**70 + 1) in shown.out, report

@@ -40,6 +40,12 @@ def test_an_agent_reports_that_it_chose_no_topic_and_took_no_action() -> None:
     assert (data.topic, data.actions) == ("", ())
 
 
+@pytest.mark.parametrize("number", [2**64, 2**70 + 1, -(2**63) - 1])
+def test_integers_of_more_than_64_bits_are_kept_as_their_digits(number: int) -> None:
+    data = generated_data({"outcome": "x", "actions": [{"name": "Pay", "input": {"id": number, "ids": [number, 1]}}]})
+    assert data.actions == (Action("Pay", {"id": str(number), "ids": [str(number), 1]}),)
+
+
 def test_answer_is_another_name_for_outcome() -> None:
     assert generated_data({"answer": "Shipped."}).outcome == "Shipped."
 
@@ -108,7 +114,7 @@ def _action(**parts: object) -> dict[str, object]:
         (_action(input={"a": {1, 2}}), "the input of A is not valid JSON"),
         (_action(output=object()), "the output of A is not valid JSON"),
         (_action(output=float("inf")), "the output of A is not valid JSON"),
-        (_action(output=2**70), "the output of A is not valid JSON"),
+        (_action(output=10**5_000), "the output of A is not valid JSON"),
         (_action(output="\ud800"), "the output of A is not valid JSON"),
         (_action(latency_ms=float("nan")), "latency_ms is nan"),
         ("\ud800", "answer is not valid Unicode"),

@@ -98,3 +98,7 @@ def test_values_are_found_in_any_order_beside_the_first_line_of_the_file() -> No
         ("a", "b"): (5, 7),
     }
     assert {path: file.place(path) for path in wanted} == wanted
+
+
+def test_integers_of_more_than_64_bits_keep_their_digits() -> None:
+    assert read_json(b'{"id": 1180591620717411303425}', label="a.json").value == {"id": "1180591620717411303425"}

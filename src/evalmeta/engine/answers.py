@@ -8,12 +8,10 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-import orjson
-
 from evalmeta import limits
 from evalmeta.errors import SubjectError
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
-from evalmeta.model.json_value import is_too_deep
+from evalmeta.model.json_value import is_too_deep, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -178,11 +176,9 @@ def _json(value: object, what: str) -> JsonValue:
         return value.copy()
     try:
         text = json.dumps(value, allow_nan=False)
-        copy: JsonValue = json.loads(text)
+        copy = read_json(text)
         if is_too_deep(copy):
             raise SubjectError(f"the {what} is nested more than {limits.MAX_JSON_DEPTH} levels deep")
-        # orjson is stricter than json, and so are the journals that keep results.
-        orjson.dumps(copy)
     except (TypeError, ValueError, RecursionError) as error:
         raise SubjectError(
             f"the {what} is not valid JSON ({error}); expected text, numbers, lists and mappings"

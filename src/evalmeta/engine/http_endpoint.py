@@ -16,7 +16,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
-from evalmeta.model.json_value import is_too_deep
+from evalmeta.model.json_value import is_too_deep, read_json
 from evalmeta.model.redaction import redacted, redacted_bytes
 from evalmeta.protocol.http import error_reason, failure_of_error, failure_of_status, redacted_logs, retry_after
 from evalmeta.protocol.json_fields import host_of, is_loopback
@@ -192,7 +192,7 @@ def _decoded(address: str, answer: bytes) -> JsonValue:
     if not answer.strip():
         raise SubjectError(f"{address} returned an empty answer; expected JSON")
     try:
-        value: JsonValue = orjson.loads(answer)
+        value = read_json(answer)
     except orjson.JSONDecodeError as error:
         raise SubjectError(f"the answer of {address} is not valid JSON ({error}): {_excerpt(answer)}") from None
     if is_too_deep(value):

@@ -12,10 +12,8 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
 
-import orjson
-
 from evalmeta import limits
-from evalmeta.model.json_value import is_too_deep
+from evalmeta.model.json_value import is_too_deep, read_json
 from evalmeta.model.jsonpath import (
     Comparison,
     Descendants,
@@ -85,7 +83,7 @@ class _Resolver:
             return node
         if node not in self._parsed:
             try:
-                value: JsonValue = orjson.loads(node)
+                value = read_json(node)
             except ValueError:
                 value = node
             self._parsed[node] = node if is_too_deep(value) else value

@@ -13,6 +13,7 @@ import orjson
 from evalmeta import limits
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.model.json_value import is_too_deep
+from evalmeta.model.json_value import read_json as read_integers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,7 +129,7 @@ def read_json(data: bytes, *, label: str, first_line: int = 1) -> JsonFile:
     if len(source) > limits.MAX_JSON_BYTES:
         _refuse(label, "json-limit", f"the file is larger than {limits.MAX_JSON_BYTES:,} bytes", first_line, 1)
     try:
-        value: JsonValue = orjson.loads(source)
+        value = read_integers(source)
     except orjson.JSONDecodeError as error:
         _refuse_encoding(label, source, first_line)
         message = f"this is not valid JSON: {error.msg}"

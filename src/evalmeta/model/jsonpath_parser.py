@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-import orjson
 from jsonpath_ng.exceptions import JSONPathError
 from jsonpath_ng.ext.filter import And, Expression, Or
 from jsonpath_ng.ext.filter import Filter as ParsedFilter
@@ -20,6 +19,7 @@ from jsonpath_ng.jsonpath import Child, Fields, Index, JSONPath, Root, Slice, Th
 from jsonpath_ng.jsonpath import Descendants as ParsedDescendants
 
 from evalmeta import limits
+from evalmeta.model.json_value import read_json
 from evalmeta.model.jsonpath import (
     Comparison,
     Descendants,
@@ -292,7 +292,7 @@ def _flattened(tree: JSONPath) -> Iterator[JSONPath]:
 
 
 def _scalar(source: str) -> JsonValue:
-    return _unquoted(source) if source[0] in "'\"" else cast("JsonValue", orjson.loads(source))
+    return _unquoted(source) if source[0] in "'\"" else read_json(source)
 
 
 def _unquoted(source: str) -> str:

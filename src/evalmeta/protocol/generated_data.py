@@ -10,7 +10,7 @@ from evalmeta import limits
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.expectations import parse_actions, render_actions
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens, invoked_actions
-from evalmeta.model.json_value import is_too_deep
+from evalmeta.model.json_value import is_too_deep, read_json
 from evalmeta.protocol.json_fields import integer, list_of_objects, number, object_at, optional_text, text
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _parsed(value: JsonValue) -> JsonValue:
     if not isinstance(value, str) or not value.strip():
         return value
     try:
-        parsed: JsonValue = orjson.loads(value)
+        parsed = read_json(value)
     except orjson.JSONDecodeError:
         return None
     return parsed

@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 import orjson
 
 from evalmeta.errors import MessageUnreadable, UsageError
+from evalmeta.model.json_value import read_json
 from evalmeta.model.redaction import redacted
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _END: Final = 253_402_300_800.0
 def read_object(data: bytes) -> JsonObject:
     """Return a JSON object; raise MessageUnreadable if the bytes are not one."""
     try:
-        value = orjson.loads(data)
+        value = read_json(data)
     except orjson.JSONDecodeError:
         raise MessageUnreadable("it is not valid JSON") from None
     if not isinstance(value, dict):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from evalmeta.errors import MessageUnreadable
+from evalmeta.model.json_value import read_json
 from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
 from evalmeta.protocol.connect import escape_html, is_only_latency, read_case_verdict, read_verdict, run_of, run_status
 from evalmeta.protocol.generated_data import read_generated, write_generated
@@ -186,7 +187,7 @@ def _from_text(content: JsonValue) -> JsonObject:
         return content if isinstance(content, dict) else {}
     for spelling in (html.unescape(content), content):
         try:
-            found = orjson.loads(spelling)
+            found = read_json(spelling)
         except orjson.JSONDecodeError:
             continue
         return found if isinstance(found, dict) else {}

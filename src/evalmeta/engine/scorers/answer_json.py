@@ -12,7 +12,7 @@ from evalmeta.engine.scorers.operands import NoMatch, NotReported, NoValue, oper
 from evalmeta.engine.scorers.results import broken, judged, undecided
 from evalmeta.model.checks import comparison_of, reference_of
 from evalmeta.model.definition import Parameter
-from evalmeta.model.json_value import is_too_deep
+from evalmeta.model.json_value import is_too_deep, read_json
 
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Exchange, Scorer
@@ -53,7 +53,7 @@ def _read(expectation: Expectation, exchange: Exchange) -> tuple[Exchange, JsonV
     if (reference := reference_of(path)) != path:
         answer = exchange.generated.outcome
         try:
-            value: JsonValue = orjson.loads(answer)
+            value = read_json(answer)
         except orjson.JSONDecodeError as error:
             why = "it is in a code block of Markdown" if answer.lstrip().startswith("```") else error.msg
             raise NoMatch(f"the answer is not valid JSON: {why}") from None

@@ -19,6 +19,7 @@ from evalmeta import limits
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
+from evalmeta.model.json_value import read_json
 from evalmeta.model.redaction import child_environment, hide_secrets, redacted
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ class Process(asyncio.SubprocessProtocol):
             line = await self._request(orjson.dumps(message, option=orjson.OPT_APPEND_NEWLINE))
             try:
                 # RFC 8259, 8.1: parsers may ignore a byte order mark.
-                answer: JsonValue = orjson.loads(line.removeprefix(codecs.BOM_UTF8))
+                answer = read_json(line.removeprefix(codecs.BOM_UTF8))
             except orjson.JSONDecodeError:
                 raise SubjectError(
                     f"the program wrote a line that is not valid JSON in UTF-8: {_excerpt(line)}; {_PROTOCOL}"

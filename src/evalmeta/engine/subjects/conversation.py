@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypeAlias
 
-import orjson
+from evalmeta.model.json_value import read_json
 
 if TYPE_CHECKING:
     from evalmeta.model.evaluation import Case
@@ -45,7 +45,7 @@ def parse_arguments(value: JsonValue) -> JsonValue:
     if not value.strip():
         return {}
     try:
-        arguments: JsonValue = orjson.loads(value)
+        arguments = read_json(value)
     except ValueError:
         return {"arguments": value}
     return arguments if isinstance(arguments, dict) else {"arguments": value}

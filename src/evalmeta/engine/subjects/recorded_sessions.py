@@ -11,6 +11,7 @@ import orjson
 
 from evalmeta.engine.answers import generated_data
 from evalmeta.errors import MessageUnreadable, SubjectError
+from evalmeta.model.json_value import read_json
 from evalmeta.model.session_view import ACTION_STEP
 from evalmeta.protocol.json_fields import list_of_objects, number, object_at, optional_text, text
 
@@ -84,6 +85,6 @@ def _value(value: JsonValue) -> JsonValue:
     if not isinstance(value, str):
         return value
     try:
-        return orjson.loads(value) if value else None
+        return read_json(value) if value else None
     except orjson.JSONDecodeError:
         return value

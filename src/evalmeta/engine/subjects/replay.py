@@ -15,6 +15,7 @@ from evalmeta.engine.answers import generated_data
 from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
 from evalmeta.engine.subjects.recorded_sessions import is_session, read_session
 from evalmeta.errors import MessageUnreadable, SettingsError, SubjectError
+from evalmeta.model.json_value import read_json
 from evalmeta.protocol.connect import read_run
 from evalmeta.protocol.json_fields import list_of_objects, read_object
 from evalmeta.protocol.testing import read_testing_run
@@ -154,7 +155,7 @@ class _Reader:
         start = self._line
         content = first + self._counted(self._file.read(self._left + 1))
         try:
-            return _recordings(orjson.loads(content))
+            return _recordings(read_json(content))
         except orjson.JSONDecodeError as error:
             line = f"{self._path}:{start + error.lineno - 1}"
             raise _unusable(line, f"it is not valid JSON: {error.msg}") from None

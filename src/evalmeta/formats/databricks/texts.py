@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from evalmeta.model.json_value import is_too_deep
+from evalmeta.model.json_value import is_too_deep, read_json
 
 if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
@@ -21,7 +21,7 @@ def decoded(value: JsonValue) -> JsonValue:
     if not isinstance(value, str):
         return value
     try:
-        found: JsonValue = orjson.loads(value)
+        found = read_json(value)
     except orjson.JSONDecodeError:
         return value
     return value if is_too_deep(found) else found
