@@ -454,6 +454,61 @@ def test_adks_class_is_awaited_and_prints_the_report(
     assert asyncio.run(adk.evaluate_async(agent, path)).succeeded
 
 
+SCENARIO = {"evalId": "sim", "conversationScenario": {"startingPrompt": "Hi", "conversationPlan": "Ask for tea."}}
+NOT_RUN = "sim could not be evaluated: it has a conversation scenario, and evalmeta does not simulate users"
+
+
+def test_a_case_that_is_not_run_fails_the_evaluation_by_its_name(write: Callable[..., Path]) -> None:
+    with pytest.warns(UserWarning, match="case 'sim' is not run, and counts as an error"):
+        caught = failure(agent, write(eval_set(SCENARIO, case("case-1", LONDON))), num_runs=2)
+
+    assert str(caught).splitlines()[0] == "1 case could not be evaluated"
+    assert str(caught).count(NOT_RUN) == 1
+    assert averages(caught.runs)["case-1", "response_match_score"] == (1.0, "PASS")
+
+
+def test_a_file_of_scenarios_does_not_stop_the_other_files(write: Callable[..., Path]) -> None:
+    write(eval_set(SCENARIO), "scenarios.test.json")
+    folder = write(FULL).parent
+    with pytest.warns(UserWarning, match="case 'sim' is not run"):
+        caught = failure(agent, folder)
+
+    assert [run.succeeded for run in caught.runs] == [True, False]
+    assert NOT_RUN in str(caught)
+
+
+@pytest.mark.parametrize("called", [adk.evaluate, adk.evaluate_async, adk.AgentEvaluator.evaluate])
+def test_unknown_keywords_are_refused_with_a_suggestion(called: Callable[..., object], tmp_path: Path) -> None:
+    def call(**how: object) -> None:
+        done = called(agent, tmp_path / "missing", **how)
+        asyncio.run(done) if asyncio.iscoroutine(done) else None
+
+    with pytest.raises(UsageError, match=r"evaluate.* has no keyword 'confg'") as caught:
+        call(confg="x")
+    assert caught.value.actions == ("Did you mean 'config'?",)
+    # Only then is the file read.
+    with pytest.raises(NotFound):
+        call(config=None, agent_name=None, app_name="app")
+
+
+def test_unknown_keywords_of_eval_sets_are_refused() -> None:
+    with pytest.raises(UsageError, match="evaluate_eval_set has no keyword 'print_details'"):
+        asyncio.run(adk.AgentEvaluator.evaluate_eval_set(agent, {}, print_details=True))  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("name", ["agent_name", "artifact_service", "output_file", "eval_set_results_manager"])
+def test_keywords_of_adk_that_are_not_supported_are_refused_by_name(write: Callable[..., Path], name: str) -> None:
+    path = write(FULL)
+    with pytest.raises(UsageError, match=f"evalmeta does not support the keyword '{name}' of ADK"):
+        adk.evaluate(agent, path, **{name: "x"})  # type: ignore[arg-type]
+    assert adk.evaluate(agent, path, **{name: None}).succeeded  # type: ignore[arg-type]
+
+
+def test_evaluate_prints_the_report_if_asked(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    adk.evaluate(agent, write(FULL), print_detailed_results=True, app_name="home")
+    assert "a.test.json: subject agent, run " in capsys.readouterr().out
+
+
 def test_an_eval_set_need_not_be_a_file() -> None:
     class Model:
         def model_dump_json(self) -> str:

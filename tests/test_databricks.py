@@ -249,6 +249,10 @@ def test_in_a_running_loop_it_is_awaited() -> None:
         ({"evaluator_config": {"databricks-agent": {"metrics": ["recall"]}}}, "'recall' is not a known metric"),
         ({"data": [{"request": "q"}]}, "there is no model to ask, and row 1 has neither 'response' nor 'trace'"),
         ({"data": 3}, "int is not a table of rows"),
+        (
+            {"evaluator_confg": {}},
+            "databricks.evaluate has no keyword 'evaluator_confg' Did you mean 'evaluator_config'?",
+        ),
         ({"model": "models:/mine/1"}, "the subject is neither a function nor an object with the method open: str"),
     ],
 )

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
 
 from evalmeta.api.evaluate import evaluate_async as run_evaluation
+from evalmeta.api.evaluate_inputs import check_keywords
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.scorers.judged import read_parts
 from evalmeta.engine.subjects.replay import bind_recorded
@@ -106,7 +107,7 @@ def evaluate(**how: Unpack[How]) -> EvaluationResult:
 
     Raises:
         FormatError: The data does not match the schema; `problems` has every reason with its row.
-        UsageError: The call is not valid, a metric is unknown, or answers are missing and there is no model.
+        UsageError: A keyword or another argument is not valid, or answers are missing and there is no model.
         NotFound: The file cannot be found.
         SettingsError: The model or the rater cannot be used.
     """
@@ -117,7 +118,13 @@ def evaluate(**how: Unpack[How]) -> EvaluationResult:
     raise UsageError("an event loop is running: use `await databricks.evaluate_async(...)` instead of evaluate")
 
 
-async def evaluate_async(  # noqa: PLR0913 - the keywords of mlflow.evaluate, and evalmeta's own
+async def evaluate_async(**how: Unpack[How]) -> EvaluationResult:
+    """Do what `evaluate` does, in the running event loop."""
+    check_keywords(how, How.__annotations__, of="databricks.evaluate")
+    return await _evaluated(**how)
+
+
+async def _evaluated(  # noqa: PLR0913 - the keywords of mlflow.evaluate, and evalmeta's own
     *,
     data: object,
     model: object = None,
@@ -129,7 +136,6 @@ async def evaluate_async(  # noqa: PLR0913 - the keywords of mlflow.evaluate, an
     name: str | None = None,
     root: Path | None = None,
 ) -> EvaluationResult:
-    """Do what `evaluate` does, in the running event loop."""
     _check(model_type, _MODEL_TYPES, "model type")
     document = _document(data, _config(evaluator_config), name, is_asked=model is not None)
     called = getattr(model, "__name__", None) or (type(model).__name__ if model else "recorded answers")

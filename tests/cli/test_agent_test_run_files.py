@@ -158,6 +158,22 @@ def test_the_criteria_of_an_eval_set_can_be_named(evalmeta: Program, eval_set: P
     assert [each["name"] for each in json.loads(done.out)["result"][0]["testCases"][0]["testResults"]] == metrics(named)
 
 
+def test_a_scenario_of_an_eval_set_is_counted_and_named_and_does_not_pass(evalmeta: Program, eval_set: Path) -> None:
+    scenario = {"eval_id": "sim", "conversation_scenario": {"starting_prompt": "Hi"}}
+    (eval_set / "only.evalset.json").write_text(json.dumps({"eval_set_id": "s", "eval_cases": [scenario]}))
+    paths = ("only.evalset.json", "orders.yaml", *SUBJECT)
+
+    planned = evalmeta("test", "run", *paths, "--dry-run")
+    assert "1 sim: not run: it has a conversation scenario" in planned.out
+    assert "Would run 2 cases: 1 question" in planned.out
+
+    done = evalmeta("test", "run", *paths, "--wait")
+    assert done.code == 1
+    assert "only.evalset.json not passed: 1 case ended in an error" in done.out
+    assert "case 1 sim  it has a conversation scenario, and evalmeta does not simulate users" in done.out
+    assert "1 of 2 runs passed" in done.out
+
+
 def test_the_criteria_beside_an_eval_set_are_mentioned(evalmeta: Program, eval_set: Path) -> None:
     (eval_set / "test_config.json").write_text('{"criteria": {"safety_v1": 1}}')
     done = evalmeta("test", "run", "a.evalset.json", "--dry-run", "--json")

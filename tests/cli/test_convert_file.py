@@ -132,6 +132,21 @@ THREADS = """{"id": "desk", "name": "Desk", "description": "", "threads": [{"id"
  "output": {"role": "assistant", "content": "Here."}, "startTime": [0, 0], "endTime": [1, 0]}]}]}"""
 
 
+def test_a_scenario_is_lost_by_its_name_and_no_empty_test_is_written(evalmeta: Program, folder: Path) -> None:
+    sim = {"evalId": "sim", "conversationScenario": {"startingPrompt": "Hi"}}
+    said = {"evalId": "said", "conversation": [{"userContent": {"parts": [{"text": "Hello"}]}}]}
+    for name, cases in (("one", [sim]), ("both", [sim, said])):
+        (folder / f"{name}.evalset.json").write_text(json.dumps({"evalSetId": name, "evalCases": cases}))
+    convert = ("convert", "--to", "testspec", "--subject-name", "Desk")
+
+    both = evalmeta(*convert, "both.evalset.json")
+    assert (both.code, both.out.count("utterance")) == (0, 1)
+    assert "Lost: case 'sim': the whole case: it has a conversation scenario" in both.err
+    one = evalmeta(*convert, "one.evalset.json")
+    assert (one.code, one.out) == (2, "")
+    assert "one has no case that can be converted: case 'sim': the whole case" in one.err
+
+
 def test_a_set_of_another_system_becomes_a_definition_and_says_what_is_lost(evalmeta: Program, folder: Path) -> None:
     (folder / "desk.evalset.json").write_text(THREADS)
     nameless = evalmeta("convert", "desk.evalset.json", "--to", "definition")

@@ -216,3 +216,11 @@ def test_a_session_has_time_to_close() -> None:
     agent = Slow(answer_orders)
     ask(agent)
     assert agent.closed_sessions == 1
+
+
+def test_a_case_that_cannot_be_run_is_an_error_and_the_agent_is_not_asked() -> None:
+    agent = Agent(answer_orders)
+    result = ask(agent, Case(1, (Turn("Hi"),), label="sim", not_run="it has a conversation scenario"))
+
+    assert (result.verdict, result.error, result.label) == (Verdict.ERROR, "it has a conversation scenario", "sim")
+    assert agent.asked == []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 from evalmeta.adk.sources import agent_named, bytes_of, name_of, read_folder, read_object, session_in
 from evalmeta.api import evaluate as evaluations
+from evalmeta.api.evaluate_inputs import check_keywords
 from evalmeta.errors import FormatError, UsageError
 from evalmeta.formats.adk.reader import read_adk_file
 from evalmeta.formats.adk.writer import write_adk_cases
@@ -48,6 +49,9 @@ class How(TypedDict, total=False):
         options: How to run; the iterations are `num_runs`.
         rater: The rater, as in `evalmeta.evaluate`.
         root: The project's folder; by default the one around the current folder.
+        print_detailed_results: Whether to print the report. The default is True for `AgentEvaluator`, and False for
+            `evaluate` and `evaluate_async`.
+        app_name: Accepted for ADK's tests. It has no effect, because no results manager is called.
     """
 
     dialect: AdkDialect
@@ -57,6 +61,17 @@ class How(TypedDict, total=False):
     options: RunOptions
     rater: object
     root: Path
+    print_detailed_results: bool
+    app_name: str | None
+
+
+_REFUSED: Final = {
+    "agent_name": "Pass the function that asks this agent as the agent.",
+    "artifact_service": "Load the artifacts in the function that asks the agent.",
+    "output_file": 'Save the runs that are returned: runs.save("results.csv").',
+    "eval_set_results_manager": 'Save the runs that are returned: runs.save("results.json").',
+}
+"""The keywords of ADK's `AgentEvaluator` that evalmeta refuses unless they are empty, and what to do instead."""
 
 
 def evaluate(agent: object, path: str | Path, num_runs: int = NUM_RUNS, **how: Unpack[How]) -> FinishedRuns:
@@ -78,20 +93,24 @@ def evaluate(agent: object, path: str | Path, num_runs: int = NUM_RUNS, **how: U
         EvaluationFailed: A metric failed, or a case could not be evaluated; the message lists all of them.
         NotFound: The file cannot be found, or the folder has no `*.test.json`.
         FormatError: A file cannot be read, or would be evaluated in another way than intended; nothing was run.
+        UsageError: A keyword is unknown or not supported, or the agent cannot be called.
         EvalmetaError: As in `evalmeta.evaluate`.
     """
+    _check_keywords(how, of="adk.evaluate")
     sources = _sources(Path(path), how)
     asked, subject, keywords = _arguments(agent, sources, num_runs, how)
     try:
         runs = evaluations.evaluate(asked, subject, **keywords)
     except UsageError as error:
         raise error.with_traceback(None) from None
-    return passed(runs, sources)
+    return _reported(runs, sources, prints=how.get("print_detailed_results", False))
 
 
 async def evaluate_async(agent: object, path: str | Path, num_runs: int = NUM_RUNS, **how: Unpack[How]) -> FinishedRuns:
     """Do what `evaluate` does, in the running event loop."""
-    return await _evaluated(agent, _sources(Path(path), how), num_runs, how)
+    _check_keywords(how, of="adk.evaluate_async")
+    sources = _sources(Path(path), how)
+    return await _evaluated(agent, sources, num_runs, how, prints=how.get("print_detailed_results", False))
 
 
 class AgentEvaluator:
@@ -99,16 +118,13 @@ class AgentEvaluator:
 
     @staticmethod
     async def evaluate(
-        agent_module: object,
-        eval_dataset_file_path_or_dir: str | Path,
-        num_runs: int = NUM_RUNS,
-        *,
-        print_detailed_results: bool = True,
-        **how: Unpack[How],
+        agent_module: object, eval_dataset_file_path_or_dir: str | Path, num_runs: int = NUM_RUNS, **how: Unpack[How]
     ) -> FinishedRuns:
         """Do what `evaluate_async` does, and print the report."""
+        _check_keywords(how, of="AgentEvaluator.evaluate")
         sources = _sources(Path(eval_dataset_file_path_or_dir), how)
-        return await _evaluated(agent_module, sources, num_runs, how, prints=print_detailed_results)
+        prints = how.get("print_detailed_results", True)
+        return await _evaluated(agent_module, sources, num_runs, how, prints=prints)
 
     @staticmethod
     async def evaluate_eval_set(
@@ -117,16 +133,16 @@ class AgentEvaluator:
         criteria: Mapping[str, object] | None = None,
         eval_config: object = None,
         num_runs: int = NUM_RUNS,
-        *,
-        print_detailed_results: bool = True,
         **how: Unpack[How],
     ) -> FinishedRuns:
         """Evaluate an eval set that is a mapping, or an object with `model_dump_json`.
 
         `eval_config` is the content of a test_config.json; `criteria` is its value of this name.
         """
+        _check_keywords(how, of="AgentEvaluator.evaluate_eval_set")
         sources = [read_object(eval_set, criteria, eval_config, _reading(how), _session(how))]
-        return await _evaluated(agent_module, sources, num_runs, how, prints=print_detailed_results)
+        prints = how.get("print_detailed_results", True)
+        return await _evaluated(agent_module, sources, num_runs, how, prints=prints)
 
     @staticmethod
     def migrate_eval_data_to_new_schema(
@@ -174,16 +190,28 @@ class _RunHow(TypedDict, total=False):
 
 
 async def _evaluated(
-    agent: object, sources: Sequence[Source], num_runs: int, how: How, *, prints: bool = False
+    agent: object, sources: Sequence[Source], num_runs: int, how: How, *, prints: bool
 ) -> FinishedRuns:
     asked, subject, keywords = _arguments(agent, sources, num_runs, how)
     try:
         runs = await evaluations.evaluate_async(asked, subject, **keywords)
     except UsageError as error:
         raise error.with_traceback(None) from None
+    return _reported(runs, sources, prints=prints)
+
+
+def _reported(runs: FinishedRuns, sources: Sequence[Source], *, prints: bool) -> FinishedRuns:
     if prints:
         sys.stdout.write(runs.report())
     return passed(runs, sources)
+
+
+def _check_keywords(how: How, *, of: str) -> None:
+    """Refuse keywords that are unknown, and those of ADK that are not supported."""
+    check_keywords(how, (*How.__annotations__, *_REFUSED), of=of)
+    for name, value in how.items():
+        if value and name in _REFUSED:
+            raise UsageError(f"evalmeta does not support the keyword {name!r} of ADK", actions=[_REFUSED[name]])
 
 
 def _sources(path: Path, how: How) -> list[Source]:

@@ -14,6 +14,7 @@ from evalmeta.engine.case_run import close
 from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.engine.subjects.python import subject_of
 from evalmeta.errors import SettingsError, UsageError
+from evalmeta.formats.diagnostics import did_you_mean
 from evalmeta.model.definition import Definition
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.fingerprints import object_of
@@ -21,7 +22,7 @@ from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import Setup
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Collection
     from contextlib import AsyncExitStack
 
     from evalmeta.engine.interfaces import Subject
@@ -32,6 +33,13 @@ _OFFLINE_RATER: Final = "rules"
 _CASE_EXAMPLE: Final = '{"input": "Hello!", "contains": "Hi"}'
 _Given = Iterable[Case | Mapping[str, object]]
 _Source = Definition | Evaluation | Path | str | _Given
+
+
+def check_keywords(given: Iterable[str], known: Collection[str], *, of: str) -> None:
+    """Refuse keywords that a function does not have; the error suggests the most similar one."""
+    for name in given:
+        if name not in known:
+            raise UsageError(f"{of} has no keyword {name!r}", actions=[did_you_mean(name, known)])
 
 
 def is_list(what: object) -> bool:

@@ -207,7 +207,7 @@ class PlannedRun:
     @property
     def utterances(self) -> int:
         """Return the number of utterances, without retries."""
-        return sum(len(case.turns) for case in self.cases) * self.iterations
+        return sum(len(case.turns) for case in self.cases if not case.not_run) * self.iterations
 
 
 async def plan_runs(

@@ -352,7 +352,8 @@ def _lines(planned: PlannedRun, adapter: str) -> Iterator[str]:
     yield f"  {count(len(planned.cases), 'case')}{left_out}"
     for case in planned.cases:
         label = f"{one_line(case.label)}: " if case.label else ""
-        yield f"  {case.number:>4} {label}{one_line(' / '.join(turn.utterance for turn in case.turns))}"
+        asked = f"not run: {case.not_run}" if case.not_run else " / ".join(turn.utterance for turn in case.turns)
+        yield f"  {case.number:>4} {label}{one_line(asked)}"
     if planned.expectations:
         names = (f"{name} ({times:,})" if times > 1 else name for name, times in planned.expectations.items())
         yield f"  judged: {', '.join(names)}"

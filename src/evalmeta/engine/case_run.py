@@ -54,9 +54,12 @@ async def run_case(item: WorkItem, subject: Subject, policy: CasePolicy) -> Case
     """Run one case and return its result; raise only CancelledError, when the run is cancelled.
 
     A case that times out, and any exception of the subject, make the case ERROR; the answers of earlier turns are
-    kept. If the agent cannot be reached, the whole case is retried after a pause.
+    kept. If the agent cannot be reached, the whole case is retried after a pause. The agent is not asked a case that
+    evalmeta cannot run.
     """
     started, failures = time.time(), 0
+    if item.case.not_run:
+        return _Attempt(item.case, policy, failures).result(item, started, item.case.not_run)
     while True:
         attempt = _Attempt(item.case, policy, failures)
         error = await attempt.run(subject)

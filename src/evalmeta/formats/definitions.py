@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.errors import FormatError
 from evalmeta.formats.diagnostics import Loss, foreign_character, without_foreign
 from evalmeta.model.checks import comparison_of, comparison_with
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
@@ -53,6 +54,9 @@ def definition_of(
         document: the document.
         subject_name: the agent; None for the one that the file names.
         is_metadata: whether the histories must follow the rules of definitions.
+
+    Raises:
+        FormatError: evalmeta can run none of its cases, so a definition would have none.
     """
     evaluation = document.evaluation
     converter = _Converter(is_metadata=is_metadata)
@@ -64,6 +68,8 @@ def definition_of(
         test_cases=tuple(converter.test_cases(evaluation.cases)),
     )
     losses = list(converter.losses)
+    if not definition.test_cases and losses:
+        raise FormatError(f"{evaluation.name} has no case that can be converted: {losses[0]}")
     if document.min_pass_rate not in {None, 1.0}:
         losses.insert(
             0, Loss("definition", f"the minimum pass rate {document.min_pass_rate:g}; run it with --min-pass-rate")
@@ -91,6 +97,9 @@ class _Converter:
         """Yield a test case for each turn, numbered from 1."""
         number = 0
         for case in cases:
+            if case.not_run:
+                self.lose(f"case {case.label!r:.120}", f"the whole case: {case.not_run}")
+                continue
             history = [(each.role, each.message, each.topic) for each in case.history]
             for place, turn in enumerate(case.turns, 1):
                 number += 1

@@ -41,6 +41,7 @@ class Case:
     Attributes:
         label: its name in the file, for people; the number identifies the case.
         state: the initial state of the session as JSON by name; agents receive it as context, with the variables.
+        not_run: why evalmeta cannot run the case, whose result is this error; empty if it can.
     """
 
     number: int
@@ -50,6 +51,7 @@ class Case:
     tags: tuple[str, ...] = ()
     label: str = ""
     state: JsonObject = field(default_factory=dict)
+    not_run: str = ""
 
 
 @dataclass(frozen=True, slots=True)

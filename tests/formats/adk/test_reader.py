@@ -30,6 +30,7 @@ from formats.adkfiles import (
 if TYPE_CHECKING:
     from evalmeta.formats.document import Document
     from evalmeta.model.evaluation import Case
+    from evalmeta.model.json_value import JsonObject
 
 TRAJECTORY = {"threshold": 1.0, "match_type": "EXACT", "ignore_args": False}
 OVERLAP = {"threshold": 0.8, "tokens": "unicode"}
@@ -222,13 +223,15 @@ def test_outputs_of_tools_are_not_replaced_and_told() -> None:
 SCENARIO = {"eval_id": "sim", "conversation_scenario": {"starting_prompt": "Hi"}}
 
 
-def test_a_case_with_a_scenario_is_skipped_with_a_warning_if_there_are_others() -> None:
-    document = read(eval_set(SCENARIO, GREETING))
+@pytest.mark.parametrize("others", [(), (GREETING,)])
+def test_a_case_with_a_scenario_is_kept_and_named_but_not_run(others: tuple[JsonObject, ...]) -> None:
+    document = read(eval_set(SCENARIO, *others))
+    scenario, *rest = document.evaluation.cases
 
-    assert [(each.number, each.label) for each in document.evaluation.cases] == [(1, "greeting-test")]
-    assert [each.message for each in document.notes] == [
-        "case 'sim' has a conversation scenario, but evalmeta does not simulate users; it is not run"
-    ]
+    why = "it has a conversation scenario, and evalmeta does not simulate users"
+    assert (scenario.number, scenario.label, scenario.turns[0].utterance, scenario.not_run) == (1, "sim", "Hi", why)
+    assert [each.not_run for each in rest] == [""] * len(others)
+    assert [each.message for each in document.notes] == [f"case 'sim' is not run, and counts as an error: {why}"]
 
 
 def test_keys_that_are_comments_are_not_reported() -> None:
@@ -463,13 +466,6 @@ def test_rubrics_of_criterion_case_and_turn_are_asked_together() -> None:
         (
             eval_set(case("a", turn("Hi"), sessionInput={"state": []})),
             "'state' of a session's input is a list, not an object [json-type]",
-        ),
-        (
-            eval_set({"eval_id": "sim", "conversation_scenario": {"starting_prompt": "Hi"}}),
-            (
-                "case 'sim' has a conversation scenario, but evalmeta does not simulate users [adk-scenario]"
-                " Write what the user says as 'conversation', turn by turn."
-            ),
         ),
         (
             b'{"eval_cases": [{"eval_case_id": "a", "prompt": {"parts": [{"text": "Hi"}]}}]}',

@@ -124,12 +124,18 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class AdkCase:
-    """One case; its session is None when the file has none."""
+    """One case.
+
+    Attributes:
+        session: the start of its session; None when the file has none.
+        not_run: why the case cannot be run; empty if it can.
+    """
 
     eval_id: str
     turns: tuple[AdkTurn, ...]
     session: Session | None = None
     rubrics: tuple[Rubric, ...] = ()
+    not_run: str = ""
 
 
 def snake(name: str) -> str:
@@ -183,24 +189,10 @@ def read_eval_set(file: JsonFile, diagnostics: Diagnostics) -> tuple[list[AdkCas
         root.error("adk-empty", f"{root.key('evalCases')!r} is empty: add at least one case", "evalCases")
     lines = chain(file.lines_of((root.key("evalCases"),)), repeat(0))
     read = list(zip(root.records("evalCases", called="a case"), lines, strict=False))
-    spoken = [(record, line) for record, line in read if not record.has("conversationScenario")]
-    for record, _ in read:
-        if record.has("conversationScenario"):
-            _report_scenario(record, is_skipped=bool(spoken))
-    cases = [_case(record) for record, _ in spoken]
-    kept = [line for _, line in spoken]
+    cases = [_case(record) for record, _ in read]
+    kept = [line for _, line in read]
     report_repeated_ids(cases, diagnostics, kept)
     return cases, kept
-
-
-def _report_scenario(record: AdkRecord, *, is_skipped: bool) -> None:
-    """Report a case without turns: a warning if the file has others to run, else an error."""
-    message = f"case {record.text('evalId')!r} has a conversation scenario, but evalmeta does not simulate users"
-    hint = "Write what the user says as 'conversation', turn by turn."
-    if is_skipped:
-        record.warn("adk-scenario", f"{message}; it is not run", "conversationScenario", hint=hint)
-    else:
-        record.error("adk-scenario", message, "conversationScenario", hint=hint)
 
 
 def report_repeated_ids(cases: Sequence[AdkCase], diagnostics: Diagnostics, lines: Sequence[int]) -> None:
@@ -250,11 +242,25 @@ def _case(record: AdkRecord) -> AdkCase:
         message = f"{record.key('finalSessionState')!r} is ignored: no metric uses it"
         record.warn("adk-unused", message, "finalSessionState")
     session = read_session(record.record("sessionInput", called="a session's input"))
+    if record.has("conversationScenario"):
+        return AdkCase(eval_id, (_first_turn(record, eval_id),), session, not_run=_NO_USER)
     if record.require("conversation") and record.raw("conversation") == []:
         message = f"the conversation of case {eval_id!r} is empty: add at least one turn"
         record.error("adk-empty", message, "conversation")
     turns = tuple(map(_turn, record.records("conversation", called="a turn")))
     return AdkCase(eval_id, turns, session, read_rubrics(record))
+
+
+_NO_USER: Final = "it has a conversation scenario, and evalmeta does not simulate users"
+
+
+def _first_turn(record: AdkRecord, eval_id: str) -> AdkTurn:
+    """Return what the user of a scenario says first, and warn that the case is not run."""
+    message = f"case {eval_id!r} is not run, and counts as an error: {_NO_USER}"
+    hint = "Write what the user says as 'conversation', turn by turn."
+    record.warn("adk-scenario", message, "conversationScenario", hint=hint)
+    scenario = record.record("conversationScenario", called="a conversation scenario")
+    return AdkTurn((scenario.text("startingPrompt") if scenario else None) or "")
 
 
 def _turn(record: AdkRecord) -> AdkTurn:

@@ -152,7 +152,8 @@ def _note_missing(cases: Sequence[AdkCase], config: AdkConfig, diagnostics: Diag
     """Warn of configured criteria whose data no case has."""
     if config.is_default:
         return
-    for criterion in config.criteria:
+    cases = [case for case in cases if not case.not_run]
+    for criterion in config.criteria if cases else ():
         needed = _NEEDED.get(criterion.name)
         if needed and not any(_has_data(criterion, case, turn) for case in cases for turn in case.turns):
             becomes = _MISSING.get(criterion.name, "") if config.missing == "adk" else ""
@@ -174,6 +175,8 @@ def _note_idle(file: AdkFile, config: AdkConfig, diagnostics: Diagnostics) -> No
     if config.missing == "adk" or any(each.name not in _NEEDED for each in config.criteria):
         return
     for case, line in zip(file.cases, file.lines, strict=True):
+        if case.not_run:
+            continue
         if case.turns and not any(_has_data(each, case, turn) for each in config.criteria for turn in case.turns):
             message = f"case {case.eval_id!r} runs but is not judged: it has no data for any criterion"
             diagnostics.warn("adk-idle", message, line=line, column=1)
@@ -189,12 +192,15 @@ def _has_data(criterion: Criterion, case: AdkCase, turn: AdkTurn) -> bool:
 
 
 def _case(number: int, case: AdkCase, config: AdkConfig) -> Case:
+    state = case.session.state if case.session else {}
+    if case.not_run:
+        return Case(number, (Turn(case.turns[0].utterance),), label=case.eval_id, state=state, not_run=case.not_run)
     last = len(case.turns)
     turns = tuple(
         Turn(turn.utterance, tuple(_expectations(case, turn, config, is_last=place == last)))
         for place, turn in enumerate(case.turns, 1)
     )
-    return Case(number, turns, label=case.eval_id, state=case.session.state if case.session else {})
+    return Case(number, turns, label=case.eval_id, state=state)
 
 
 def _expectations(case: AdkCase, turn: AdkTurn, config: AdkConfig, *, is_last: bool) -> Iterator[Expectation]:
