@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from engine.raters.llm.model_server import failing, judging, model_serving, ruled, serving
-from engine.raters.llm.test_rater import RUBRIC, Kept, rate
+from engine.raters.llm.test_rater import RUBRIC, Kept, rate, rate_all
 from evalmeta import limits
 from evalmeta.engine.raters.judge import Rubric
+from evalmeta.engine.raters.llm.samples import sample_of
 from evalmeta.errors import RaterError
 from evalmeta.model.run import Verdict
+from evalmeta.model.settings import LlmRater
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +82,43 @@ def test_the_second_sample_has_facts_in_reverse_order() -> None:
         rate(server, FACTS, samples=3)
     orders = {tuple(json.loads(str(body["messages"][1]["content"]))["facts"]) for body in server.bodies}
     assert orders == {FACTS.facts, FACTS.facts[::-1]}
+
+
+ANSWERS = [replace(RUBRIC, actual=f"It is on its way, with number {number}.") for number in range(200)]
+
+
+def orders(count: int, rubric: Rubric, *, models: int = 1) -> list[bool]:
+    settings = LlmRater(adapter="llm", models=MODELS[:models], samples=count)
+    return [sample_of(number, settings, rubric).is_reversed for number in range(1, count + 1)]
+
+
+def test_an_order_decides_ties_only_for_half_of_the_answers() -> None:
+    assert all(orders(3, each)[:2] == [False, True] for each in ANSWERS)
+    assert 80 <= sum(orders(3, each)[2] for each in ANSWERS) <= 120
+    assert 80 <= sum(orders(5, each)[4] for each in ANSWERS) <= 120
+
+
+@pytest.mark.parametrize(("count", "models"), [(2, 1), (4, 1), (6, 1), (2, 2), (4, 2), (6, 3)])
+def test_an_even_number_of_samples_has_both_orders_equally_often(count: int, models: int) -> None:
+    assert {sum(orders(count, each, models=models)) for each in ANSWERS} == {count // 2}
+
+
+def test_models_that_vote_do_not_share_the_bias_of_one_order() -> None:
+    assert all(orders(3, each, models=3)[:2] == [False, True] for each in ANSWERS)
+    assert 80 <= sum(orders(3, each, models=3)[2] for each in ANSWERS) <= 120
+
+
+def test_the_same_answer_has_the_same_samples_again() -> None:
+    assert orders(5, ANSWERS[0]) == orders(5, replace(ANSWERS[0]))
+
+
+def test_a_judge_that_only_passes_one_order_does_not_pass_every_answer() -> None:
+    def answer(request: bytes) -> bytes:
+        return judging(0 if "in reverse order" in str(body_of(request)["messages"]) else 5)
+
+    with serving(answer) as server:
+        verdicts = Counter(each.verdict for each in rate_all(server, ANSWERS[:40], samples=3))
+    assert min(verdicts[Verdict.PASS], verdicts[Verdict.FAILURE]) >= 10
 
 
 def test_a_temperature_that_is_left_to_the_model_is_never_sent() -> None:

@@ -117,7 +117,7 @@ class ModelRater:
         requested = 0
         while wave := min(samples if rubric.is_pooled else missing_votes(opinions, samples), samples - requested):
             numbers = range(requested + 1, requested + wave + 1)
-            samplings = (self._sample(sample_of(number, self._settings), rubric) for number in numbers)
+            samplings = (self._sample(sample_of(number, self._settings, rubric), rubric) for number in numbers)
             for reply in await asyncio.gather(*samplings, return_exceptions=True):
                 if isinstance(reply, BaseException):
                     raise reply
