@@ -9,6 +9,7 @@ import pytest
 
 from client.salesforce import Scene, case, done, salesforce
 from client.servers import TOKEN, replying_with
+from engine.raters.llm.model_server import judging, model_serving
 from engine.subjects.conversations import says
 from evalmeta.api.doctor import EXTRAS
 from evalmeta.api.servers import make_token
@@ -151,6 +152,29 @@ def test_an_endpoint_and_a_rater_answer_with_their_keys_which_are_not_shown(
     found = findings(done)
     assert (found["agent desk"][0], found["rater judge"][0]) == ("error", "error")
     assert SECRET not in done.out + done.err
+
+
+def rated_by(folder: Path, evalmeta: Evalmeta, *ratings: bytes) -> tuple[str, str, str]:
+    with model_serving(*ratings) as server:
+        (folder / "evalmeta.toml").write_text(f'[raters.judge]\nadapter = "llm"\nmodel = "m"\nurl = "{server.url}"\n')
+        return findings(evalmeta("doctor", "--json"))["rater judge"]
+
+
+def test_a_judge_is_ok_if_it_judges_a_right_and_a_wrong_answer_correctly(folder: Path, evalmeta: Evalmeta) -> None:
+    status, message, _ = rated_by(folder, evalmeta, judging(5), judging(0))
+    assert (status, message) == ("ok", "llm: rated a correct answer with 5 of 5, a wrong one 0")
+
+
+@pytest.mark.parametrize(
+    ("ratings", "rated"), [((1, 0), '"Paris." to {} with 1 of 5'), ((5, 5), '"Rome." to {} with 5 of 5')]
+)
+def test_a_judge_that_misjudges_a_right_or_a_wrong_answer_is_not_ok(
+    folder: Path, evalmeta: Evalmeta, ratings: tuple[int, int], rated: str
+) -> None:
+    status, message, action = rated_by(folder, evalmeta, *(judging(rating, reason="So.") for rating in ratings))
+    shown = rated.format('"What is the capital of France?"')
+    assert (status, message) == ("warning", f'llm: misjudges answers: it rated {shown}, and "Paris." was expected: So.')
+    assert "evalmeta rater check FILE --rater judge" in action
 
 
 def test_settings_that_are_not_valid_are_reported_with_their_line(folder: Path, evalmeta: Evalmeta) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -21,6 +22,7 @@ from evalmeta.errors import EvalmetaError, NotFound
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.login import EMBEDDED
 from evalmeta.model.redaction import error_text, redacted
+from evalmeta.model.run import Verdict
 from evalmeta.model.settings import AgentforceSubject, ReplaySubject, RulesRater
 from evalmeta.org.subjects import bind_subject
 from evalmeta.package.project import SETTINGS_FILE, find_project
@@ -38,7 +40,8 @@ Status = Literal["ok", "warning", "error"]
 
 HELLO: Final = "Hello!"
 _SHOWN_CHARS: Final = 60
-_RUBRIC: Final = Rubric("bot_response_rating", "What is the capital of France?", "Paris.", expected="Paris.")
+_RIGHT: Final = Rubric("bot_response_rating", "What is the capital of France?", "Paris.", expected="Paris.")
+_WRONG: Final = replace(_RIGHT, actual="Rome.")
 
 
 class Task(NamedTuple):
@@ -115,20 +118,37 @@ def _check_rater(project: Project, task: Task) -> Finding:
     if task.question is None or isinstance(settings, RulesRater):
         return Finding("ok", f"{settings.adapter}: can be loaded")
 
-    async def rate() -> Rating | None:
+    async def rate(rubric: Rubric) -> Rating | None:
+        given: Rating | Awaitable[Rating] | None = rater(rubric)
+        return await given if inspect.isawaitable(given) else given
+
+    async def rate_both() -> tuple[Rating | None, Rating | None]:
         try:
-            given: Rating | Awaitable[Rating] | None = rater(_RUBRIC)
-            return await given if inspect.isawaitable(given) else given
+            return await rate(_RIGHT), await rate(_WRONG)
         finally:
             await rater.close()
 
-    rating = run_to_end(rate())
-    if rating is None or rating.score is None:
+    right, wrong = run_to_end(rate_both())
+    return _finding_of_ratings(task.name, settings.adapter, right, wrong)
+
+
+def _finding_of_ratings(name: str, adapter: str, right: Rating | None, wrong: Rating | None) -> Finding:
+    if right is None or wrong is None or right.score is None or wrong.score is None:
+        rating = right if right is None or right.score is None else wrong
         reason = "" if rating is None else f": {redacted(rating.explanation)}"
+        return Finding("warning", f"{adapter}: did not rate an answer{reason}", "Correct its model or its url.")
+    if right.verdict is Verdict.PASS and wrong.verdict is Verdict.FAILURE:
         return Finding(
-            "warning", f"{settings.adapter}: did not rate an answer{reason}", "Correct its model or its url."
+            "ok", f"{adapter}: rated a correct answer with {right.score:g} of 5, a wrong one {wrong.score:g}"
         )
-    return Finding("ok", f"{settings.adapter}: rated a correct answer with {rating.score:g} of 5")
+    rubric, rating = (_WRONG, wrong) if right.verdict is Verdict.PASS else (_RIGHT, right)
+    answer, question, expected = map(excerpt, (rubric.actual, rubric.utterance, rubric.expected))
+    return Finding(
+        "warning",
+        f"{adapter}: misjudges answers: it rated {answer} to {question} with {rating.score:g} of 5, and {expected} was "
+        f"expected: {redacted(rating.explanation)}",
+        f"Use another model, or see how often it is right on your own pairs: evalmeta rater check FILE --rater {name}",
+    )
 
 
 def _check_tests(project: Project, task: Task) -> Finding:

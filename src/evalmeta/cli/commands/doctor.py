@@ -52,10 +52,11 @@ def doctor(
 ) -> int:
     """Check Python, settings, tests, agents, raters, the store and the org.
 
-    Each line says ok, warning or error, and what to do. Each agent and each LLM rater answers one question, which can
-    cost money; agents in Salesforce orgs are only asked with --question or --smoke, because their actions are real. A
-    remote org is asked the first case of a deployed test, not the question. Its login, API version, Testing Center,
-    agents and definitions are checked. The exit code is 1 if there is an error. Secrets are not printed.
+    Each line says ok, warning or error, and what to do. Each agent answers one question, and each LLM rater rates a
+    right and a wrong answer, which can cost money; agents in Salesforce orgs are only asked with --question or --smoke,
+    because their actions are real. A remote org is asked the first case of a deployed test, not the question. Its
+    login, API version, Testing Center, agents and definitions are checked. The exit code is 1 if there is an error.
+    Secrets are not printed.
 
     \b
     evalmeta doctor
