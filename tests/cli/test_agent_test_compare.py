@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,12 +43,15 @@ def test_two_runs_are_compared_and_a_flip_is_suspect(evalmeta: Program) -> None:
     assert found == same
     assert found.code == 0
     again = f"test run --api-name Returns_Desk_Checks --wait --baseline {FIRST} --confirm 17"
-    assert found.out.splitlines() == [
+    lines = found.out.splitlines()
+    [version] = [line for line in lines if line.startswith("  Another version of the agent: ")]
+    assert lines == [
         f"Returns_Desk_Checks: not significantly worse, but 1 suspect ({SECOND} against {FIRST})",
         "  pass rate 25 %, as before (4 cases)",
         "  suspect          1  1/1 -> 0/1       How long may I return what I bought?",
         "  maybe fixed      2  0/1 -> 1/1       I want to return a lamp, it came broken",
         "  0 broken, 1 suspect, 1 maybe fixed, 2 still failing, 0 still passing",
+        version,
         "  A suspect case passed before and fails now, but chance could explain it.",
         "  1 iteration cannot show that one case of 4 broke; both runs need at least 5.",
         f"  Run suspect cases again before they count: evalmeta {again}",
@@ -140,6 +144,23 @@ def test_a_comparison_is_printed_as_json(evalmeta: Program) -> None:
     assert [each["standing"] for each in found["cases"]] == [
         *("suspect", "maybe fixed", "still failing", "still failing")
     ]
+    changes = found["changes"]
+    assert [part["what"] for part in changes.pop("others")] == ["version of the agent"]
+    assert set(changes.values()) == {0}
+
+
+def test_removed_cases_and_weaker_expectations_are_said_in_a_comparison(evalmeta: Program, copy_samples: Copy) -> None:
+    file = copy_samples("failing") / "aiEvaluationDefinitions" / "Returns_Desk_Checks.aiEvaluationDefinition"
+    evalmeta("deploy")
+    evalmeta("test", "run", "--wait")
+    evalmeta("test", "baseline", "-o", "baseline.json")
+    before, *cases = re.split(r"(?=<testCase>)", file.read_text())
+    fewer = re.sub(r"<expectation>.*?</expectation>", "", cases[0], count=1, flags=re.DOTALL)
+    file.write_text(before + fewer + "".join(cases[1:-2]) + cases[-1])
+    evalmeta("deploy")
+    done = evalmeta("test", "run", "--wait", "--baseline", "baseline.json")
+    for told in (done, evalmeta("test", "compare", "--baseline", "baseline.json")):
+        assert "  1 case was removed.\n  1 expectation is weaker.\n" in told.out
 
 
 def test_runs_are_compared_with_a_baseline_file_of_earlier_runs(evalmeta: Program, runs: Path) -> None:
@@ -152,7 +173,7 @@ def test_runs_are_compared_with_a_baseline_file_of_earlier_runs(evalmeta: Progra
     assert found["runs"] == [{"name": "Returns_Desk_Checks", "runId": SECOND, "subjectName": "Returns_Desk"}]
     assert (found["state"], found["failing"]) == ("Changed", 3)
     assert evalmeta("test", "compare", "--baseline", "baseline.json", SECOND).code == 0
-    assert (runs / "baseline.json").read_text().count("\n") == 15
+    assert (runs / "baseline.json").read_text().count("\n") == 20
 
 
 def test_a_baseline_without_the_test_has_nothing_to_compare(evalmeta: Program, runs: Path) -> None:

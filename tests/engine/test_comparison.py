@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.engine.comparison import compare, pair_cases
+from evalmeta.engine.comparison import compare
 from evalmeta.engine.significance import Table, fisher_worse
 from evalmeta.model.statistics import CaseCounts, Comparison, Standing
 
@@ -62,13 +62,6 @@ def test_a_flip_is_suspect_until_it_is_more_than_chance(
     before: CaseCounts, after: CaseCounts, expected: Standing
 ) -> None:
     assert standing(before, after) is expected
-
-
-def test_a_case_is_the_same_by_number_and_utterance_else_by_utterance() -> None:
-    before = [case(1), case(2), case(3), case(4, utterance="twice"), case(5, utterance="twice")]
-    after = [case(2), case(3, utterance="Question 1"), case(1, utterance="other"), case(6, utterance="twice")]
-    pairs = [(old and old.number, new and new.number) for old, new in pair_cases(before, after)]
-    assert pairs == [(None, 1), (2, 2), (1, 3), (4, 6), (3, None), (5, None)]
 
 
 @given(sides, sides)

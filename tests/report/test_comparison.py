@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,8 +9,9 @@ from hypothesis import strategies as st
 
 from evalmeta.engine.comparison import compare
 from evalmeta.engine.confirmation import confirm
+from evalmeta.model.fingerprints import ChangesOfTest, PartChange
 from evalmeta.model.statistics import CaseCounts
-from evalmeta.report.comparison import comparison_json, comparison_lines, p_text
+from evalmeta.report.comparison import change_texts, comparison_json, comparison_lines, is_unchanged, p_text
 from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
@@ -36,6 +38,23 @@ def lines(
     compared = compare(before, after, name="Orders", labels=("4KB1", "4KB2"), will_confirm=again is not None)
     compared = confirm(compared, again) if again else compared
     return [each.text for each in comparison_lines(compared, fail_on=fail_on, ask_again="Ask again: evalmeta ...")]
+
+
+def test_what_changed_in_the_test_itself_is_said_in_sentences() -> None:
+    parts = (PartChange("rater", "rules", "llm m"),)
+    assert list(change_texts(ChangesOfTest(3, 2, 1, 4, parts))) == [
+        "3 cases were removed.",
+        "2 expectations are weaker, 1 is changed, 4 are new or stricter.",
+        "Another rater: rules before, llm m now.",
+    ]
+    assert list(change_texts(ChangesOfTest(1, changed=1))) == ["1 case was removed.", "1 expectation is changed."]
+    assert list(change_texts(ChangesOfTest())) == []
+
+
+def test_a_test_with_changes_is_shown_although_its_results_are_the_same() -> None:
+    same = compare([case(1)], [case(1)], name="Orders", labels=("4KB1", "4KB2"))
+    assert is_unchanged(same)
+    assert not is_unchanged(replace(same, changes=ChangesOfTest(weaker=1)))
 
 
 def test_the_verdict_comes_first_then_what_changed() -> None:

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 
 import report_runs as make
+from evalmeta.engine.comparison import compare
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.model.statistics import CaseCounts
 from evalmeta.report.report import (
+    BaselineVerdict,
     decision,
     duration,
     has_passed,
@@ -140,3 +143,11 @@ def test_a_run_that_judged_enough_passes(min_decided: float | None) -> None:
 def test_a_run_that_judged_too_little_has_not_passed() -> None:
     report = make.report(make.MIXED_CASES[0], make.MIXED_CASES[3], options=RunOptions(min_decided=0.8))
     assert decision(report) == "not passed: only 1 of 3 results were judged (33.33 %; required: at least 80 %)"
+
+
+def test_a_new_case_with_the_number_of_a_removed_known_failure_is_not_forgiven() -> None:
+    before, after = [CaseCounts(2, "Old", 0, 1)], [CaseCounts(2, "New", 0, 1)]
+    comparison = compare(before, after, name="Orders", labels=("a", "b"))
+    assert BaselineVerdict(comparison, passed=False, text="").known == frozenset()
+    same = compare(before, before, name="Orders", labels=("a", "b"))
+    assert BaselineVerdict(same, passed=False, text="").known == {2}

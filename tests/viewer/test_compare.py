@@ -57,6 +57,41 @@ def test_answers_are_those_of_iterations_that_differ(
     assert "<mark>Monday</mark>" in html
 
 
+def test_cases_are_paired_as_the_statistics_pair_them(
+    project: Project, browser: Browser, run: Callable[..., int]
+) -> None:
+    """In the second run, both cases have moved, and a new one has the number of the first."""
+    run()
+    spec, agent = project.root / "orders.yaml", project.root / "order_agent.py"
+    head, first, second = re.split(r"(?=  - utterance)", spec.read_text())
+    spec.write_text(head + "  - utterance: Return order 14.\n    expectedTopic: Returns\n" + first + second)
+    agent.write_text(agent.read_text().replace("Friday", "Monday"))
+    run()
+
+    html = browser.page(f"/view/compare?after={LATER}&standing=still+passing")
+    assert "Order 12 arrives on <mark>Friday</mark>: Where is order 12?" in html
+    assert "Order 12 arrives on <mark>Monday</mark>: Where is order 12?" in html
+    assert "Another version of the agent" in html
+
+    new = browser.page(f"/view/compare?after={LATER}&standing=new")
+    assert "Order 12 arrives on Monday: Return order 14." in new
+    assert "answer before" not in new
+
+
+def test_a_removed_case_has_only_the_answer_before(project: Project, browser: Browser, run: Callable[..., int]) -> None:
+    run()
+    spec = project.root / "orders.yaml"
+    head, first, _ = re.split(r"(?=  - utterance)", spec.read_text())
+    spec.write_text(head + first)
+    run()
+
+    html = browser.page(f"/view/compare?after={LATER}&standing=gone")
+
+    assert "answer before" in html
+    assert "answer after" not in html
+    assert "1 case was removed." in html
+
+
 @pytest.mark.usefixtures("two")
 def test_tests_with_suspect_cases_are_marked(browser: Browser) -> None:
     assert "1 suspect" in browser.page("/view")

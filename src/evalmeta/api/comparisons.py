@@ -10,10 +10,12 @@ from evalmeta.api.agent_tests import file_of_run
 from evalmeta.api.run_names import is_run_name, run_id_of
 from evalmeta.engine.comparison import compare
 from evalmeta.engine.confirmation import confirm
+from evalmeta.engine.matching import changes_of
 from evalmeta.engine.statistics import collect
 from evalmeta.errors import NotFound, Suggestion, UsageError
 from evalmeta.formats.baseline import baseline_name, read_baseline, write_baseline
 from evalmeta.model.baseline import KnownTest
+from evalmeta.model.fingerprints import options_of
 from evalmeta.model.registry import type_of_run
 from evalmeta.store.database import open_database
 from evalmeta.store.history import RemoteRuns, complete_runs
@@ -215,7 +217,8 @@ def compare_with(baseline: Baseline, run: Run, *, again: Mapping[int, CaseCounts
         partial=(baseline.is_partial, is_partial(run)),
         will_confirm=again is not None,
     )
-    return confirm(first, again) if again else first
+    found = replace(first, changes=changes_of(first.cases, before, known_test(run)))
+    return confirm(found, again) if again else found
 
 
 def compare_runs(before: Run, after: Run, *, again: Mapping[int, CaseCounts] | None = None) -> Comparison:
@@ -229,7 +232,8 @@ def compare_runs(before: Run, after: Run, *, again: Mapping[int, CaseCounts] | N
         partial=(is_partial(before), is_partial(after)),
         will_confirm=again is not None,
     )
-    return confirm(first, again) if again else first
+    found = replace(first, changes=changes_of(first.cases, known_test(before), known_test(after)))
+    return confirm(found, again) if again else found
 
 
 def save_baseline(path: Path, runs: Iterable[Run], *, root: Path | None = None) -> SavedBaseline:
@@ -261,7 +265,7 @@ def save_baseline(path: Path, runs: Iterable[Run], *, root: Path | None = None) 
 
 def known_test(run: Run) -> KnownTest:
     """Return what a run says about its test."""
-    return KnownTest(statistics_of(run).cases, run.subject_name)
+    return KnownTest(statistics_of(run).cases, run.subject_name, options_of(run.options), run.options.setup)
 
 
 def statistics_of(run: Run) -> RunStatistics:

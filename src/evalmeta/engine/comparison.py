@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import fsum
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.engine.matching import pair_cases
 from evalmeta.engine.significance import CaseTests, Table, fisher_worse, permutation_worse
 from evalmeta.model.statistics import (
     SIGNIFICANCE_LEVEL,
@@ -76,31 +77,6 @@ def _without_unsent(
     kept_before = [each for each in before if each.number not in gone]
     kept_after = [each for each in after if each.number not in new]
     return kept_before, kept_after, (len(new), len(gone))
-
-
-def pair_cases(
-    before: Iterable[CaseCounts], after: Iterable[CaseCounts]
-) -> Iterator[tuple[CaseCounts | None, CaseCounts | None]]:
-    """Pair the cases of two runs: first those with the same number and utterance, then with the same utterance.
-
-    The others are new (None before) or gone (None after): a case with another utterance is another case, even if it
-    has the same number.
-    """
-    rest = {each.number: each for each in before}
-    ordered = sorted(after, key=lambda each: each.number)
-    same = {each.number for each in ordered if each.number in rest and rest[each.number].utterance == each.utterance}
-    moved: dict[str, list[CaseCounts]] = {}
-    for number in sorted(rest, reverse=True):
-        if number not in same:
-            moved.setdefault(rest[number].utterance, []).append(rest[number])
-    for each in ordered:
-        candidates = moved.get(each.utterance)
-        if each.number in same:
-            yield rest[each.number], each
-        else:
-            yield (candidates.pop() if candidates else None), each
-    for left in sorted((each for group in moved.values() for each in group), key=lambda each: each.number):
-        yield left, None
 
 
 def _standing(before: CaseCounts | None, after: CaseCounts | None) -> Standing:

@@ -43,6 +43,32 @@ class CheckChanges(NamedTuple):
     new: int = 0
 
 
+class PartChange(NamedTuple):
+    """What takes part in a run and is another one now, such as the rater, in words."""
+
+    what: str
+    before: str
+    after: str
+
+
+class ChangesOfTest(NamedTuple):
+    """What changed in a test between two runs, so that its results mean something else.
+
+    Attributes:
+        removed: the number of removed cases.
+        weaker: the number of expectations of the other cases that are weaker: removed, or with a lower threshold.
+        changed: the number of those that became others.
+        new: the number of those that were added, or have a higher threshold.
+        parts: what answered or judged and is another one now.
+    """
+
+    removed: int = 0
+    weaker: int = 0
+    changed: int = 0
+    new: int = 0
+    parts: tuple[PartChange, ...] = ()
+
+
 def fingerprint(*values: object) -> str:
     """Return a hash of JSON values, eight characters."""
     try:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from evalmeta.model.fingerprints import ChangesOfTest
 
 if TYPE_CHECKING:
     from evalmeta.model.generated_data import Tokens
@@ -303,6 +305,7 @@ class Comparison:
         significance: None if one run decided nothing.
         shortage: None if there are enough iterations to show that one case broke, or no case is in both runs.
         not_asked: the numbers of cases that are skipped because the earlier run, and this run, did not run them.
+        changes: what changed in the test itself.
     """
 
     name: str
@@ -312,6 +315,7 @@ class Comparison:
     significance: Significance | None = None
     shortage: Shortage | None = None
     not_asked: tuple[int, int] = (0, 0)
+    changes: ChangesOfTest = field(default_factory=ChangesOfTest)
 
     def of(self, *standings: Standing) -> tuple[CaseComparison, ...]:
         """Return the cases with one of these standings."""

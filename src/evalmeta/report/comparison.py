@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evalmeta.model.difference import Change, Difference
+    from evalmeta.model.fingerprints import ChangesOfTest
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.statistics import CaseComparison, CaseCounts, Comparison, FailOn, Shortage, Significance
 
@@ -33,6 +34,8 @@ _AFTER_CONFIRMATION: Final = (Standing.BROKEN, Standing.BACK, Standing.SUSPECT)
 _STANDING_CHARS: Final = max(map(len, Standing))
 _TESTS: Final = {"permutation": "permutation test", "fisher": "Fisher's exact test"}
 _SMALLEST_P: Final = 0.001
+_WERE: Final = {True: "was", False: "were"}
+_ARE: Final = {True: "is", False: "are"}
 
 
 class StyledLine(NamedTuple):
@@ -65,13 +68,26 @@ def comparison_lines(
         if number:
             verb = "was" if number == 1 else "were"
             yield StyledLine("plain", f"  {count(number, 'case')} {verb} not run{when}")
-    for line in (*_confirmed(comparison), *_suspicion(comparison, ask_again)):
+    for line in (*change_texts(comparison.changes), *_confirmed(comparison), *_suspicion(comparison, ask_again)):
         yield StyledLine("plain", f"  {line}")
+
+
+def change_texts(changes: ChangesOfTest) -> Iterator[str]:
+    """Yield sentences about what changed in a test itself; none if nothing did."""
+    if changes.removed:
+        yield f"{count(changes.removed, 'case')} {_WERE[changes.removed == 1]} removed."
+    counts = (changes.weaker, "weaker"), (changes.changed, "changed"), (changes.new, "new or stricter")
+    if found := [(number, word) for number, word in counts if number]:
+        first, *others = (f"{number:,} {_ARE[number == 1]} {word}" for number, word in found)
+        noun = "expectation" if found[0][0] == 1 else "expectations"
+        yield f"{', '.join([first.replace(' ', f' {noun} ', 1), *others])}."
+    for what, before, after in changes.parts:
+        yield f"Another {what}: {one_line(before)} before, {one_line(after)} now."
 
 
 def is_unchanged(comparison: Comparison) -> bool:
     """Return whether all cases are as before, so that a suite need not show them."""
-    return not any(comparison.not_asked) and all(map(_is_as_before, comparison.cases))
+    return not any((*comparison.not_asked, *comparison.changes)) and all(map(_is_as_before, comparison.cases))
 
 
 def _is_as_before(case: CaseComparison) -> bool:
@@ -114,6 +130,7 @@ def comparison_json(comparison: Comparison, *, fail_on: FailOn) -> JsonObject:
         "significance": _significance_json(comparison.significance),
         "iterationsNeeded": None if comparison.shortage is None else comparison.shortage.needed,
         "notAsked": dict(zip(("before", "after"), comparison.not_asked, strict=True)),
+        "changes": _changes_json(comparison.changes),
         "counts": {standing.value: len(comparison.of(standing)) for standing in Standing},
         "cases": [
             {
@@ -127,6 +144,16 @@ def comparison_json(comparison: Comparison, *, fail_on: FailOn) -> JsonObject:
             }
             for case in comparison.cases
         ],
+    }
+
+
+def _changes_json(changes: ChangesOfTest) -> JsonObject:
+    return {
+        "casesRemoved": changes.removed,
+        "expectationsWeaker": changes.weaker,
+        "expectationsChanged": changes.changed,
+        "expectationsNew": changes.new,
+        "others": [part._asdict() for part in changes.parts],
     }
 
 

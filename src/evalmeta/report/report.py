@@ -48,8 +48,9 @@ class BaselineVerdict:
     @cached_property
     def known(self) -> frozenset[int]:
         """Return the numbers of the cases that failed in the baseline and do not pass less often now."""
-        cases = self.comparison.cases
-        return frozenset(each.number for each in cases if each.before and each.before.failed and each.change != "worse")
+        # The number of a removed case may be that of another case now.
+        cases = [case for case in self.comparison.cases if case.after]
+        return frozenset(case.number for case in cases if case.before and case.before.failed and case.change != "worse")
 
     def forgives(self, number: int) -> bool:
         """Return whether the failure of a case does not count."""

@@ -10,7 +10,7 @@ from evalmeta.api.run_names import run_id_of
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.run import Verdict
 from evalmeta.model.statistics import Standing
-from evalmeta.report.comparison import comparison_lines, p_text, verdict
+from evalmeta.report.comparison import change_texts, comparison_lines, p_text, verdict
 from evalmeta.report.details import exchanges
 from evalmeta.store.case_lists import case_history
 from evalmeta.store.history import RemoteRuns
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.run import CaseResult, Run
-    from evalmeta.model.statistics import CaseComparison, Comparison
+    from evalmeta.model.statistics import CaseComparison, CaseCounts, Comparison
     from evalmeta.viewer.pages import Query, Source
 
 _ORDER: Final = (
@@ -61,6 +61,7 @@ def compare_page(source: Source, query: Query) -> Page:
         "orgs": {"org": after_org, "before_org": before_org},
         "comparison": comparison,
         "verdict": verdict(comparison),
+        "changes": list(change_texts(comparison.changes)),
         "lines": [line.text.strip() for line in comparison_lines(comparison)][1:2],
         "remarks": [line.text.strip() for line in comparison_lines(comparison) if line.style == "plain"][1:],
         "before": known_before,
@@ -142,14 +143,18 @@ def _compared(
 ) -> ComparedCase:
     p_value = "" if case.p_value is None else p_text(case.p_value)
     is_better = case.standing in _BETTER
-    earlier = _answer(source, *before, case.number, passed=not is_better)
-    return ComparedCase(case, p_value, earlier, _answer(source, *after, case.number, passed=is_better))
+    earlier = _answer(source, *before, case.before, passed=not is_better)
+    return ComparedCase(case, p_value, earlier, _answer(source, *after, case.after, passed=is_better))
 
 
-def _answer(source: Source, org_url: str, run: Run | None, number: int, *, passed: bool) -> str:
-    """Return the answers of the first iteration that passed (or did not), or else of the first; empty if unknown."""
-    if run is None:
+def _answer(source: Source, org_url: str, run: Run | None, case: CaseCounts | None, *, passed: bool) -> str:
+    """Return the answers of the first iteration that passed (or did not), or else of the first; empty if unknown.
+
+    A case may have had another number before.
+    """
+    if run is None or case is None:
         return ""
+    number = case.number
     if org_url:
         found = [each for each in run.cases if each.number == number]
     else:
