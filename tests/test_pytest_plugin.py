@@ -12,6 +12,7 @@ import pytest
 import evalmeta
 from evalmeta.errors import UsageError
 from evalmeta.pytest_plugin.evaluations import range_error
+from formats.discovery_corpus import FOREIGN, NEAR
 from formats.run_eval.payloads import SESSION, evaluator, message, payload
 
 if TYPE_CHECKING:
@@ -168,6 +169,36 @@ def test_definitions_in_folders_are_collected_when_asked_for(
     path.rename(path.with_name(f"desk.{suffix}"))
 
     run(*words).assert_outcomes(passed=passed)
+
+
+def test_every_test_with_a_mistake_in_a_folder_is_an_error(pytester: pytest.Pytester, run: Run) -> None:
+    (pytester.path / "tests").mkdir()
+    for name, content in NEAR.items():
+        (pytester.path / "tests" / name).write_bytes(content.encode())
+    ran = run("--evalmeta")
+    ran.assert_outcomes(errors=len(NEAR))
+    ran.stdout.fnmatch_lines_random([f"ERROR tests/{name} - *" for name in NEAR])
+
+
+def test_files_in_folders_that_are_not_tests_are_counted_and_listed(pytester: pytest.Pytester, run: Run) -> None:
+    for name, content in FOREIGN.items():
+        (pytester.path / name).write_text(content)
+    ran = run("--evalmeta")
+    ran.assert_outcomes()
+    ran.stdout.fnmatch_lines([f"{len(FOREIGN)} files were not tests: *; -v says why"])
+    run("--evalmeta", "-v").stdout.fnmatch_lines_random([f"  {name}: it *" for name in FOREIGN])
+    assert "not tests" not in run().stdout.str()
+
+
+def test_the_cases_in_a_file_run_once_with_the_spec_that_names_it(desk: Callable[..., Path], run: Run) -> None:
+    folder = desk(PASSING).parent
+    (folder / DESK).unlink()
+    (folder / "q.csv").write_text("input,topic,contains\nWhere is my order?,Orders,Yes\n")
+    run("--evalmeta", "--collect-only", "-q").stdout.fnmatch_lines(["q.csv::*"])
+    (folder / "all.yaml").write_text("subject: Desk\ncases: q.csv\n")
+    collected = run("--evalmeta", "--collect-only", "-q").stdout
+    collected.fnmatch_lines(["all.yaml::*", "*1/2 tests collected (1 deselected)*"])
+    collected.no_fnmatch_line("q.csv::*")
 
 
 def test_other_files_named_definition_are_not_collected(pytester: pytest.Pytester, run: Run) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta import evaluate
-from evalmeta.api.discovery import find_tests, source_note
+from evalmeta.api.discovery import find_tests, others_note, source_note
 from evalmeta.api.files import format_files, validate
 from evalmeta.errors import FormatError, NotFound
-from formats.test_discovery import FOREIGN
+from formats.discovery_corpus import FOREIGN, NEAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,7 +158,7 @@ def test_a_named_file_of_every_format_is_validated(write: Callable[..., Path]) -
     assert [str(each.location) for each in validate([spec]).problems] == ["a.yaml:7:5"]
     assert [str(each.location) for each in validate([rows]).problems] == ["rows.jsonl:1:32"]
     for name in ("ci.yml", "docker-compose.yml", "chart.yaml", "sales.csv", "empty.csv"):
-        with pytest.raises(FormatError, match=rf"{name} (is (not a test spec|empty)|has no column)"):
+        with pytest.raises(FormatError, match=rf"{name} is (not a test spec|not a table of tests|empty)"):
             validate([write(name, FOREIGN[name])])
 
 
@@ -197,3 +197,88 @@ def test_the_expectations_of_a_spec_keep_the_rules_of_definitions(write: Callabl
     file = write("a/orders.yaml", SPEC.format(name="Orders", subject="Desk") + criterion)
     found = [(each.code, each.location.line, each.is_error) for each in validate([file]).problems]
     assert found == [("operator-unknown", 5, True), ("reference-unreachable", 5, False)]
+
+
+@pytest.fixture
+def near(folder: Path) -> list[str]:
+    """Writes every test with a mistake into the folder `tests`, and returns their names."""
+    (folder / "tests").mkdir()
+    for name, content in NEAR.items():
+        (folder / "tests" / name).write_bytes(content.encode())
+    return [f"tests/{name}" for name in sorted(NEAR)]
+
+
+def test_validate_reports_every_test_with_a_mistake_in_a_folder_with_its_line(near: list[str]) -> None:
+    checked = validate([Path("tests")])
+    located = {each.location.path for each in checked.problems if each.is_error and each.location.line}
+    assert (sorted(located), checked.files, checked.others) == (near, len(near), {})
+
+
+def test_validate_reports_every_test_with_a_mistake_in_a_project_with_its_line(near: list[str], folder: Path) -> None:
+    (folder / "evalmeta.toml").touch()
+    assert sorted({each.location.path for each in validate().problems if each.is_error}) == near
+
+
+def test_evaluate_reports_every_test_with_a_mistake_in_a_folder_and_runs_nothing(near: list[str]) -> None:
+    with pytest.raises(FormatError, match=f"{len(near)} files are not valid; nothing was run") as refused:
+        evaluate([Path("tests")], lambda _: pytest.fail("the agent was asked"))
+    assert sorted({each.location.path for each in refused.value.problems if each.location.line}) == near
+
+
+def test_files_of_other_programs_in_a_folder_are_named_with_their_reasons(write: Callable[..., Path]) -> None:
+    for name, content in FOREIGN.items():
+        write(f"other/{name}", content)
+    write("tests/a.csv", TABLE)
+    names = sorted(f"other/{name}" for name in FOREIGN)
+    others = find_tests([Path()]).others
+    assert sorted(each.as_posix() for each in others) == names
+    assert sorted(each.as_posix() for each in validate([Path()]).others) == names
+    assert all(f"{name}: it " in others_note(others, verbose=True) for name in names)
+
+
+def test_a_closing_line_counts_the_files_that_are_not_tests(write: Callable[..., Path]) -> None:
+    write("a.csv", TABLE)
+    assert others_note(find_tests([Path()]).others, verbose=False) == ""
+    write("b.json", "{}")
+    assert others_note(find_tests([Path()]).others, verbose=False) == "1 file was not a test: b.json; -v says why"
+    for name in "cdef":
+        write(f"{name}.json", "{}")
+    text = "5 files were not tests: b.json, c.json, d.json and 2 more; -v says why"
+    assert others_note(find_tests([Path()]).others, verbose=False) == text
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "subject: desk\ndefaults: {{contains: Hi}}\ncases: {file}\n",
+        '{{"cases": "{file}", "defaults": {{"contains": "Hi"}}}}\n',
+        '{{"defaults": {{"contains": "Hi"}},\n "cases": ["{file}"]}}\n',
+        "cases:\n- {file}\n",
+    ],
+)
+@pytest.mark.parametrize("file", ["q.csv", "data/q.jsonl"])
+def test_a_file_with_the_cases_of_a_spec_is_part_of_it(write: Callable[..., Path], spec: str, file: str) -> None:
+    write(file, '{"input": "Hi", "contains": "Hi"}\n' if file.endswith("l") else "input,contains\nHi,Hi\n")
+    assert found(".") == [file]
+    write("all.yaml", spec.format(file=file))
+    everything = find_tests([Path()])
+    assert ([each.as_posix() for each in everything.paths], everything.others) == (["all.yaml"], {})
+    checked = validate([Path()])
+    assert (checked.files, checked.others, checked.is_valid) == (1, {}, True)
+    assert found(".", file) == ["all.yaml", file]
+
+
+def test_questions_without_checks_that_a_spec_names_are_not_listed(write: Callable[..., Path]) -> None:
+    write("q.csv", "input\nHi\n")
+    assert find_tests([write("x/a.csv", TABLE).parent, Path()]).others == {
+        Path("q.csv"): "it has no check, such as contains; its columns are input"
+    }
+    write("all.yaml", "defaults: {contains: Hi}\ncases: q.csv\n")
+    assert find_tests([Path()]).others == {}
+
+
+def test_a_folder_without_tests_says_why_its_files_are_none(write: Callable[..., Path]) -> None:
+    write("fixtures/a.json", '{"messages": []}')
+    with pytest.raises(NotFound) as refused:
+        find_tests([Path("fixtures")])
+    assert refused.value.actions[0] == "fixtures/a.json: it has no test cases; its keys are messages"

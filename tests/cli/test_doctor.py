@@ -16,6 +16,7 @@ from evalmeta.api.servers import make_token
 from evalmeta.client.logins import user_logins
 from evalmeta.model.login import Login, Secrets
 from evalmeta.package.project import find_project
+from formats.discovery_corpus import NEAR
 from org.parts import definition
 from org.servers import served
 
@@ -87,6 +88,18 @@ def test_tests_that_cannot_run_are_reported(folder: Path, evalmeta: Evalmeta) ->
 
 
 @pytest.mark.slow
+def test_a_test_with_a_mistake_is_an_error_and_other_files_are_counted(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "package.json").write_text('{"name": "desk", "scripts": {}}')
+    (folder / "tests").mkdir()
+    (folder / "tests/ok.yaml").write_text("subject: desk:answer\ntestCases:\n- input: Hi\n  contains: Hello\n")
+    bind(folder)
+    assert findings(evalmeta("doctor", "--json"))["tests"][:2] == ("ok", "1 file, all valid; 1 file was not a test")
+    for name, content in NEAR.items():
+        (folder / "tests" / name).write_bytes(content.encode())
+    checked = findings(evalmeta("doctor", "--json"))["tests"]
+    assert checked[:2] == ("error", f"{len(NEAR) + 1} files, {len(NEAR)} not valid")
+
+
 def test_each_broken_agent_is_an_error_with_a_way_out(folder: Path, evalmeta: Evalmeta) -> None:
     raising = "def answer(question):\n    raise KeyError('id')\n"
     quitting = "import os\nprint('{}', flush=True)\nos._exit(3)\n"

@@ -11,6 +11,7 @@ import pytest
 from cli.test_agent_test_run_files import AGENT, SPEC
 from client.servers import replying_with
 from engine.subjects.conversations import says
+from formats.discovery_corpus import NEAR, VALID
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,3 +143,54 @@ def test_an_integer_of_more_than_64_bits_is_judged_and_reported_by_all_its_digit
     for report in ("json", "jsonl", "html", "csv"):
         shown = evalmeta("test", "results", "--use-most-recent", "--result-format", report)
         assert str(2**70 + 1) in shown.out, report
+
+
+@pytest.mark.parametrize("command", [("run",), ("run", "tests"), ("test", "run", "tests", "--wait")])
+def test_a_run_reports_every_test_with_a_mistake_in_a_folder_and_asks_nothing(
+    evalmeta: Program, folder: Path, command: tuple[str, ...]
+) -> None:
+    for name, content in NEAR.items():
+        (folder / "tests" / name).write_bytes(content.encode())
+    (folder / "desk.py").write_text("def answer(question):\n    open('asked.txt', 'w').close()\n    return question\n")
+    done = evalmeta(*command, *SUBJECT, "--json")
+    found = json.loads(done.out)["data"]
+    assert (done.code, sorted({each["file"] for each in found if each["line"]})) == (
+        2,
+        sorted(f"tests/{name}" for name in NEAR),
+    )
+    assert not (folder / "asked.txt").exists()
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_a_run_of_a_folder_runs_every_valid_test(evalmeta: Program, folder: Path, name: str) -> None:
+    (folder / "set").mkdir()
+    (folder / "set" / name).write_text(VALID[name])
+    [run] = json.loads(evalmeta("run", "set", *SUBJECT, "--json").out)["result"]
+    assert run["evalmeta"]["definition"] == f"set/{name}"
+
+
+def test_a_case_without_checks_does_not_pass(evalmeta: Program, folder: Path) -> None:
+    (folder / "tests/returns.yaml").write_text("testCases:\n- input: Hi\n")
+    done = evalmeta("run", *SUBJECT)
+    assert (done.code, "tests/returns.yaml:2  case 1  the case has no expectations" in done.out) == (100, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ((), "\n2 files were not tests: data.csv, package.json; -v says why\n"),
+        (("-v",), "\n  package.json: it is an npm package\n"),
+        (("--json",), "\n2 files were not tests: data.csv, package.json; -v says why\n"),
+        (("--dry-run",), "2 files were not tests: data.csv, package.json; -v says why\n"),
+        (("--case", "1"), "\n2 files were not tests: data.csv, package.json; -v says why\n"),
+    ],
+)
+def test_a_run_of_a_folder_names_the_files_that_were_not_tests_last(
+    evalmeta: Program, folder: Path, options: tuple[str, ...], shown: str
+) -> None:
+    (folder / "package.json").write_text('{"name": "desk", "scripts": {}}')
+    (folder / "data.csv").write_text("date,amount\n1,2\n")
+    done = evalmeta("run", *SUBJECT, *options)
+    assert f"\n{done.err}".endswith(shown)
+    assert "not test" not in evalmeta("run", "tests", *SUBJECT).err
+    assert "not test" not in evalmeta("run", *SUBJECT, "-q").err

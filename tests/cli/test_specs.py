@@ -259,8 +259,12 @@ def test_a_run_whose_file_of_cases_has_changed_is_not_extended(evalmeta: Program
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.yaml", "foo: bar\n", "x.yaml is not a test spec: it has none of the keys testCases, cases and subjectName"),
-        ("q.csv", "Question,Answer\na,b\n", "q.csv has no column 'Utterance' or 'input'; its columns are 'Question', "),
+        ("x.yaml", "foo: bar\n", "x.yaml is not a test spec: it has no test cases; its keys are foo"),
+        (
+            "q.csv",
+            "Question,Answer\na,b\n",
+            "q.csv is not a table of tests: it has no test cases; its columns are Question, ",
+        ),
     ],
 )
 def test_a_file_that_is_not_a_test_says_what_is_missing(
@@ -289,7 +293,7 @@ def test_an_empty_spec_is_reported_without_options_that_were_not_used(evalmeta: 
     (folder / "empty.yaml").write_text("subject: agents:answer\ntestCases: []\n")
     done = evalmeta("test", "run", "empty.yaml", "--wait")
     assert (done.code, "--tag" in done.err) == (2, False)
-    assert "there are no test cases in empty.yaml" in done.err
+    assert "2:12 error a test spec has no test cases" in done.err
 
 
 def test_a_tag_selects_test_cases_of_specs_and_lists_of_the_settings(evalmeta: Program, folder: Path) -> None:

@@ -204,3 +204,16 @@ def test_a_manifest_may_have_any_name(evalmeta: Program, copy_samples: Callable[
 
     assert (done.code, "the type 'Bot' is not supported" in done.out) == (0, True)
     assert "neither a definition nor a manifest" in evalmeta("validate", "other.xml").err
+
+
+def test_files_in_folders_that_are_not_tests_are_counted_and_listed(
+    evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_text("testCases:\n- input: Hi\n  contains: Hello\n")
+    (tmp_path / "ci.yml").write_text("on: push\njobs: {}\n")
+    assert evalmeta("validate", ".").err == "1 file was not a test: ci.yml; -v says why\n"
+    assert evalmeta("validate", ".", "-v").err == "1 file was not a test:\n  ci.yml: it is a CI workflow\n"
+    (tmp_path / "evalmeta.toml").touch()
+    done = evalmeta("validate", "--json")
+    assert (done.err, json.loads(done.out)["result"]["files"]) == ("1 file was not a test: ci.yml; -v says why\n", 1)

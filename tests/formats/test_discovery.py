@@ -5,33 +5,44 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.formats.discovery import is_spec, is_table, is_test, may_be_spec
+from evalmeta.errors import FormatError
+from evalmeta.formats.discovery import SEARCHED, kind_of
+from evalmeta.formats.document import Reading
+from evalmeta.formats.files import read_document
+from evalmeta.formats.likeness import meant_key
 from evalmeta.formats.short_forms import SHORT_FORMS
+from formats.discovery_corpus import FOREIGN, NEAR, VALID
 from formats.specs import SPEC, STUDIO_SPEC
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FOREIGN = {
-    "ci.yml": "name: CI\non: [push]\njobs:\n  test:\n    steps:\n      - run: evalmeta test run\n",
-    "docker-compose.yml": "services:\n  web:\n    image: web\n",
-    "chart.yaml": "apiVersion: v2\nname: desk\ndescription: A chart\n",
-    "agentSpec.yaml": "agentType: customer\ncompanyName: Desk\ntopics:\n  - name: Orders\n",
-    "cases.yaml": "name: other tool\ntestCases:\n  - input: 1\n",
-    "nested.yaml": "tests:\n  testCases: []\n  subjectName: x\n  subjectType: AGENT\n",
-    "sales.csv": "date,amount\n2026-01-01,3\n",
-    "training.csv": "utterance,intent\nHello,greeting\n",
-    "results.csv": "definition,run,case,utterance,answer,expected\nO,4KB,1,Hi,Hello,Hello\n",
-    "empty.csv": "",
-    "package.json": '{"name": "x", "testCases": [], "subjectName": "y"}',
-    "rows.json": '[{"query": "a"}]',
-}
+
+@pytest.mark.parametrize("name", NEAR)
+def test_a_test_with_a_mistake_is_a_test_and_its_reader_reports_the_mistake(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(NEAR[name].encode())
+    assert kind_of(tmp_path / name).is_test
+    with pytest.raises(FormatError):
+        read_document(tmp_path / name, label=name, name=name, reading=Reading())
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_a_test_without_a_mistake_is_a_test_and_is_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(VALID[name])
+    assert kind_of(tmp_path / name).is_test
+    assert [*read_document(tmp_path / name, label=name, name=name, reading=Reading()).evaluation.cases]
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_files_of_other_programs_are_not_tests(tmp_path: Path, name: str) -> None:
+def test_a_file_of_another_program_is_not_a_test_and_has_a_reason(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(FOREIGN[name])
-    assert not is_test(tmp_path / name)
+    assert kind_of(tmp_path / name).why_not.startswith("it ")
+
+
+def test_the_corpus_has_at_least_60_files_of_both_kinds_in_every_format() -> None:
+    assert min(len(NEAR), len(FOREIGN)) >= 60
+    for files in (NEAR, FOREIGN):
+        assert {f".{name.rpartition('.')[2].lower()}" for name in files} == {*SEARCHED}
 
 
 @pytest.mark.parametrize(
@@ -40,59 +51,71 @@ def test_files_of_other_programs_are_not_tests(tmp_path: Path, name: str) -> Non
         ("a.yaml", SPEC.encode()),
         ("a.yml", b"\xef\xbb\xbf" + STUDIO_SPEC.replace("\n", "\r\n").encode()),
         ("utf16.yaml", SPEC.encode("utf-16")),
-        ("quoted.yaml", b"'subjectName': Desk\n\"testCases\":\n  - utterance: Hi\n"),
+        ("latin.yaml", "testCases:\n- input: Café\n  contains: é\n".encode("latin-1")),
         ("damaged.yaml", b"subjectType: AGENT\nsubjectName: [\ntestCase:\n"),
-        ("a.csv", b"Utterance,Expected Topic\nHi,Orders\n"),
         ("german.csv", b"\xef\xbb\xbfUtterance;Expected Response\nHi;Hello\n"),
         ("damaged.csv", b'utterance,  expected   actions \n"Hi'),
         ("variables.csv", b"Context Variable CaseId,Utterance\n5,Hi\n"),
         ("payload.json", b'{"tests": [{"steps": [{"type": "agent.create_session", "id": "cs"},'),
         ("a.test.json", b"{"),
         ("a.evalset.json", b"{}"),
+        ("empty.evalset.json", b""),
+        ("large.yaml", b"# a comment\n" * 100_000 + SPEC.encode()),
+        ("typo-after-much.yaml", b"description: |\n" + b"  a text\n" * 20_000 + b"testcases:\n- input: Hi\n"),
+        ("large.jsonl", b'{"input": "Hi", "contians": "Hello"}\n' * 50_000),
+        ("large.json", b'{"testcases": [' + b'{"input": "Hi", "contains": "Hello"},' * 50_000 + b"]}"),
     ],
 )
-def test_our_files_are_tests_even_if_they_are_damaged(tmp_path: Path, name: str, content: bytes) -> None:
+def test_tests_are_recognised_even_if_they_are_damaged_or_large(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
-    assert is_test(tmp_path / name)
+    assert kind_of(tmp_path / name).is_test
 
 
-def test_only_the_beginning_of_a_file_is_read(tmp_path: Path) -> None:
-    (tmp_path / "large.yaml").write_bytes(b"# a comment\n" * 100_000 + SPEC.encode())
-    assert not is_test(tmp_path / "large.yaml")
-    assert is_spec(SPEC.encode() + b"\0" * 10)
-    assert is_table(b"Utterance,Expected Topic" + b"\n\xff" * 10)
+@pytest.mark.parametrize("text", [f"cases:\n- input: Hi\n  {key}: 7\n" for key in SHORT_FORMS], ids=SHORT_FORMS)
+def test_a_case_with_any_check_makes_a_spec(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    assert kind_of(tmp_path / "a.yaml").is_test
 
 
-def test_a_pipe_and_a_folder_are_not_tests(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["subject: desk\ncases: data/q.csv\n", "cases: [a.jsonl]\n", '{"cases": "q.tsv"}'])
+def test_a_spec_that_names_a_file_with_its_cases_is_a_test(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    assert kind_of(tmp_path / "a.yaml").is_test
+
+
+def test_what_cannot_be_read_has_a_reason(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
     (tmp_path / "folder.csv").mkdir()
-    assert not is_test(tmp_path / "pipe.yaml")
-    assert not is_test(tmp_path / "folder.csv")
+    (tmp_path / "link.json").symlink_to("missing.json")
+    reasons = [kind_of(tmp_path / name).why_not for name in ("pipe.yaml", "folder.csv", "link.json")]
+    assert [reason.partition("' ")[2] for reason in reasons] == [
+        "is a pipe",
+        "cannot be read: Is a directory",
+        "cannot be found",
+    ]
 
 
-@pytest.mark.parametrize("text", ["testcases:\n", "- utterance: Hi\n", "{ subjectName: x }", "agentType: customer\n"])
-def test_a_spec_with_mistakes_may_be_a_spec(text: str) -> None:
-    assert may_be_spec(text.encode())
-    assert not is_spec(text.encode())
-
-
-OWN = {
-    "testCases": "testCases:\n- input: Hi\n  contains: Hello\n",
-    "flow": "cases: [{name: a, input: Hi, equals: Hello}]\n",
-    "turns": "cases:\n- turns:\n  - utterance: Hi\n    topic: A\n",
-    "file": "subject: desk\ncases: data/q.csv\n",
-    "files": "cases: [a.jsonl]\n",
-    **{key: f"testCases:\n- input: Hi\n  {key}: 7\n" for key in SHORT_FORMS},
-}
-
-
-@pytest.mark.parametrize("text", OWN.values(), ids=OWN)
-def test_a_spec_without_a_subject_is_recognised_by_its_cases(text: str) -> None:
-    assert is_spec(text.encode())
+@pytest.mark.parametrize("text", ["[" * 100_000, "tests: " + "[" * 100_000, "a: &a [*a, *a]\ntests: *a\ninput: x\n"])
+def test_hostile_yaml_is_not_a_test(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    assert kind_of(tmp_path / "a.yaml").why_not
 
 
 @pytest.mark.parametrize(
-    "text", ["cases:\n- inputs: {a: 1}\n  evaluators: [Contains]\n", "cases: 7\n", "input: a\nequals: b\n"]
+    ("word", "meant"),
+    [
+        ("contians", "contains"),
+        ("contain", "contains"),
+        ("Starts-With", "starts_with"),
+        ("utterrance", "utterance"),
+        ("subject_name", "subjectName"),
+        ("testcase", "testCases"),
+        ("containers", ""),
+        ("contents", ""),
+        ("output", "output"),
+        ("cont", ""),
+        ("import", ""),
+    ],
 )
-def test_cases_of_other_programs_are_not_specs(text: str) -> None:
-    assert not is_spec(text.encode())
+def test_a_key_with_one_wrong_letter_is_recognised(word: str, meant: str) -> None:
+    assert meant_key(word) == meant

@@ -134,7 +134,7 @@ def test_what_another_program_would_write_otherwise_needs_quotes(text: str) -> N
                 "t.yaml:1:1 a test spec needs 'testCases' [spec-missing]",
             ],
         ),
-        ("- a\n", ["t.yaml:1:1 a test spec is a list, not a mapping [spec-type]"]),
+        ("- a\n", ["t.yaml:1:1 a test spec is a list, not a mapping [spec-type] Write testCases: above the list."]),
         ("", ["t.yaml:1:1 a test spec is null, not a mapping [spec-type]"]),
         (
             CASE + "    expectedTopics: x\n",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections import ChainMap
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta import limits
-from evalmeta.errors import EvalmetaError, FormatError, NotFound, ProjectError, Suggestion
-from evalmeta.formats.discovery import SPEC_NAMES, TABLE_NAMES, is_test
+from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, NotFound, ProjectError, Suggestion
+from evalmeta.formats.discovery import SEARCHED, SPEC_NAMES, TABLE_NAMES, kind_of
 from evalmeta.formats.document import Reading, read_bytes, reading_of
-from evalmeta.formats.files import format_of, looks_like_evaluation, read_document
+from evalmeta.formats.files import format_of, read_document
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.model.difference import compare
 from evalmeta.model.problem import Location, Problem, Severity
@@ -18,13 +20,14 @@ from evalmeta.package.files import parse_test_name, shown, slash_hint
 from evalmeta.package.folders import files_below
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import find_components
+from evalmeta.report.text import and_more
 from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import check_expectations
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evalmeta.formats.document import Document
@@ -32,9 +35,12 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Definition
 
 
+_Test = TypeVar("_Test")
+
 _FOUND: Final = """\
-Name the files; folders are searched for definitions, test specs (YAML), tables of the Testing Center (CSV), \
-*.test.json and *.evalset.json only."""
+A test is a definition (XML), a test spec (YAML), a table or JSON Lines with the keys of test cases, a table of the \
+Testing Center (CSV), or an eval set (JSON)."""
+_SHOWN_FILES: Final = 3
 
 
 class FoundTests(NamedTuple):
@@ -43,47 +49,99 @@ class FoundTests(NamedTuple):
     Attributes:
         paths: the files to run, each once.
         sources: the specs and tables in folders that are not run, because their definitions are, which are the values.
+        others: the other YAML, JSON, JSON Lines and CSV files in folders, and why they are not tests.
     """
 
     paths: list[Path]
     sources: Mapping[Path, Path]
+    others: Mapping[Path, str]
 
 
 def find_tests(paths: Sequence[Path]) -> FoundTests:
     """Find the tests in files and folders.
 
-    A folder stands for its definitions, test specs (YAML), tables of the Testing Center (CSV), `*.test.json` and
-    `*.evalset.json`. If it is a project's root, its definitions are those of the project. A spec or table in a folder
-    is not run if its definition is found too.
+    A folder stands for its definitions and for all YAML, JSON, JSON Lines and CSV files that are tests, also those with
+    mistakes. If it is a project's root, its definitions are those of the project. A spec or table in a folder is not
+    run if its definition is found too, nor a file with test cases that a spec names.
 
     Raises:
         NotFound: a path does not exist, or a folder has no tests.
         ProjectError: the project cannot be read.
     """
-    found: dict[str, Path] = {}
-    for path in paths:
-        for file in _tests_in(path):
-            found.setdefault(os.path.realpath(file), file)
+    searched = [_tests_in(path) for path in paths]
     named = {os.path.realpath(path) for path in paths}
-    sources = sources_of(found.values(), searched=(path for real, path in found.items() if real not in named))
-    return FoundTests([path for path in found.values() if path not in sources], sources)
+    tests, others = without_parts(all_of(searched), named)
+    sources = sources_of(tests, searched=(path for path in tests if os.path.realpath(path) not in named))
+    return FoundTests([path for path in tests if path not in sources], sources, others)
 
 
-def _tests_in(path: Path) -> list[Path]:
+class Searched(NamedTuple):
+    """The tests among files, and the other YAML, JSON, JSON Lines and CSV files with the reason why they are not."""
+
+    tests: list[Path]
+    others: dict[Path, str]
+
+
+def search(files: Iterable[Path]) -> Searched:
+    """Tell the tests in other formats than a definition's, also those with mistakes, from other files of a folder."""
+    kinds = {path: kind_of(path) for path in files if path.suffix.lower() in SEARCHED}
+    tests = [path for path, kind in kinds.items() if kind.is_test]
+    return Searched(tests, {path: kind.why_not for path, kind in kinds.items() if not kind.is_test})
+
+
+def all_of(searched: Iterable[Searched]) -> Searched:
+    """Return the files of several searches together."""
+    every = [*searched]
+    return Searched([path for each in every for path in each.tests], dict(ChainMap(*(each.others for each in every))))
+
+
+def without_parts(searched: Searched, named: Container[str] = ()) -> Searched:
+    """Leave out the files with test cases that a spec names, unless they are `named`, and files that come twice."""
+    parts = _case_files_of(searched.tests)
+    tests: dict[str, Path] = {}
+    for path in searched.tests:
+        if (real := os.path.realpath(path)) in named or real not in parts:
+            tests.setdefault(real, path)
+    others = {path: why for path, why in searched.others.items() if os.path.realpath(path) not in parts}
+    return Searched([*tests.values()], others)
+
+
+def _tests_in(path: Path) -> Searched:
     if not path.is_dir():
         if not path.exists():
             is_name = not (os.sep in str(path) or "." in str(path))
             actions = [f"To run a test in the org, use -n {path}"] if is_name else slash_hint(path)
             raise NotFound(f"the file {str(path)!r} cannot be found", actions=actions)
-        return [path]
+        return Searched([path], {})
     below = sorted(files_below(path))
     # A project may have definitions outside of its package directories only.
     definitions = _components_of(path) or [each for each in below if parse_test_name(each.name) and each.is_file()]
-    if files := [*definitions, *filter(is_test, below)]:
-        return files
-    raise NotFound(
-        f"there are no tests in {str(path)!r}", actions=[_FOUND, Suggestion("Or write the first tests", "init")]
-    )
+    searched = search(below)
+    if not (definitions or searched.tests):
+        reasons = [f"{shown(each)}: {why}" for each, why in islice(searched.others.items(), _SHOWN_FILES)]
+        way_out = Suggestion("Or write the first tests", "init")
+        raise NotFound(f"there are no tests in {str(path)!r}", actions=[*reasons, _FOUND, way_out])
+    return searched._replace(tests=[*definitions, *searched.tests])
+
+
+def _case_files_of(tests: Iterable[Path]) -> set[str]:
+    """Return the real paths of the files with test cases that the test specs among files name."""
+    specs = [each for each in tests if each.suffix.lower() in SPEC_NAMES]
+    if not specs:
+        return set()
+    from evalmeta.formats.spec_files import files_of  # noqa: PLC0415 - it loads YAML, and most projects have no specs
+
+    return {os.path.realpath(file) for spec in specs for file in files_of(spec)}
+
+
+def others_note(others: Mapping[Path, str], *, verbose: bool) -> str:
+    """Return how many files are not tests, and which; with the reason of each if `verbose`; empty if there are none."""
+    if not others:
+        return ""
+    were = "1 file was not a test" if len(others) == 1 else f"{len(others):,} files were not tests"
+    if verbose:
+        return "\n".join([f"{were}:", *(f"  {shown(path)}: {why}" for path, why in others.items())])
+    return f"{were}: {and_more([*map(shown, others)], _SHOWN_FILES)}; -v says why"
 
 
 def _components_of(folder: Path) -> list[Path]:
@@ -97,17 +155,6 @@ def _components_of(folder: Path) -> list[Path]:
     return [each.path for each in find_components(project) if each.type.is_test]
 
 
-def is_other_test(path: Path, *, is_named: bool = False) -> bool:
-    """Return whether a file is a test in another format than a definition's.
-
-    In folders, JSON files must have the keys of a known format. Raise FormatError if a file that the user named
-    (`is_named`) is not a test.
-    """
-    if is_named:
-        return format_of(path, label=shown(path)) != "definition"
-    return is_test(path) and (path.suffix != ".json" or looks_like_evaluation(path))
-
-
 def check_other_test(path: Path) -> Sequence[Problem]:
     """Return the problems of a test in another format."""
     label = shown(path)
@@ -115,8 +162,31 @@ def check_other_test(path: Path) -> Sequence[Problem]:
         document = read_document(path, label=label, name=label, reading=_reading_of(path))
         return [*document.notes, *find_rule_problems(path, document)]
     except FormatError as error:
-        hint = " ".join(map(str, error.actions))
-        return error.problems or [Problem("file-format", Severity.ERROR, Location(label), str(error), hint)]
+        return problems_of(error, label)
+
+
+def problems_of(error: EvalmetaError, label: str) -> Sequence[Problem]:
+    """Return the problems of an error about a file; one for the whole file if the error has no locations."""
+    hint = " ".join(map(str, error.actions))
+    return error.problems or [Problem("file-format", Severity.ERROR, Location(label, 1, 1), str(error), hint)]
+
+
+def read_all(paths: Iterable[Path], read: Callable[[Path], _Test]) -> list[_Test]:
+    """Read all files; raise one error with the problems of all files that are not valid."""
+    tests: list[_Test] = []
+    faults: dict[Path, FormatError | InvalidMetadata] = {}
+    for path in paths:
+        try:
+            tests.append(read(path))
+        except (FormatError, InvalidMetadata) as error:
+            faults[path] = error
+    first = next(iter(faults.values()), None)
+    if first is None:
+        return tests
+    if len(faults) == 1:
+        raise first
+    problems = [each for path, error in faults.items() for each in problems_of(error, shown(path))]
+    raise type(first)(f"{len(faults):,} files are not valid; nothing was run", problems=problems)
 
 
 def find_rule_problems(path: Path, document: Document) -> list[Problem]:

@@ -164,6 +164,7 @@ def _check_tests(project: Project, task: Task) -> Finding:
             invalid += 1
         else:
             unbound |= {test.subject_name} if test.unbound else set()
+    others = api.discovery.others_note(found.others, verbose=False).partition(":")[0]
     files = count(len(found.paths), "file")
     if invalid:
         return Finding("error", f"{files}, {invalid} not valid", "Show the errors: evalmeta validate")
@@ -172,7 +173,7 @@ def _check_tests(project: Project, task: Task) -> Finding:
         names = ", ".join(sorted(unbound))
         action = f"To run them in the embedded org, add [subjects.{min(unbound)}] to {SETTINGS_FILE}."
         return Finding("warning", f"{files}, which name agents that {SETTINGS_FILE} does not bind: {names}", action)
-    return Finding("ok", f"{files}, all valid")
+    return Finding("ok", f"{files}, all valid{f'; {others}' if others else ''}")
 
 
 def _check_store(project: Project, _: Task) -> Finding:

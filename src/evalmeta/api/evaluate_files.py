@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalmeta.api.agent_tests import RECORDED_ANSWERS, refuse_errors
-from evalmeta.api.discovery import find_tests
+from evalmeta.api.discovery import find_tests, read_all
 from evalmeta.api.files import bytes_of, validate_and_read
 from evalmeta.errors import UsageError
 from evalmeta.formats.document import reading_of
@@ -63,7 +63,7 @@ def _load_files(files: Sequence[Path], roots: Roots, name: str | None = None) ->
     validation, definitions = validate_and_read(named)
     refuse_errors(validation.problems)
     read = dict(zip(named, definitions, strict=True))
-    return [_load_file(each, roots, name, read.get(each))._replace(file=each) for each in files]
+    return read_all(files, lambda each: _load_file(each, roots, name, read.get(each))._replace(file=each))
 
 
 def _load_file(file: Path, roots: Roots, name: str | None, read: Definition | None) -> LoadedEvaluation:

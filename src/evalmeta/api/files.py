@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -30,7 +30,7 @@ from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.model.component import ComponentSet
     from evalmeta.model.definition import Definition
@@ -48,10 +48,16 @@ _MANIFEST_ROOT: Final = re.compile(rb"<Package[\s>/]")
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """All problems that a validation found, and the number of files."""
+    """All problems that a validation found.
+
+    Attributes:
+        files: the number of files.
+        others: the YAML, JSON, JSON Lines and CSV files in folders that are not tests, and why.
+    """
 
     problems: tuple[Problem, ...]
     files: int
+    others: Mapping[Path, str] = field(default_factory=dict)
 
     @property
     def is_valid(self) -> bool:
@@ -110,11 +116,12 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None, profile: 
         SettingsError: the project's settings are not valid.
     """
     if paths:
-        return _validate_files(_each_once(_named_files(paths, takes_tests=True)), profile)
+        files, others = _tests_among(_each_once(_named_files(paths, takes_tests=True)), paths)
+        return replace(_validate_files(files, profile), others=others)
     project = find_project(start or Path.cwd())
-    tests = sorted(each for each in files_below(project.root) if not _is_checked(each) and _is_other_test(each))
-    found = _validate_files([*files_to_check(start=start), *tests], profile)
-    return Validation((*ignore_problems(project), *found.problems), found.files)
+    tests, others = _tests_among(sorted(files_below(project.root)))
+    found = _validate_files([*files_to_check(start=start), *(each for each in tests if not _is_checked(each))], profile)
+    return Validation((*ignore_problems(project), *found.problems), found.files, others)
 
 
 def format_files(paths: Sequence[Path] = (), *, start: Path | None = None, check: bool = False) -> Formatting:
@@ -353,12 +360,11 @@ def _check_manifest(path: Path) -> Iterator[Problem]:
 def _named_files(paths: Sequence[Path], *, takes_tests: bool = False) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            for each in sorted(files_below(path)):
-                if (_is_checked(each) and each.is_file()) or (takes_tests and _is_other_test(each)):
-                    yield each
+            below = sorted(files_below(path))
+            yield from below if takes_tests else (each for each in below if _is_checked(each) and each.is_file())
         elif not path.exists():
             raise NotFound(f"the file or folder {str(path)!r} cannot be found", actions=slash_hint(path))
-        elif not (_is_named(path) or (takes_tests and _is_other_test(path, is_named=True))):
+        elif not (_is_named(path) or (takes_tests and _is_other_test(path))):
             suffixes = " or ".join(f".{row.suffix}" for row in TYPES)
             raise FormatError(
                 f"{str(path)!r} is neither a definition nor a manifest",
@@ -368,10 +374,21 @@ def _named_files(paths: Sequence[Path], *, takes_tests: bool = False) -> Iterato
             yield path
 
 
-def _is_other_test(path: Path, *, is_named: bool = False) -> bool:
+def _tests_among(files: Sequence[Path], named: Sequence[Path] = ()) -> tuple[list[Path], Mapping[Path, str]]:
+    """Return the files to validate, and those that are not tests with the reason; `named` files are validated."""
     from evalmeta.api import discovery  # noqa: PLC0415 - checking definitions does not need it
 
-    return discovery.is_other_test(path, is_named=is_named)
+    chosen = {*named}
+    searched = discovery.search(each for each in files if each not in chosen and not _is_checked(each))
+    taken = chosen.union(searched.tests)
+    tests = [each for each in files if each in taken or (_is_checked(each) and each.is_file())]
+    return discovery.without_parts(searched._replace(tests=tests), {*map(os.path.realpath, named)})
+
+
+def _is_other_test(path: Path) -> bool:
+    from evalmeta.formats.files import format_of  # noqa: PLC0415 - as above
+
+    return format_of(path, label=shown(path)) != "definition"
 
 
 def _check_other_test(path: Path) -> Sequence[Problem]:

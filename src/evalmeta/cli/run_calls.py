@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from evalmeta import api
+from evalmeta.api.discovery import others_note, read_all
 from evalmeta.cli.confirmations import confirm_suspects
 from evalmeta.cli.options import PATH, option_group
 from evalmeta.cli.orgs import run_async
@@ -17,7 +18,7 @@ from evalmeta.cli.output import note, print_warnings
 from evalmeta.cli.run_options import CaseSelection
 from evalmeta.cli.run_reports import report_outcome
 from evalmeta.cli.runs import RunRequest, RunsOutcome, make_plan, print_plan, run_tests
-from evalmeta.errors import FormatError, InvalidMetadata, Suggestion, UsageError
+from evalmeta.errors import Suggestion, UsageError
 from evalmeta.package.files import shown
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.api.agent_tests import FileTest
+    from evalmeta.api.discovery import FoundTests
     from evalmeta.api.org_targets import Target
     from evalmeta.api.verification import Checking
     from evalmeta.cli.baselines import Comparator
@@ -104,6 +106,21 @@ class RunCall(NamedTuple):
 
 def run_call(call: RunCall, output: Output, comparator: Comparator | None) -> int:
     """Run the tests of a call, or print them with --dry-run, and return the exit code."""
+    found = _find_tests(call.paths)
+    try:
+        return _run_found(call, found, output, comparator)
+    finally:
+        if output.detail != "verdict" and (text := others_note(found.others, verbose=output.detail == "all")):
+            note(text)
+
+
+def _find_tests(paths: Sequence[Path]) -> FoundTests:
+    for path in paths:
+        _refuse_python(path)
+    return api.discovery.find_tests(paths)
+
+
+def _run_found(call: RunCall, found: FoundTests, output: Output, comparator: Comparator | None) -> int:
     project, target, selection, agent = call.project, call.target, call.selection, call.agent
     endpoint = api.endpoints.endpoint_settings(agent.subject, model=agent.model, api_key_env=agent.api_key_env)
     read = partial(
@@ -114,7 +131,7 @@ def run_call(call: RunCall, output: Output, comparator: Comparator | None) -> in
         is_asked=not call.dry_run,
         config=agent.config,
     )
-    files = _read_files(call.paths, read, given=call.given)
+    files = _read_files(found, call.paths, read, given=call.given)
     _note_criteria(files, agent.config)
     choice = selection.choose(project, call.names, files)
     if choice is None:
@@ -135,41 +152,19 @@ def run_call(call: RunCall, output: Output, comparator: Comparator | None) -> in
     return report_outcome(project, outcome, output, comparator)
 
 
-def _read_files(paths: Sequence[Path], read: Callable[[Path], FileTest], *, given: Values) -> tuple[FileTest, ...]:
+def _read_files(
+    found: FoundTests, paths: Sequence[Path], read: Callable[[Path], FileTest], *, given: Values
+) -> tuple[FileTest, ...]:
     """Read the tests in files and folders, and print the notes about them; options override what files say."""
-    if not paths:
-        return ()
-    for path in paths:
-        _refuse_python(path)
-    found = api.discovery.find_tests(paths)
     for pair in found.sources.items():
         note(api.discovery.source_note(*pair))
-    tests = _read_all(found.paths, read)
+    tests = read_all(found.paths, read)
     api.agent_tests.refuse_same_names(tests)
     for each in tests:
         for problem in each.document.notes:
             note(f"{problem}\n  → {problem.hint}" if problem.hint else str(problem))
     print_warnings([problem for each in tests for problem in each.warnings], paths=[*map(str, paths)])
     return tuple(replace(each, document=_without(each.document, given)) for each in tests)
-
-
-def _read_all(paths: Sequence[Path], read: Callable[[Path], FileTest]) -> list[FileTest]:
-    """Read all files; raise one error with the problems of all files that are not valid."""
-    tests: list[FileTest] = []
-    faults: list[FormatError | InvalidMetadata] = []
-    for path in paths:
-        try:
-            tests.append(read(path))
-        except (FormatError, InvalidMetadata) as error:
-            if not error.problems:
-                raise
-            faults.append(error)
-    if len(faults) > 1:
-        problems = [problem for each in faults for problem in each.problems]
-        raise type(faults[0])(f"{len(faults):,} files are not valid; nothing was run", problems=problems)
-    if faults:
-        raise faults[0]
-    return tests
 
 
 def _refuse_python(path: Path) -> None:

@@ -37,6 +37,11 @@ class Diagnostics:
         return tuple(sorted(self._notes, key=lambda problem: problem.location))
 
     @property
+    def has_errors(self) -> bool:
+        """Return whether there are errors."""
+        return bool(self._problems)
+
+    @property
     def has_all_errors(self) -> bool:
         """Return whether no more errors are kept; then their places are not needed."""
         return len(self._problems) >= limits.MAX_PROBLEMS

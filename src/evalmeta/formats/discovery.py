@@ -1,99 +1,258 @@
-"""Which files in folders are tests: by their names, and by the beginning of YAML and CSV files."""
+"""Which files in folders are tests, and why others are not: by their names, and by the beginning of their content.
+
+A test with mistakes is a test, so that its mistakes are reported. Files of other programs are not, and keep a reason.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+import orjson
+
+from evalmeta import limits
 from evalmeta.errors import NotFound
 from evalmeta.formats.csv_source import titles_of
-from evalmeta.formats.document import read_bytes, without_mark
-from evalmeta.model.expectations import CHECKS
+from evalmeta.formats.document import HEAD_BYTES, read_bytes, recognise, without_mark
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from evalmeta.formats.document import SourceFormat
+    from evalmeta.model.json_value import JsonObject, JsonValue
 
-TEST_NAMES: Final = (".test.json", ".evalset.json")
-"""How ADK and Ballerina name tests."""
 
 SPEC_NAMES: Final = (".yaml", ".yml")
-TABLE_NAMES: Final = (".csv",)
-CASE_FILES: Final = (".csv", ".tsv", ".jsonl", ".ndjson")
-"""The files with test cases that a test spec can name."""
+TABLE_NAMES: Final = (".csv", ".tsv")
+LINES_NAMES: Final = (".jsonl", ".ndjson")
+SEARCHED: Final = (*SPEC_NAMES, *TABLE_NAMES, *LINES_NAMES, ".json")
+"""The names of the files in folders that can be tests, definitions apart."""
 
-_PEEK_BYTES: Final = 65_536
-_KEYS_OF_SPECS: Final = 2
-_SPEC_KEY: Final = re.compile(rb"""^["']?(testCases|subjectName|subjectType)["']?[ \t]*:""", re.MULTILINE)
-# A spec that names neither a subject nor its type: its cases, what they ask, and a check; or a file with the cases.
-_OWN_SPEC: Final = (
-    re.compile(rb"""^["']?(?:testCases|cases)["']?[ \t]*:""", re.MULTILINE),
-    re.compile(rb"""[\s{,"'-](?:utterance|input|turns)["']?[ \t]*:"""),
-    re.compile(
-        rb"""[\s{,"'-](?:%b|latency_ms|topic|actions|expected[A-Z]\w+|metrics|customEvaluations)["']?[ \t]*:"""
-        % "|".join(sorted(CHECKS)).encode()
-    ),
+_EVAL_SET: Final = ".evalset.json"
+_ADK_TEST: Final = ".test.json"
+_TEXT_BYTES: Final = 4_096
+# What is parsed of a file in doubt: enough for its keys, and little enough to search thousands of files.
+_PARSED_CHARS: Final = 262_144
+_ROWS: Final = 20
+_SHOWN: Final = 6
+_SHOWN_CHARS: Final = 40
+
+_COMMENT: Final = re.compile(rb"^[ \t]*#.*(?:\n|\Z)", re.MULTILINE)
+_YAML_KEY: Final = re.compile(rb"""(?:^|[\s{,\[-])["']?([A-Za-z][\w.-]{0,60})["']?[ \t]*:""", re.MULTILINE)
+_ROOT_KEY: Final = re.compile(rb"""^["']?([$A-Za-z][\w.$-]{0,60})["']?[ \t]*:""", re.MULTILINE)
+_JSON_KEY: Final = re.compile(rb'"([$A-Za-z][\w.$ -]{0,60})"[ \t\r\n]*:')
+_EVALUATORS: Final = re.compile(rb'"(?:agent|evaluator)\.\w+"')
+
+_ADK_ROWS: Final = {"query", "expected_tool_use"}
+_EXPECTED: Final = ("expected_response", "expected_facts", "expected_retrieved_context", "guidelines", "expectations")
+# The keys at the root of files of other programs, and what to say of them; the first row that fits is it.
+_PROGRAMS: Final = (
+    ("it has the results of a run", ("testCases", "subjectName", "status")),
+    ("it has results of ADK", ("eval_set_result_id",)),
+    ("it has results of ADK", ("eval_case_results",)),
+    ("it has ADK's criteria, which judge the files beside it", ("criteria",)),
+    ("it is a configuration of promptfoo", ("prompts", "providers")),
+    ("it is a configuration of promptfoo", ("prompts", "targets")),
+    ("it is an OpenAPI description", ("openapi",)),
+    ("it is an OpenAPI description", ("swagger",)),
+    ("it is a JSON Schema", ("$schema", "properties")),
+    ("it is a CI workflow", ("on", "jobs")),
+    ("it is a CI workflow", ("version", "jobs")),
+    ("it is a GitHub Action", ("runs", "inputs")),
+    ("it is a Compose file", ("services",)),
+    ("it is a Kubernetes manifest", ("apiVersion", "kind")),
+    ("it is a Helm chart", ("apiVersion", "name")),
+    ("it is an agent spec of Salesforce", ("agentType",)),
+    ("it is a pre-commit configuration", ("repos",)),
+    ("it is a Dependabot configuration", ("version", "updates")),
+    ("it is a MkDocs configuration", ("site_name",)),
+    ("it is an npm lock file", ("lockfileVersion",)),
+    ("it is an npm package", ("name", "scripts")),
+    ("it is a TypeScript configuration", ("compilerOptions",)),
+    ("it is the configuration of a Salesforce project", ("packageDirectories",)),
 )
-_OWN_FILE: Final = re.compile(rb"""^["']?cases["']?[ \t]*:[ \t\[]*\S.*\.(?:csv|tsv|jsonl|ndjson)\b""", re.MULTILINE)
-# A damaged spec too, and the key that shows that a file is an agent spec.
-_LIKE_SPEC: Final = re.compile(
-    rb"""^[\s{"'-]*(?:(?:test_?)?cases?|subject_?\w*|utterance|input|turns|agentType)["']?[ \t]*:""",
-    re.MULTILINE | re.IGNORECASE,
-)
-_RUN_EVAL: Final = (b'"tests"', b'"steps"', b'"agent.create_session"')
-_TABLE_TITLES: Final = re.compile(
-    r"expected (?:topic|subagent|actions|response)|conversation history|context variable .+", re.IGNORECASE
-)
 
 
-def is_test(path: Path) -> bool:
-    """Return whether a file in a folder is a test, or a damaged one.
+class FileKind(NamedTuple):
+    """What a file is by its name and content.
 
-    A test spec has at least two of the keys testCases, subjectName and subjectType; or one of testCases and cases,
-    and in its cases what they ask and a check; or `cases` names a file. A table of the Testing Center has
-    the column Utterance and another one of its template. A payload of `sf agent test run-eval` begins a session. At
-    most 64 KiB of a file are read.
+    Attributes:
+        format: the format in which it is read; None if its reader finds it out, or if no reader knows it.
+        why_not: why it is not a test; empty for a test, also for one with mistakes.
     """
-    if path.name.endswith(TEST_NAMES):
-        return True
-    if path.suffix in SPEC_NAMES:
-        return is_spec(_beginning(path))
-    if path.suffix == ".json":
-        beginning = _beginning(path)
-        return all(each in beginning for each in _RUN_EVAL)
-    return path.suffix in TABLE_NAMES and is_table(_beginning(path))
+
+    format: SourceFormat | None = None
+    why_not: str = ""
+
+    @property
+    def is_test(self) -> bool:
+        """Return whether it is a test, also one with mistakes."""
+        return not self.why_not
 
 
-def is_spec(beginning: bytes) -> bool:
-    """Return whether this is certainly the beginning of a test spec in YAML."""
-    if len(set(_SPEC_KEY.findall(beginning))) >= _KEYS_OF_SPECS:
-        return True
-    return all(each.search(beginning) for each in _OWN_SPEC) or _OWN_FILE.search(beginning) is not None
+def kind_of(path: Path) -> FileKind:
+    """Return what a file with one of the names `SEARCHED` is.
 
-
-def may_be_spec(beginning: bytes) -> bool:
-    """Return whether this can be the beginning of a test spec that a user named, with mistakes in it."""
-    return _LIKE_SPEC.search(without_mark(beginning)) is not None
-
-
-def has_cases(beginning: bytes) -> bool:
-    """Return whether this can be the beginning of a table or of JSON Lines with the keys of test cases."""
-    if beginning.lstrip().startswith(b"{"):
-        return b'"input"' in beginning
-    return any("input" in map(str.strip, titles) for titles in titles_of(beginning.decode("utf-8", "replace")))
-
-
-def is_table(beginning: bytes) -> bool:
-    """Return whether this is certainly the beginning of a table of the Testing Center."""
-    for titles in titles_of(beginning.decode("utf-8", "replace")):
-        words = [" ".join(title.split()) for title in titles]
-        if "utterance" in map(str.lower, words) and any(map(_TABLE_TITLES.fullmatch, words)):
-            return True
-    return False
-
-
-def _beginning(path: Path) -> bytes:
+    YAML is read up to the limit of test specs, everything else up to `HEAD_BYTES`. Only a file that has keys like those
+    of tests is parsed.
+    """
+    suffix = path.suffix.lower()
     try:
-        return without_mark(read_bytes(path, _PEEK_BYTES))
-    except NotFound:
-        return b""
+        data = read_bytes(path, limits.MAX_SPEC_BYTES if suffix in SPEC_NAMES else HEAD_BYTES)
+    except NotFound as error:
+        return FileKind(None, str(error))
+    head = without_mark(data)
+    if not head.strip():
+        return FileKind(None, "" if path.name.endswith((_EVAL_SET, _ADK_TEST)) else "it is empty")
+    if b"\0" in head[:_TEXT_BYTES]:
+        return FileKind(None, "it is not a text file")
+    if suffix in SPEC_NAMES:
+        return _kind_of_yaml(head)
+    if suffix in TABLE_NAMES:
+        return _kind_of_table(head)
+    return _kind_of_lines(head) if suffix in LINES_NAMES else _kind_of_json(path.name, head)
+
+
+def _kind_of_yaml(head: bytes) -> FileKind:
+    from evalmeta.formats import likeness  # noqa: PLC0415 - it loads YAML, and most folders have definitions only
+
+    head = _COMMENT.sub(b"", head)
+    root, words = _found(_ROOT_KEY, head), _found(_YAML_KEY, head)
+    if not likeness.has_words(words):
+        return FileKind(None, _reason(root))
+    if "testCases" in root and not _program(root):
+        return FileKind("testspec")
+    try:
+        value = _parsed(head)
+    except ValueError:
+        is_test = likeness.is_damaged_spec(root, words, is_yaml=True)
+    else:
+        root = [*value] if isinstance(value, dict) else []
+        is_test = not _program(root) and not _is_dataset(value) and likeness.is_spec(value, is_yaml=True)
+    return FileKind("testspec") if is_test else FileKind(None if _program(root) else "testspec", _reason(root))
+
+
+def _parsed(head: bytes) -> JsonValue:
+    """Return the value of a YAML file, of a long one that of its first lines; raise ValueError if it is not YAML."""
+    from evalmeta.formats.yaml_source import peek_yaml  # noqa: PLC0415 - as above
+
+    text = head.decode("utf-8", "replace")
+    if len(text) > _PARSED_CHARS:
+        text = text[: text.rfind("\n", 0, _PARSED_CHARS) + 1]
+    return peek_yaml(text)
+
+
+def _is_dataset(value: JsonValue) -> bool:
+    """Return whether a value is a dataset of pydantic-evals, whose cases have inputs and evaluators."""
+    cases = value.get("cases") if isinstance(value, dict) else None
+    first = cases[0] if isinstance(cases, list) and cases else None
+    return isinstance(first, dict) and "inputs" in first and not {"evaluators", "expected_output"}.isdisjoint(first)
+
+
+def _kind_of_table(head: bytes) -> FileKind:
+    from evalmeta.formats import likeness  # noqa: PLC0415 - as above
+
+    rows = [[" ".join(title.split()) for title in titles] for titles in titles_of(head.decode("utf-8", "replace"))]
+    found = recognise(head)
+    if any(map(_is_evaluation_row, rows)):
+        return FileKind("databricks")
+    if any(map(likeness.is_case, rows)) or any(map(_has_variables, rows)):
+        return FileKind("csv" if found == "csv" else "testspec")
+    columns = max(rows, key=len)
+    return FileKind(None if found == "testspec" and "input" not in columns else found, _reason(columns, "columns"))
+
+
+def _has_variables(titles: Iterable[str]) -> bool:
+    small = [title.lower() for title in titles]
+    return "utterance" in small and any(title.startswith("context variable ") for title in small)
+
+
+def _kind_of_lines(head: bytes) -> FileKind:
+    from evalmeta.formats import likeness  # noqa: PLC0415 - as above
+
+    lines = [line for line in head.split(b"\n")[:_ROWS] if line.strip()]
+    rows = [value for value in map(_json, lines) if isinstance(value, dict)]
+    keys = [*rows[0]] if rows else _found(_JSON_KEY, head)
+    if any(map(_is_evaluation_row, rows)):
+        return FileKind("databricks")
+    if any(likeness.is_spec([row], is_yaml=False) for row in rows or [dict.fromkeys(keys)]):
+        return FileKind("testspec")
+    found = recognise(head)
+    return FileKind(None if found == "testspec" and "input" not in keys else found, _reason(keys))
+
+
+def _kind_of_json(name: str, head: bytes) -> FileKind:
+    found, value = recognise(head), _json(head)
+    if value is None:
+        return _kind_of_damaged_json(name, head, found)
+    from evalmeta.formats import likeness  # noqa: PLC0415 - as above
+
+    rows, root = _rows_of(value), [*value] if isinstance(value, dict) else []
+    if program := _program(root):
+        return FileKind(found, program)
+    is_set = name.endswith(_EVAL_SET) or likeness.is_eval_set(root) or _is_payload(head)
+    is_old_set = name.endswith(_ADK_TEST) and bool(found or not isinstance(value, dict))
+    if is_set or is_old_set or any(_is_evaluation_row(row) or row.keys() >= _ADK_ROWS for row in rows):
+        return FileKind(found)
+    if likeness.is_spec(value, is_yaml=False):
+        return FileKind("testspec")
+    return FileKind(found, _reason(root or [*(rows[0] if rows else ())]))
+
+
+def _kind_of_damaged_json(name: str, head: bytes, found: SourceFormat | None) -> FileKind:
+    """Return what a file is that is not valid JSON, or too long to be parsed here, by its keys."""
+    from evalmeta.formats import likeness  # noqa: PLC0415 - as above
+
+    words = _found(_JSON_KEY, head)
+    if name.endswith((_EVAL_SET, _ADK_TEST)) or likeness.is_eval_set(words) or _is_payload(head):
+        return FileKind(found)
+    if likeness.is_damaged_spec(words, words, is_yaml=False):
+        return FileKind("testspec")
+    why = _reason(words) if len(head) > HEAD_BYTES else "it is not valid JSON"
+    return FileKind(None if found == "testspec" else found, why)
+
+
+def _rows_of(value: JsonValue) -> list[JsonObject]:
+    rows = value.get("rows") if isinstance(value, dict) else value
+    return [row for row in (rows[:_ROWS] if isinstance(rows, list) else ()) if isinstance(row, dict)]
+
+
+def _is_payload(head: bytes) -> bool:
+    """Return whether it is the beginning of a payload of `sf agent test run-eval`."""
+    return b'"tests"' in head and b'"steps"' in head and _EVALUATORS.search(head) is not None
+
+
+def _is_evaluation_row(keys: Iterable[str]) -> bool:
+    """Return whether keys are those of a row that Databricks judges."""
+    names = {*keys}
+    return ("request" in names and not names.isdisjoint(_EXPECTED)) or {"inputs", "expectations"} <= names
+
+
+def _json(data: bytes) -> JsonValue:
+    """Return a value; None if it is damaged or cut."""
+    try:
+        value: JsonValue = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    return value
+
+
+def _found(keys: re.Pattern[bytes], head: bytes) -> list[str]:
+    return [key.decode() for key in dict.fromkeys(keys.findall(head))]
+
+
+def _program(root: Iterable[str]) -> str:
+    """Return which other program has a file with these keys at its root; empty if none is known."""
+    return next((name for name, keys in _PROGRAMS if {*keys} <= {*root}), "")
+
+
+def _reason(keys: Sequence[str], called: str = "keys") -> str:
+    """Return why a file with these keys is not a test."""
+    if program := _program(keys) if called == "keys" else "":
+        return program
+    if {"input", "utterance", "Utterance"}.isdisjoint(keys):
+        names = ", ".join(one if len(one) <= _SHOWN_CHARS else f"{one[:_SHOWN_CHARS]}…" for one in keys[:_SHOWN])
+        more = ", …" if len(keys) > _SHOWN else ""
+        return f"it has no test cases; its {called} are {names}{more}" if names else "it has no test cases"
+    return f"it has no check, such as contains; its {called} are {', '.join(keys[:_SHOWN])}"

@@ -118,7 +118,7 @@ def digest_of(path: Path, reading: Reading) -> str:
     config = Path(reading.config) if reading.config else path.with_name(ADK_CONFIG)
     if config.is_file():
         digest.update(read_bytes(config))
-    if path.suffix in {".yaml", ".yml"}:
+    if path.suffix.lower() in {".yaml", ".yml", ".json"}:
         from evalmeta.formats.spec_files import files_of  # noqa: PLC0415 - it loads YAML, and most runs need none
 
         for file in files_of(path):
@@ -149,6 +149,8 @@ TargetFormat = Literal["definition", "testspec", "csv", "adk", "databricks", "ru
 TARGET_FORMATS: Final[tuple[TargetFormat, ...]] = ("definition", "testspec", "csv", "adk", "databricks", "run-eval")
 
 
+CASE_FILES: Final = (".csv", ".tsv", ".jsonl", ".ndjson")
+"""The files with test cases that a test spec can name."""
 ADK_CONFIG: Final = "test_config.json"
 """The file beside ADK's files that has their criteria."""
 

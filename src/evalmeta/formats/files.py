@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 import orjson
 
 from evalmeta import limits
-from evalmeta.errors import FormatError, NotFound
-from evalmeta.formats.csv_source import titles_of
-from evalmeta.formats.discovery import CASE_FILES, SPEC_NAMES, TABLE_NAMES, has_cases, may_be_spec
+from evalmeta.errors import FormatError
+from evalmeta.formats.discovery import SEARCHED, SPEC_NAMES, TABLE_NAMES, FileKind, kind_of
 from evalmeta.formats.document import ADK_CONFIG, HEAD_BYTES, Document, Reading, read_bytes, recognise
 from evalmeta.formats.json_source import read_json
 from evalmeta.model.evaluation import evaluation_of
@@ -32,8 +31,6 @@ _READERS: Final[dict[SourceFormat, str]] = {
     "databricks": "evalmeta.formats.databricks.reader",
     "run-eval": "evalmeta.formats.run_eval.reader",
 }
-_SHOWN: Final = 8
-_SHOWN_CHARS: Final = 40
 _SPEC_EXAMPLE: Final = """\
 Write test cases as a list:
     testCases:
@@ -70,46 +67,34 @@ def read_document(path: Path, *, label: str, name: str, reading: Reading = _DEFA
     return read_file(path, label=label, name=name, reading=reading)
 
 
-def looks_like_evaluation(path: Path) -> bool:
-    """Return whether a file's content is certainly of a known format; any YAML file could be a test spec."""
-    try:
-        head = read_bytes(path, HEAD_BYTES)
-        return recognise(head) not in {None, "testspec"} or b"testCases" in head
-    except NotFound:
-        return False
-
-
 def format_of(path: Path, *, label: str) -> SourceFormat:
-    """Detect the format of a file from its content; raise FormatError if it is unknown."""
+    """Detect the format of a file from its content; raise FormatError if it is unknown, or not a test."""
     head = read_bytes(path, HEAD_BYTES)
-    found = recognise(head)
+    kind = kind_of(path) if path.suffix.lower() in SEARCHED else FileKind()
+    found = kind.format or recognise(head)
     if not head.strip():
         raise FormatError(f"{label} is empty", actions=[_KNOWN])
     if found is None and len(head) >= HEAD_BYTES:
         found = recognise(read_bytes(path))
     if found is None:
         raise _unknown(head, label)
-    if found == "testspec" and not (may_be_spec(head) or (path.suffix in CASE_FILES and has_cases(head))):
-        raise _not_a_test(path, head, label)
+    if found == "testspec" and kind.format is None:
+        raise _not_a_test(path, label, kind.why_not)
     return found
 
 
-def _not_a_test(path: Path, head: bytes, label: str) -> FormatError:
+def _not_a_test(path: Path, label: str, why_not: str) -> FormatError:
     """Return an error that describes a text file that is neither a table nor a test spec."""
-    if path.suffix in TABLE_NAMES:
-        titles = max(titles_of(head.decode("utf-8", "replace")), key=len)
-        columns = ", ".join(repr(" ".join(title.split())[:_SHOWN_CHARS]) for title in titles[:_SHOWN])
-        actions = [
-            "Rename the column with the questions to input, or to Utterance as in a table of the Testing Center."
-        ]
-        return FormatError(f"{label} has no column 'Utterance' or 'input'; its columns are {columns}", actions=actions)
-    if path.suffix in SPEC_NAMES:
-        message = f"{label} is not a test spec: it has none of the keys testCases, cases and subjectName"
-        return FormatError(message, actions=[_SPEC_EXAMPLE, _KNOWN])
-    if path.suffix == ".json":
+    suffix = path.suffix.lower()
+    if suffix in TABLE_NAMES:
+        action = "Rename the column with the questions to input, or to Utterance as in a table of the Testing Center."
+        return FormatError(f"{label} is not a table of tests: {why_not}", actions=[action])
+    if suffix in SPEC_NAMES:
+        return FormatError(f"{label} is not a test spec: {why_not}", actions=[_SPEC_EXAMPLE, _KNOWN])
+    if suffix == ".json":
         # Raises an error with the place where it stops being JSON.
         read_json(read_bytes(path), label=label)
-    return FormatError(f"{label} is not a test file", actions=[_KNOWN])
+    return FormatError(f"{label} is not a test file{f': {why_not}' if why_not else ''}", actions=[_KNOWN])
 
 
 def _unknown(head: bytes, label: str) -> FormatError:

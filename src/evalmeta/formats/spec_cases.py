@@ -36,9 +36,10 @@ CASE_KEYS: Final = ("input", *SF_KEYS, *OWN_KEYS[1:])
 
 _PARAMETERS_HINT: Final = "Write a list of parameters: operator, actual (isReference: true) and expected."
 _CUSTOM_HINTS: Final = dict.fromkeys(("JSONPath", "jsonPath", "operator", "expectedValue", "actual"), _PARAMETERS_HINT)
-_ASSERTIONS: Final = ("assert", "asserts", "assertions", "evaluators", "expectations", "expect", "checks")
-_QUESTIONS: Final = ("prompt", "question", "query", "ask", "user", "message", "inputs", "vars")
-_ANSWERS: Final = (
+# How promptfoo, pydantic-evals, deepeval and MLflow call checks, the message to the agent, and expected answers.
+ASSERTIONS: Final = ("assert", "asserts", "assertions", "evaluators", "expectations", "expect", "checks")
+QUESTIONS: Final = ("prompt", "question", "query", "ask", "user", "message", "inputs", "vars")
+ANSWERS: Final = (
     "expected",
     "expected_output",
     "expectedOutput",
@@ -47,11 +48,10 @@ _ANSWERS: Final = (
     "answer",
     "output",
 )
-# Of promptfoo, pydantic-evals, deepeval and MLflow.
 CASE_HINTS: Final = {
-    **dict.fromkeys(_ASSERTIONS, "Write each check as a key of the test case, such as contains: Paris."),
-    **dict.fromkeys(_QUESTIONS, "Use input for the message to the agent."),
-    **dict.fromkeys(_ANSWERS, "Use contains, equals, rubric or expectedOutcome."),
+    **dict.fromkeys(ASSERTIONS, "Write each check as a key of the test case, such as contains: Paris."),
+    **dict.fromkeys(QUESTIONS, "Use input for the message to the agent."),
+    **dict.fromkeys(ANSWERS, "Use contains, equals, rubric or expectedOutcome."),
     **dict.fromkeys(("icontains", "contains_ignore_case"), "Use matches with (?i): matches: (?i)paris."),
     **dict.fromkeys(("regex", "pattern", "match"), "Use matches."),
     **dict.fromkeys(("llm-rubric", "llm_rubric", "judge", "criteria", "guidelines"), "Use rubric."),

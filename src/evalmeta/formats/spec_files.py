@@ -15,12 +15,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-_NAMES_A_FILE: Final = re.compile(rb"^cases[ \t]*:", re.MULTILINE)
+# Also in JSON, whose test cases are not read here.
+_NAMES_A_FILE: Final = re.compile(rb"""(?:^|[\s{,])["']?cases["']?\s*:\s*(?:[\[-]\s*)?["']?[^\s"'{\[]""", re.MULTILINE)
 
 
 def files_of(path: Path) -> list[Path]:
     """Return the files with cases that a test spec names and that exist; an empty list for other files."""
-    if path.suffix not in {".yaml", ".yml"} or not path.is_file() or path.stat().st_size > limits.MAX_SPEC_BYTES:
+    if (
+        path.suffix.lower() not in {".yaml", ".yml", ".json"}
+        or not path.is_file()
+        or path.stat().st_size > limits.MAX_SPEC_BYTES
+    ):
         return []
     data = path.read_bytes()
     if not _NAMES_A_FILE.search(data):

@@ -18,8 +18,7 @@ from evalmeta import limits
 from evalmeta.formats.case_files import read_case_file
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.discovery import CASE_FILES
-from evalmeta.formats.document import Document, Reading, read_bytes
+from evalmeta.formats.document import CASE_FILES, Document, Reading, read_bytes
 from evalmeta.formats.spec_cases import OWN_KEYS, Defaults, read_case, read_defaults
 from evalmeta.formats.spec_files import is_file, named_files
 from evalmeta.formats.studio_cases import read_studio_cases
@@ -40,12 +39,14 @@ _SF_KEYS: Final = ("name", "description", "subjectType", "subjectName", "subject
 _SPEC_KEYS: Final = ("subject", "defaults", "cases", "iterations", "min_pass_rate")
 _SPEC_HINTS: Final = {
     **dict.fromkeys(("agentType", "topics"), "This is an agent spec; a test spec has testCases."),
-    **dict.fromkeys(("tests", "scenarios", "evals"), "Use testCases."),
+    **dict.fromkeys(("tests", "scenarios", "evals", "questions", "examples"), "Use testCases."),
+    **dict.fromkeys(("input", "utterance", "turns"), "Write it in a test case: put '- ' before it, under testCases."),
     **dict.fromkeys(("defaultTest", "default"), "Use defaults."),
     **dict.fromkeys(("repeat", "runs", "num_runs"), "Use iterations."),
     **dict.fromkeys(("threshold", "confidence", "pass_rate"), "Use min_pass_rate."),
     **dict.fromkeys(("providers", "provider", "agent", "target", "targets"), "Use subject."),
 }
+_EXAMPLE: Final = "Write at least one: an input, and a check such as contains."
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +88,25 @@ class Spec:
         return expected == sum(len(case.expectations) for case in spec_definition(self)[0].test_cases)
 
 
-def read_spec(data: bytes, *, label: str, folder: Path | None = None) -> Spec:
+def read_spec(data: bytes, *, label: str, folder: Path | None = None, needs_cases: bool = False) -> Spec:
     """Read a test spec of any kind; its test cases are numbered from 1 in the order of the file.
 
     Args:
         data: the file's bytes, YAML or JSON.
         label: the file's path as messages show it; a spec without a name is called after it.
         folder: the folder of the files with test cases that it may name; None for the current one.
+        needs_cases: whether a spec without test cases is an error.
 
     Raises:
         FormatError: it is not valid YAML, or does not fit the format; `problems` has every reason with line and column.
     """
     diagnostics = Diagnostics(label)
     file = read_yaml(data, label=label)
+    if isinstance(file.value, list):
+        line, column = file.place(())
+        message = "a test spec is a list, not a mapping"
+        diagnostics.error("spec-type", message, line=line, column=column, hint="Write testCases: above the list.")
+        diagnostics.check()
     root = YamlRecord(file, (), file.value, diagnostics, called="a test spec")
     kind = _kind(root.values.get("testCases"), root.text("subjectType") or "")
     is_own = kind != TESTING_DEFINITION and _is_own(root)
@@ -115,6 +122,8 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None) -> Spec:
     iterations, min_pass_rate = _iterations(root), _min_pass_rate(root)
     read = _Cases(root, folder or Path(), is_own=is_own)
     found = tuple(read.cases())
+    if needs_cases and not (found or read.others or diagnostics.has_errors):
+        root.error("spec-missing", "a test spec has no test cases", root.key("testCases", "cases"), hint=_EXAMPLE)
     diagnostics.check()
     for each in read.others:
         each.check()
@@ -123,14 +132,16 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None) -> Spec:
     return Spec(replace(header, test_cases=tuple(map(_test_case, found))), (), read.lines, is_own=False)
 
 
-def read_spec_file(path: Path, *, label: str) -> Spec:
+def read_spec_file(path: Path, *, label: str, needs_cases: bool = False) -> Spec:
     """Read a test spec, or a file with test cases as a spec with nothing else; raise as `read_spec`, and NotFound."""
     data = read_bytes(path, limits.MAX_SPEC_BYTES)
     if path.suffix.lower() not in CASE_FILES:
-        return read_spec(data, label=label, folder=path.parent)
+        return read_spec(data, label=label, folder=path.parent, needs_cases=needs_cases)
     diagnostics = Diagnostics(label)
     records = enumerate(read_case_file(path, diagnostics), 1)
     found = {number: (read_case(each, number, Defaults(), own_keys=True), each) for number, each in records}
+    if needs_cases and not (found or diagnostics.has_errors):
+        diagnostics.error("spec-missing", "the file has no test cases", line=1, hint=_EXAMPLE)
     diagnostics.check()
     lines = {number: record.source.place(())[0] for number, (_, record) in found.items()}
     return Spec(Definition(path.stem, ""), tuple(case for case, _ in found.values()), lines, is_own=True)
@@ -155,7 +166,7 @@ def spec_definition(
 
 def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
     """Read a test spec as `files.read_document` does."""
-    return read_spec_file(path, label=label).document(name)
+    return read_spec_file(path, label=label, needs_cases=True).document(name)
 
 
 def _header(root: YamlRecord, kind: MetadataType, label: str, *, is_own: bool) -> Definition:

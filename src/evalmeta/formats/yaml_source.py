@@ -163,6 +163,38 @@ def read_yaml(data: bytes, *, label: str) -> YamlFile:
     return YamlFile(root, _plain(root))
 
 
+def peek_yaml(text: str) -> JsonValue:
+    """Return the first document of a text: all scalars as texts, null for aliases; tags and repeated keys are allowed.
+
+    Raises:
+        ValueError: it is not YAML.
+    """
+    around: list[list[JsonValue]] = [[]]
+    try:
+        for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            match event:
+                case events.DocumentEndEvent():
+                    break
+                case events.ScalarEvent():
+                    around[-1].append(event.value)
+                case events.AliasEvent():
+                    around[-1].append(None)
+                case events.CollectionStartEvent():
+                    around.append([])
+                case events.CollectionEndEvent():
+                    done = around.pop()
+                    is_mapping = isinstance(event, events.MappingEndEvent)
+                    around[-1].append(_mapping_of(done) if is_mapping else done)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
+    return around[0][0] if around[0] else None
+
+
+def _mapping_of(children: list[JsonValue]) -> JsonValue:
+    pairs = zip(children[::2], children[1::2], strict=True)
+    return {key: value for key, value in pairs if isinstance(key, str)}
+
+
 def json_value(value: object) -> JsonValue:
     """Return a value of a record with Python's types instead of scalars."""
     if isinstance(value, dict):

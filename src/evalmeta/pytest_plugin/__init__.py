@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-_SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".parquet")
-_SUFFIXES_IN_FOLDERS: Final = (".yaml", ".yml", ".csv", ".json")
+_SUFFIXES_IN_FOLDERS: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".csv", ".tsv")
+_SUFFIXES: Final = (*_SUFFIXES_IN_FOLDERS, ".parquet")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,12 +54,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvaluationFile | None:
-    """Collect files named on the command line; in folders those that are certainly tests, if that is enabled."""
+    """Collect files named on the command line; in folders all tests, also invalid ones, if that is enabled."""
     name, is_named = file_path.name, parent.session.isinitpath(file_path)
     if not (is_named or parent.config.getoption("evalmeta") or parent.config.getini("evalmeta_collect")):
         return None
     # Only such names are checked further, because the check imports most of evalmeta.
-    if not ("Definition" in name or name.endswith(_SUFFIXES if is_named else _SUFFIXES_IN_FOLDERS)):
+    if not ("Definition" in name or name.lower().endswith(_SUFFIXES if is_named else _SUFFIXES_IN_FOLDERS)):
         return None
     from evalmeta.pytest_plugin.files import evaluation_file  # noqa: PLC0415 - only sessions with such files need it
 

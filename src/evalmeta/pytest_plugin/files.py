@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
@@ -12,14 +13,13 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from evalmeta.api.case_lines import case_places
-from evalmeta.api.discovery import source_note, sources_of
+from evalmeta.api.discovery import Searched, others_note, source_note, sources_of, without_parts
 from evalmeta.api.evaluate import check_evaluation
 from evalmeta.api.evaluate_inputs import load_evaluations
 from evalmeta.engine.subjects.python import imports_kept
 from evalmeta.engine.summary import summarise
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound
-from evalmeta.formats.discovery import is_test
-from evalmeta.formats.files import looks_like_evaluation
+from evalmeta.formats.discovery import SEARCHED, kind_of
 from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.package.files import parse_test_name, shown
@@ -55,43 +55,60 @@ _PLUGIN: Final = "evalmeta-definitions"
 def evaluation_file(path: Path, parent: pytest.Collector, *, is_named: bool) -> EvaluationFile | None:
     """Return the collector of an evaluation file; None for other files.
 
-    In folders, definitions and what is certainly a test are collected. If the command line names a file (`is_named`),
-    files of all formats are.
+    In folders, definitions and other tests are collected, also those with mistakes. If the command line names a file
+    (`is_named`), files of all formats are.
     """
-    is_certain = parse_test_name(path.name) is not None or is_test(path)
-    if not (is_certain or (is_named and looks_like_evaluation(path))):
-        return None
-    plugins = parent.config.pluginmanager
+    plugins, others = parent.config.pluginmanager, parent.config.stash.setdefault(_OTHERS, {})
+    why_not = "" if parse_test_name(path.name) else _why_not_collected(path, is_named=is_named)
+    if why_not and path.suffix.lower() in SEARCHED:
+        others[path] = why_not
     if not plugins.has_plugin(_PLUGIN):
         plugins.register(sys.modules[__name__], _PLUGIN)
         # An agent is imported once for the check and for the cases of all files.
         stack = ExitStack()
         stack.enter_context(imports_kept())
         parent.config.add_cleanup(stack.close)
+    if why_not:
+        return None
     found: EvaluationFile = EvaluationFile.from_parent(parent, path=path)
     found.is_named = is_named
     return found
 
 
+def _why_not_collected(path: Path, *, is_named: bool) -> str:
+    """Return why a file is not a test, of a named one why no reader knows it; empty for a test."""
+    if path.suffix.lower() not in SEARCHED:
+        return "" if is_named and path.suffix == ".parquet" else "it is not searched"
+    kind = kind_of(path)
+    return "" if is_named and kind.format else kind.why_not
+
+
 _QUESTIONS: Final = pytest.StashKey[Questions]()
+_OTHERS: Final = pytest.StashKey[dict["Path", str]]()
 _SOURCES: Final = pytest.StashKey[dict["Path", "Path"]]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the cases of specs and tables in folders whose definitions are collected too."""
+    """Deselect the cases of files in folders that are those of a definition or a spec that is collected too."""
     files = {each.path: each.parent for each in items if isinstance(each, CaseItem)}
-    sources = sources_of(files, searched=(path for path, file in files.items() if not file.is_named))
-    config.stash[_SOURCES] = sources
-    left_out = [each for each in items if isinstance(each, CaseItem) and each.path in sources]
+    searched = [path for path, file in files.items() if not file.is_named]
+    named = {os.path.realpath(path) for path, file in files.items() if file.is_named}
+    kept, config.stash[_OTHERS] = without_parts(Searched([*files], config.stash.get(_OTHERS, {})), named)
+    config.stash[_SOURCES] = sources = sources_of(files, searched=searched)
+    run = {*kept}.difference(sources)
+    left_out = {each for each in items if isinstance(each, CaseItem) and each.path not in run}
     if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [each for each in items if not (isinstance(each, CaseItem) and each.path in sources)]
+        config.hook.pytest_deselected(items=[each for each in items if each in left_out])
+        items[:] = [each for each in items if each not in left_out]
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
     """Name the deselected files, and those that cannot run because something is missing."""
     missing = [] if config.option.collectonly else _missing(items)
-    return [*(source_note(*pair) for pair in config.stash.get(_SOURCES, {}).items()), *missing]
+    others = config.stash.get(_OTHERS, {})
+    note = others_note(others, verbose=config.option.verbose > 0)
+    sources = (source_note(*pair) for pair in config.stash.get(_SOURCES, {}).items())
+    return [*sources, *note.splitlines(), *missing]
 
 
 @pytest.hookimpl(wrapper=True)

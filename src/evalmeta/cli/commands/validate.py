@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta import api
+from evalmeta.api.discovery import others_note
 from evalmeta.cli.options import PATH, selection_options
 from evalmeta.cli.output import json_option, note, print_json, print_problems
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
@@ -33,8 +34,15 @@ if TYPE_CHECKING:
 )
 @click.option("--result-format", type=click.Choice(FORMATS), default="human", show_default=True, help="Output format.")
 @json_option
+@click.option("-v", "--verbose", is_flag=True, help="Also list the files in folders that are not tests, and why.")
 def validate(
-    paths: tuple[Path, ...], *, selection: Selection, profile: Profile | None, result_format: str, as_json: bool
+    paths: tuple[Path, ...],
+    *,
+    selection: Selection,
+    profile: Profile | None,
+    result_format: str,
+    as_json: bool,
+    verbose: bool,
 ) -> int:
     """Check definitions and manifests without an org.
 
@@ -68,6 +76,8 @@ def validate(
         print_problems(found.problems, files=found.files)
     else:
         click.echo(render(result_format, found.problems, files=found.files), nl=False)
+    if text := others_note(found.others, verbose=verbose):
+        note(text)
     return status
 
 

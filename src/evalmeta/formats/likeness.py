@@ -1,0 +1,197 @@
+"""How much a value that was read from YAML or JSON is like a test spec, also one with mistakes in its keys.
+
+A newcomer writes `contians`, `testcases`, or the words of another tool. The same words are keys of data, of fixtures
+and of other programs' settings, so that only combinations of them make a file a test. JSON and tables have more data
+than YAML: there, one key of a check must be evalmeta's own.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from functools import cache, lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.formats.document import CASE_FILES
+from evalmeta.formats.spec_cases import ANSWERS, ASSERTIONS, CASE_HINTS, CASE_KEYS, QUESTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from evalmeta.model.json_value import JsonObject, JsonValue
+
+
+_NOT_IN_WORDS: Final = re.compile(r"[\W_]+")
+# Shorter words are near too many others.
+_MIN_NEAR: Final = 5
+_EXAMINED: Final = 200
+
+_HEADERS: Final = ("subjectName", "subjectType", "testCases")
+_SPEC_WORDS: Final = ("subject", "defaults", "iterations", "min_pass_rate", "subjectVersion")
+_CASES: Final = ("testCases", "cases")
+_OTHER_CASES: Final = ("tests", "test", "scenarios", "evals")
+_ASKS: Final = ("input", "utterance", "turns")
+# Programs call their data so, too.
+_VAGUE: Final = ("json", "function", "tokens", "metrics")
+_WEAK: Final = ("topic", "actions", "equals", "matches", "latency_ms")
+_DETAILS: Final = ("name", "tags", "context", "contextVariables", "conversationHistory")
+_STRONG: Final = tuple(key for key in CASE_KEYS if key not in (*_ASKS, *_VAGUE, *_WEAK, *_DETAILS))
+_EVAL_SET: Final = ("evalCases", "evalSetId")
+_SYNONYMS: Final = (
+    *("icontains", "contains_ignore_case", "llm-rubric", "llm_rubric"),
+    *("expectedSubagent", "expectedResponse"),
+)
+_FOREIGN_CHECKS: Final = (
+    *(word for word in (*ASSERTIONS, *ANSWERS) if word != "output"),
+    *(word for word in CASE_HINTS if word.startswith("expected")),
+)
+
+
+class Likeness(IntEnum):
+    """How much a mapping is like a test case; a higher one is more certain."""
+
+    NONE = 0
+    UNCHECKED = 1
+    """It has a message to the agent and other keys of test cases, but no check."""
+    FOREIGN = 2
+    """Its message and its checks are words of other tools."""
+    MIXED = 3
+    """It has evalmeta's message, and a check with a common name or of another tool."""
+    OWN = 4
+    """It has a message, and a check that only evalmeta has."""
+
+
+def is_spec(value: JsonValue, *, is_yaml: bool) -> bool:
+    """Return whether a value is a test spec, also one with mistakes in its keys."""
+    if isinstance(value, list):
+        return _best(value, is_yaml=is_yaml) >= (Likeness.MIXED if is_yaml else Likeness.OWN)
+    if not isinstance(value, dict):
+        return False
+    meant = {meant_key(key) for key in value}
+    if len(meant.intersection(_HEADERS)) > 1:
+        return True
+    return any(_has_cases(key, each, meant, is_yaml=is_yaml) for key, each in value.items()) or _is_bare(
+        value, is_yaml=is_yaml
+    )
+
+
+def is_damaged_spec(root: Iterable[str], words: Iterable[str], *, is_yaml: bool) -> bool:
+    """Return whether the keys of a text that cannot be parsed are those of a test spec: those at its root, and all."""
+    headers = {meant_key(each) for each in root}.intersection(_HEADERS)
+    if len(headers) > 1 or (is_yaml and "testCases" in headers):
+        return True
+    return is_case(words) and (is_yaml or not {meant_key(each) for each in root}.isdisjoint(_CASES))
+
+
+def is_eval_set(root: Iterable[str]) -> bool:
+    """Return whether keys are those of an eval set of ADK, also with mistakes."""
+    return not {meant_key(each) for each in root}.isdisjoint(_EVAL_SET)
+
+
+def has_words(words: Iterable[str]) -> bool:
+    """Return whether keys can be those of a test spec, so that their places must be known."""
+    meant = {meant_key(each) for each in words}
+    if not meant.isdisjoint((*_HEADERS, *_CASES, *_OTHER_CASES)):
+        return True
+    return not meant.isdisjoint((*_ASKS, *QUESTIONS)) and not meant.isdisjoint((*_STRONG, *_WEAK, *_FOREIGN_CHECKS))
+
+
+def is_case(words: Iterable[str]) -> bool:
+    """Return whether keys or columns are certainly those of a test case, also with mistakes."""
+    return _likeness(words, is_yaml=False) == Likeness.OWN
+
+
+@lru_cache(10_000)
+def meant_key(word: str) -> str:
+    """Return the key of test specs that a word is or resembles, or the word of another tool; empty for others."""
+    small = _small(word)
+    if known := _known().get(small):
+        return known
+    if len(small) < _MIN_NEAR:
+        return ""
+    return next((key for near, key in _known().items() if len(near) >= _MIN_NEAR and _is_near(small, near)), "")
+
+
+@cache
+def _known() -> dict[str, str]:
+    own = (*_HEADERS, *_CASES, *CASE_KEYS)
+    foreign = (*QUESTIONS, *ASSERTIONS, *ANSWERS, *_OTHER_CASES, *_SPEC_WORDS, *CASE_HINTS, *_EVAL_SET)
+    return {_small(word): word for word in (*foreign, *own)} | {_small(word): "contains" for word in _SYNONYMS}
+
+
+def _small(word: str) -> str:
+    return _NOT_IN_WORDS.sub("", word[:40]).casefold()
+
+
+def _is_near(word: str, known: str) -> bool:
+    """Return whether a word has one letter too many, too few, a wrong one, or two that are swapped."""
+    differing = (place for place, pair in enumerate(zip(word, known, strict=False)) if pair[0] != pair[1])
+    begin = next(differing, min(len(word), len(known)))
+    rest, right = word[begin:], known[begin:]
+    return rest[1:] == right or rest == right[1:] or rest[1:] == right[1:] or rest[1::-1] + rest[2:] == right
+
+
+def _has_cases(key: str, value: JsonValue, others: set[str], *, is_yaml: bool) -> bool:
+    """Return whether a key of a spec, or what a user took for it, has test cases or names a file with them."""
+    meant = meant_key(key)
+    if meant in _CASES:
+        if key == "testCases" and is_yaml:
+            return True
+        if _names_files(value) or (not value and (meant == "testCases" or not others.isdisjoint(_SPEC_WORDS))):
+            return is_yaml
+    needed = Likeness.OWN
+    if is_yaml:
+        needed = Likeness.UNCHECKED if meant in _CASES else Likeness.FOREIGN if meant in _OTHER_CASES else needed
+    elif key == "testCases":
+        needed = Likeness.MIXED
+    return _best(_items(value), is_yaml=is_yaml, is_own=meant in _CASES) >= needed
+
+
+def _names_files(value: JsonValue) -> bool:
+    names = value if isinstance(value, list) else [value]
+    return any(isinstance(each, str) and each.lower().endswith(CASE_FILES) for each in names)
+
+
+def _items(value: JsonValue) -> Iterator[JsonValue]:
+    """Yield what may be the test cases: the items of a list, or a mapping and its values."""
+    if isinstance(value, list):
+        yield from value
+    elif isinstance(value, dict):
+        yield value
+        yield from value.values()
+
+
+def _best(items: Iterable[JsonValue], *, is_yaml: bool, is_own: bool = False) -> Likeness:
+    cases = (each for each in islice(items, _EXAMINED) if isinstance(each, dict))
+    found = (_likeness(_words(each), is_yaml=is_yaml, is_own=is_own) for each in cases)
+    return max(found, default=Likeness.NONE)
+
+
+def _words(case: JsonObject) -> Iterator[str]:
+    """Yield the keys of a test case and of its turns."""
+    yield from case
+    for key, value in case.items():
+        for turn in value[:_EXAMINED] if isinstance(value, list) and meant_key(key) == "turns" else ():
+            yield from turn if isinstance(turn, dict) else ()
+
+
+def _likeness(words: Iterable[str], *, is_yaml: bool, is_own: bool = False) -> Likeness:
+    words = [*words]
+    meant = {meant_key(each) for each in words}
+    asks = not meant.isdisjoint(_ASKS)
+    asks_otherwise = not meant.isdisjoint(QUESTIONS if is_yaml else ("question", "prompt"))
+    if (asks or asks_otherwise) and not meant.isdisjoint(_STRONG):
+        return Likeness.OWN
+    common = (*_WEAK, *(_VAGUE if is_own else ()), *(_FOREIGN_CHECKS if is_yaml else ()))
+    if asks and not meant.isdisjoint(common):
+        return Likeness.MIXED
+    if asks_otherwise and not meant.isdisjoint(common) and is_yaml:
+        return Likeness.FOREIGN
+    return Likeness.UNCHECKED if asks and is_yaml and meant <= {*CASE_KEYS} else Likeness.NONE
+
+
+def _is_bare(value: JsonObject, *, is_yaml: bool) -> bool:
+    """Return whether a mapping is one test case without the list around it."""
+    found = _likeness(_words(value), is_yaml=is_yaml, is_own=True)
+    return found == Likeness.OWN or (found == Likeness.MIXED and is_yaml and set(value) <= {*CASE_KEYS})
