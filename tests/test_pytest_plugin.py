@@ -183,18 +183,16 @@ def test_every_test_with_a_mistake_in_a_folder_is_an_error(pytester: pytest.Pyte
 def test_files_in_folders_that_are_not_tests_are_counted_and_listed(pytester: pytest.Pytester, run: Run) -> None:
     for name, content in FOREIGN.items():
         (pytester.path / name).write_text(content)
-    ran = run("--evalmeta")
+    ran = run("--evalmeta", "-v")
     ran.assert_outcomes()
-    ran.stdout.fnmatch_lines([f"{len(FOREIGN)} files were not tests: *; -v says why"])
-    run("--evalmeta", "-v").stdout.fnmatch_lines_random([f"  {name}: it *" for name in FOREIGN])
-    assert "not tests" not in run().stdout.str()
+    ran.stdout.fnmatch_lines([f"{len(FOREIGN)} files were not tests:"])
+    ran.stdout.fnmatch_lines_random([f"  {name}: it *" for name in FOREIGN])
 
 
 def test_the_cases_in_a_file_run_once_with_the_spec_that_names_it(desk: Callable[..., Path], run: Run) -> None:
     folder = desk(PASSING).parent
     (folder / DESK).unlink()
     (folder / "q.csv").write_text("input,topic,contains\nWhere is my order?,Orders,Yes\n")
-    run("--evalmeta", "--collect-only", "-q").stdout.fnmatch_lines(["q.csv::*"])
     (folder / "all.yaml").write_text("subject: Desk\ncases: q.csv\n")
     collected = run("--evalmeta", "--collect-only", "-q").stdout
     collected.fnmatch_lines(["all.yaml::*", "*1/2 tests collected (1 deselected)*"])

@@ -74,7 +74,7 @@ def run(
     """Run the tests in files and folders, and show their results.
 
     By default, evalmeta runs all tests in the project, or in the current folder if it does not belong to a project.
-    Tests are definitions, test specs (YAML), tables of the Testing Center (CSV), *.test.json and *.evalset.json.
+    Tests are definitions (XML), test specs (YAML), tables (CSV), JSON Lines and eval sets (JSON).
     They are not deployed. To run deployed tests, use `evalmeta test run`.
 
     \b

@@ -96,8 +96,8 @@ def run(
 ) -> int:
     """Run agent tests that are in the org, or in files of any format.
 
-    For a folder, evalmeta runs the tests in it: definitions, test specs (YAML), tables of the Testing Center (CSV),
-    *.test.json and *.evalset.json. Files are not deployed; they run in the embedded org.
+    For a folder, evalmeta runs the tests in it: definitions (XML), test specs (YAML), tables (CSV), JSON Lines and
+    eval sets (JSON). Files are not deployed; they run in the embedded org.
 
     \b
     evalmeta test run --wait
