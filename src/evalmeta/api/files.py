@@ -376,9 +376,11 @@ def _named_files(paths: Sequence[Path], *, takes_tests: bool = False) -> Iterato
 
 def _tests_among(files: Sequence[Path], named: Sequence[Path] = ()) -> tuple[list[Path], Mapping[Path, str]]:
     """Return the files to validate, and those that are not tests with the reason; `named` files are validated."""
+    chosen = {*named}
+    if all(map(_is_checked, files)):
+        return [each for each in files if each in chosen or each.is_file()], {}
     from evalmeta.api import discovery  # noqa: PLC0415 - checking definitions does not need it
 
-    chosen = {*named}
     searched = discovery.search(each for each in files if each not in chosen and not _is_checked(each))
     taken = chosen.union(searched.tests)
     tests = [each for each in files if each in taken or (_is_checked(each) and each.is_file())]

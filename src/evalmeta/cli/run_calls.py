@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from evalmeta import api
-from evalmeta.api.discovery import others_note, read_all
 from evalmeta.cli.confirmations import confirm_suspects
 from evalmeta.cli.options import PATH, option_group
 from evalmeta.cli.orgs import run_async
@@ -110,7 +109,9 @@ def run_call(call: RunCall, output: Output, comparator: Comparator | None) -> in
     try:
         return _run_found(call, found, output, comparator)
     finally:
-        if output.detail != "verdict" and (text := others_note(found.others, verbose=output.detail == "all")):
+        if output.detail != "verdict" and (
+            text := api.discovery.others_note(found.others, verbose=output.detail == "all")
+        ):
             note(text)
 
 
@@ -158,7 +159,7 @@ def _read_files(
     """Read the tests in files and folders, and print the notes about them; options override what files say."""
     for pair in found.sources.items():
         note(api.discovery.source_note(*pair))
-    tests = read_all(found.paths, read)
+    tests = api.discovery.read_all(found.paths, read)
     api.agent_tests.refuse_same_names(tests)
     for each in tests:
         for problem in each.document.notes:

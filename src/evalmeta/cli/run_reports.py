@@ -76,7 +76,9 @@ def report_options(command: Command) -> Command:
     output_dir = click.option(
         "-d", "--output-dir", type=FOLDER, help="Also write each run to a file test-result-ID in this folder."
     )
-    verbose = click.option("-v", "--verbose", is_flag=True, help="List all cases and why files are not tests; show all failures in full.")
+    verbose = click.option(
+        "-v", "--verbose", is_flag=True, help="List all cases and why files are not tests; show all failures in full."
+    )
     quiet = click.option("-q", "--quiet", is_flag=True, help="Print only the verdict.")
     files = click.option(
         "--report",

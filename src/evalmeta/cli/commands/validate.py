@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta import api
-from evalmeta.api.discovery import others_note
 from evalmeta.cli.options import PATH, selection_options
 from evalmeta.cli.output import json_option, note, print_json, print_problems
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
@@ -76,8 +75,8 @@ def validate(
         print_problems(found.problems, files=found.files)
     else:
         click.echo(render(result_format, found.problems, files=found.files), nl=False)
-    if text := others_note(found.others, verbose=verbose):
-        note(text)
+    if found.others:
+        note(api.discovery.others_note(found.others, verbose=verbose))
     return status
 
 
