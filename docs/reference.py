@@ -144,6 +144,7 @@ TABLES: tuple[tuple[str, type[BaseModel], object], ...] = (
     ("`[org]`", settings.OrgSettings, None),
     ("`[adk]`", settings.AdkSettings, settings.AdkSettings),
     ("`[databricks]`", settings.DatabricksSettings, None),
+    ("`[[quarantine]]`", settings.QuarantineSettings, settings.QuarantineSettings),
     *(
         (f'`[subjects.NAME]` with `adapter = "{name}"`', model, None)
         for name, model in settings.SUBJECT_ADAPTERS.items()
@@ -179,8 +180,8 @@ def _value(field: Mapping[str, object], schema: Mapping[str, object]) -> str:
         return " or ".join(_value(each, schema) for each in field["anyOf"] if each.get("type") != "null")
     if "enum" in field:
         return ", ".join(f"`{json.dumps(each)}`" for each in field["enum"])
-    if field.get("format") == "path":
-        return "path"
+    if field.get("format") in {"path", "date"}:
+        return str(field["format"])
     kind = field.get("type", "any value")
     if kind == "array":
         return f"list of {_plural(field['items'], schema)}"

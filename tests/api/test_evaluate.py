@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +34,7 @@ from evalmeta.errors import (
     UsageError,
 )
 from evalmeta.model.definition import Expectation
+from evalmeta.model.quarantine import today
 from evalmeta.model.run import CaseResult, RunStatus, Scoring, Verdict
 from evalmeta.model.settings import PythonSubject, RulesRater
 from evalmeta.store.database import open_database
@@ -573,7 +574,10 @@ def test_evaluations_that_a_journal_cannot_keep_are_refused(tmp_path: Path, what
 def test_a_run_that_an_earlier_version_began_is_resumed(tmp_path: Path) -> None:
     made, again = [case("Hello"), case("Bye", number=2)], Recorder()
     before = evaluate(made, answer, name="Greetings", journal=tmp_path).run
-    digest = sha256(b"".join(map(orjson.dumps, made))).hexdigest()
+    fields = [
+        {name: each for name, each in asdict(each).items() if name not in {"not_run", "quarantine"}} for each in made
+    ]
+    digest = sha256(b"".join(map(orjson.dumps, fields))).hexdigest()
     with open_database(tmp_path) as database:
         database.execute("UPDATE run SET content = ?", (orjson.dumps({"cases": digest}),))
     assert evaluate(made, again, name="Greetings", journal=tmp_path).run.id == before.id
@@ -604,3 +608,29 @@ def test_a_run_records_what_answered_what_judged_and_what_each_case_expected() -
     assert (setup.agent, setup.rater) == (f"python {__name__}:answer", f"python {__name__}:{lenient.__qualname__}")
     assert (setup.evalmeta, len(run.cases[0].checks)) == (evalmeta.__version__, 8)
     assert evaluate([case()], {"adapter": "http", "url": "http://127.0.0.1:1/"}).run.options.setup.rater == "rules"
+
+
+def test_cases_of_specs_and_settings_are_quarantined(project: Project) -> None:
+    entry = f'[[quarantine]]\ntest = "t"\ncase = 2\nreason = "broken"\nuntil = {today()}\n'
+    (project.root / "evalmeta.toml").write_text(SETTINGS + entry)
+    spec = project.root / "t.yaml"
+    spec.write_text(
+        f"testCases:\n- input: a\n  contains: a\n  quarantine: {{reason: flaky, until: {today()}}}\n"
+        "- input: b\n  contains: x\n- input: c\n  contains: c\n"
+    )
+    found = evaluate(spec, answer).run.cases
+    assert [each.quarantine and each.quarantine.reason for each in found] == ["flaky", "broken", None]
+
+
+def test_cases_of_python_are_quarantined() -> None:
+    cases = [{"input": "a", "contains": "x", "quarantine": {"reason": "flaky", "until": today()}}]
+    [case] = evaluate(cases, answer).run.cases
+    assert (case.is_quarantined, case.verdict) == (True, Verdict.FAILURE)
+
+
+def test_a_quarantine_changes_no_journal(tmp_path: Path) -> None:
+    cases = [{"input": "a", "contains": "a"}, {"input": "b", "contains": "x"}]
+    first = evaluate(cases, answer, journal=tmp_path / "journal").run
+    quarantine = {"reason": "flaky", "until": str(today())}
+    again = evaluate([cases[0], {**cases[1], "quarantine": quarantine}], answer, journal=tmp_path / "journal").run
+    assert (again.id, [each.is_quarantined for each in again.cases]) == (first.id, [False, False])

@@ -14,6 +14,7 @@ from evalmeta.api.servers import make_token
 from evalmeta.client.logins import user_logins
 from evalmeta.model.definition import Definition
 from evalmeta.model.login import Login, Secrets
+from evalmeta.model.quarantine import today
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.package.project import find_project
 from evalmeta.xmlio.definitions import write_definition
@@ -321,3 +322,16 @@ def _write_definition(project: Project) -> None:
     folder = project.root / "aiEvaluationDefinitions"
     folder.mkdir()
     (folder / "Orders.aiEvaluationDefinition").write_bytes(definition("Orders"))
+
+
+def test_results_of_an_orgs_run_have_the_quarantines_of_the_project(evalmeta: Program, project: Project) -> None:
+    entry = f'[[quarantine]]\ntest = "Orders"\ncase = 2\nreason = "flaky"\nuntil = {today()}\n'
+    (project.root / "evalmeta.toml").write_text(entry)
+    with salesforce([HALF]) as org:
+        log_in(org.url)
+        ran = evalmeta("test", "run", "-o", "dev", "--wait", "--json")
+        first, second = results_of(ran)["testCases"]
+        assert ("quarantine" in first, second["quarantine"]["reason"]) == (False, "flaky")
+        (project.root / "evalmeta.toml").write_text("")
+        again = evalmeta("test", "results", "--job-id", ID, "--json")
+    assert results_of(again)["testCases"][1]["quarantine"] == second["quarantine"]

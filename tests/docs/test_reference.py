@@ -34,6 +34,6 @@ def test_attributes_are_read_over_several_lines() -> None:
 
 
 def test_every_table_of_the_settings_is_described() -> None:
-    tables = set(re.findall(r"^## `\[(\w+)", "".join(describe_settings()), re.MULTILINE))
+    tables = set(re.findall(r"^## `\[+(\w+)", "".join(describe_settings()), re.MULTILINE))
 
     assert {field.alias or name for name, field in Settings.model_fields.items()} - tables == {"tags"}

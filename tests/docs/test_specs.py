@@ -15,6 +15,7 @@ from evalmeta.api.files import validate
 from evalmeta.formats.short_forms import SHORT_FORMS
 from evalmeta.formats.spec_cases import CASE_KEYS
 from evalmeta.model.checks import JSON_OPERATORS
+from evalmeta.model.quarantine import today
 
 PAGE = (Path(__file__).parents[2] / "docs" / "specs.md").read_text(encoding="utf-8")
 SCHEMA = json.loads((resources.files("evalmeta.formats") / "schemas" / "testspec.schema.json").read_bytes())
@@ -53,7 +54,9 @@ def test_the_examples_are_valid(tmp_path: Path, text: str) -> None:
     [table], [lines] = blocks("csv"), blocks("json")
     (tmp_path / "questions.csv").write_text(table)
     (tmp_path / "more.jsonl").write_text(lines)
+    # A quarantine that has ended is a warning.
+    text = text.replace("2027-01-31", str(today()))
     (tmp_path / "spec.yaml").write_text(text)
 
     assert validate([tmp_path / "spec.yaml"]).problems == ()
-    Draft202012Validator(SCHEMA).validate(yaml.safe_load(text))
+    Draft202012Validator(SCHEMA).validate(json.loads(json.dumps(yaml.safe_load(text), default=str)))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +14,7 @@ from evalmeta.engine.runner import execute
 from evalmeta.errors import TooManyErrors
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import GeneratedData
+from evalmeta.model.quarantine import Quarantine, Quarantines, today
 from evalmeta.model.run import CaseResult, RunOptions, Verdict
 
 if TYPE_CHECKING:
@@ -150,6 +153,27 @@ def test_a_run_stops_after_as_many_errors_as_it_may_have() -> None:
     assert errors[:3] == [10, 11, 12]
     assert (len(journal.results), agent.closed) == (len(agent.asked), 1)
     assert len(journal.results) <= 13
+
+
+def test_each_result_has_the_quarantine_that_its_case_had_when_the_run_started() -> None:
+    first, second, third = evaluation(3).cases
+    own = Quarantine("flaky", date(2026, 1, 31))
+    listed = {3: Quarantine("broken", date(2026, 1, 30))}
+    known = replace(
+        evaluation(3),
+        cases=(first, replace(second, quarantine=own), third),
+        quarantines=Quarantines(date(2026, 1, 31), listed),
+    )
+    results = run(Agent(answer_orders), known)
+    assert [each.is_quarantined for each in results] == [False, True, False]
+    assert [each.quarantine and each.quarantine.has_ended for each in results] == [None, False, True]
+
+
+def test_errors_of_quarantined_cases_do_not_stop_a_run() -> None:
+    quarantine = Quarantine("the service is down", today())
+    known = replace(evaluation(5), quarantines=Quarantines(today(), dict.fromkeys((1, 2, 3), quarantine)))
+    results = run(Agent(raise_always), known, max_errors=3)
+    assert [each.verdict for each in results] == [Verdict.ERROR] * 5
 
 
 def test_agents_that_answer_at_once_do_not_block_the_event_loop() -> None:

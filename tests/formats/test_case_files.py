@@ -11,6 +11,7 @@ from evalmeta.formats.files import read_document
 from evalmeta.formats.short_forms import SHORT_FORMS
 from evalmeta.formats.spec_files import files_of
 from evalmeta.formats.testspec import read_spec
+from evalmeta.model.quarantine import Quarantine, today
 from formats.specs import shown
 
 if TYPE_CHECKING:
@@ -68,6 +69,26 @@ def test_a_cell_of_each_check_is_read_as_in_a_spec(spec: Path, key: str) -> None
     [case] = cases_of(spec, "q.csv", f'input,{key}\nHi,"{cell}"\n')
     [own] = read_spec(f"testCases:\n- input: Hi\n  {key}: {value}\n".encode(), label="t.yaml").cases
     assert own.turns[0].expectations[0] in case.turns[0].expectations
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("q.csv", 'input,contains,quarantine\nHi,Hello,"{""reason"": ""flaky"", ""until"": ""DAY""}"\nBye,Bye,\n'),
+        ("q.jsonl", '{"input": "Hi", "quarantine": {"reason": "flaky", "until": "DAY"}}\n{"input": "Bye"}\n'),
+    ],
+)
+def test_a_quarantine_is_a_cell_with_json(spec: Path, name: str, content: str) -> None:
+    found = cases_of(spec, name, content.replace("DAY", str(today())))
+    assert [each.quarantine for each in found] == [Quarantine("flaky", today()), None]
+
+
+def test_a_cell_with_half_a_quarantine_is_an_error(spec: Path) -> None:
+    table = 'input,quarantine\nHi,"{""reason"": ""flaky""}"\nBye,flaky\n'
+    assert problems(spec, "q.csv", table) == [
+        "data/q.csv:2 a quarantine needs 'until' [spec-missing]",
+        "data/q.csv:3 a quarantine is a text, not a mapping [spec-type]",
+    ]
 
 
 def test_a_table_of_the_testing_center_can_be_named_too(spec: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 
 import pytest
 
@@ -11,6 +12,7 @@ from evalmeta.formats.document import Document
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.generated_data import GeneratedData
+from evalmeta.model.quarantine import Quarantine
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
@@ -147,11 +149,13 @@ def test_every_loss_of_an_expectation_is_named(expectations: list[Expectation], 
 
 def test_every_loss_of_a_case_is_named() -> None:
     same = (ContextVariable("a", "1"),)
-    losses = of_case(Turn("x\x01"), context_variables=same, state={"a": "2"}, tags=("slow",), label="row 2")[1]
+    kept = {"tags": ("slow",), "label": "row 2", "quarantine": Quarantine("flaky", date(2027, 1, 31))}
+    losses = of_case(Turn("x\x01"), context_variables=same, state={"a": "2"}, **kept)[1]
 
     assert losses == [
         "test case 1: its name 'row 2'",
         "test case 1: its tags slow",
+        "test case 1: its quarantine until 2027-01-31; list it in evalmeta.toml: [[quarantine]]",
         "test case 1: the character U+0001, which XML cannot hold",
         "test case 1: the state 'a'; a context variable has the same name",
     ]

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from evalmeta.errors import FormatError
 from evalmeta.formats.testspec import Spec, read_spec
 from evalmeta.model.definition import ContextVariable, HistoryMessage
+from evalmeta.model.quarantine import Quarantine, today
 from formats.specs import shown
+
+SOON = today() + timedelta(days=30)
+LATEST = today() + timedelta(days=366)
 
 
 def read(text: str) -> Spec:
@@ -52,6 +58,39 @@ cases:
         (ContextVariable("id", "7"),),
     )
     assert case.history == (HistoryMessage("user", "Hi", None, 0), HistoryMessage("agent", "Hello", None, 1))
+
+
+def test_a_case_has_a_quarantine_with_a_reason_and_a_last_day() -> None:
+    spec = read(f"testCases:\n- input: Hi\n  quarantine: {{reason: flaky, until: {SOON}}}\n- input: Bye\n")
+    assert [case.quarantine for case in spec.cases] == [Quarantine("flaky", SOON), None]
+
+
+@pytest.mark.parametrize(
+    ("quarantine", "found"),
+    [
+        ("{until: 2026-01-31}", "3:15 a quarantine needs 'reason' [spec-missing]"),
+        ("{reason: ' ', until: 2026-01-31}", "3:24 the reason of a quarantine is empty [spec-missing]"),
+        ("{reason: flaky}", "3:15 a quarantine needs 'until' [spec-missing]"),
+        (
+            "{reason: flaky, until: soon}",
+            "3:38 'until' of a quarantine: 'soon' is not a day, such as 2027-01-31 [spec-value]",
+        ),
+        (
+            "{reason: flaky, until: 9999-01-31}",
+            f"3:38 'until' of a quarantine: 9999-01-31 is more than 366 days away; the latest is {LATEST} [spec-value]",
+        ),
+        ("{why: flaky, reason: flaky, until: 2026-01-31}", "3:16 a quarantine has no key 'why' [spec-key] Use reason."),
+        ("flaky", "3:15 a quarantine is a text, not a mapping [spec-type]"),
+    ],
+)
+def test_a_quarantine_without_reason_or_near_end_is_an_error(quarantine: str, found: str) -> None:
+    assert problems(f"testCases:\n- input: Hi\n  quarantine: {quarantine}\n") == [found]
+
+
+def test_defaults_quarantine_no_case() -> None:
+    assert problems("defaults: {quarantine: {reason: a, until: 2026-01-31}}\ntestCases: []\n") == [
+        "1:12 a mapping of defaults has no key 'quarantine' [spec-key] Write it in each test case."
+    ]
 
 
 def test_context_is_a_short_form_of_context_variables() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,12 +10,15 @@ import pytest
 from evalmeta.api.run_changes import check_unchanged
 from evalmeta.client.runs import extend_run, fetch_definition, rescore_run
 from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, SubjectNotBound
+from evalmeta.model.quarantine import today
 from evalmeta.model.run import Run, RunOptions, RunStatus, Scoring, Verdict
 from evalmeta.model.settings import Settings
 from evalmeta.org import runs as reruns
 from evalmeta.org.run_worker import work
+from evalmeta.package.project import find_project
 from evalmeta.store.runs import Runs
 from org.parts import (
+    SETTINGS,
     ask,
     asked,
     definition,
@@ -29,6 +33,7 @@ from org.parts import (
 )
 
 if TYPE_CHECKING:
+    from datetime import date
     from pathlib import Path
 
     from evalmeta.client.connection import Connection
@@ -176,3 +181,48 @@ def test_how_answers_are_judged_is_checked_before(project: Project) -> None:
     run_id, options = finished(project), RunOptions(scoring=Scoring(rater="nobody"))
     with opened_of(project) as org, pytest.raises(SettingsError, match="the rater 'nobody' is not configured"):
         reruns.rescore_run(org, org.runs.get(run_id), options, as_deployed=False)
+
+
+def quarantine(project: Project, until: date) -> Project:
+    """List case 2 of Orders; return the project as it is now."""
+    entry = f'[[quarantine]]\ntest = "Orders"\ncase = 2\nreason = "flaky"\nuntil = {until}\n'
+    (project.root / "evalmeta.toml").write_text(SETTINGS + entry)
+    return find_project(project.root)
+
+
+def quarantined(run: Run) -> list[bool]:
+    return [case.is_quarantined for case in run.cases]
+
+
+def test_a_run_marks_the_results_of_listed_cases(project: Project) -> None:
+    project = quarantine(project, today())
+    run_id = finished(project)
+    with opened_of(project) as org:
+        assert [each.is_quarantined for each in org.runs.stream(run_id)] == [False, True, False]
+
+
+def test_a_quarantine_that_has_ended_is_recorded_and_counts(project: Project) -> None:
+    project = quarantine(project, today() - timedelta(days=1))
+    with opened_of(project) as org:
+        started_id = started(project, cases=3)
+        asyncio.run(work(org, started_id))
+        second = org.runs.case(started_id, 1, 2)
+        assert (second.is_quarantined, second.quarantine.reason) == (False, "flaky")
+
+
+def test_rescoring_judges_by_the_day_on_which_the_agent_was_asked(project: Project) -> None:
+    project = quarantine(project, today() - timedelta(days=1))
+    run_id = finished(project)
+    # As if the agent had been asked on the last day of the quarantine.
+    with opened_of(project) as org:
+        org.database.execute("UPDATE run SET created_at = created_at - 86400, started_at = started_at - 86400")
+    assert quarantined(rescored(project, run_id)) == [False, True, False]
+
+
+def test_a_resumed_run_has_one_day(project: Project) -> None:
+    project = quarantine(project, today() - timedelta(days=1))
+    run_id = started(project, cases=3)
+    with opened_of(project) as org:
+        org.database.execute("UPDATE run SET created_at = created_at - 86400, started_at = created_at - 86400")
+        asyncio.run(work(org, run_id))
+        assert [each.is_quarantined for each in org.runs.stream(run_id)] == [False, True, False]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -7,11 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalmeta.errors import SettingsError
+from evalmeta.model.quarantine import today
 from evalmeta.model.settings import PythonSubject, Settings
 from evalmeta.package.settings import load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+LATEST = today() + timedelta(days=366)
 
 
 @pytest.fixture
@@ -197,3 +201,34 @@ def test_any_text_gives_settings_or_a_settings_error(file: Path, text: str) -> N
         assert isinstance(load_settings(file), Settings)
     except SettingsError as error:
         assert str(error).startswith(str(file))  # noqa: PT017 - either outcome is right
+
+
+def test_a_quarantine_names_test_case_reason_and_last_day(file: Path) -> None:
+    file.write_text('[[quarantine]]\ntest = "Desk"\ncase = 3\nreason = "flaky"\nuntil = 2026-01-31\n')
+    [entry] = load_settings(file).quarantine
+    assert (entry.test, entry.case, entry.reason, entry.until) == ("Desk", 3, "flaky", date(2026, 1, 31))
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('case = 3\nreason = "flaky"', "1:3: quarantine[0].until is missing. Add until = ..."),
+        ("case = 3\nuntil = 2026-01-31", "1:3: quarantine[0].reason is missing. Add reason = ..."),
+        ('case = 3\nreason = " "\nuntil = 2026-01-31', "4:1: quarantine[0].reason is empty."),
+        ('case = 3\nreason = "flaky"\nuntil = "soon"', "5:1: quarantine[0].until must be a day, such as 2027-01-31."),
+        (
+            'case = 3\nreason = "flaky"\nuntil = 9999-01-31',
+            f"5:1: quarantine[0].until 9999-01-31 is more than 366 days away; the latest is {LATEST}.",
+        ),
+        (
+            'case = 0\nreason = "flaky"\nuntil = 2026-01-31',
+            "3:1: quarantine[0].case must be the number of a case, its utterance or its label.",
+        ),
+        (
+            'case = 3\nreason = "flaky"\nuntill = 2026-01-31\nuntil = 2026-01-31',
+            "5:1: quarantine[0].untill is not a valid key. Did you mean until? Known: test, case, reason, until.",
+        ),
+    ],
+)
+def test_a_quarantine_without_reason_or_near_end_is_an_error(file: Path, lines: str, message: str) -> None:
+    assert refusal(file, f'[[quarantine]]\ntest = "Desk"\n{lines}\n') == f"evalmeta.toml:{message}"

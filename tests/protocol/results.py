@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from hypothesis import strategies as st
 
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
+from evalmeta.model.quarantine import Quarantine
 from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunOptions, RunStatus, TestResult, Verdict
 
 texts = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
@@ -66,6 +69,7 @@ cases = st.builds(
     label=texts,
     earlier=st.lists(st.builds(EarlierTurn, texts, answers), max_size=1).map(tuple),
     traceback=texts,
+    quarantine=st.none() | st.builds(Quarantine, texts, st.dates(date(1000, 1, 1)), st.booleans()),
 )
 options = st.builds(
     RunOptions,

@@ -314,7 +314,7 @@ async def _run_in(
         if not record.is_over:
             try:
                 await execute(
-                    evaluation,
+                    task.loaded.quarantined(started=record.run(total=0).started),
                     task.subject,
                     record.journal,
                     options=task.options,

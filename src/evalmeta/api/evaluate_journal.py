@@ -155,7 +155,7 @@ def _content(loaded: LoadedEvaluation) -> bytes:
 
 def _earlier_content(loaded: LoadedEvaluation) -> bytes:
     """Return what earlier versions wrote for cases without a definition."""
-    return _hash_of(loaded, orjson.dumps)
+    return _hash_of(loaded, lambda case: orjson.dumps({name: getattr(case, name) for name in _hashed(type(case))}))
 
 
 def _hash_of(loaded: LoadedEvaluation, write: Callable[[Case], bytes]) -> bytes:
@@ -171,7 +171,12 @@ def _values(model: DataclassInstance) -> object:
 
 @cache
 def _reader_of(kind: type[DataclassInstance]) -> attrgetter[object]:
-    return attrgetter(*(each.name for each in fields(kind)))
+    return attrgetter(*_hashed(kind))
+
+
+def _hashed(kind: type[DataclassInstance]) -> Iterator[str]:
+    """Return the fields that identify a case, but not whether it is run and whether its result counts."""
+    return (each.name for each in fields(kind) if each.name not in {"not_run", "quarantine"})
 
 
 def _changes(before: bytes, loaded: LoadedEvaluation) -> list[str]:

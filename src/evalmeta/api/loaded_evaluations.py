@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.engine.plan import select_cases
 from evalmeta.errors import ProjectError, UsageError
+from evalmeta.model.quarantine import Quarantines, day_of
 from evalmeta.model.run import RunOptions
 from evalmeta.package.project import find_project, settings_of
 
@@ -56,6 +58,13 @@ class LoadedEvaluation(NamedTuple):
         has_settings = self.project is not None and self.project.declared is not None
         options = self.settings.run_options() if has_settings else RunOptions()
         return options if self.document is None else self.document.applied_to(options)
+
+    def quarantined(self, *, started: float) -> Evaluation:
+        """Return its evaluation with the quarantines of its cases for a run that started at a time."""
+        own = self.evaluation
+        has_settings = self.project is not None and self.project.declared is not None
+        found = self.settings.quarantines_of(own.name, self.kind.name, started=started) if has_settings else None
+        return replace(own, quarantines=found or Quarantines(day_of(started)))
 
     def count_results(self, options: RunOptions) -> int:
         """Count the results of a complete run, which iterates over the cases."""

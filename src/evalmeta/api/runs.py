@@ -23,7 +23,7 @@ from evalmeta.api.sync import receipts_of
 from evalmeta.api.verification import Checking, check_rater, check_run, with_definition, with_subject
 from evalmeta.client import runs as client
 from evalmeta.errors import EvalmetaError, NotFound, Suggestion, UsageError, WaitRanOut
-from evalmeta.model.registry import type_of_run
+from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
 from evalmeta.model.run import Run, RunOptions, RunStatus, Setup, join
 from evalmeta.org.path_filter import PathFilter
 from evalmeta.protocol.run_faults import RunFault, joined_error
@@ -373,11 +373,27 @@ class RunOrg(NamedTuple):
     def _with(self, remote: RemoteRun, parts: list[Run]) -> RemoteRun:
         """Return a run with the results of its iterations, which an org of evalmeta joins itself."""
         if not self.connection.is_ours:
-            return replace(remote, run=join(parts, remote.run))
+            return replace(remote, run=self._quarantined(join(parts, remote.run), remote.run))
         run, origin = parts[0], remote.run.options.origin
         # An org of an earlier evalmeta does not keep the origin.
         options = run.options if any(run.options.origin) else replace(run.options, origin=origin)
-        return replace(remote, run=replace(run, options=options))
+        return replace(remote, run=self._quarantined(replace(run, options=options), remote.run))
+
+    def _quarantined(self, run: Run, saved: Run) -> Run:
+        """Return a run whose case results have the quarantines that the project lists; saved ones keep theirs."""
+        kind = type_of_run(run.id) or EVALUATION_DEFINITION
+        listed = self.project.settings.quarantines_of(run.definition, kind.name, started=run.started)
+        known = {(each.iteration, each.number): each.quarantine for each in saved.cases}
+        if not listed.listed and not any(known.values()):
+            return run
+        found = [
+            known.get(
+                (each.iteration, each.number), listed.find(each.quarantine, each.number, each.label, each.utterance)
+            )
+            for each in run.cases
+        ]
+        marked = (case._replace(quarantine=quarantine) for case, quarantine in zip(run.cases, found, strict=True))
+        return replace(run, cases=tuple(marked))
 
 
 async def detach_run(connection: Connection, run_id: str) -> None:

@@ -13,6 +13,7 @@ from evalmeta.engine.plan import work_items
 from evalmeta.engine.scheduler import Places, Pool
 from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.errors import StoreLocked, TooManyErrors
+from evalmeta.model.quarantine import Quarantines, today
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Journal, Scorer, Subject
     from evalmeta.engine.plan import WorkItem
-    from evalmeta.model.evaluation import Evaluation
+    from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.run import CaseResult, RunOptions
 
     OnResults = Callable[[Sequence[CaseResult]], None]
@@ -92,7 +93,8 @@ async def _run(
     places: Places,
 ) -> None:
     writer = _ResultWriter(journal, on_results, max_errors=options.max_errors)
-    crew = _Crew(work_items(evaluation, options, journal.finished()), work, writer, places)
+    items = work_items(evaluation, options, journal.finished())
+    crew = _Crew(items, work, writer, places, evaluation.quarantines or Quarantines(today()))
     places.request(max(1, options.concurrency), crew.start_worker, writer.fail)
     try:
         await asyncio.wait((crew.done, writer.stop), return_when=asyncio.FIRST_COMPLETED)
@@ -110,11 +112,14 @@ async def _run(
 class _Crew:
     """The workers of one run; each keeps its place in the pool until no case is left, and then all are `done`."""
 
-    def __init__(self, items: Iterator[WorkItem], work: _Work, writer: _ResultWriter, places: Places) -> None:
+    def __init__(
+        self, items: Iterator[WorkItem], work: _Work, writer: _ResultWriter, places: Places, quarantines: Quarantines
+    ) -> None:
         self._items = items
         self._work = work
         self._writer = writer
         self._places = places
+        self._quarantines = quarantines
         self._yielding = _CooperativeYield()
         self._workers: set[asyncio.Task[None]] = set()
         self._context = contextvars.copy_context()
@@ -139,7 +144,7 @@ class _Crew:
         try:
             for item in self._items:
                 begun = time.monotonic()
-                self._writer.add(await self._work(item))
+                self._writer.add(self._marked(item.case, await self._work(item)))
                 # After a crash, no answer that took time is asked for again, except those that were under way.
                 if time.monotonic() - begun > limits.INSTANT_SECONDS:
                     await self._writer.committed()
@@ -149,6 +154,15 @@ class _Crew:
                     return
         except Exception as error:  # noqa: BLE001 - `_run` raises it
             self._writer.fail(error)
+
+    def _marked(self, case: Case, result: CaseResult) -> CaseResult:
+        """Return the result of a case with its quarantine; a recorded result may have another one."""
+        if case.quarantine is None and not self._quarantines.listed and result.quarantine is None:
+            # The usual case costs next to nothing.
+            return result
+        utterances = (turn.utterance for turn in case.turns)
+        found = self._quarantines.find(case.quarantine, case.number, case.label, *utterances)
+        return result._replace(quarantine=found)
 
     def _end_worker(self, worker: asyncio.Task[None]) -> None:
         # A worker only ends when no case is left, or when the run stops.
@@ -181,7 +195,7 @@ class _ResultWriter:
         if not self._batch:
             self._loop.call_later(limits.JOURNAL_SECONDS, self.commit)
         self._batch.append(result)
-        if result.verdict is _ERROR:
+        if result.verdict is _ERROR and not result.is_quarantined:
             self._errors += 1
             if self._errors == self._max_errors:
                 self.fail(TooManyErrors(f"stopped at error {self._errors} (max_errors)"))

@@ -42,7 +42,15 @@ _LISTS: Final = (
     "function",
 )
 _NAMES: Final = ("actions", "expectedActions", "metrics", "tags")
-_OBJECTS: Final = ("json", "context", "contextVariables", "conversationHistory", "customEvaluations", "turns")
+_OBJECTS: Final = (
+    "json",
+    "quarantine",
+    "context",
+    "contextVariables",
+    "conversationHistory",
+    "customEvaluations",
+    "turns",
+)
 
 
 def read_case_file(path: Path, diagnostics: Diagnostics) -> Iterator[YamlRecord]:

@@ -134,6 +134,8 @@ class _Converter:
             self.lose(where, f"its name {case.label!r:.120}")
         if case.tags:
             self.lose(where, f"its tags {', '.join(case.tags)}")
+        if case.quarantine:
+            self.lose(where, f"its quarantine until {case.quarantine.until}; list it in evalmeta.toml: [[quarantine]]")
 
     def _test_case(
         self, case: Case, turn: Turn, history: Sequence[tuple[str | None, str | None, str | None]], number: int

@@ -14,6 +14,7 @@ from evalmeta.formats.yaml_source import LineSource, YamlRecord, record_value
 from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Parameter
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, render_actions
+from evalmeta.model.quarantine import Quarantine, end_fault, parse_day
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ SF_KEYS: Final = (
     *("expectedTopic", "expectedActions", "expectedOutcome", "metrics", "customEvaluations"),
 )
 """The keys of a test case that sf knows."""
-OWN_KEYS: Final = ("input", "name", "tags", "context", "turns", *SHORT_FORMS)
+OWN_KEYS: Final = ("input", "name", "tags", "quarantine", "context", "turns", *SHORT_FORMS)
 """The keys of a test case that only evalmeta knows."""
 
 CASE_KEYS: Final = ("input", *SF_KEYS, *OWN_KEYS[1:])
@@ -60,6 +61,7 @@ CASE_HINTS: Final = {
     **dict.fromkeys(("cost", "max_tokens"), "Use tokens for a maximum of tokens."),
     **dict.fromkeys(("python", "javascript", "script"), "Use function: module:name."),
     **dict.fromkeys(("id", "label", "description"), "Use name."),
+    **dict.fromkeys(("skip", "skipped", "xfail", "flaky", "disabled", "known_failure"), "Use quarantine."),
     "expectedSubagent": "Did you mean 'expectedTopic'?",
     "expectedResponse": "Did you mean 'expectedOutcome'?",
 }
@@ -79,13 +81,20 @@ class Defaults:
 def read_defaults(record: YamlRecord) -> Defaults:
     """Read the mapping `defaults` of a spec."""
     allowed = ("context", "contextVariables", "conversationHistory", "tags", *_CHECKS)
-    record.check_keys(*allowed, hints=CASE_HINTS | dict.fromkeys(("input", "utterance", "turns", "name"), _PER_CASE))
+    record.check_keys(
+        *allowed, hints=CASE_HINTS | dict.fromkeys(("input", "utterance", "turns", "name", "quarantine"), _PER_CASE)
+    )
     return Defaults(
         _checks(record), _variables(record) or (), read_history(record, numbers_messages=True), _tags(record)
     )
 
 
+_ONLY_OF_CASES: Final = ("input", "utterance", "turns", "name", "quarantine")
 _PER_CASE: Final = "Write it in each test case."
+_QUARANTINE_HINTS: Final = {
+    **dict.fromkeys(("why", "because", "issue", "ticket", "comment"), "Use reason."),
+    **dict.fromkeys(("end", "ends", "expires", "date"), "Use until."),
+}
 
 
 def read_case(record: YamlRecord, number: int, defaults: Defaults, *, own_keys: bool) -> Case:
@@ -99,6 +108,7 @@ def read_case(record: YamlRecord, number: int, defaults: Defaults, *, own_keys: 
         defaults.variables if (variables := _variables(record)) is None else variables,
         _tags(record) if "tags" in has else defaults.tags,
         record.text("name") or "" if own_keys else "",
+        quarantine=_quarantine(record),
     )
 
 
@@ -216,6 +226,21 @@ _CHECKS: Final[Mapping[str, Callable[[YamlRecord, str], Iterator[Expectation]]]]
 
 def _tags(record: YamlRecord) -> tuple[str, ...]:
     return tuple(text for _, text in record.one_or_more("tags"))
+
+
+def _quarantine(case: YamlRecord) -> Quarantine | None:
+    record = case.record("quarantine", called="a quarantine")
+    if record is None:
+        return None
+    record.check_keys("reason", "until", hints=_QUARANTINE_HINTS)
+    reason, text = record.required_text("reason"), record.required_text("until")
+    until = parse_day(text)
+    not_a_day = f"{text!r} is not a day, such as 2027-01-31" if text else ""
+    if fault := end_fault(until) if until else not_a_day:
+        record.error("spec-value", f"'until' of a quarantine: {fault}", "until")
+    if record.has("reason") and not reason.strip():
+        record.error("spec-missing", "the reason of a quarantine is empty", "reason")
+    return Quarantine(reason, until) if until else None
 
 
 def _variables(case: YamlRecord) -> tuple[ContextVariable, ...] | None:

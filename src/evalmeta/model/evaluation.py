@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Definition, Expectation, HistoryMessage
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject
+    from evalmeta.model.quarantine import Quarantine, Quarantines
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Case:
         label: its name in the file, for people; the number identifies the case.
         state: the initial state of the session as JSON by name; agents receive it as context, with the variables.
         not_run: why evalmeta cannot run the case, whose result is this error; empty if it can.
+        quarantine: the quarantine that its file says; None without one.
     """
 
     number: int
@@ -52,6 +54,7 @@ class Case:
     label: str = ""
     state: JsonObject = field(default_factory=dict)
     not_run: str = ""
+    quarantine: Quarantine | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class Evaluation:
 
     Attributes:
         cases: iterated over once per iteration and not kept in memory, because files may have any length.
+        quarantines: the quarantines of its cases on the day of the run; None for those of its file today.
     """
 
     name: str
@@ -67,6 +71,7 @@ class Evaluation:
     cases: Iterable[Case]
     subject_version: str | None = None
     subject_type: str = "AGENT"
+    quarantines: Quarantines | None = None
 
 
 def evaluation_of(definition: Definition, *, name: str) -> Evaluation:

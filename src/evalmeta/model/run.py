@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.quarantine import Quarantine
 
 
 Undecided = Literal["ignore", "fail"]
@@ -153,6 +154,7 @@ class CaseResult(NamedTuple):
         earlier: the turns before the last one.
         traceback: where the agent raised the error, or the end of its program's stderr; empty if that is unknown.
         checks: the fingerprint of the case's expectations (`model.fingerprints`); empty if it is not known.
+        quarantine: the quarantine that the case had when its run started, also one that had ended; None for others.
     """
 
     number: int
@@ -168,6 +170,12 @@ class CaseResult(NamedTuple):
     earlier: tuple[EarlierTurn, ...] = ()
     traceback: str = ""
     checks: str = ""
+    quarantine: Quarantine | None = None
+
+    @property
+    def is_quarantined(self) -> bool:
+        """Return whether the result is shown and does not count."""
+        return self.quarantine is not None and not self.quarantine.has_ended
 
 
 @dataclass(frozen=True, slots=True)

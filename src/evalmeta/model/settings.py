@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - the annotations of this module are read at runtime
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BaseModel,
     BeforeValidator,
@@ -20,6 +22,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from evalmeta import limits
+from evalmeta.model.quarantine import Quarantine, Quarantines, day_of, end_fault, names_of_test, parse_day
 from evalmeta.model.run import ActionMatch, Matches, RunOptions, Scoring, ScoringProfile, TopicMatch
 
 Profile = Literal["orgs", "documented"]
@@ -313,6 +316,43 @@ class DatabricksSettings(_Table):
     metrics: tuple[str, ...] | None = None
 
 
+def _checked_text(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("quarantine", "is empty")
+    return text
+
+
+def _checked_case(case: object) -> object:
+    is_number = isinstance(case, int) and not isinstance(case, bool) and case > 0
+    if is_number or (isinstance(case, str) and case.strip()):
+        return case
+    raise PydanticCustomError("quarantine", "must be the number of a case, its utterance or its label")
+
+
+def _checked_end(until: object) -> date:
+    if (day := parse_day(str(until))) is None:
+        raise PydanticCustomError("quarantine", "must be a day, such as 2027-01-31")
+    if fault := end_fault(day):
+        raise PydanticCustomError("quarantine", "{fault}", {"fault": fault})
+    return day
+
+
+class QuarantineSettings(_Table):
+    """A known flaky or broken case, for tests that cannot hold `quarantine` themselves, such as definitions.
+
+    Attributes:
+        test: the name of a definition, or a file by its path, its name or its name without suffix.
+        case: the number of the case, or its utterance, or its label.
+        reason: why its result does not count.
+        until: the last day, in UTC, on which it does not count; at most 366 days away.
+    """
+
+    test: Annotated[str, AfterValidator(_checked_text)]
+    case: Annotated[int | str, BeforeValidator(_checked_case)]
+    reason: Annotated[str, AfterValidator(_checked_text)]
+    until: Annotated[date, BeforeValidator(_checked_end)]
+
+
 class OrgSettings(_Table):
     """The default org of commands: an alias or username of a login; empty for the embedded org."""
 
@@ -331,6 +371,13 @@ class Settings(_Table):
     subjects: dict[str, SubjectSettings] = Field(default_factory=dict)
     raters: dict[str, RaterSettings] = Field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    quarantine: tuple[QuarantineSettings, ...] = ()
+
+    def quarantines_of(self, test: str, kind: str, *, started: float) -> Quarantines:
+        """Return the quarantines of a test's cases for a run that started at a time; see `names_of_test`."""
+        names = names_of_test(test, kind) if self.quarantine else ()
+        own = (each for each in self.quarantine if each.test in names)
+        return Quarantines(day_of(started), {each.case: Quarantine(each.reason, each.until) for each in own})
 
     def run_options(self) -> RunOptions:
         """Return [run] and [score] as the options of a run."""

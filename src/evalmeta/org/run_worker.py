@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -23,7 +24,7 @@ from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.org.organization import Organization
 from evalmeta.org.run_files import subjects_of_run
 from evalmeta.org.run_resources import RunResources
-from evalmeta.org.runs import answers_of_run, evaluation_of_run
+from evalmeta.org.runs import answers_of_run, evaluation_of_run, quarantines_of_run
 from evalmeta.org.subjects import bind_subject
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
@@ -133,7 +134,8 @@ async def _execute(org: Organization, run: Run, journal: RunJournal, places: Pla
     from evalmeta.engine.scorers.function_imports import functions_of  # noqa: PLC0415
     from evalmeta.engine.scorers.registry import make_scorers  # noqa: PLC0415
 
-    options, evaluation = run.options, evaluation_of_run(org, run)
+    options = run.options
+    evaluation = replace(evaluation_of_run(org, run), quarantines=quarantines_of_run(org, run))
     scorers = make_scorers(
         options.scoring, resources.rater(org, options), find_custom=scorers_of_run(org, org.runs.content(run.id))
     )

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
+    from evalmeta.model.quarantine import Quarantines
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run, RunOptions
     from evalmeta.org.needs import Need
@@ -309,6 +310,19 @@ def _current_content(org: Organization, run: Run) -> bytes | None:
 def evaluation_of_run(org: Organization, run: Run) -> Evaluation:
     """Return a run's evaluation as it was when the run was created; raise SettingsError if its file changed."""
     return _evaluation_of_content(org, org.runs.content(run.id), run.definition)
+
+
+def quarantines_of_run(org: Organization, run: Run) -> Quarantines:
+    """Return the quarantines of a run's cases on the day on which the agent was asked."""
+    started = run.started if run.answers_of is None else _started(org, run.answers_of) or run.started
+    kind = type_of_run(run.id) or EVALUATION_DEFINITION
+    return org.settings().quarantines_of(run.definition, kind.name, started=started)
+
+
+def _started(org: Organization, run_id: str) -> float | None:
+    own = org.runs.get(run_id)
+    saved = [own] if own else [each.run for each in RemoteRuns(org.database).find(run_id)]
+    return saved[0].started if saved else None
 
 
 def _evaluation_of_content(org: Organization, content: bytes, name: str) -> Evaluation:

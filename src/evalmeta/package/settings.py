@@ -172,7 +172,7 @@ def _known_keys(loc: Sequence[str | int]) -> list[str]:
     schema = Settings.model_json_schema()
     node = schema
     for key in loc:
-        node = node["properties"][key]
+        node = node["items"] if isinstance(key, int) else node["properties"][key]
         node = schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
     return list(node["properties"])
 
@@ -182,7 +182,7 @@ def _place_of(text: str, keys: Sequence[str | int]) -> tuple[int, int]:
 
     Both are 0 if there is no such line.
     """
-    lines, key = text.split("\n"), str(keys[-1])
+    lines, key = text.split("\n"), next(each for each in reversed(keys) if isinstance(each, str))
     candidates = (number for number, line in enumerate(lines) if key in line)
     for number in islice(candidates, _CANDIDATE_LINES):
         if not _holds(lines[:number], keys) and _holds(lines[: number + 1], keys):
@@ -196,7 +196,14 @@ def _holds(lines: Sequence[str], keys: Sequence[str | int]) -> bool:
     except ValueError:
         return False
     for key in keys:
-        if not isinstance(node, dict) or key not in node:
+        found = _item(node, key)
+        if found is None:
             return False
-        node = node[key]
+        node = found
     return True
+
+
+def _item(node: object, key: str | int) -> object:
+    if isinstance(node, dict):
+        return node.get(key)
+    return node[key] if isinstance(node, list) and isinstance(key, int) and key < len(node) else None

@@ -1,8 +1,8 @@
 """The Connect API's results of agent tests ("Get Test Results" of the Testing API), as values and as JSON.
 
-evalmeta adds keys where the API has none: `evalmeta` beside `status`; `iteration`, `verdict`, `name`, `earlierTurns`
-and `checks` in a case; `partialScore`, `rater`, `threshold`, `turn` and `measured` in a result. Over HTTP, text is
-HTML-escaped, as in Salesforce's orgs; in files it is plain, and `evalmeta` says so.
+evalmeta adds keys where the API has none: `evalmeta` beside `status`; `iteration`, `verdict`, `name`, `earlierTurns`,
+`checks` and `quarantine` in a case; `partialScore`, `rater`, `threshold`, `turn` and `measured` in a result. Over HTTP,
+text is HTML-escaped, as in Salesforce's orgs; in files it is plain, and `evalmeta` says so.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.aggregation import case_verdict
+from evalmeta.model.quarantine import Quarantine, parse_day
 from evalmeta.model.run import CaseResult, Doubt, EarlierTurn, Run, RunStatus, TestResult, Verdict, Verdicts
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import (
@@ -211,6 +212,7 @@ def write_case(case: CaseResult) -> JsonObject:
         **({"earlierTurns": earlier} if earlier else {}),
         **({"traceback": case.traceback} if case.traceback else {}),
         **({"checks": case.checks} if case.checks else {}),
+        **({"quarantine": write_quarantine(case.quarantine)} if case.quarantine else {}),
     }
 
 
@@ -241,7 +243,19 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
         ),
         traceback=text(source, "traceback"),
         checks=text(source, "checks"),
+        quarantine=read_quarantine(object_at(source, "quarantine")),
     )
+
+
+def write_quarantine(quarantine: Quarantine) -> JsonObject:
+    """Write the quarantine of a case."""
+    return {"reason": quarantine.reason, "until": quarantine.until.isoformat(), "hasEnded": quarantine.has_ended}
+
+
+def read_quarantine(source: JsonObject) -> Quarantine | None:
+    """Read the quarantine of a case; None if there is none, or its day is not valid."""
+    until = parse_day(text(source, "until"))
+    return None if until is None else Quarantine(text(source, "reason"), until, source.get("hasEnded") is True)
 
 
 def _read_generated_if_any(source: JsonObject, results: tuple[TestResult, ...]) -> GeneratedData | None:

@@ -15,7 +15,16 @@ import orjson
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.json_value import read_json
 from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
-from evalmeta.protocol.connect import escape_html, is_only_latency, read_case_verdict, read_verdict, run_of, run_status
+from evalmeta.protocol.connect import (
+    escape_html,
+    is_only_latency,
+    read_case_verdict,
+    read_quarantine,
+    read_verdict,
+    run_of,
+    run_status,
+    write_quarantine,
+)
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import (
     from_timestamp,
@@ -103,6 +112,7 @@ def write_testing_case(case: CaseResult) -> JsonObject:
             "endTime": to_timestamp(case.ended),
             "errorMessage": case.error,
             **({"traceback": case.traceback} if case.traceback else {}),
+            **({"quarantine": write_quarantine(case.quarantine)} if case.quarantine else {}),
         },
     }
 
@@ -148,6 +158,7 @@ def _read_case(source: JsonObject, place: int) -> CaseResult:
         generated=generated,
         error=optional_text(own, "errorMessage"),
         traceback=text(own, "traceback"),
+        quarantine=read_quarantine(object_at(own, "quarantine")),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalmeta.protocol.connect import write_case, write_run
+from evalmeta.protocol.connect import write_case, write_quarantine, write_run
 from evalmeta.protocol.json_fields import object_at
 from evalmeta.report.averages import averages_json
 from evalmeta.report.json_stream import JsonDocument, JsonList, stream_json
@@ -83,6 +83,7 @@ def _case(report: Report, case: CaseResult) -> JsonObject:
         "label": case.label or None,
         "earlier": [{"utterance": each.utterance, **_answer(each.generated)} for each in case.earlier],
         **({"traceback": case.traceback} if case.traceback else {}),
+        **({"quarantine": write_quarantine(case.quarantine)} if case.quarantine else {}),
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import orjson
@@ -17,6 +18,7 @@ from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
 from evalmeta.model.login import ADMIN
+from evalmeta.model.quarantine import Quarantine
 from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, TestResult, Verdict
 from evalmeta.protocol.connect import read_case
 from evalmeta.protocol.run_options import read_options, write_options
@@ -322,7 +324,8 @@ def encode_case(case: CaseResult) -> bytes:
         case.error,
     )
     turns: _Turns = [(each.utterance, _from_generated(each.generated)) for each in case.earlier]
-    return orjson.dumps((*body, case.label, turns, case.traceback, case.checks), default=dict)
+    quarantine = (tuple(case.quarantine),) if case.quarantine else ()
+    return orjson.dumps((*body, case.label, turns, case.traceback, case.checks, *quarantine), default=dict)
 
 
 def _length(result: TestResult) -> int:
@@ -372,7 +375,12 @@ def _from_generated(generated: GeneratedData) -> _Generated:
 
 
 def _case(
-    source: _Plain, label: str = "", turns: _Turns | None = None, traceback: str = "", checks: str = ""
+    source: _Plain,
+    label: str = "",
+    turns: _Turns | None = None,
+    traceback: str = "",
+    checks: str = "",
+    quarantine: tuple[str, str, bool] | None = None,
 ) -> CaseResult:
     number, iteration, utterance, verdict, started, ended, results, generated, error = source
     return CaseResult(
@@ -389,6 +397,7 @@ def _case(
         tuple(EarlierTurn(asked, _generated(*answer)) for asked, answer in turns or ()),
         traceback,
         checks,
+        None if quarantine is None else Quarantine(quarantine[0], date.fromisoformat(quarantine[1]), quarantine[2]),
     )
 
 
