@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from evalmeta.engine.comparison import compare
+from evalmeta.engine.comparison import ComparedTest
+from evalmeta.engine.gate import compare
 from evalmeta.engine.statistics import collect
 from evalmeta.engine.summary import summarise
 from evalmeta.model.generated_data import GeneratedData
@@ -155,7 +156,7 @@ def compared() -> Report:
         for each in ((False, False, True, True), (True, False, False, True))
     )
     counts = [collect(each.cases, each.options).cases for each in (before, after)]
-    found = compare(*counts, name=after.definition, labels=("main", "now"))
+    found = compare(ComparedTest(after.definition, ("main", "now"), *counts))
     return replace(report_of(after), baseline=BaselineVerdict(found, passed=False, text="1 suspect"))
 
 

@@ -103,8 +103,8 @@ def test_a_baseline_is_a_file_or_a_run(project: Project, tmp_path: Path) -> None
     keep(project, run(1, PASS))
     file, kept = open_baseline(project, path), open_baseline(project, path.parent.relative_to(tmp_path) / run(1).id)
     assert (file.label, kept.label) == (str(path), run(1).id)
-    assert [case.standing for case in compare_with(file, run(2, FAILURE)).cases] == [Standing.SUSPECT]
-    assert compare_with(kept, run(2, name="Returns")) is None
+    assert [case.standing for case in compare_with(file, [run(2, FAILURE)]).tests[0].cases] == [Standing.SUSPECT]
+    assert compare_with(kept, [run(2, name="Returns")]).tests == ()
 
 
 @pytest.mark.parametrize("name", ["nowhere.json", "nowhere/4KB000000000001AAA"])
@@ -141,7 +141,7 @@ def test_runs_of_all_shards_are_joined(tmp_path: Path) -> None:
 def test_a_case_that_came_to_errors_only_is_one_in_the_baseline(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
     assert save_baseline(path, [run(1, Verdict.ERROR, PASS)]).errors == 1
-    found = compare_with(comparisons.Baseline("b", read_baseline(path)), run(2, PASS, PASS))
+    found = compare_with(comparisons.Baseline("b", read_baseline(path)), [run(2, PASS, PASS)]).tests[0]
     assert found.cases[0].standing is Standing.ERROR
 
 
@@ -149,7 +149,7 @@ def test_cases_that_a_run_did_not_ask_are_left_out() -> None:
     whole, part = run(1, PASS, PASS, PASS), run(2, PASS, options=RunOptions(cases=(1,)))
     assert compare_runs(whole, part).not_asked == (0, 2)
     assert compare_runs(part, whole).not_asked == (2, 0)
-    assert compare_with(comparisons.baseline_of(part), whole).not_asked == (2, 0)
+    assert compare_with(comparisons.baseline_of(part), [whole]).tests[0].not_asked == (2, 0)
 
 
 def test_new_answers_belong_to_the_run_whose_suspect_cases_they_confirm(project: Project) -> None:
@@ -160,7 +160,7 @@ def test_new_answers_belong_to_the_run_whose_suspect_cases_they_confirm(project:
     found = comparisons.new_answers(project, first)
     assert [(number, each.failed) for number, each in found.items()] == [(1, 6)]
     assert comparisons.new_answers(project, second) == {}
-    assert compare_runs(run(1, PASS, PASS), first, again=found).cases[0].again == found[1]
+    assert compare_runs(run(1, PASS, PASS), first, project=project).cases[0].again == found[1]
     assert comparisons.previous_run(project, second) == first
 
 

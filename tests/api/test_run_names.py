@@ -60,7 +60,7 @@ def test_an_org_without_runs_is_an_error(project: Project) -> None:
 @pytest.mark.parametrize("name", ["latest", "previous"])
 def test_each_run_is_compared_with_the_complete_run_before_it(project: Project, tmp_path: Path, name: str) -> None:
     baseline = open_baseline(project, type(tmp_path)(name))
-    found = compare_with(baseline, load_run(project, "latest"))
+    found = compare_with(baseline, [load_run(project, "latest")]).tests[0]
     assert found is not None
     assert found.before == load_run(project, "previous").id
-    assert compare_with(baseline, load_run(project, "latest:Returns")) is None
+    assert compare_with(baseline, [load_run(project, "latest:Returns")]).tests == ()

@@ -42,39 +42,45 @@ def test_two_runs_are_compared_and_a_flip_is_suspect(evalmeta: Program) -> None:
     found, same = evalmeta("test", "compare", FIRST, SECOND), evalmeta("test", "compare", SECOND)
     assert found == same
     assert found.code == 0
-    again = f"test run --api-name Returns_Desk_Checks --wait --baseline {FIRST} --confirm 17"
+    again = f"test run --api-name Returns_Desk_Checks --wait --baseline {FIRST}"
     lines = found.out.splitlines()
     [version] = [line for line in lines if line.startswith("  Another version of the agent: ")]
     assert lines == [
         f"Returns_Desk_Checks: not significantly worse, but 1 suspect ({SECOND} against {FIRST})",
         "  pass rate 25 %, as before (4 cases)",
-        "  suspect          1  1/1 -> 0/1       How long may I return what I bought?",
-        "  maybe fixed      2  0/1 -> 1/1       I want to return a lamp, it came broken",
+        "  suspect             1  1/1 -> 0/1       How long may I return what I bought?",
+        "  maybe fixed         2  0/1 -> 1/1       I want to return a lamp, it came broken",
         "  0 broken, 1 suspect, 1 maybe fixed, 2 still failing, 0 still passing",
         version,
-        "  A suspect case passed before and fails now, but chance could explain it.",
-        "  1 iteration cannot show that one case of 4 broke; both runs need at least 5.",
-        f"  Run suspect cases again before they count: evalmeta {again}",
+        "  A suspect case passed before and does not pass now, but chance could explain it.",
+        f"  Ask suspect cases again: evalmeta {again}",
     ]
-    assert evalmeta("test", "compare", FIRST, SECOND, "--fail-on", "broken").code == 100
+    assert evalmeta("test", "compare", FIRST, SECOND, "--suspect", "fail").code == 100
 
 
 @pytest.mark.usefixtures("runs")
-def test_a_suspect_case_that_is_asked_again_is_broken(evalmeta: Program) -> None:
-    done = evalmeta("test", "run", "--wait", "--baseline", FIRST, "--confirm", "5")
+def test_a_case_that_broke_is_found_without_an_option(evalmeta: Program) -> None:
+    done = evalmeta("test", "run", "--wait", "--baseline", FIRST)
     assert done.code == 100
-    assert "Running 1 suspect case of Returns_Desk_Checks 5 more times." in done.err
-    assert "Running 1 suspect case of Returns_Desk_Checks 12 more times." in done.err
-    assert "  broken           1  1/1 -> 0/1, again 0/17  (p = " in done.out
-    assert "  1 case flipped; after 17 more answers: 1 broken, 0 back" in done.out
+    assert "Asking 1 suspect case again.\n" in done.err
+    assert "  broken              1  1/1 -> 0/1, again 0/20  How long" in done.out
+    assert done.out.splitlines()[-1] == f"exit 100: 1 case broke compared with {FIRST}"
     later = evalmeta("test", "compare", FIRST, THIRD)
-    assert (later.code, "again 0/17" in later.out) == (100, True)
+    assert (later.code, "again 0/20" in later.out) == (100, True)
     latest = evalmeta("test", "compare", "--baseline", FIRST)
     assert latest == later
 
 
+@pytest.mark.usefixtures("runs")
+def test_confirm_limits_how_often_a_case_is_asked_again(evalmeta: Program) -> None:
+    never = evalmeta("test", "run", "--wait", "--baseline", FIRST, "--confirm", "0")
+    assert (never.code, "Asking" in never.err) == (0, False)
+    few = evalmeta("test", "run", "--wait", "--baseline", FIRST, "--confirm", "2")
+    assert (few.code, "1/1 -> 0/1, again 0/2" in few.out) == (0, True)
+
+
 def test_runs_that_confirm_belong_to_the_command_of_the_first(evalmeta: Program, runs: Path) -> None:
-    evalmeta("test", "run", "--wait", "--baseline", FIRST, "--confirm", "5")
+    evalmeta("test", "run", "--wait", "--baseline", FIRST, "--confirm", "2")
     with open_database(find_project(runs).state_dir) as database:
         suites = [each.suite for each in run_page(database, RunFilter(), limit=10).runs]
     assert [suites.count(suite) for suite in dict.fromkeys(suites)] == [3, 1, 1]
@@ -95,7 +101,7 @@ def test_a_suspect_case_that_passes_again_is_back(evalmeta: Program, copy_sample
     agent.write_text(agent.read_text().replace("\n    words =", once))
     done = evalmeta("test", "run", "--wait", "--baseline", FIRST, "--confirm", "3")
     assert done.code == 0
-    assert "  1 case flipped; after 3 more answers: 0 broken, 1 back" in done.out
+    assert "  back                1  1/1 -> 0/1, again 1/1  How long" in done.out
     assert done.out.splitlines()[-1] == f"exit 0: nothing is significantly worse than {FIRST}"
 
 
@@ -137,7 +143,7 @@ def test_a_confirmation_needs_results_to_compare(evalmeta: Program, runs: Path, 
 
 @pytest.mark.usefixtures("runs")
 def test_a_comparison_is_printed_as_json(evalmeta: Program) -> None:
-    done = evalmeta("test", "compare", FIRST, SECOND, "--json", "--fail-on", "broken")
+    done = evalmeta("test", "compare", FIRST, SECOND, "--json", "--suspect", "fail")
     envelope = json.loads(done.out)
     [found] = envelope["result"]
     assert (done.code, envelope["status"], found["regression"]) == (100, 100, True)
@@ -166,7 +172,7 @@ def test_removed_cases_and_weaker_expectations_are_said_in_a_comparison(evalmeta
 def test_runs_are_compared_with_a_baseline_file_of_earlier_runs(evalmeta: Program, runs: Path) -> None:
     written = evalmeta("test", "baseline", "-o", "baseline.json", FIRST)
     assert written.out.startswith("Created baseline.json: 1 test, 4 cases, 3 of them failing\n")
-    worse = evalmeta("test", "compare", "--baseline", "baseline.json", "--fail-on", "broken")
+    worse = evalmeta("test", "compare", "--baseline", "baseline.json", "--suspect", "fail")
     assert (worse.code, f"{SECOND} against baseline.json" in worse.out) == (100, True)
     saved = evalmeta("test", "baseline", "-o", "baseline.json", "--json")
     found = json.loads(saved.out)["result"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 from lxml import etree
@@ -19,17 +18,14 @@ from evalmeta.report import render
 from evalmeta.report.human import render as render_human
 from evalmeta.report.report import Report
 
-if TYPE_CHECKING:
-    from evalmeta.model.statistics import FailOn
-
 PASS, FAILURE, ERROR = Verdict.PASS, Verdict.FAILURE, Verdict.ERROR
 COMPARISON = "the comparison with the baseline"
 
 
-def reported(before: list[Verdict], after: list[Verdict], *, fail_on: FailOn = "significant") -> Report:
+def reported(before: list[Verdict], after: list[Verdict], *, suspects_fail: bool = False) -> Report:
     known, now = run(1, *before), run(2, *after)
     finished = FinishedRun(now, summarise(now.cases, now.options))
-    [verdict] = verdicts_by_baseline(Comparator(baseline_of(known), fail_on), [finished])
+    [verdict] = verdicts_by_baseline(Comparator(baseline_of(known), suspects_fail), [finished])
     return Report(now, finished.summary, baseline=verdict)
 
 
@@ -56,7 +52,7 @@ def test_junit_has_no_failure_that_may_be_chance() -> None:
 
 
 def test_junit_has_the_failures_that_make_the_job_red_and_the_comparison() -> None:
-    found = junit_of(reported([PASS, FAILURE], [FAILURE, FAILURE], fail_on="broken"))
+    found = junit_of(reported([PASS, FAILURE], [FAILURE, FAILURE], suspects_fail=True))
     assert found == {"1": "failure", "2": "skipped", COMPARISON: "failure"}
 
 
@@ -64,16 +60,16 @@ def test_errors_are_never_forgiven() -> None:
     assert junit_of(reported([ERROR, PASS], [ERROR, PASS]))["1"] == "error"
 
 
-@pytest.mark.parametrize(("fail_on", "levels"), [("significant", "notice warning"), ("broken", "error error")])
-def test_annotations_are_errors_only_if_the_job_is_red(fail_on: FailOn, levels: str) -> None:
-    text = render("github", [reported([PASS], [FAILURE], fail_on=fail_on)])
+@pytest.mark.parametrize(("strict", "levels"), [(False, "notice warning"), (True, "error error")])
+def test_annotations_are_errors_only_if_the_job_is_red(strict: bool, levels: str) -> None:  # noqa: FBT001
+    text = render("github", [reported([PASS], [FAILURE], suspects_fail=strict)])
     assert [line.split()[0].strip(":") for line in text.splitlines()] == levels.split()
 
 
 def test_tap_marks_known_failures_as_todo_and_fails_for_the_comparison() -> None:
     points = [line for line in render("tap", [reported([FAILURE], [FAILURE])]).splitlines() if "ok 1" in line]
     assert [point.split(" # ")[1] for point in points] == ["TODO known failure, in 4KB000000000001AAA"]
-    assert f"not ok 2 - Orders: {COMPARISON}" in render("tap", [reported([PASS], [FAILURE], fail_on="broken")])
+    assert f"not ok 2 - Orders: {COMPARISON}" in render("tap", [reported([PASS], [FAILURE], suspects_fail=True)])
 
 
 def test_ctrf_reports_known_failures_as_other() -> None:
@@ -91,18 +87,18 @@ def test_markdown_shows_the_comparison_and_its_decision() -> None:
     text = render("markdown", [reported([PASS, FAILURE], [PASS, FAILURE])])
     assert "| \u2705 | <code>Orders</code>" in text
     assert "Compared with <code>4KB000000000001AAA</code>: no change" in text
-    assert "\u274c | <code>Orders</code>" in render("markdown", [reported([PASS], [FAILURE], fail_on="broken")])
+    assert "\u274c | <code>Orders</code>" in render("markdown", [reported([PASS], [FAILURE], suspects_fail=True)])
 
 
 KNOWN = "known failure, in 4KB000000000001AAA"
 
 
 def test_the_human_report_counts_known_failures_and_shows_the_others() -> None:
-    report = reported([PASS, FAILURE, FAILURE], [FAILURE, FAILURE, FAILURE], fail_on="broken")
+    report = reported([PASS, FAILURE, FAILURE], [FAILURE, FAILURE, FAILURE], suspects_fail=True)
     lines = render("human", [report]).splitlines()
     assert "2 known failures, in 4KB000000000001AAA: cases 2-3; -v or the html report has all" in lines
     assert [line.split()[1] for line in lines if line.startswith("FAILED   ")] == ["1"]
-    assert lines[-2:-1] == ["Orders not passed: 1 case broke compared with 4KB000000000001AAA"]
+    assert lines[-2:-1] == ["Orders not passed: --suspect fail: 1 suspect case passed in 4KB000000000001AAA"]
     assert "3 failed (2 forgiven)" in lines[-1]
     assert f"FAILED    2 ({KNOWN})" in render_human([report], detail="all")
 
@@ -126,7 +122,7 @@ def test_reports_for_people_say_what_the_baseline_decides(
 
 
 def test_a_suite_counts_runs_as_the_baseline_decides() -> None:
-    reports = [reported([FAILURE], [FAILURE]), reported([PASS], [FAILURE], fail_on="broken")]
+    reports = [reported([FAILURE], [FAILURE]), reported([PASS], [FAILURE], suspects_fail=True)]
     for result_format in ("human", "html", "markdown"):
         assert "1 of 2 runs passed" in render(result_format, reports)
 
@@ -150,12 +146,12 @@ def test_the_html_report_marks_forgiven_failures_and_shows_the_comparison() -> N
 
 def test_the_html_report_shows_runs_with_failures_first() -> None:
     green, known = reported([PASS], [PASS]), reported([FAILURE], [FAILURE])
-    text = render("html", [green, known, reported([PASS], [FAILURE], fail_on="broken")])
+    text = render("html", [green, known, reported([PASS], [FAILURE], suspects_fail=True)])
     assert re.findall(r'class="decision \w+">(\w+:? \w+)', text) == ["not passed", "passed: 1", "passed: all"]
 
 
 def test_markdown_names_forgiven_failures_last() -> None:
-    text = render("markdown", [reported([FAILURE, PASS], [FAILURE, FAILURE], fail_on="broken")])
+    text = render("markdown", [reported([FAILURE, PASS], [FAILURE, FAILURE], suspects_fail=True)])
     assert re.findall(r"<b>FAILED</b> (.*?) <code>", text) == ["2", f"1 ({KNOWN})"]
 
 

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.engine.significance import CaseTests, Table, fisher_worse, holm, permutation_worse
+from evalmeta.engine.significance import CaseTests, Table, fisher_worse, permutation_worse, weighted_holm, with_noise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -122,10 +123,19 @@ def test_corrected_p_values_are_between_the_raw_ones_and_bonferronis(all_tables:
         assert fisher_worse(table) - 1e-9 <= corrected <= len(all_tables) * fisher_worse(table) + 1e-9
 
 
-@given(st.lists(tables, min_size=1, max_size=5), st.floats(0, 1))
-def test_the_cases_never_use_more_than_the_level(all_tables: list[Table], level: float) -> None:
-    assert 0 <= CaseTests(all_tables).share(level) <= level
+def test_holms_correction_goes_in_steps_by_weight() -> None:
+    assert weighted_holm([0.04, 0.01, 0.03], [1 / 3] * 3) == pytest.approx([0.06, 0.03, 0.06])
+    assert weighted_holm([0.01, 0.02], [0.5, 0.5]) == pytest.approx([0.02, 0.02])
+    assert weighted_holm([0.04, 0.001], [0.5, 0.5]) == pytest.approx([0.04, 0.002])
 
 
-def test_holms_correction_goes_in_steps() -> None:
-    assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
+def test_noise_between_runs_makes_a_change_less_significant() -> None:
+    assert with_noise(0.01, 1.0) == 0.01
+    assert with_noise(0.01, 4.0) == pytest.approx(1 - NormalDist().cdf(NormalDist().inv_cdf(0.99) / 2))
+    assert (with_noise(1.0, 4.0), with_noise(0.9, 4.0)) == (1.0, 0.9)
+
+
+def test_many_cases_with_one_answer_are_tested_by_the_sign_test() -> None:
+    tables = [BROKE] * 20 + [FIXED] * 5
+    many, fewer = (permutation_worse([*tables, *[PASSES] * number]) for number in (1_000, 900))
+    assert fewer < many < 1.2 * fewer

@@ -7,17 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.engine.comparison import compare
-from evalmeta.engine.confirmation import confirm
+from evalmeta.engine.comparison import ComparedTest
+from evalmeta.engine.gate import compare, compare_all
 from evalmeta.model.fingerprints import ChangesOfTest, PartChange
 from evalmeta.model.statistics import CaseCounts
-from evalmeta.report.comparison import change_texts, comparison_json, comparison_lines, is_unchanged, p_text
+from evalmeta.report.comparison import (
+    change_texts,
+    comparison_json,
+    comparison_lines,
+    is_unchanged,
+    p_text,
+    suite_lines,
+)
 from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
-    from evalmeta.model.statistics import FailOn
+    from collections.abc import Mapping
 
-    Answers = dict[int, CaseCounts]
+    from evalmeta.model.statistics import Comparison
 
 
 def case(number: int, passed: int = 1, failed: int = 0, errors: int = 0, undecided: int = 0) -> CaseCounts:
@@ -32,12 +39,21 @@ BEFORE = [case(1), case(2, 0, 1), case(3, 10), case(4), case(5), case(6), case(7
 AFTER = [case(1, 0, 1), case(2), case(3, 8, 2), case(4, 0, 0, 1), case(5, 0, 0, 0, 1), other(6, 0, 1), case(7)]
 
 
+def orders(
+    before: list[CaseCounts], after: list[CaseCounts], again: Mapping[int, CaseCounts] | None = None
+) -> Comparison:
+    return compare(ComparedTest("Orders", ("4KB1", "4KB2"), before, after, again=again or {}))
+
+
 def lines(
-    before: list[CaseCounts], after: list[CaseCounts], *, fail_on: FailOn = "significant", again: Answers | None = None
+    before: list[CaseCounts],
+    after: list[CaseCounts],
+    *,
+    suspects_fail: bool = False,
+    again: Mapping[int, CaseCounts] | None = None,
 ) -> list[str]:
-    compared = compare(before, after, name="Orders", labels=("4KB1", "4KB2"), will_confirm=again is not None)
-    compared = confirm(compared, again) if again else compared
-    return [each.text for each in comparison_lines(compared, fail_on=fail_on, ask_again="Ask again: evalmeta ...")]
+    found = comparison_lines(orders(before, after, again), suspects_fail=suspects_fail)
+    return [line.text for line in found]
 
 
 def test_what_changed_in_the_test_itself_is_said_in_sentences() -> None:
@@ -52,27 +68,26 @@ def test_what_changed_in_the_test_itself_is_said_in_sentences() -> None:
 
 
 def test_a_test_with_changes_is_shown_although_its_results_are_the_same() -> None:
-    same = compare([case(1)], [case(1)], name="Orders", labels=("4KB1", "4KB2"))
+    same = orders([case(1)], [case(1)])
     assert is_unchanged(same)
     assert not is_unchanged(replace(same, changes=ChangesOfTest(weaker=1)))
 
 
 def test_the_verdict_comes_first_then_what_changed() -> None:
-    judged = "the 4 of 6 cases that both runs judged"
+    judged, still = "the 4 of 6 cases that both runs judged", "0 still failing, 1 still passing"
     assert lines(BEFORE, AFTER) == [
-        "Orders: WORSE, 1 suspect, 1 passed before and ended in errors; 1 new case fails (4KB2 against 4KB1)",
-        f"  pass rate 75 % before, 70 % now: chance could explain it (permutation test of {judged}, p = 0.55)",
-        "  suspect          1  1/1 -> 0/1       Question 1",
-        "  maybe fixed      2  0/1 -> 1/1       Question 2",
-        "  error            4  1/1 -> error     Question 4",
-        "  undecided        5  1/1 -> undecided  Question 5",
-        "  new              6  - -> 0/1         Another question",
-        "  gone             6  1/1 -> -         Question 6",
-        "  gone             9  1/1 -> -         Question 9",
-        "  still passing    3  10/10 -> 8/10    (p = 0.47)  Question 3",
-        "  0 broken, 1 suspect, 1 maybe fixed, 0 still failing, 2 still passing, 1 new, 2 gone, 1 error, 1 undecided",
-        "  A suspect case passed before and fails now, but chance could explain it.",
-        "  Ask again: evalmeta ...",
+        "Orders: WORSE, 2 suspect, 1 passed before and ended in errors; 1 new case fails (4KB2 against 4KB1)",
+        f"  pass rate 75 % before, 70 % now: chance could explain it (permutation test of {judged}, p = 0.34)",
+        "  suspect             1  1/1 -> 0/1       Question 1",
+        "  no longer judged    5  1/1 -> undecided  Question 5",
+        "  flaky now           3  10/10 -> 8/10    (p = 1)  Question 3",
+        "  maybe fixed         2  0/1 -> 1/1       Question 2",
+        "  error               4  1/1 -> error     Question 4",
+        "  new                 6  - -> 0/1         Another question",
+        "  gone                6  1/1 -> -         Question 6",
+        "  gone                9  1/1 -> -         Question 9",
+        f"  0 broken, 1 suspect, 1 no longer judged, 1 flaky now, 1 maybe fixed, {still}, 1 new, 2 gone, 1 error",
+        "  A suspect case passed before and does not pass now, but chance could explain it.",
     ]
 
 
@@ -83,7 +98,7 @@ def test_the_verdict_comes_first_then_what_changed() -> None:
         ([case(1, 5)], [case(1, 4, 1)], "no significant change"),
         ([case(1, 0, 1), case(2)], [case(1), case(2)], "no significant change"),
         ([case(1), case(2)], [case(1), case(2, 0, 1)], "not significantly worse, but 1 suspect"),
-        ([case(1, 9)], [case(1, 0, 9)], "WORSE, 1 broken"),
+        ([case(1, 9), case(2, 9, 1)], [case(1, 0, 9), case(2, 9)], "WORSE, 1 broken"),
         ([case(n) for n in range(9)], [case(n, 0, 1) for n in range(9)], "WORSE, 9 suspect"),
         ([case(n, 0, 1) for n in range(9)], [case(n) for n in range(9)], "better"),
         ([case(1)], [], "nothing to compare"),
@@ -94,7 +109,7 @@ def test_the_verdict_is_short(before: list[CaseCounts], after: list[CaseCounts],
 
 
 def test_a_strict_gate_calls_every_flip_worse() -> None:
-    assert lines([case(1)], [case(1, 0, 1)], fail_on="broken")[0] == "Orders: WORSE, 1 suspect (4KB2 against 4KB1)"
+    assert lines([case(1)], [case(1, 0, 1)], suspects_fail=True)[0] == "Orders: WORSE, 1 suspect (4KB2 against 4KB1)"
 
 
 def test_significant_changes_are_named_significant() -> None:
@@ -112,34 +127,45 @@ def test_unchanged_runs_do_not_mention_noise() -> None:
 
 def test_flaky_cases_are_shown_when_their_rate_changed() -> None:
     assert lines([case(1, 3, 2), case(2, 3, 2)], [case(1, 2, 3), case(2, 3, 2)])[2:] == [
-        "  flaky            1  3/5 -> 2/5       (p = 1)  Question 1",
+        "  flaky               1  3/5 -> 2/5       (p = 1)  Question 1",
         "  0 broken, 0 suspect, 0 still failing, 0 still passing, 2 flaky",
     ]
 
 
-def test_a_suspect_case_says_how_many_iterations_would_decide() -> None:
-    assert lines([case(1)], [case(1, 0, 1)])[-3:] == [
-        "  A suspect case passed before and fails now, but chance could explain it.",
-        "  1 iteration cannot show that a case broke; both runs need at least 4.",
-        "  Ask again: evalmeta ...",
-    ]
-    assert "cannot show" not in "".join(lines([case(1)], [case(1)]))
-    compared = compare([case(1)], [case(1)], name="Orders", labels=("a", "b"))
-    assert comparison_json(compared, fail_on="broken")["iterationsNeeded"] == 4
-
-
-def test_a_confirmation_says_what_it_changed() -> None:
-    sides = [case(n, 5) for n in range(1, 4)], [case(n, 1, 4) for n in range(1, 4)]
-    found = lines(*sides, again={1: case(1, 0, 7), 2: case(2, 5), 3: case(3, 2, 5)})
+def test_the_answers_of_cases_that_were_asked_again_are_shown() -> None:
+    sides = [case(n) for n in range(1, 4)], [case(n, 0, 1) for n in range(1, 4)]
+    found = lines(*sides, again={1: case(1, 0, 20), 2: case(2, 1), 3: case(3, 0, 2)})
     assert found[0] == "Orders: WORSE, 1 broken, 1 suspect (4KB2 against 4KB1)"
     assert found[2:5] == [
-        "  broken           1  5/5 -> 1/5, again 0/7  (p = 0.021)  Question 1",
-        "  suspect          3  5/5 -> 1/5, again 2/7  (p = 0.26)  Question 3",
-        "  back             2  5/5 -> 1/5, again 5/5  Question 2",
+        "  broken              1  1/1 -> 0/1, again 0/20  Question 1",
+        "  suspect             3  1/1 -> 0/1, again 0/2  Question 3",
+        "  back                2  1/1 -> 0/1, again 1/1  Question 2",
     ]
-    assert "  3 cases flipped; after 5 to 7 more answers each: 1 broken, 1 back, 1 suspect" in found
-    once = lines([case(1)], [case(1, 0, 1)], again={1: case(1)})
-    assert once[-1] == "  1 case flipped; after 1 more answer: 0 broken, 1 back"
+    assert found[-1] == "  A suspect case did not pass again, but was asked too rarely to show that it broke."
+
+
+def test_a_rare_pass_cannot_be_told_from_a_broken_case() -> None:
+    assert "passed rarely before" in lines([case(1, 1, 9), case(2)], [case(1, 0, 1), case(2)])[-1]
+
+
+def test_noise_between_runs_is_named_where_a_baseline_of_one_run_cannot_show_it() -> None:
+    found = lines(
+        [case(n, 3) for n in range(1, 9)],
+        [case(1, 0, 3), *[case(n, 3) for n in range(2, 9)]],
+        again={1: case(1, 0, 20)},
+    )
+    assert found[-1].startswith("  The baseline has one run, and answers never differ within a run")
+
+
+def test_all_tests_of_a_command_are_compared_together() -> None:
+    same = [case(n) for n in range(1, 5)]
+    worse = [case(1, 0, 1), *same[1:]]
+    tests = [ComparedTest(f"Test{number}", ("a", f"{number}"), same, worse) for number in range(12)]
+    [first, *others] = suite_lines(compare_all(tests))
+    assert [line.text for line in first] == [
+        "12 tests together: pass rate 100 % before, 75 % now: significant (permutation test of 48 cases, p < 0.001)"
+    ]
+    assert len(others) == 12
 
 
 def test_errors_beside_results_are_shown() -> None:
@@ -148,15 +174,15 @@ def test_errors_beside_results_are_shown() -> None:
 
 def test_cases_that_were_not_asked_are_counted() -> None:
     whole, part = [case(number) for number in range(1, 4)], [case(1)]
-    after = compare(whole, part, name="Orders", labels=("a", "b"), partial=(False, True))
-    before = compare(part, whole[:2], name="Orders", labels=("a", "b"), partial=(True, False))
+    after = compare(ComparedTest("Orders", ("a", "b"), whole, part, partial=(False, True)))
+    before = compare(ComparedTest("Orders", ("a", "b"), part, whole[:2], partial=(True, False)))
     assert [line.text for line in comparison_lines(after)][-1] == "  2 cases were not run"
     assert [line.text for line in comparison_lines(before)][-1] == "  1 case was not run before"
-    assert comparison_json(after, fail_on="broken")["notAsked"] == {"before": 0, "after": 2}
+    assert comparison_json(after, suspects_fail=True)["notAsked"] == {"before": 0, "after": 2}
 
 
 def test_colours_tell_worse_from_better() -> None:
-    compared = compare(BEFORE, AFTER, name="Orders", labels=("a", "b"))
+    compared = orders(BEFORE, AFTER)
     styles = {line.text.split()[0]: line.style for line in comparison_lines(compared)}
     assert [styles[word] for word in ("suspect", "maybe", "error", "new", "gone")] == [
         *("worse", "better", "worse", "worse", "plain")
@@ -170,21 +196,21 @@ def test_p_values_are_short(p: float, text: str) -> None:
 
 @given(st.text(), st.text())
 def test_texts_of_a_comparison_are_cleaned(name: str, utterance: str) -> None:
-    found = compare([], [CaseCounts(1, utterance, 1, 0)], name=name, labels=(name, name))
+    found = compare(ComparedTest(name, (name, name), [], [CaseCounts(1, utterance, 1, 0)]))
     for line in comparison_lines(found):
         assert clean(line.text) == line.text
         assert "\n" not in line.text
 
 
 def test_json_has_every_case_with_its_counts() -> None:
-    compared = compare(BEFORE, AFTER, name="Orders", labels=("4KB1", "4KB2"))
-    found = comparison_json(compared, fail_on="broken")
+    compared = orders(BEFORE, AFTER)
+    found = comparison_json(compared, suspects_fail=True)
     assert found["regression"] is True
     assert found["significance"] == {
         "test": "permutation",
         "change": "worse",
         "passRate": {"before": 0.75, "after": 0.7},
-        "pValue": pytest.approx(0.55, abs=0.01),
+        "pValue": pytest.approx(0.34, abs=0.01),
         "cases": 4,
         "significant": False,
     }
@@ -196,11 +222,12 @@ def test_json_has_every_case_with_its_counts() -> None:
         "before": {"passed": 1, "failed": 0, "errors": 0, "undecided": 0},
         "after": {"passed": 0, "failed": 1, "errors": 0, "undecided": 0},
         "askedAgain": None,
+        "leftToAsk": 7,
         "pValue": None,
     }
     assert found["cases"][-1]["after"] is None
-    nothing = comparison_json(compare([], [], name="", labels=("", "")), fail_on="significant")
-    assert (nothing["regression"], nothing["significance"], nothing["iterationsNeeded"]) == (False, None, None)
+    nothing = comparison_json(orders([], []), suspects_fail=False)
+    assert (nothing["regression"], nothing["significance"], nothing["baselineRuns"]) == (False, None, 1)
 
 
 def test_errors_are_counted_in_plain_words() -> None:

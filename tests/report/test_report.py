@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 
 import report_runs as make
-from evalmeta.engine.comparison import compare
+from evalmeta.engine.comparison import ComparedTest
+from evalmeta.engine.gate import compare
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.report.report import (
@@ -147,7 +148,7 @@ def test_a_run_that_judged_too_little_has_not_passed() -> None:
 
 def test_a_new_case_with_the_number_of_a_removed_known_failure_is_not_forgiven() -> None:
     before, after = [CaseCounts(2, "Old", 0, 1)], [CaseCounts(2, "New", 0, 1)]
-    comparison = compare(before, after, name="Orders", labels=("a", "b"))
+    comparison = compare(ComparedTest("Orders", ("a", "b"), before, after))
     assert BaselineVerdict(comparison, passed=False, text="").known == frozenset()
-    same = compare(before, before, name="Orders", labels=("a", "b"))
+    same = compare(ComparedTest("Orders", ("a", "b"), before, before))
     assert BaselineVerdict(same, passed=False, text="").known == {2}

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
+from evalmeta import limits
 from evalmeta.api.agent_tests import file_of_run
 from evalmeta.api.run_names import is_run_name, run_id_of
-from evalmeta.engine.comparison import compare
-from evalmeta.engine.confirmation import confirm
+from evalmeta.engine.comparison import ComparedTest
+from evalmeta.engine.gate import compare, compare_all
 from evalmeta.engine.matching import changes_of
 from evalmeta.engine.statistics import collect
 from evalmeta.errors import NotFound, Suggestion, UsageError
@@ -23,12 +24,12 @@ from evalmeta.store.runs import Runs
 from evalmeta.store.stored_cases import open_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from evalmeta.model.baseline import KnownTests
     from evalmeta.model.run import Run
-    from evalmeta.model.statistics import CaseCounts, Comparison, RunStatistics
+    from evalmeta.model.statistics import CaseCounts, Comparison, RunStatistics, SuiteComparison
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
     from evalmeta.store.history import CompleteRun
@@ -196,44 +197,82 @@ def baseline_of(run: Run) -> Baseline:
     return Baseline(run.id, {name_of(run): known_test(run)}, is_partial(run))
 
 
-def compare_with(baseline: Baseline, run: Run, *, again: Mapping[int, CaseCounts] | None = None) -> Comparison | None:
-    """Compare a run with a baseline; return None if its test is not in the baseline.
+def compare_with(baseline: Baseline, runs: Sequence[Run], *, project: Project | None = None) -> SuiteComparison:
+    """Compare the runs of a command with a baseline; a test that is not in it is left out.
 
-    `again` has new answers to suspect cases, by case number, or will have them; None if these are not asked again.
+    `project` has the runs that asked suspect cases again, and earlier runs; without it, there are none.
+
+    Raises:
+        StoreError: the project's database cannot be used.
     """
+    found = [(run, known) for run in runs if (known := _known_before(baseline, run)) is not None]
+    suite = compare_all([_compared(run, *known, project=project) for run, known in found])
+    pairs = zip(suite.tests, found, strict=True)
+    tests = tuple(_with_changes(test, known[1], run) for test, (run, known) in pairs)
+    return replace(suite, tests=tests)
+
+
+def _with_changes(test: Comparison, before: KnownTest, run: Run) -> Comparison:
+    return replace(test, changes=changes_of(test.cases, before, known_test(run)))
+
+
+def _known_before(baseline: Baseline, run: Run) -> tuple[Baseline, KnownTest] | None:
     if baseline.project:
         try:
             baseline = baseline_of(previous_run(baseline.project, run))
         except NotFound:
             return None
     before = baseline.find(name_of(run))
-    if before is None:
-        return None
-    first = compare(
+    return None if before is None else (baseline, before)
+
+
+def _compared(run: Run, baseline: Baseline, before: KnownTest, *, project: Project | None) -> ComparedTest:
+    after = statistics_of(run).cases
+    return ComparedTest(
+        name_of(run),
+        (baseline.label, run.id),
         before.cases,
-        statistics_of(run).cases,
-        name=name_of(run),
-        labels=(baseline.label, run.id),
+        after,
         partial=(baseline.is_partial, is_partial(run)),
-        will_confirm=again is not None,
+        again=new_answers(project, run) if project else {},
+        failing_runs=_failing_runs(project, run, before.cases, after) if project else {},
+        subject=run.subject_name,
     )
-    found = replace(first, changes=changes_of(first.cases, before, known_test(run)))
-    return confirm(found, again) if again else found
 
 
-def compare_runs(before: Run, after: Run, *, again: Mapping[int, CaseCounts] | None = None) -> Comparison:
-    """Compare two runs, of the same test or of two tests; `again` has new answers to suspect cases."""
-    names = [name_of(each) for each in (before, after)]
-    first = compare(
-        statistics_of(before).cases,
-        statistics_of(after).cases,
-        name=" and ".join(dict.fromkeys(names)),
-        labels=(before.id, after.id),
-        partial=(is_partial(before), is_partial(after)),
-        will_confirm=again is not None,
-    )
-    found = replace(first, changes=changes_of(first.cases, known_test(before), known_test(after)))
-    return confirm(found, again) if again else found
+def compare_runs(before: Run, after: Run, *, project: Project | None = None) -> Comparison:
+    """Compare two runs, of the same test or of two tests; `project` is that of `compare_with`."""
+    known = known_test(before)
+    compared = _compared(after, baseline_of(before), known, project=project)
+    names = dict.fromkeys([name_of(before), name_of(after)])
+    return _with_changes(compare(replace(compared, name=" and ".join(names))), known, after)
+
+
+def _failing_runs(
+    project: Project, run: Run, before: Iterable[CaseCounts], after: Iterable[CaseCounts]
+) -> dict[int, int]:
+    """Return in how many runs in a row, right before a run, its failing cases failed too.
+
+    Only baselines of several runs need this: they know agents whose answers are alike within a run.
+    """
+    failing = {case.number: case.utterance for case in after if case.failed and not case.passed}
+    if not failing or all(len(case.by_run) == 1 for case in before):
+        return {}
+    counts = dict.fromkeys(failing, 0)
+    earlier = [past for past in _runs_of(project, run) if past.started < run.started]
+    for past in reversed(earlier[-limits.MAX_RUNS_IN_A_ROW :]):
+        found = find_run(project, past.id, org_url=past.org_url)
+        if found.options.confirms:
+            continue
+        cases = {case.number: case for case in statistics_of(found).cases}
+        failing = {number: text for number, text in failing.items() if _failed(cases.get(number), text)}
+        for number in failing:
+            counts[number] += 1
+    return counts
+
+
+def _failed(case: CaseCounts | None, utterance: str) -> bool:
+    return case is not None and case.utterance == utterance and case.failed > 0 and not case.passed
 
 
 def save_baseline(path: Path, runs: Iterable[Run], *, root: Path | None = None) -> SavedBaseline:

@@ -133,7 +133,7 @@ class ComparedRuns:
     @property
     def is_worse(self) -> bool:
         """Return whether a case broke, or all cases together became significantly worse."""
-        return self.comparison.is_regression("significant")
+        return self.comparison.is_regression()
 
     def _repr_html_(self) -> str:
         """Return the comparison for a notebook."""

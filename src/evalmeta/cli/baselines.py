@@ -6,95 +6,78 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from evalmeta import api, limits
+from evalmeta import api
 from evalmeta.cli.options import FILE, option_group
 from evalmeta.cli.output import note, print_styled
 from evalmeta.cli.ranges import IntRange
 from evalmeta.cli.rerun_commands import file_words
 from evalmeta.cli.suggestions import completed
-from evalmeta.engine.confirmation import answers_needed
+from evalmeta.engine.suspects import MOST_ANSWERS
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_FAILED, EXIT_PASSED, Suggestion, UsageError
 from evalmeta.model.statistics import Standing
-from evalmeta.report.comparison import comparison_lines, is_unchanged, verdict
+from evalmeta.report.comparison import suite_lines, verdict
 from evalmeta.report.report import BaselineVerdict
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from evalmeta.api.comparisons import Baseline
     from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.cli.options import Command
     from evalmeta.model.run import Run
-    from evalmeta.model.statistics import Comparison, FailOn
+    from evalmeta.model.statistics import Comparison, SuiteComparison
     from evalmeta.package.project import Project
 
 _COLOURS: Final = {"worse": "red", "better": "green"}
-_USUAL_ANSWERS: Final = 5
-_FAIL: Final = {True: "fails", False: "fail"}
-
-
-fail_on_option = click.option(
-    "--fail-on",
-    type=click.Choice(("significant", "broken")),
-    default="significant",
-    show_default=True,
-    help="significant: exit with 100 if the agent became worse by more than chance explains. broken: also for each"
-    " case that passed and now fails.",
-)
 
 
 class BaselineOption(NamedTuple):
-    """The values of --baseline, --fail-on and --confirm."""
+    """The values of --baseline, --suspect and --confirm.
+
+    Attributes:
+        suspects_fail: whether a suspect case fails the command.
+        most_answers: how often a suspect case is asked again at most; 0 to ask none.
+        must_confirm: whether the user asked for it, so that an org that cannot run single cases is refused.
+    """
 
     path: Path
-    fail_on: FailOn
-    confirm: int | None = None
+    suspects_fail: bool
+    most_answers: int = 0
+    must_confirm: bool = False
 
     def open(self, project: Project) -> Comparator:
         """Open the file or the run; raise the same errors as `open_baseline`."""
-        return Comparator(api.comparisons.open_baseline(project, self.path), self.fail_on, project, self.confirm)
+        baseline = api.comparisons.open_baseline(project, self.path)
+        return Comparator(baseline, self.suspects_fail, project, self.most_answers, self.must_confirm)
 
 
 class Comparator(NamedTuple):
-    """A baseline that was opened, and which differences fail.
+    """A baseline that was opened, and what fails a command; see `BaselineOption`.
 
     Attributes:
         project: the project whose later runs may have asked suspect cases again.
-        confirm: how often suspect cases are asked again before they count; None if they are not.
     """
 
     baseline: Baseline
-    fail_on: FailOn
+    suspects_fail: bool
     project: Project | None = None
-    confirm: int | None = None
+    most_answers: int = 0
+    must_confirm: bool = False
 
-    def compare(self, finished: Sequence[FinishedRun]) -> list[tuple[FinishedRun, Comparison | None]]:
-        """Return the comparison of each run, None if its test is not in the baseline."""
-        return [(each, self._compare(each.run)) for each in finished]
-
-    def _compare(self, run: Run) -> Comparison | None:
-        again = api.comparisons.new_answers(self.project, run) if self.project else {}
-        return api.comparisons.compare_with(self.baseline, run, again=again if again or self.confirm else None)
+    def compare(self, runs: Sequence[Run]) -> SuiteComparison:
+        """Compare the runs of a command."""
+        return api.comparisons.compare_with(self.baseline, runs, project=self.project)
 
 
-def baseline_option(command: Command) -> Command:
-    """Add --baseline and --fail-on, as the parameter `baseline`: None without --baseline."""
-    return option_group("baseline", _option, (_baseline, fail_on_option))(command)
-
-
-def confirming_option(command: Command) -> Command:
-    """Add --baseline, --fail-on and --confirm, as the parameter `baseline`: None without --baseline."""
-    confirm = click.option(
-        "--confirm",
-        type=IntRange(1, limits.MAX_ITERATIONS),
-        metavar="N",
-        help="Run cases that passed in the baseline and now fail N more times before they count.",
-    )
-    return option_group("baseline", _option, (_baseline, fail_on_option, confirm))(command)
-
-
+suspect_option = click.option(
+    "--suspect",
+    type=click.Choice(("show", "fail")),
+    default="show",
+    show_default=True,
+    help="Whether a case that passed before and not now fails the command although it is not known to be broken.",
+)
 _baseline = click.option(
     "--baseline",
     type=FILE,
@@ -104,11 +87,44 @@ _baseline = click.option(
 )
 
 
-def _option(*, baseline: Path | None, fail_on: FailOn, confirm: int | None = None) -> BaselineOption | None:
+class _Confirm(IntRange):
+    """A number of answers, or `auto`."""
+
+    name = "auto|N"
+
+    def convert(self, value: int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number, or the one that stands for `auto`."""
+        return _AUTO if value in {"auto", _AUTO} else int(super().convert(value, param, ctx))
+
+
+_AUTO: Final = -1
+_confirm = click.option(
+    "--confirm",
+    type=_Confirm(0, MOST_ANSWERS),
+    metavar="auto|N",
+    default="auto",
+    show_default=True,
+    help="Ask a case that passed before and not now again, at most N times, until it passes once or is known to be"
+    f" broken. auto: at most {MOST_ANSWERS} times; 0: never.",
+)
+
+
+def baseline_option(command: Command) -> Command:
+    """Add --baseline and --suspect, as the parameter `baseline`: None without --baseline."""
+    return option_group("baseline", _option, (_baseline, suspect_option))(command)
+
+
+def confirming_option(command: Command) -> Command:
+    """Add --baseline, --suspect and --confirm, as the parameter `baseline`: None without --baseline."""
+    return option_group("baseline", _option, (_baseline, suspect_option, _confirm))(command)
+
+
+def _option(*, baseline: Path | None, suspect: str, confirm: int = 0) -> BaselineOption | None:
     if baseline is not None:
-        return BaselineOption(baseline, fail_on, confirm)
-    if confirm is not None:
-        raise UsageError("--confirm needs --baseline: it reruns cases that passed in the baseline and now fail")
+        most = MOST_ANSWERS if confirm == _AUTO else confirm
+        return BaselineOption(baseline, suspect == "fail", most, must_confirm=confirm > 0)
+    if confirm > 0:
+        raise UsageError("--confirm needs --baseline: it asks cases again that passed in the baseline and not now")
     return None
 
 
@@ -121,33 +137,21 @@ def judge_by_baseline(comparator: Comparator | None, finished: Sequence[Finished
     """
     if comparator is None:
         return code
-    pairs, label, fail_on = comparator.compare(finished), comparator.baseline.label, comparator.fail_on
-    compared = [comparison for _, comparison in pairs if comparison is not None]
-    if not err and compared:
+    judged = _Judged.of(comparator, finished)
+    if not err and judged.suite.tests:
         click.echo()
-    print_comparisons(compared, fail_on=fail_on, project=comparator.project, err=err)
-    for each, comparison in pairs:
+    print_comparisons(judged.suite, suspects_fail=comparator.suspects_fail, project=comparator.project, err=err)
+    for run, comparison in judged.pairs:
         if comparison is None:
-            note(f"{each.run.definition} is not in {label}: its run is judged on its own")
-    judged = _code(pairs, fail_on, code)
-    suspects = sum(len(each.of(Standing.SUSPECT)) for each in compared)
-    if judged == EXIT_PASSED and suspects:
-        why = f"exit 0, but {count(suspects, 'suspect case')} passed in {label} and {_FAIL[suspects == 1]} now"
+            note(f"{run.run.definition} is not in {judged.label}: its run is judged on its own")
+    new_code = judged.code(code)
+    if new_code == EXIT_PASSED and (suspects := len(judged.suite.suspects)):
+        verb = "does" if suspects == 1 else "do"
+        why = f"exit 0, but {count(suspects, 'suspect case')} passed in {judged.label} and {verb} not pass now"
         print_styled([("worse", why)], _COLOURS, err=err)
-    elif why := _why(pairs, fail_on, judged, code):
-        click.echo(f"exit {judged}: {why} {label}", err=err)
-    return judged
-
-
-def _why(pairs: Sequence[tuple[FinishedRun, Comparison | None]], fail_on: FailOn, judged: int, code: int) -> str:
-    """Return why the comparison decides the exit code; empty if the runs alone decide it."""
-    compared = [comparison for _, comparison in pairs if comparison is not None]
-    if judged == EXIT_PASSED:
-        return "" if judged == code else _why_ignored(compared)
-    failing = [comparison for each, comparison in pairs if comparison and _fails(each, comparison, fail_on)]
-    if judged == EXIT_EXPECTATION_FAILED and failing:
-        return _why_failed(failing, fail_on)
-    return "" if judged == code else _why_failed(compared, fail_on)
+    elif why := judged.why(new_code, code):
+        click.echo(f"exit {new_code}: {why} {judged.label}", err=err)
+    return new_code
 
 
 def verdicts_by_baseline(
@@ -156,59 +160,104 @@ def verdicts_by_baseline(
     """Return what the baseline decides about each run; None for those that are judged on their own."""
     if comparator is None:
         return [None] * len(finished)
-    return [_verdict(each, comparison, comparator) for each, comparison in comparator.compare(finished)]
-
-
-def _verdict(finished: FinishedRun, comparison: Comparison | None, comparator: Comparator) -> BaselineVerdict | None:
-    if comparison is None or _is_judged_alone(finished):
-        return None
-    fail_on, label = comparator.fail_on, comparator.baseline.label
-    unconfirmed = any(each.is_unconfirmed for each in comparison.cases)
-    passed = not (unconfirmed or _fails(finished, comparison, fail_on))
-    text = verdict(comparison, fail_on=fail_on) if passed else f"{_why_failed([comparison], fail_on)} {label}"
-    return BaselineVerdict(comparison, passed, text)
+    judged = _Judged.of(comparator, finished)
+    return [judged.verdict(*pair) for pair in judged.pairs]
 
 
 def code_by_baseline(comparator: Comparator | None, finished: Sequence[FinishedRun], *, code: int) -> int:
     """Return the exit code that `judge_by_baseline` returns, without printing."""
-    return code if comparator is None else _code(comparator.compare(finished), comparator.fail_on, code)
+    return code if comparator is None else _Judged.of(comparator, finished).code(code)
+
+
+class _Judged(NamedTuple):
+    """The runs of a command, each with its comparison, None if its test is not in the baseline."""
+
+    label: str
+    suspects_fail: bool
+    suite: SuiteComparison
+    pairs: list[tuple[FinishedRun, Comparison | None]]
+
+    @classmethod
+    def of(cls, comparator: Comparator, finished: Sequence[FinishedRun]) -> _Judged:
+        suite = comparator.compare([run.run for run in finished])
+        tests = {comparison.after: comparison for comparison in suite.tests}
+        pairs = [(run, tests.get(run.run.id)) for run in finished]
+        return cls(comparator.baseline.label, comparator.suspects_fail, suite, pairs)
+
+    def code(self, code: int) -> int:
+        if code not in {EXIT_PASSED, EXIT_EXPECTATION_FAILED}:
+            return code
+        if any(case.is_unconfirmed for test in self.suite.tests for case in test.cases):
+            return EXIT_FAILED
+        failed = self.suite.is_significantly == "worse" or any(self._fails(*pair) for pair in self.pairs)
+        return EXIT_EXPECTATION_FAILED if failed else EXIT_PASSED
+
+    def verdict(self, finished: FinishedRun, comparison: Comparison | None) -> BaselineVerdict | None:
+        if comparison is None or _is_judged_alone(finished):
+            return None
+        unconfirmed = any(case.is_unconfirmed for case in comparison.cases)
+        passed = not (unconfirmed or self._fails(finished, comparison))
+        text = verdict(comparison, suspects_fail=self.suspects_fail)
+        return BaselineVerdict(comparison, passed, text if passed else f"{self._why_failed([comparison])} {self.label}")
+
+    def why(self, new_code: int, code: int) -> str:
+        """Return why the comparison decides the exit code; empty if the runs alone decide it."""
+        if new_code == EXIT_PASSED:
+            return "" if new_code == code else _why_ignored(self.suite.tests)
+        failing = [test for finished, test in self.pairs if test and self._fails(finished, test)]
+        if new_code == EXIT_EXPECTATION_FAILED and failing:
+            return self._why_failed(failing)
+        return "" if new_code == code else self._why_failed(self.suite.tests)
+
+    def _fails(self, finished: FinishedRun, comparison: Comparison | None) -> bool:
+        if comparison is None or _is_judged_alone(finished):
+            return not finished.summary.succeeded
+        if comparison.is_regression(suspects_fail=self.suspects_fail):
+            return True
+        return _misses_pass_rate(comparison, finished.summary.min_pass_rate)
+
+    def _why_failed(self, comparisons: Sequence[Comparison]) -> str:
+        """Return why a comparison fails runs that passed; the label of the baseline follows."""
+        if unconfirmed := sum(case.is_unconfirmed for test in comparisons for case in test.cases):
+            return f"{count(unconfirmed, 'suspect case')} ended in errors when asked again, and passed in"
+        if broken := sum(len(test.of(Standing.BROKEN)) for test in comparisons):
+            return f"{count(broken, 'case')} broke compared with"
+        if any(test.is_significantly == "worse" for test in comparisons):
+            return "significantly worse than"
+        return self._why_else(comparisons)
+
+    def _why_else(self, comparisons: Sequence[Comparison]) -> str:
+        if lost := sum(len(test.lost) for test in comparisons):
+            return f"{count(lost, 'case')} ended in errors and passed in"
+        if self.suspects_fail and (suspects := sum(len(test.suspects) for test in comparisons)):
+            return f"--suspect fail: {count(suspects, 'suspect case')} passed in"
+        new = sum(case.is_new_failure for test in comparisons for case in test.cases)
+        verb = "is" if new == 1 else "are"
+        return (
+            f"{count(new, 'failing case')} {verb} not in" if new else "all tests together are significantly worse than"
+        )
 
 
 def print_comparisons(
-    comparisons: Iterable[Comparison], *, fail_on: FailOn, project: Project | None = None, err: bool = False
+    suite: SuiteComparison, *, suspects_fail: bool, project: Project | None = None, err: bool = False
 ) -> None:
-    """Print comparisons, one below the other, and how to run suspect cases again in a project."""
-    comparisons = list(comparisons)
-    # The option counts for all tests of a command.
-    number = max(map(_answers, comparisons), default=0)
-    changed = [each for each in comparisons if len(comparisons) == 1 or not is_unchanged(each)]
-    if same := len(comparisons) - len(changed):
-        click.echo(f"{same:,} of {count(len(comparisons), 'test')}: no change", err=err)
-    ways = ["" if project is None else ask_again(each, project, number) for each in changed]
-    for place, (comparison, way) in enumerate(zip(changed, ways, strict=True)):
-        if place or same:
-            click.echo(err=err)
-        once = "" if way in ways[place + 1 :] else way
-        print_styled(comparison_lines(comparison, fail_on=fail_on, ask_again=once), _COLOURS, err=err)
+    """Print comparisons, one below the other, and how to ask suspect cases again in a project."""
+    for lines in suite_lines(suite, suspects_fail=suspects_fail):
+        print_styled(lines, _COLOURS, err=err)
+    ways = [ask_again(test, project) for test in suite.tests] if project else []
+    for way in dict.fromkeys(filter(None, ways)):
+        click.echo(f"  {way}", err=err)
 
 
-def _answers(comparison: Comparison) -> int:
-    """Return how often to ask the suspect cases of a test again; 0 if there are none."""
-    suspects = comparison.of(Standing.SUSPECT)
-    asked = max((each.again.decided for each in suspects if each.again), default=0)
-    return max(_USUAL_ANSWERS, answers_needed(comparison), 2 * asked) if suspects else 0
-
-
-def ask_again(comparison: Comparison, project: Project, number: int) -> str:
-    """Return how to ask the suspect cases of a test again `number` times before they count; empty if there are none."""
-    if not comparison.of(Standing.SUSPECT):
+def ask_again(comparison: Comparison, project: Project) -> str:
+    """Return how to ask the suspect cases of a test again; empty if that shows nothing, or the command has done it."""
+    if not any(case.left_to_ask for case in comparison.suspects):
         return ""
     context = click.get_current_context(silent=True)
-    if context and "confirm" in context.params and not context.params.get("extend"):
-        return f"Add --confirm {number} to run suspect cases again before they count."
-    words = ("--wait", "--baseline", comparison.before, "--confirm", f"{number}")
-    test = _selected(comparison, project)
-    return completed(Suggestion("Run suspect cases again before they count", "test", "run", *test, *words))
+    if context and context.params.get("baseline") and "confirm" in context.params:
+        return ""
+    words = ("--wait", "--baseline", comparison.before)
+    return completed(Suggestion("Ask suspect cases again", "test", "run", *_selected(comparison, project), *words))
 
 
 def _selected(comparison: Comparison, project: Project) -> tuple[str, ...]:
@@ -218,52 +267,20 @@ def _selected(comparison: Comparison, project: Project) -> tuple[str, ...]:
     return file_words(project, api.comparisons.load_run(project, comparison.after))
 
 
-def _why_failed(comparisons: Sequence[Comparison], fail_on: FailOn) -> str:
-    """Return why a comparison fails runs that passed; the label of the baseline follows."""
-    if unconfirmed := sum(case.is_unconfirmed for each in comparisons for case in each.cases):
-        return f"{count(unconfirmed, 'suspect case')} ended in errors when run again, and passed in"
-    standings = (Standing.BROKEN, Standing.SUSPECT) if fail_on == "broken" else (Standing.BROKEN,)
-    if broken := sum(len(each.of(*standings)) for each in comparisons):
-        return f"{count(broken, 'case')} broke compared with"
-    if any(each.is_significantly == "worse" for each in comparisons):
-        return "significantly worse than"
-    if lost := sum(len(each.lost) for each in comparisons):
-        return f"{count(lost, 'case')} ended in errors and passed in"
-    new = sum(case.is_new_failure for each in comparisons for case in each.cases)
-    return f"{count(new, 'failing case')} {'is' if new == 1 else 'are'} not in"
-
-
 def _why_ignored(comparisons: Sequence[Comparison]) -> str:
     """Return why a comparison passes runs that failed; the label of the baseline follows."""
-    failing = [case for each in comparisons for case in each.cases if case.after and case.after.failed]
+    failing = [case for test in comparisons for case in test.cases if case.after and case.after.failed]
     if any(not case.before or not case.before.failed for case in failing):
         return "nothing is significantly worse than"
     return f"{count(len(failing), 'failure')} {'is' if len(failing) == 1 else 'are'} already in"
-
-
-def _code(pairs: Sequence[tuple[FinishedRun, Comparison | None]], fail_on: FailOn, code: int) -> int:
-    if code not in {EXIT_PASSED, EXIT_EXPECTATION_FAILED}:
-        return code
-    if any(each.is_unconfirmed for _, comparison in pairs if comparison for each in comparison.cases):
-        return EXIT_FAILED
-    for finished, comparison in pairs:
-        if _fails(finished, comparison, fail_on):
-            return EXIT_EXPECTATION_FAILED
-    return EXIT_PASSED
 
 
 def _is_judged_alone(finished: FinishedRun) -> bool:
     return finished.summary.pass_rate is None or not finished.summary.judges_enough
 
 
-def _fails(finished: FinishedRun, comparison: Comparison | None, fail_on: FailOn) -> bool:
-    if comparison is None or _is_judged_alone(finished):
-        return not finished.summary.succeeded
-    return _misses_pass_rate(comparison, finished.summary.min_pass_rate) or comparison.is_regression(fail_on)
-
-
 def _misses_pass_rate(comparison: Comparison, min_pass_rate: float) -> bool:
     """Return whether the cases that were never judged before do not reach the run's pass rate."""
-    unknown = [each.after for each in comparison.cases if each.after and not (each.before and each.before.decided)]
-    passed, decided = sum(each.passed for each in unknown), sum(each.decided for each in unknown)
-    return any(each.is_new_failure for each in comparison.cases) and passed < min_pass_rate * decided
+    unknown = [case.after for case in comparison.cases if case.after and not (case.before and case.before.decided)]
+    passed, decided = sum(side.passed for side in unknown), sum(side.decided for side in unknown)
+    return any(case.is_new_failure for case in comparison.cases) and passed < min_pass_rate * decided

@@ -1,30 +1,46 @@
-"""`--confirm N`: run suspect cases again before they count."""
+"""Ask the suspect cases of a command again, until it is known whether they broke."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta import api
-from evalmeta.cli.orgs import run_async
+from evalmeta.api.run_selection import CaseChoice
+from evalmeta.cli.orgs import connected, run_async
 from evalmeta.cli.output import note
 from evalmeta.cli.runs import run_tests
-from evalmeta.engine.confirmation import answers_needed
+from evalmeta.engine.suspects import MOST_ANSWERS
 from evalmeta.errors import EvalmetaError, Suggestion
 from evalmeta.model.evaluation import CaseList
 from evalmeta.model.registry import type_of_run
-from evalmeta.model.statistics import Standing
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evalmeta.api.agent_tests import FileTest
     from evalmeta.api.org_targets import Target
     from evalmeta.cli.baselines import Comparator
     from evalmeta.cli.runs import RunRequest, RunsOutcome
     from evalmeta.model.run import Run
+    from evalmeta.model.statistics import CaseComparison, Comparison
     from evalmeta.package.project import Project
+
+# How often a suspect case has been asked again after each round. Most unchanged cases pass in the first ones.
+_ROUNDS: Final = (1, 2, 6, 12, MOST_ANSWERS)
+_ROUNDS_FOR_ALL: Final = 2
+# Later rounds ask so many cases, those that passed most often in the baseline first.
+_MOST_SUSPECTS: Final = 10
+
+
+class _Question(NamedTuple):
+    """A case that is asked again, and how often."""
+
+    run: Run
+    number: int
+    times: int
 
 
 def confirm_suspects(
@@ -32,49 +48,91 @@ def confirm_suspects(
 ) -> None:
     """Ask the suspect cases of finished runs again, as runs of their own that comparisons then find.
 
-    Cases that fail most of their `confirm` new answers are asked as often as is needed to show that they broke. What
-    cannot be run is added to the errors of `outcome`.
+    A case is asked until it passes once, or has failed as often as is needed to show that it broke. At most twice the
+    number of cases are asked, and 20 answers more for each of ten cases. What cannot be run is added to the errors of
+    `outcome`.
     """
-    for finished, first in comparator.compare(outcome.finished):
-        suspects = [each.number for each in first.of(Standing.SUSPECT)] if first else []
-        answers, decided = comparator.confirm or 0, 0
-        while first and suspects and answers > 0:
-            try:
-                errors = _ask(project, target, _request(request, finished.run, suspects, answers), finished.run)
-            except EvalmetaError as error:
-                errors = [error]
-            if errors:
-                outcome.errors.extend(errors)
-                return
-            again = api.comparisons.new_answers(project, finished.run)
-            suspects = [number for number in suspects if number in again and again[number].passes is False]
-            before, decided = decided, max((again[each].decided for each in suspects), default=0)
-            if decided <= before:
-                # More questions would end in errors, too.
-                break
-            answers = answers_needed(first, suspects) - decided
+    runs = {finished.run.id: finished.run for finished in outcome.finished}
+    if not comparator.most_answers or not any(_suspects(comparator, runs)) or not _can_choose(project, target):
+        return
+    for place, round_end in enumerate(_ROUNDS):
+        limit = None if place < _ROUNDS_FOR_ALL else _MOST_SUSPECTS
+        wanted = [*islice(_suspects(comparator, runs), limit)]
+        questions = [*_questions(wanted, runs, min(round_end, comparator.most_answers))]
+        if not _ask(project, target, request, questions, outcome):
+            return
+    tests = comparator.compare([*runs.values()]).tests
+    probes = [_Question(runs[test.after], number, times) for test in tests for number, times in test.probes]
+    _ask(project, target, request, probes, outcome)
 
 
-def _ask(project: Project, target: Target | None, request: RunRequest, run: Run) -> list[EvalmetaError]:
-    """Run suspect cases again, and return what went wrong."""
-    cases = request.choice.lists[0][0].numbers or ()
-    times = count(request.options.iterations, "more time")
-    note(f"Running {count(len(cases), 'suspect case')} of {run.definition} {times}.")
-    asked = run_async(run_tests(project, target, request))
-    if asked.errors:
-        note(Suggestion("When the new answers are complete, compare again", "test", "results", "--job-id", run.id))
-    return asked.errors
+def _can_choose(project: Project, target: Target | None) -> bool:
+    """Return whether the org can run single cases; print what that means if it cannot."""
+
+    async def is_ours() -> bool:
+        async with connected(project, target) as connection:
+            return connection.is_ours
+
+    if run_async(is_ours()):
+        return True
+    note("A Salesforce org runs whole definitions: suspect cases are not asked again.")
+    return False
 
 
-def _request(request: RunRequest, run: Run, numbers: Sequence[int], iterations: int) -> RunRequest:
-    """Return a request that runs some cases of a run again, with the same options."""
+def _suspects(comparator: Comparator, runs: Mapping[str, Run]) -> Iterator[tuple[Comparison, CaseComparison]]:
+    """Yield the suspect cases that more answers can decide, those that passed most often before first."""
+    tests = comparator.compare([*runs.values()]).tests
+    found = [(test, case) for test in tests for case in test.suspects if case.left_to_ask and not case.is_unconfirmed]
+    yield from sorted(found, key=lambda pair: -((pair[1].before.pass_rate if pair[1].before else 0) or 0))
+
+
+def _questions(
+    suspects: Sequence[tuple[Comparison, CaseComparison]], runs: Mapping[str, Run], round_end: int
+) -> Iterator[_Question]:
+    for test, case in suspects:
+        asked = (case.needed or 0) - case.left_to_ask
+        if (times := min(case.left_to_ask, round_end - asked)) > 0:
+            yield _Question(runs[test.after], case.number, times)
+
+
+def _ask(
+    project: Project, target: Target | None, request: RunRequest, questions: Sequence[_Question], outcome: RunsOutcome
+) -> bool:
+    """Ask cases again; return False, and add what went wrong to the errors of the outcome, if that is not possible."""
+    groups: defaultdict[int, list[_Question]] = defaultdict(list)
+    for question in questions:
+        groups[question.times].append(question)
+    for times, group in groups.items():
+        note(f"Asking {count(len(group), 'suspect case')} again{f', {times:,} times' if times > 1 else ''}.")
+        try:
+            asked = run_async(run_tests(project, target, _request(request, group, times)))
+        except EvalmetaError as error:
+            outcome.errors.append(error)
+            return False
+        if asked.errors:
+            outcome.errors.extend(asked.errors)
+            ids = [word for run_id in {question.run.id for question in group} for word in ("--job-id", run_id)]
+            note(Suggestion("When the new answers are complete, compare again", "test", "results", *ids))
+            return False
+    return True
+
+
+def _request(request: RunRequest, group: Sequence[_Question], times: int) -> RunRequest:
+    """Return a request that runs cases of several runs again, with the options of these."""
+    numbers: defaultdict[str, set[int]] = defaultdict(set)
+    for question in group:
+        numbers[_key(question.run)].add(question.number)
+    runs = {_key(question.run): question.run for question in group}
+    files = tuple(_repeated(file) for file in request.files if f"{file.type.name}:{file.name}" in runs)
+    lists = tuple(CaseList(name, frozenset(chosen)) for name, chosen in numbers.items())
+    options = replace(request.options, iterations=times, shard=None, seed=None)
+    choice = CaseChoice(() if files else tuple(runs), (lists,))
+    return request._replace(choice=choice, options=options, files=files, confirms=runs)
+
+
+def _key(run: Run) -> str:
     kind = type_of_run(run.id)
-    files = tuple(_repeated(each) for each in request.files if (each.type, each.name) == (kind, run.definition))
-    names = () if files else (f"{kind.name}:{run.definition}" if kind else run.definition,)
-    choice = api.run_selection.CaseChoice(names, ((CaseList("", frozenset(numbers)),),))
-    options = replace(request.options, iterations=iterations, shard=None, seed=None, confirms=run.id)
-    options = replace(options, origin=run.options.origin)
-    return request._replace(choice=choice, options=options, files=files)
+    return f"{kind.name}:{run.definition}" if kind else run.definition
 
 
 def _repeated(file: FileTest) -> FileTest:

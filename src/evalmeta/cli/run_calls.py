@@ -137,7 +137,7 @@ def _run_found(call: RunCall, found: FoundTests, output: Output, comparator: Com
     choice = selection.choose(project, call.names, files)
     if choice is None:
         return report_outcome(project, RunsOutcome([], [], []), output, comparator)
-    will_confirm = comparator is not None and comparator.confirm is not None
+    will_confirm = comparator is not None and comparator.must_confirm
     request = RunRequest(choice, call.options, call.wait, not output.is_human, files, will_confirm, call.checking)
     if call.dry_run:
         planned = run_async(make_plan(project, target, request))
@@ -148,7 +148,7 @@ def _run_found(call: RunCall, found: FoundTests, output: Output, comparator: Com
     outcome = run_async(run_tests(project, target, request))
     if not any(outcome):
         _refuse_no_cases(selection, call.paths, agent.subject)
-    if comparator and comparator.confirm:
+    if comparator:
         confirm_suspects(project, target, request, outcome, comparator)
     return report_outcome(project, outcome, output, comparator)
 

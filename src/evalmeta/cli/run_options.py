@@ -233,7 +233,7 @@ OPTION_SECTIONS: Final = {
         *("min_pass_rate", "undecided", "min_decided", "profile", "actions", "topics", "matches", "threshold"),
         *("rater", "config", "verify", "verdict"),
     ),
-    "Compare": ("baseline", "fail_on", "confirm"),
+    "Compare": ("baseline", "suspect", "confirm"),
     "Output": ("result_format",),
 }
 """The sections of the options of commands that run tests, with the names of their parameters."""
@@ -257,7 +257,7 @@ _NEED_RESULTS: Final = frozenset(
         "report_files",
         "baseline",
         "confirm",
-        "fail_on",
+        "suspect",
         "min_pass_rate",
         "undecided",
         "min_decided",
@@ -271,7 +271,7 @@ _OPTIONS_OF_RESUME: Final = {
     "--result-format": "FORMAT",
     "--report": "FILE",
     "--baseline": "FILE_OR_RUN",
-    "--fail-on": "broken|significant",
+    "--suspect": "show|fail",
 }
 
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 from asyncio import CancelledError
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
@@ -21,7 +22,7 @@ from evalmeta.report.progress import Progress
 from evalmeta.report.text import count, one_line, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from evalmeta.api.agent_tests import AgentTest, FileTest
     from evalmeta.api.finished_runs import FinishedRun
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.client.runs import Progress as RunProgress
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.run import RunOptions
+    from evalmeta.model.run import Run, RunOptions
     from evalmeta.package.project import Project
 
 
@@ -45,8 +46,8 @@ _NAMED: Final = 3
 class RunRequest(NamedTuple):
     """What to run: tests in files, or in the org if there are none.
 
-    `will_confirm` says that suspect cases will be chosen and asked again; `checking`, how the verdicts of a Salesforce
-    org are checked.
+    `will_confirm` says that suspect cases must be asked again; `confirms` are the runs whose suspect cases this request
+    asks again, by `Type:Name` of their tests; `checking`, how the verdicts of a Salesforce org are checked.
 
     `wait` is seconds; None starts runs without waiting for them. `is_quiet` reserves stdout for the report.
     """
@@ -58,6 +59,7 @@ class RunRequest(NamedTuple):
     files: tuple[FileTest, ...] = ()
     will_confirm: bool = False
     checking: Checking | None = None
+    confirms: Mapping[str, Run] = MappingProxyType({})
 
 
 class RunsOutcome(NamedTuple):
@@ -277,7 +279,10 @@ async def _start(org: RunOrg, test: AgentTest, request: RunRequest, outcome: Run
 
 
 def _options_of(test: AgentTest, request: RunRequest) -> RunOptions:
-    return _with_file_options(replace(request.options, cases=request.choice.numbers(test)), test)
+    options = replace(request.options, cases=request.choice.numbers(test))
+    if run := request.confirms.get(test.key):
+        options = replace(options, confirms=run.id, origin=run.options.origin)
+    return _with_file_options(options, test)
 
 
 def _with_file_options(options: RunOptions, test: AgentTest) -> RunOptions:

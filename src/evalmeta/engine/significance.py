@@ -20,6 +20,7 @@ from bisect import bisect_right
 from collections import Counter
 from functools import lru_cache
 from itertools import accumulate, pairwise
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ _AS_LIKELY: Final = 1 + 1e-9
 # Less likely sums at both ends of a distribution are left out.
 _NEGLIGIBLE: Final = 1e-18
 _CACHED: Final = 1024
+# For more cases, the unconditional test takes too long; the p-value of the sign test is a little larger.
+_MOST_UNCONDITIONAL: Final = 1_000
+_NORMAL: Final = NormalDist()
 
 
 class Table(NamedTuple):
@@ -76,8 +80,7 @@ def permutation_worse(tables: Sequence[Table]) -> float:
         return _single_answers(broken, fixed, len(tables))
     total = _Distribution(0, (1.0,))
     for margins, count in Counter(map(_margins, tables)).items():
-        for _ in range(count):
-            total = _sum(total, _passed_now(margins))
+        total = _sum(total, _repeated(_passed_now(margins), count))
     passed = sum(each.passed for each in tables)
     return min(1.0, math.fsum(total.probabilities[: max(0, passed - total.lowest + 1)]))
 
@@ -91,35 +94,43 @@ class CaseTests:
 
     def __init__(self, tables: Iterable[Table]) -> None:
         self._tables = tuple(tables)
-        self._margins = Counter(map(_margins, self._tables))
 
     def corrected(self) -> list[float]:
         """Return the corrected p-value of each case: the probability that any case is at least so much worse."""
-        raw = [fisher_worse(each) for each in self._tables]
-        left, found, largest = self._margins.copy(), dict[float, float](), 0.0
-        for p_value in sorted(set(raw)):
-            largest = found[p_value] = max(largest, min(1.0, _attainable(left, p_value)))
-            left.subtract(_margins(table) for table, each in zip(self._tables, raw, strict=True) if each == p_value)
-        return [found[p_value] for p_value in raw]
-
-    def share(self, level: float) -> float:
-        """Return the probability with which the smallest corrected p-value can be at most `level`."""
-        attainable = {tail for each in self._margins for tail in _lower_tails(each)[1] if tail <= level}
-        spent = 0.0
-        for p_value in sorted(attainable):
-            found = _attainable(self._margins, p_value)
-            if found > level:
-                break
-            spent = found
-        return spent
+        margins = [*map(_margins, self._tables)]
+        raw = [fisher_worse(table) for table in self._tables]
+        groups: dict[float, Counter[_Margins]] = {}
+        for case, p_value in zip(margins, raw, strict=True):
+            groups.setdefault(p_value, Counter())[case] += 1
+        left, corrected, largest = Counter(margins), dict[float, float](), 0.0
+        for p_value in sorted(groups):
+            largest = corrected[p_value] = max(largest, min(1.0, _attainable(left, p_value)))
+            left.subtract(groups[p_value])
+        return [corrected[p_value] for p_value in raw]
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number in steps (Holm), in the same order; they may exceed 1."""
-    found, largest = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        largest = found[place] = max(largest, p_values[place] * (len(p_values) - rank))
-    return found
+def weighted_holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number in steps (Holm), in the same order; they may exceed 1.
+
+    A test's weight is its share of the level in the first step; all weights together are 1.
+    """
+    scaled = [p_value / weight for p_value, weight in zip(p_values, weights, strict=True)]
+    corrected, largest, left = [0.0] * len(scaled), 0.0, 1.0
+    for place in sorted(range(len(scaled)), key=scaled.__getitem__):
+        largest = corrected[place] = max(largest, scaled[place] * left)
+        left -= weights[place]
+    return corrected
+
+
+def with_noise(p_value: float, noise: float) -> float:
+    """Return a p-value whose statistic varies `noise` times as much as independent answers do (quasi-likelihood).
+
+    Source: R. W. M. Wedderburn, "Quasi-likelihood functions, generalized linear models, and the Gauss-Newton method",
+    Biometrika 61 (1974).
+    """
+    if noise <= 1 or not 0 < p_value < 1:
+        return p_value
+    return max(p_value, 1 - _NORMAL.cdf(_NORMAL.inv_cdf(1 - p_value) / math.sqrt(noise)))
 
 
 def _attainable(cases: Counter[_Margins], p_value: float) -> float:
@@ -160,13 +171,24 @@ def _lower_tails(margins: _Margins) -> tuple[int, tuple[float, ...]]:
     return lowest, tuple(min(1.0, each) for each in accumulate(probabilities))
 
 
+def _repeated(one: _Distribution, count: int) -> _Distribution:
+    """Return the distribution of the sum of `count` independent numbers of the same distribution."""
+    total = _Distribution(0, (1.0,))
+    while count:
+        if count % 2:
+            total = _sum(total, one)
+        count //= 2
+        one = _sum(one, one) if count else one
+    return total
+
+
 def _sum(first: _Distribution, second: _Distribution) -> _Distribution:
     """Return the distribution of the sum of two independent numbers, without negligible ends."""
     size = len(first.probabilities) + len(second.probabilities) - 1
     total = [0.0] * size
     for shift, chance in enumerate(second.probabilities):
-        for place, each in enumerate(first.probabilities, shift):
-            total[place] += chance * each
+        for place, other in enumerate(first.probabilities, shift):
+            total[place] += chance * other
     start, end = 0, size
     while total[start] < _NEGLIGIBLE:
         start += 1
@@ -175,20 +197,23 @@ def _sum(first: _Distribution, second: _Distribution) -> _Distribution:
     return _Distribution(first.lowest + second.lowest + start, tuple(total[start:end]))
 
 
+@lru_cache(maxsize=_CACHED)
 def _single_answers(broken: int, fixed: int, cases: int) -> float:
     """Return the largest probability, over all pass rates of the cases, of a p-value at most that of the sign test.
 
     A case changes with the probability 2p(1 - p), at most 1/2. The probability of a small p-value is linear in each
-    of these, so it is largest if some cases change with probability 1/2 and the others never do.
+    of these, so it is largest if some cases change with probability 1/2 and the others never do. The work grows with
+    the square of the number of cases: for many of them, the sign test is as good.
     """
-    if broken <= fixed:
-        return _sign_test(broken, broken + fixed)
-    level = _sign_test(broken, broken + fixed) * _AS_LIKELY
+    level = _sign_test(broken, broken + fixed)
+    if broken <= fixed or cases > _MOST_UNCONDITIONAL:
+        return level
+    level *= _AS_LIKELY
     # The size of the sign test for each number of changed cases; one row of tails follows from the one before.
     sizes, tails = [0.0], [1.0, 0.0]
     for _ in range(cases):
         tails = [1.0, *((tails[place] + tails[place - 1]) / 2 for place in range(1, len(tails))), 0.0]
-        sizes.append(max((each for each in tails if each <= level), default=0.0))
+        sizes.append(max((tail for tail in tails if tail <= level), default=0.0))
     largest = 0.0
     while len(sizes) > 1:
         sizes = [(one + other) / 2 for one, other in pairwise(sizes)]

@@ -12,7 +12,8 @@ import pytest
 from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 from _pytest._io.saferepr import saferepr
 
-from evalmeta.engine.comparison import compare
+from evalmeta.engine.comparison import ComparedTest
+from evalmeta.engine.gate import compare
 from evalmeta.engine.summary import summarise
 from evalmeta.errors import ProjectError
 from evalmeta.formats.baseline import read_baseline
@@ -106,7 +107,9 @@ class SessionResults:
         judged, passed = sum(each.decided for each in before), sum(each.passed for each in before)
         rate = f"{percent(passed / judged)} ({passed} of {judged})" if judged else "nothing judged"
         after = evaluation.case_counts()
-        comparison = compare(before, after, name=evaluation.name, labels=(label, "this session"), partial=(False, True))
+        comparison = compare(
+            ComparedTest(evaluation.name, (label, "this session"), before, after, partial=(False, True))
+        )
         _, *lines = comparison_lines(comparison)
         return [f"in {label}: {rate}; {comparison_verdict(comparison)}", *(line.text for line in lines)]
 

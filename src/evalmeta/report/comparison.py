@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta.model.difference import ChangeKind
-from evalmeta.model.statistics import Standing
+from evalmeta.model.statistics import SUSPECTS, Standing
 from evalmeta.report.text import count, one_line, percent, quote, wrap
 
 if TYPE_CHECKING:
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from evalmeta.model.difference import Change, Difference
     from evalmeta.model.fingerprints import ChangesOfTest
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.statistics import CaseComparison, CaseCounts, Comparison, FailOn, Shortage, Significance
+    from evalmeta.model.statistics import CaseComparison, CaseCounts, Comparison, Significance, SuiteComparison
 
 
 Style = Literal["title", "plain", "worse", "better", "old", "new"]
 _ALWAYS_COUNTED: Final = (Standing.BROKEN, Standing.SUSPECT, Standing.STILL_FAILING, Standing.STILL_PASSING)
 _SHOWN: Final = (
-    *(Standing.BROKEN, Standing.SUSPECT, Standing.BACK, Standing.FIXED, Standing.MAYBE_FIXED),
+    *(Standing.BROKEN, *SUSPECTS, Standing.FLAKY_NOW, Standing.BACK, Standing.FIXED, Standing.MAYBE_FIXED),
     *(Standing.ERROR, Standing.UNDECIDED, Standing.NEW, Standing.GONE),
 )
 _SHOWN_WHEN_CHANGED: Final = (Standing.FLAKY, Standing.STILL_FAILING, Standing.STILL_PASSING)
 _STYLES: Final[dict[Standing, Style]] = {
     Standing.BROKEN: "worse",
     Standing.SUSPECT: "worse",
+    Standing.UNJUDGED: "worse",
     Standing.FIXED: "better",
     Standing.MAYBE_FIXED: "better",
 }
-_AFTER_CONFIRMATION: Final = (Standing.BROKEN, Standing.BACK, Standing.SUSPECT)
 _STANDING_CHARS: Final = max(map(len, Standing))
 _TESTS: Final = {"permutation": "permutation test", "fisher": "Fisher's exact test"}
 _SMALLEST_P: Final = 0.001
@@ -45,18 +45,25 @@ class StyledLine(NamedTuple):
     text: str
 
 
-def comparison_lines(
-    comparison: Comparison, *, fail_on: FailOn = "significant", ask_again: str = ""
-) -> Iterator[StyledLine]:
-    """Yield the lines of a comparison: the verdict, the pass rates, each case that changed, and the counts.
+def suite_lines(suite: SuiteComparison, *, suspects_fail: bool = False) -> Iterator[list[StyledLine]]:
+    """Yield the lines of the tests of a command, in blocks; tests in which nothing changed are only counted."""
+    tests = [test for test in suite.tests if len(suite.tests) == 1 or not is_unchanged(test)]
+    same = len(suite.tests) - len(tests)
+    head = [StyledLine("plain", f"{same:,} of {count(len(suite.tests), 'test')}: no change")] if same else []
+    if suite.significance:
+        together = f"{count(len(suite.tests), 'test')} together: {_rates(suite.significance)}"
+        head.append(StyledLine("worse" if suite.is_significantly == "worse" else "plain", together))
+    blocks = [head, *([*comparison_lines(test, suspects_fail=suspects_fail)] for test in tests)]
+    for place, block in enumerate(filter(None, blocks)):
+        yield [StyledLine("plain", ""), *block] if place else block
 
-    `ask_again` says how to run suspect cases again; it is shown if there are any.
-    """
+
+def comparison_lines(comparison: Comparison, *, suspects_fail: bool = False) -> Iterator[StyledLine]:
+    """Yield the lines of a comparison: the verdict, the pass rates, each case that changed, and the counts."""
     labels = f"({comparison.after} against {comparison.before})"
-    yield StyledLine(
-        "title", one_line(f"{comparison.name}: {verdict(comparison, fail_on=fail_on)} {labels}", chars=400)
-    )
-    yield StyledLine("plain", f"  {_rates(comparison)}")
+    title = f"{comparison.name}: {verdict(comparison, suspects_fail=suspects_fail)} {labels}"
+    yield StyledLine("title", one_line(title, chars=400))
+    yield StyledLine("plain", f"  {_rates_of(comparison)}")
     for standing in (*_SHOWN, *_SHOWN_WHEN_CHANGED):
         for case in comparison.of(standing):
             if standing in _SHOWN or case.change != "same":
@@ -68,7 +75,7 @@ def comparison_lines(
         if number:
             verb = "was" if number == 1 else "were"
             yield StyledLine("plain", f"  {count(number, 'case')} {verb} not run{when}")
-    for line in (*change_texts(comparison.changes), *_confirmed(comparison), *_suspicion(comparison, ask_again)):
+    for line in (*change_texts(comparison.changes), *_explanations(comparison)):
         yield StyledLine("plain", f"  {line}")
 
 
@@ -96,18 +103,18 @@ def _is_as_before(case: CaseComparison) -> bool:
     return case.standing in {Standing.STILL_PASSING, Standing.STILL_FAILING} and case.change == "same"
 
 
-def verdict(comparison: Comparison, *, fail_on: FailOn = "significant") -> str:
+def verdict(comparison: Comparison, *, suspects_fail: bool = False) -> str:
     """Return in a few words whether the test became worse, and why."""
-    text, new = _verdict(comparison, fail_on), sum(case.is_new_failure for case in comparison.cases)
+    text, new = _verdict(comparison, suspects_fail), sum(case.is_new_failure for case in comparison.cases)
     return f"{text}; {count(new, 'new case')} {'fails' if new == 1 else 'fail'}" if new else text
 
 
-def _verdict(comparison: Comparison, fail_on: FailOn) -> str:
-    suspects, lost = len(comparison.of(Standing.SUSPECT)), len(comparison.lost)
+def _verdict(comparison: Comparison, suspects_fail: bool) -> str:  # noqa: FBT001 - a private helper
+    suspects, lost = len(comparison.suspects), len(comparison.lost)
     reasons = [f"{len(broken):,} broken"] if (broken := comparison.of(Standing.BROKEN)) else []
     reasons += [f"{suspects:,} suspect"] if suspects else []
     reasons += [f"{lost:,} passed before and ended in errors"] if lost else []
-    if comparison.is_regression(fail_on):
+    if comparison.is_regression(suspects_fail=suspects_fail):
         return ", ".join(["WORSE", *reasons])
     if reasons:
         return f"not significantly worse, but {', '.join(reasons)}"
@@ -115,20 +122,21 @@ def _verdict(comparison: Comparison, fail_on: FailOn) -> str:
         return "nothing to compare"
     if comparison.is_significantly == "better" or comparison.of(Standing.FIXED):
         return "better"
-    if any(comparison.of(each) for each in (Standing.MAYBE_FIXED, Standing.BACK)):
+    if any(comparison.of(standing) for standing in (Standing.MAYBE_FIXED, Standing.BACK)):
         return "no significant change"
     return "no change" if comparison.significance.change == "same" else "no significant change"
 
 
-def comparison_json(comparison: Comparison, *, fail_on: FailOn) -> JsonObject:
+def comparison_json(comparison: Comparison, *, suspects_fail: bool) -> JsonObject:
     """Return a comparison as JSON values; rates are 0 to 1, and significance is null if no case was judged."""
     return {
         "name": comparison.name,
         "before": comparison.before,
         "after": comparison.after,
-        "regression": comparison.is_regression(fail_on),
+        "regression": comparison.is_regression(suspects_fail=suspects_fail),
         "significance": _significance_json(comparison.significance),
-        "iterationsNeeded": None if comparison.shortage is None else comparison.shortage.needed,
+        "baselineRuns": comparison.runs,
+        "alikeWithinRun": comparison.is_alike,
         "notAsked": dict(zip(("before", "after"), comparison.not_asked, strict=True)),
         "changes": _changes_json(comparison.changes),
         "counts": {standing.value: len(comparison.of(standing)) for standing in Standing},
@@ -140,6 +148,7 @@ def comparison_json(comparison: Comparison, *, fail_on: FailOn) -> JsonObject:
                 "before": _counts_json(case.before),
                 "after": _counts_json(case.after),
                 "askedAgain": _counts_json(case.again),
+                "leftToAsk": case.left_to_ask,
                 "pValue": case.p_value,
             }
             for case in comparison.cases
@@ -166,19 +175,21 @@ def _counted(number: int, standing: Standing) -> str:
     return count(number, "error") if standing is Standing.ERROR else f"{number:,} {standing}"
 
 
-def _compared(comparison: Comparison, cases: int) -> str:
-    """Return how many cases the pass rates are of, and of how many if the runs did not judge all of them."""
-    shared = sum(each.before is not None and each.after is not None for each in comparison.cases)
-    both = f"the {cases:,} of {count(shared, 'case')} that both runs judged"
-    return both if cases < shared else count(cases, "case")
-
-
-def _rates(comparison: Comparison) -> str:
+def _rates_of(comparison: Comparison) -> str:
     significance = comparison.significance
     if significance is None:
         return "no case was judged in both runs"
+    shared = sum(case.before is not None and case.after is not None for case in comparison.cases)
+    both = significance.cases < shared
+    return _rates(
+        significance, f"the {significance.cases:,} of {count(shared, 'case')} that both runs judged" if both else ""
+    )
+
+
+def _rates(significance: Significance, cases: str = "") -> str:
+    """Return how the pass rate of the first answers changed; suspect cases that are asked again do not change it."""
     before, after = map(percent, significance.rates)
-    cases = _compared(comparison, significance.cases)
+    cases = cases or count(significance.cases, "case")
     test = f"{_TESTS[significance.test]} of {cases}, {p_text(significance.p_value)}"
     if significance.change == "same":
         return f"pass rate {after}, as before ({cases})"
@@ -204,39 +215,23 @@ def _rate(case: CaseCounts | None) -> str:
     return "error" if case.errors else "undecided"
 
 
-def _confirmed(comparison: Comparison) -> Iterator[str]:
-    """Yield what changed because suspect cases were asked again."""
-    asked = [each for each in comparison.cases if each.again]
-    if not asked:
-        return
-    answers = sorted({each.again.decided for each in asked if each.again})
-    numbers = f"{answers[0]}" if len(answers) == 1 else f"{answers[0]} to {answers[-1]}"
-    each = " each" if len(asked) > 1 else ""
-    numbers_of = {each: sum(case.standing is each for case in asked) for each in _AFTER_CONFIRMATION}
-    found = [f"{number:,} {each}" for each, number in numbers_of.items() if number or each is not Standing.SUSPECT]
-    word = "answer" if answers == [1] else "answers"
-    yield f"{count(len(asked), 'case')} flipped; after {numbers} more {word}{each}: {', '.join(found)}"
-
-
-def _suspicion(comparison: Comparison, ask_again: str) -> Iterator[str]:
-    """Yield what suspect cases are, and how to find out more."""
-    suspects = comparison.of(Standing.SUSPECT)
-    if not suspects:
-        return
-    if any(each.again for each in suspects):
-        yield "A suspect case failed most of its new iterations, but these are too few to show that it broke."
-    else:
-        yield "A suspect case passed before and fails now, but chance could explain it."
-        if shortage := comparison.shortage:
-            yield _shortage(shortage)
-    if ask_again:
-        yield ask_again
-
-
-def _shortage(shortage: Shortage) -> str:
-    iterations, one = count(shortage.iterations, "iteration"), "a case" if shortage.cases == 1 else "one case"
-    among = "" if shortage.cases == 1 else f" of {shortage.cases:,}"
-    return f"{iterations} cannot show that {one}{among} broke; both runs need at least {shortage.needed:,}."
+def _explanations(comparison: Comparison) -> Iterator[str]:
+    """Yield what the suspect and broken cases mean."""
+    suspects = comparison.suspects
+    if comparison.is_alike:
+        yield "Answers to a case are alike within a run, so a suspect case counts only after failing in several runs."
+    elif suspects and any(case.again for case in suspects):
+        yield "A suspect case did not pass again, but was asked too rarely to show that it broke."
+    elif suspects:
+        yield "A suspect case passed before and does not pass now, but chance could explain it."
+    if any(case.needed is None for case in suspects) and not comparison.is_alike:
+        yield "A case that passed rarely before cannot be shown to be broken by asking it again."
+    broken = comparison.of(Standing.BROKEN)
+    if comparison.runs == 1 and comparison.is_uniform and any(case.again for case in broken):
+        yield (
+            "The baseline has one run, and answers never differ within a run: noise between runs would look the same."
+            " A baseline of several runs tells them apart."
+        )
 
 
 def _significance_json(significance: Significance | None) -> JsonObject | None:

@@ -66,7 +66,7 @@ def runs_html(reports: Sequence[Report]) -> str:
 def comparison_html(comparison: Comparison) -> str:
     """Return a comparison: the verdict, and the first lines of what changed."""
     _, *lines = comparison_lines(comparison)
-    is_worse = comparison.is_regression("significant")
+    is_worse = comparison.is_regression()
     changes = [(_STYLES.get(each.style), each.text.strip()) for each in lines[:_SHOWN_CHANGES]]
     left = len(lines) - _SHOWN_CHANGES
     part = _Part(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.api.comparisons import compare_runs, compare_with, find_run, new_answers, open_baseline, previous_run
+from evalmeta.api.comparisons import compare_runs, compare_with, find_run, open_baseline, previous_run
 from evalmeta.api.run_names import run_id_of
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.run import Verdict
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from evalmeta.viewer.pages import Query, Source
 
 _ORDER: Final = (
-    *(Standing.BROKEN, Standing.ERROR, Standing.SUSPECT, Standing.FIXED, Standing.MAYBE_FIXED, Standing.BACK),
+    *(Standing.BROKEN, Standing.ERROR, Standing.SUSPECT, Standing.UNJUDGED, Standing.FLAKY_NOW),
+    *(Standing.FIXED, Standing.MAYBE_FIXED, Standing.BACK),
     *(Standing.NEW, Standing.GONE, Standing.FLAKY, Standing.STILL_FAILING, Standing.UNDECIDED, Standing.STILL_PASSING),
 )
 _WORSE: Final = (Standing.BROKEN, Standing.ERROR)
@@ -120,14 +121,15 @@ def _baseline(source: Source, name: str) -> Path | None:
 
 
 def _compare(source: Source, before: Run | str, after: Run) -> Comparison:
-    again = new_answers(source.project, after) or None if source.user.is_admin else None
+    project = source.project if source.user.is_admin else None
     if not isinstance(before, str):
-        return compare_runs(before, after, again=again)
+        return compare_runs(before, after, project=project)
     path = _baseline(source, before)
-    found = compare_with(open_baseline(source.project, path), after, again=again) if path else None
-    if found is None:
+    baseline = open_baseline(source.project, path) if path else None
+    tests = compare_with(baseline, [after], project=project).tests if baseline else ()
+    if not tests:
         raise NotFound(f"the baseline {before} has no results of {after.definition}")
-    return found
+    return tests[0]
 
 
 def _is_shown(case: CaseComparison, standing: str) -> bool:

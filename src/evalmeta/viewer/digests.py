@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from evalmeta import __version__, limits
 from evalmeta.api.comparisons import find_run
-from evalmeta.engine.comparison import compare
+from evalmeta.engine.comparison import ComparedTest
+from evalmeta.engine.gate import compare
 from evalmeta.engine.statistics import collect
 from evalmeta.engine.summary import SummaryCounter
 from evalmeta.errors import StoreError
@@ -100,7 +101,7 @@ def changes_between(source: Source, before: ListedRun, after: ListedRun) -> tupl
         first, last = (digest_of(source, run, max_cases=limits.MAX_LIVE_CASES) for run in (before, after))
         if first is None or last is None:
             return 0, 0
-        comparison = compare(counts_of(first), counts_of(last), name="", labels=("", ""))
+        comparison = compare(ComparedTest("", ("", ""), counts_of(first), counts_of(last)))
         found = {each.value: len(comparison.of(each)) for each in (Standing.SUSPECT, Standing.BROKEN)}
         with suppress(StoreError):
             keep_digest(source.database, pair, stamp, found, org_url=after.org_url)

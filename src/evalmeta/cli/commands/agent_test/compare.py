@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api
-from evalmeta.cli.baselines import fail_on_option, print_comparisons
+from evalmeta.cli.baselines import print_comparisons, suspect_option
 from evalmeta.cli.completions import complete_runs, complete_tests
 from evalmeta.cli.options import FILE
 from evalmeta.cli.output import json_option, note, print_json, print_table
@@ -16,6 +16,7 @@ from evalmeta.cli.ranges import IntRange
 from evalmeta.cli.reruns import check_run_id
 from evalmeta.cli.run_reports import warn_if_incomplete
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_PASSED, NotFound, Suggestion
+from evalmeta.model.statistics import SuiteComparison
 from evalmeta.package.project import find_project
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.comparison import comparison_json
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import Run
-    from evalmeta.model.statistics import Comparison, FailOn
     from evalmeta.package.project import Project
     from evalmeta.store.history import PastRun
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN [RUN]]", shell_complete=complete_runs)
 @click.option("--baseline", type=FILE, metavar="FILE|RUN", help="Compare with a baseline file instead.")
-@fail_on_option
+@suspect_option
 @json_option
-def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as_json: bool) -> int:
+def compare(runs: tuple[str, ...], *, baseline: Path | None, suspect: str, as_json: bool) -> int:
     """Compare the cases of a run with those of an earlier run.
 
     RUN is a run's id, latest, previous, latest:TEST or previous:TEST. Two runs are
@@ -51,9 +51,9 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as
     evalmeta test compare --baseline previous
     evalmeta test compare --baseline evalmeta-baseline.json
 
-    The exit code is 100 if the test became significantly worse, as a whole or in one case,
-    or if a case that passed now ends in errors. With --fail-on broken, it is 100 for each case
-    that passed and now fails.
+    The exit code is 100 if the tests became significantly worse, as a whole or in one case,
+    or if a case that passed now ends in errors. A case that passed and now fails is suspect:
+    no case is asked again here, so only --suspect fail makes it count.
     """
     most = 1 if baseline else 2
     if len(runs) > most or not (runs or baseline):
@@ -69,29 +69,26 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, fail_on: FailOn, as
     else:
         after = _loaded(project, runs[-1])
         before = _loaded(project, runs[0]) if len(runs) > 1 else api.comparisons.previous_run(project, after)
-        again = api.comparisons.new_answers(project, after) or None
-        found = [api.comparisons.compare_runs(before, after, again=again)]
-    code = EXIT_EXPECTATION_FAILED if any(each.is_regression(fail_on) for each in found) else EXIT_PASSED
+        found = SuiteComparison((api.comparisons.compare_runs(before, after, project=project),))
+    fails = suspect == "fail"
+    is_worse = found.is_significantly == "worse" or any(test.is_regression(suspects_fail=fails) for test in found.tests)
+    code = EXIT_EXPECTATION_FAILED if is_worse else EXIT_PASSED
     if as_json:
-        print_json([comparison_json(each, fail_on=fail_on) for each in found], status=code)
+        print_json([comparison_json(test, suspects_fail=fails) for test in found.tests], status=code)
     else:
-        print_comparisons(found, fail_on=fail_on, project=project)
+        print_comparisons(found, suspects_fail=fails, project=project)
     return code
 
 
-def _with_baseline(project: Project, runs: Sequence[str], path: Path) -> list[Comparison]:
+def _with_baseline(project: Project, runs: Sequence[str], path: Path) -> SuiteComparison:
     baseline = api.comparisons.open_baseline(project, path)
-    chosen = [_loaded(project, each) for each in runs] or api.comparisons.latest_runs(project)
-    answers = [api.comparisons.new_answers(project, each) or None for each in chosen]
-    compared = [
-        (run, api.comparisons.compare_with(baseline, run, again=again))
-        for run, again in zip(chosen, answers, strict=True)
-    ]
-    for run, comparison in compared:
-        if comparison is None:
+    chosen = [_loaded(project, run_id) for run_id in runs] or api.comparisons.latest_runs(project)
+    found = api.comparisons.compare_with(baseline, chosen, project=project)
+    known = {test.after for test in found.tests}
+    for run in chosen:
+        if run.id not in known:
             note(f"{api.comparisons.name_of(run)} is not in {baseline.label}; `evalmeta test baseline` adds it")
-    found = [comparison for _, comparison in compared if comparison is not None]
-    if not found:
+    if not found.tests:
         raise NotFound(
             f"there is no run of a test that is in {baseline.label}",
             actions=[Suggestion("Run the tests", "test", "run", "--wait")],

@@ -107,7 +107,7 @@ def run(
     evalmeta test run -n Order_Desk --case 3 --wait
     evalmeta test run --wait --result-format junit --output-dir results
     evalmeta test run --wait --iterations 5 --min-pass-rate 0.9 --baseline baseline.json
-    evalmeta test run --wait --baseline baseline.json --confirm 5
+    evalmeta test run --wait --baseline baseline.json --suspect fail
     evalmeta test run --wait --iterations 10 --extend 4KB000000000001GAA
 
     Defaults of the options are set under [run] and [score] in evalmeta.toml.
@@ -119,7 +119,7 @@ def run(
     if extend is not None:
         selects = bool(paths or names or dry_run) or selection != CaseSelection()
         _check_extend(running, others=selects or bool(policy or scoring))
-        if baseline and baseline.confirm:
+        if baseline and baseline.must_confirm:
             raise UsageError("--extend adds iterations to all cases: leave out --confirm")
         first, is_quiet = find_run(extend, target_org), not output.is_human
         outcome = extend_run(

@@ -1,0 +1,161 @@
+"""The gate: whether the tests of a command became worse by more than chance explains.
+
+If an agent has not changed, a command fails for it with a chance of at most 5 %, over all its tests and cases. Of
+these, 4.5 % are for falls of all cases of a test or of the whole command, 0.25 % for falls of single cases, and 0.25 %
+for cases that do not pass any more (`suspects`). These shares are always the same, so asking more cases again never
+makes it harder to find something else. docs/comparing.md explains the gate to its users.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import fsum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta.engine.comparison import match, tables_of
+from evalmeta.engine.noise import noise_of
+from evalmeta.engine.significance import CaseTests, Table, fisher_worse, permutation_worse, weighted_holm, with_noise
+from evalmeta.engine.suspects import judge_suspects
+from evalmeta.model.statistics import SIGNIFICANCE_LEVEL, Comparison, Significance, Standing, SuiteComparison, change_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from evalmeta.engine.comparison import ComparedTest
+    from evalmeta.model.statistics import CaseComparison, CaseCounts
+
+_FACTOR_TOGETHER: Final = SIGNIFICANCE_LEVEL / 0.045
+_FACTOR_SINGLE: Final = SIGNIFICANCE_LEVEL / 0.0025
+# Means of equal rates may differ in the last digits.
+_DIGITS: Final = 12
+_PROVEN: Final = {"worse": Standing.BROKEN, "better": Standing.FIXED}
+
+
+class _Test(NamedTuple):
+    """A matched test.
+
+    Attributes:
+        tables: the observations of each case; None for a case that was not decided on both sides.
+        noise: how much more the results of its runs vary than independent answers do.
+    """
+
+    comparison: Comparison
+    tables: list[Table | None]
+    noise: float
+
+    @property
+    def decided(self) -> list[Table]:
+        return [table for table in self.tables if table is not None]
+
+
+def compare(test: ComparedTest) -> Comparison:
+    """Compare a test that is the only one of its command."""
+    return compare_all([test]).tests[0]
+
+
+def compare_all(tests: Sequence[ComparedTest]) -> SuiteComparison:
+    """Compare all tests of a command, whose p-values are corrected for all that the command tests.
+
+    If at least half of the cases of the smaller run are in both runs, a permutation test compares the pairs. Otherwise
+    Fisher's exact test compares how many cases passed in each run.
+    """
+    matched = [_Test(comparison, tables_of(comparison), noise_of(comparison)) for comparison in map(match, tests)]
+    alone = [_significance(*pair) for pair in zip(tests, matched, strict=True)]
+    overall, corrected = _corrected(alone, matched)
+    cases = iter(_with_p_values(matched))
+    found = [
+        replace(test.comparison, significance=significance, cases=tuple(next(cases) for _ in test.tables))
+        for test, significance in zip(matched, corrected, strict=True)
+    ]
+    judged = judge_suspects(found, [test.subject for test in tests], [test.failing_runs for test in tests])
+    return SuiteComparison(tuple(judged), overall)
+
+
+def _significance(test: ComparedTest, matched: _Test) -> Significance | None:
+    """Return the significance of the change of a test, not corrected yet; None if no case was decided on both sides."""
+    pairs = sum(case.before is not None and case.after is not None for case in matched.comparison.cases)
+    if 2 * pairs >= min(len(test.before), len(test.after)):
+        return _together(matched.decided, matched.noise)
+    table = Table(*_pass_counts(test.before), *_pass_counts(test.after))
+    if not (table.passed_before + table.failed_before and table.passed + table.failed):
+        return None
+    rates = _rates([table])
+    p_value = fisher_worse(table.mirrored if change_of(*rates) == "better" else table)
+    return Significance("fisher", p_value, sum(table), rates)
+
+
+def _together(tables: Sequence[Table], noise: float) -> Significance | None:
+    if not tables:
+        return None
+    rates = _rates(tables)
+    change = change_of(*rates)
+    p_value = permutation_worse([table.mirrored for table in tables] if change == "better" else tables)
+    return Significance("permutation", 1.0 if change == "same" else with_noise(p_value, noise), len(tables), rates)
+
+
+def _corrected(
+    alone: Sequence[Significance | None], matched: Sequence[_Test]
+) -> tuple[Significance | None, list[Significance | None]]:
+    """Return the significance of all tests together, None if there is only one, and that of each test, corrected.
+
+    Half of the level is for all tests together, and the other half for the tests one by one.
+    """
+    tested = [significance for significance in alone if significance is not None]
+    if len(tested) <= 1:
+        return None, [significance and _with_factor(significance, 1.0) for significance in alone]
+    tables = [table for test in matched for table in test.decided]
+    overall = _together(tables, max(test.noise for test in matched))
+    worse = [significance.p_value if significance.change == "worse" else 1.0 for significance in tested]
+    weights = [0.5, *(0.5 / len(tested) for _ in tested)]
+    all_worse = overall.p_value if overall and overall.change == "worse" else 1.0
+    total, *corrected = weighted_holm([all_worse, *worse], weights)
+    values = iter(corrected)
+    parts = [
+        None if significance is None else _with_factor(significance, 2.0 * len(tested), corrected=next(values))
+        for significance in alone
+    ]
+    return overall and _with_factor(overall, 2.0, corrected=total), parts
+
+
+def _with_factor(significance: Significance, factor: float, *, corrected: float | None = None) -> Significance:
+    """Return a significance with its share of the level; a fall has the p-value of the correction in steps."""
+    p_value = significance.p_value * factor
+    if corrected is not None and significance.change == "worse":
+        p_value = corrected
+    return replace(significance, p_value=min(1.0, p_value * _FACTOR_TOGETHER))
+
+
+def _with_p_values(matched: Sequence[_Test]) -> Iterator[CaseComparison]:
+    """Yield the cases of all tests with corrected p-values; a significant change makes a case broken or fixed."""
+    rows = [
+        (case, table, test.noise)
+        for test in matched
+        for case, table in zip(test.comparison.cases, test.tables, strict=True)
+    ]
+    tables = [table for _, table, _ in rows if table is not None]
+    worse = iter(CaseTests(tables).corrected())
+    better = iter(CaseTests(table.mirrored for table in tables).corrected())
+    for case, table, noise in rows:
+        yield case if table is None else _tested(case, table, noise, fell=next(worse), rose=next(better))
+
+
+def _tested(case: CaseComparison, table: Table, noise: float, *, fell: float, rose: float) -> CaseComparison:
+    if max(table.passed_before + table.failed_before, table.passed + table.failed) == 1:
+        return case
+    if case.change == "same":
+        return replace(case, p_value=1.0)
+    p_value = min(1.0, _FACTOR_SINGLE * with_noise(rose if case.change == "better" else fell, noise))
+    proven = replace(case, p_value=p_value)
+    return replace(proven, standing=_PROVEN[case.change]) if proven.is_significant else proven
+
+
+def _rates(tables: Sequence[Table]) -> tuple[float, float]:
+    """Return the mean of the cases' pass rates, before and now."""
+    before = fsum(table.passed_before / (table.passed_before + table.failed_before) for table in tables)
+    now = fsum(table.passed / (table.passed + table.failed) for table in tables)
+    return round(before / len(tables), _DIGITS), round(now / len(tables), _DIGITS)
+
+
+def _pass_counts(cases: Iterable[CaseCounts]) -> tuple[int, int]:
+    passes = [case.passes for case in cases]
+    return passes.count(True), passes.count(False)

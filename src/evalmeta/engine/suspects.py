@@ -1,0 +1,259 @@
+"""Suspect cases: how often they must be asked again, and what the new answers show.
+
+A suspect case passed at least once in the baseline, and none of its answers passed now. It is asked again until one
+answer passes, which acquits it, or until enough answers failed. That is the case as soon as an unchanged case would
+fail so often with a chance of at most 0.25 % over all cases of the command, and after 20 more failures in any case: a
+case that passes every other time fails them with a chance of one in a million. The chance that an unchanged case fails
+n answers in a row is predicted from the baseline: the pass rates of a test's cases have a beta distribution, fitted by
+moments, and the case's own answers before update it.
+
+Answers that are alike within a run, such as those of an agent whose model is seeded or cached, are an exception:
+asking again shows nothing. They are recognised if answers to a case differ between the runs of a baseline, and never
+within one. Then only failing in several runs in a row counts.
+
+Sources: J. G. Skellam, "A probability distribution derived from the binomial distribution by regarding the probability
+of success as variable between the sets of trials", JRSS B 10 (1948); J. C. Kleinman, "Proportions with extraneous
+variance", JASA 68 (1973), for the fit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import cycle
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta.engine.comparison import is_mixed
+from evalmeta.model.statistics import SUSPECTS, Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from evalmeta.model.statistics import CaseComparison, CaseCounts, Comparison, RunCounts
+
+MOST_ANSWERS: Final = 20
+"""A suspect case is asked again at most so often."""
+
+_FEWEST_ANSWERS: Final = 3
+_LEVEL: Final = 0.0025
+# Failing in one run after the other is another kind of alarm, which only agents can cause that answer alike in a run.
+_LEVEL_OF_RUNS: Final = 0.02
+# Below this pass rate, an unchanged case fails 20 times in a row with a chance of more than 1 %.
+_LEAST_RATE: Final = 0.2
+# How much a test's other cases say about one, in answers.
+_LEAST_WEIGHT: Final = 0.02
+_MOST_WEIGHT: Final = 10.0
+_MOST_WEIGHT_OF_RUNS: Final = 50.0
+# A fit to so many pairs of answers counts as much as the weight of one answer.
+_PAIRS_OF_ONE: Final = 50
+# If answers differed within a run, so many equal ones would have at most this chance.
+_CHANCE_OF_ALIKE: Final = 0.01
+# To find out, passing cases are asked again: at most so many, and so often together.
+_MOST_PROBED: Final = 9
+_MOST_PROBES: Final = 180
+_NOT_PASSING: Final = frozenset({*SUSPECTS, Standing.BROKEN})
+
+
+class _Beta(NamedTuple):
+    """A beta distribution of pass rates."""
+
+    passed: float
+    failed: float
+
+    def fails_all(self, answers: int) -> float:
+        """Return the chance that so many answers in a row fail."""
+        total = self.passed + self.failed
+        return math.prod((self.failed + place) / (total + place) for place in range(answers))
+
+
+def judge_suspects(
+    tests: Sequence[Comparison], subjects: Sequence[str], failing_runs: Sequence[Mapping[int, int]]
+) -> list[Comparison]:
+    """Return the tests of a command with what is known of their suspect cases.
+
+    Whether answers are alike within a run is decided for all tests of a subject together. `failing_runs` has, for each
+    test, in how many runs in a row before this one a case failed all answers, by number.
+    """
+    shared = [case for test in tests for case in test.cases if case.before and case.after]
+    known = sum(case.before is not None and case.before.passed > 0 for case in shared)
+    always = sum(map(_always_passed, shared))
+    judged = list(tests)
+    for subject in dict.fromkeys(subjects):
+        places = [place for place, name in enumerate(subjects) if name == subject]
+        group = [tests[place] for place in places]
+        if not any(test.suspects for test in group):
+            continue
+        cases = [case for test in group for case in test.cases]
+        if _is_alike(cases):
+            prior = _fitted([_observed(case.before) for case in cases if case.before], _MOST_WEIGHT_OF_RUNS)
+            found = [_judged_by_runs(tests[place], failing_runs[place], prior, always) for place in places]
+        else:
+            found = _with_probes([_judged_by_answers(test, known) for test in group])
+        for place, test in zip(places, found, strict=True):
+            judged[place] = test
+    return judged
+
+
+def _judged_by_answers(test: Comparison, number: int) -> Comparison:
+    prior = _fitted([(case.before.passed, case.before.failed) for case in test.cases if case.before], _MOST_WEIGHT)
+    cases = [_judged(replace(case, needed=_needed(case, prior, number))) for case in test.cases]
+    return replace(test, cases=tuple(cases))
+
+
+def _judged(case: CaseComparison) -> CaseComparison:
+    again = case.again
+    if case.standing not in SUSPECTS or again is None:
+        return case
+    if again.passed:
+        return replace(case, standing=Standing.BACK, needed=None)
+    has_failed = case.needed is not None and again.decided + again.undecided >= case.needed
+    return replace(case, standing=Standing.BROKEN) if has_failed else case
+
+
+def _needed(case: CaseComparison, prior: _Beta, number: int) -> int | None:
+    """Return how many more answers must fail to show that a suspect case broke; None if that cannot show it."""
+    before, after = case.before, case.after
+    if case.standing not in SUSPECTS or before is None or after is None:
+        return None
+    if before.passed < _LEAST_RATE * before.decided:
+        return None
+    own = _Beta(prior.passed + before.passed, prior.failed + before.failed)
+    first = after.failed + after.undecided
+    answers = range(_FEWEST_ANSWERS, MOST_ANSWERS)
+    return next((more for more in answers if number * own.fails_all(first + more) <= _LEVEL), MOST_ANSWERS)
+
+
+def _fitted(cases: Iterable[tuple[int, int]], most: float) -> _Beta:
+    """Return the distribution of the cases' pass rates; it weighs as much as one answer if each case has only one."""
+    decided = [case for case in cases if sum(case)]
+    answers, passed = sum(map(sum, decided)), sum(case[0] for case in decided)
+    rate = min(max(passed / answers, 0.5 / answers), 1 - 0.5 / answers)
+    pairs = sum(sum(case) * (sum(case) - 1) for case in decided)
+    weight = 1.0
+    if pairs:
+        within = sum(case[0] * case[1] for case in decided) / pairs / (rate * (1 - rate))
+        weight = min(max(within / max(1 - within, 1e-9), _LEAST_WEIGHT), most) ** (pairs / (pairs + _PAIRS_OF_ONE))
+    return _Beta(rate * weight, (1 - rate) * weight)
+
+
+def _judged_by_runs(test: Comparison, failing_runs: Mapping[int, int], prior: _Beta, number: int) -> Comparison:
+    """Judge a test whose answers are alike within a run: a case breaks by failing in several runs in a row."""
+    cases = []
+    for case in test.cases:
+        if case.standing not in SUSPECTS or not case.before:
+            cases.append(case)
+            continue
+        if case.again and case.again.passed:
+            cases.append(replace(case, standing=Standing.BACK))
+            continue
+        own = _Beta(prior.passed + len(_runs(case.before)), prior.failed)
+        runs = 1 + failing_runs.get(case.number, 0)
+        is_broken = _always_passed(case) and number * own.fails_all(runs) <= _LEVEL_OF_RUNS
+        cases.append(replace(case, standing=Standing.BROKEN) if is_broken else case)
+    return replace(test, cases=tuple(cases), is_alike=True)
+
+
+def _is_alike(cases: Sequence[CaseComparison]) -> bool:
+    """Return whether answers to a case differ between runs, and are known never to differ within one."""
+    if not any(map(_differs_between_runs, cases)) or _differs_within_a_run(cases):
+        return False
+    return _chance_of_alike(cases) <= _CHANCE_OF_ALIKE
+
+
+def _differs_within_a_run(cases: Sequence[CaseComparison]) -> bool:
+    if any(is_mixed(run) for case in cases if case.before for run in case.before.by_run):
+        return True
+    return any(min(_now(case)) > 0 for case in cases)
+
+
+def _rates_of_runs(cases: Sequence[CaseComparison]) -> dict[int, float]:
+    """Return the pass rates of cases that passed in some runs of the baseline and failed in others, by their place."""
+    observed = [_observed(case.before) for case in cases if case.before]
+    prior = _fitted(observed, _MOST_WEIGHT_OF_RUNS)
+    differing = ((place, case.before) for place, case in enumerate(cases) if _differs_between_runs(case))
+    runs = {place: _observed(before) for place, before in differing if before}
+    weight = prior.passed + prior.failed
+    return {place: (prior.passed + run[0]) / (weight + sum(run)) for place, run in runs.items()}
+
+
+def _chance_of_alike(cases: Sequence[CaseComparison]) -> float:
+    """Return the chance that answers within a run equal the first one if they differ as those of different runs do.
+
+    Only cases count that passed in some runs and failed in others. Suspect cases do not: they may have broken.
+    """
+    chance = 1.0
+    for place, rate in _rates_of_runs(cases).items():
+        case = cases[place]
+        answers = [(run.passed, run.failed) for run in _runs(case.before)] if case.before else []
+        answers += [] if case.standing in _NOT_PASSING else [_now(case)]
+        chance *= math.prod(_chance_of_equal(rate, *run) for run in answers)
+    return chance
+
+
+def _chance_of_equal(rate: float, passed: int, failed: int) -> float:
+    """Return the chance that all answers of a run pass, or fail, if the first one does."""
+    return rate ** max(0, passed - 1) * (1 - rate) ** max(0, failed - 1)
+
+
+def _with_probes(tests: Sequence[Comparison]) -> list[Comparison]:
+    """Return tests of one subject with the passing cases that must be asked again to tell whether answers are alike.
+
+    That only matters if a case broke unless they are, and answers to a case differ between runs.
+    """
+    cases = [case for test in tests for case in test.cases]
+    has_broken = any(case.again for case in cases if case.standing is Standing.BROKEN)
+    if not has_broken or _differs_within_a_run(cases):
+        return [*tests]
+    times, first, found = _probes(cases), 0, []
+    for test in tests:
+        own = enumerate(test.cases, first)
+        probes = tuple((case.number, times[place]) for place, case in own if times.get(place))
+        found.append(replace(test, probes=probes))
+        first += len(test.cases)
+    return found
+
+
+def _probes(cases: Sequence[CaseComparison]) -> dict[int, int]:
+    """Return how often to ask cases again, by their place; those that failed most often before come first."""
+    rates = {
+        place: rate
+        for place, rate in _rates_of_runs(cases).items()
+        if cases[place].standing not in _NOT_PASSING and _now(cases[place])[0]
+    }
+    order = sorted(rates, key=lambda place: (rates[place], place))[:_MOST_PROBED]
+    asked = sum(case.again.decided for case in (cases[place] for place in order) if case.again)
+    chance, times = _chance_of_alike(cases), dict.fromkeys(order, 0)
+    for place, _ in zip(cycle(order), range(_MOST_PROBES - asked), strict=False):
+        if chance <= _CHANCE_OF_ALIKE:
+            break
+        times[place] += 1
+        chance *= rates[place]
+    return times
+
+
+def _runs(side: CaseCounts) -> list[RunCounts]:
+    """Return the runs in which a case was decided."""
+    return [run for run in side.by_run if run.passed + run.failed]
+
+
+def _observed(side: CaseCounts) -> tuple[int, int]:
+    """Return in how many runs a case passed and failed."""
+    runs = _runs(side)
+    passed = sum(run.passed > run.failed for run in runs)
+    return passed, len(runs) - passed
+
+
+def _differs_between_runs(case: CaseComparison) -> bool:
+    """Return whether a case passed in some runs of the baseline and failed in others."""
+    return case.before is not None and min(_observed(case.before)) > 0
+
+
+def _always_passed(case: CaseComparison) -> bool:
+    """Return whether a case passed in all runs of the baseline."""
+    return case.before is not None and case.before.passed > 0 and case.before.failed == 0
+
+
+def _now(case: CaseComparison) -> tuple[int, int]:
+    """Return how many answers of this run passed and failed, those after asking again included."""
+    sides = [side for side in (case.after, case.again) if side is not None]
+    return sum(side.passed for side in sides), sum(side.failed for side in sides)
