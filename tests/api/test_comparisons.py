@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.api import comparisons
-from evalmeta.api.comparisons import compare_runs, compare_with, latest_runs, load_run, open_baseline, save_baseline
+from evalmeta.api.baselines import save_baseline
+from evalmeta.api.comparisons import compare_runs, compare_with, latest_runs, load_run, open_baseline
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.formats.baseline import read_baseline
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, Verdict
@@ -111,31 +112,6 @@ def test_a_baseline_is_a_file_or_a_run(project: Project, tmp_path: Path) -> None
 def test_a_missing_baseline_is_not_found(project: Project, tmp_path: Path, name: str) -> None:
     with pytest.raises(NotFound, match=r"the baseline .* cannot be found"):
         open_baseline(project, tmp_path / name)
-
-
-def test_saving_a_baseline_does_not_change_its_other_tests(tmp_path: Path) -> None:
-    path = tmp_path / "baseline.json"
-    first = save_baseline(path, [run(1, PASS, FAILURE), run(2, PASS, name="Returns")])
-    again = save_baseline(path, [run(3, PASS, PASS)])
-    assert first == ("Created", 2, 3, 1, 0, {"Orders": 0, "Returns": 0})
-    assert again == ("Changed", 2, 3, 0, 0, {"Orders": 0})
-    assert save_baseline(path, [run(3, PASS, PASS)]).state == "Unchanged"
-
-
-@pytest.mark.parametrize("options", [RunOptions(cases=(1,)), RunOptions(shard=(1, 2))])
-def test_a_run_of_some_cases_leaves_the_others_as_they_are(tmp_path: Path, options: RunOptions) -> None:
-    path = tmp_path / "baseline.json"
-    save_baseline(path, [run(1, FAILURE, PASS)])
-    assert save_baseline(path, [run(2, PASS, options=options)]).kept == {"Orders": 1}
-    assert [case.passed for case in read_baseline(path)["Orders"].cases] == [1, 1]
-    save_baseline(path, [run(3, PASS)])
-    assert len(read_baseline(path)["Orders"].cases) == 1
-
-
-def test_runs_of_all_shards_are_joined(tmp_path: Path) -> None:
-    path, whole = tmp_path / "baseline.json", run(1, PASS, FAILURE)
-    shards = [replace(whole, cases=(case,), options=RunOptions(shard=(case.number, 2))) for case in whole.cases]
-    assert save_baseline(path, shards) == ("Created", 1, 2, 1, 0, {"Orders": 0})
 
 
 def test_a_case_that_came_to_errors_only_is_one_in_the_baseline(tmp_path: Path) -> None:

@@ -33,10 +33,17 @@ def test_the_most_recent_run_of_each_test_is_written(evalmeta: Program, project:
     keep(project, run(1, FAILURE), run(2, PASS, FAILURE), run(3, PASS, name="Returns"))
     created, headers, *rows = evalmeta("test", "baseline", "-o", FILE).out.splitlines()
     assert created == f"Created {FILE}: 2 tests, 3 cases, 1 of them failing"
-    assert [headers.split(), *(each.split() for each in rows)] == [
-        ["Test", "Run", "Subject"],
-        ["Orders", run(2).id, "Desk"],
-        ["Returns", run(3).id, "Desk"],
+    assert [headers.split("  ")[0], *(each.split() for each in rows[:2])] == [
+        "Test",
+        ["Orders", "2", run(2).id, "Desk"],
+        ["Returns", "1", run(3).id, "Desk"],
+    ]
+    dead = "finds a case that always fails, if it passed before"
+    assert rows[2:] == [
+        "Orders: known failures: case 2 (0 of 1)",
+        "Orders: flaky: case 1 (1 of 2)",
+        f"Orders: {dead}; no fall of the pass rate with one iteration",
+        f"Returns: {dead}; no fall of the pass rate with one iteration",
     ]
     assert evalmeta("test", "baseline", "-o", FILE).out.startswith("Unchanged ")
 
@@ -46,12 +53,55 @@ def test_named_runs_are_written_and_other_tests_stay(evalmeta: Program, project:
     evalmeta("test", "baseline", "-o", FILE)
     found = json.loads(evalmeta("test", "baseline", "-o", FILE, run(1).id, "--json").out)["result"]
     counts = {"tests": 2, "cases": 2, "failing": 1, "errors": 0}
+    taken = {
+        "runIds": [run(1).id],
+        "leftOut": {},
+        "otherExpectations": 0,
+        "knownFailures": [1],
+        "flaky": [],
+        "detectableFall": None,
+    }
     assert found == {
         "file": FILE,
         "state": "Changed",
         **counts,
-        "runs": [{"name": "Orders", "runId": run(1).id, "subjectName": "Desk"}],
+        "runs": [{"name": "Orders", "runId": run(1).id, "subjectName": "Desk", **taken}],
     }
+
+
+def test_a_red_run_is_left_out_with_the_reason_until_it_is_accepted(evalmeta: Program, project: Project) -> None:
+    keep(project, run(1, PASS, PASS), run(2, PASS, FAILURE))
+    done = evalmeta("test", "baseline", "-o", FILE)
+    assert "Orders: left out 1 run red (--accept takes red runs too)\n" in done.out
+    accepted = evalmeta("test", "baseline", "-o", FILE, "--accept")
+    assert "Orders: flaky: case 2 (1 of 2)\n" in accepted.out
+
+
+def test_only_red_runs_change_nothing_and_are_an_error(evalmeta: Program, project: Project) -> None:
+    keep(project, run(1, PASS))
+    evalmeta("test", "baseline", "-o", FILE, run(1).id)
+    before = Path(FILE).read_text()
+    keep(project, run(1, FAILURE))
+    done = evalmeta("test", "baseline", "-o", FILE)
+    assert (done.code, Path(FILE).read_text()) == (2, before)
+    assert "no run was taken: Orders: 1 run red" in done.err
+    assert "--accept" in done.err
+
+
+def test_reports_are_read_where_the_store_is_not_kept(evalmeta: Program, project: Project) -> None:
+    keep(project, run(1, PASS, FAILURE), run(2, PASS, PASS))
+    for number in (1, 2):
+        Path(f"{number}.json").write_text(
+            evalmeta("test", "results", "--job-id", run(number).id, "--result-format", "json").out
+        )
+    for file in (project.state_dir).glob("org.sqlite3*"):
+        file.unlink()
+    done = evalmeta("test", "baseline", "-o", FILE, "1.json", "2.json")
+    assert done.out.startswith(f"Created {FILE}: 1 test, 2 cases, 0 of them failing\n")
+    assert '"passed": [0, 1], "failed": [1, 0]' in Path(FILE).read_text()
+    assert evalmeta("test", "baseline", "-o", FILE, "3.json").err.startswith(
+        "Error (NotFound): the file '3.json' cannot"
+    )
 
 
 def test_a_run_of_some_cases_reports_what_happened_to_the_others(evalmeta: Program, project: Project) -> None:

@@ -174,10 +174,13 @@ def test_runs_are_compared_with_a_baseline_file_of_earlier_runs(evalmeta: Progra
     assert written.out.startswith("Created baseline.json: 1 test, 4 cases, 3 of them failing\n")
     worse = evalmeta("test", "compare", "--baseline", "baseline.json", "--suspect", "fail")
     assert (worse.code, f"{SECOND} against baseline.json" in worse.out) == (100, True)
-    saved = evalmeta("test", "baseline", "-o", "baseline.json", "--json")
+    saved = evalmeta("test", "baseline", "-o", "baseline.json", "--accept", "--json")
     found = json.loads(saved.out)["result"]
-    assert found["runs"] == [{"name": "Returns_Desk_Checks", "runId": SECOND, "subjectName": "Returns_Desk"}]
-    assert (found["state"], found["failing"]) == ("Changed", 3)
+    [taken] = found["runs"]
+    assert (taken["name"], taken["runIds"], taken["subjectName"]) == (
+        *("Returns_Desk_Checks", [FIRST, SECOND], "Returns_Desk"),
+    )
+    assert (found["state"], found["failing"]) == ("Changed", 2)
     assert evalmeta("test", "compare", "--baseline", "baseline.json", SECOND).code == 0
     assert (runs / "baseline.json").read_text().count("\n") == 20
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from evalmeta.api import (
         acceptance,
         agent_tests,
+        baselines,
         calibration,
         case_lines,
         changes,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "acceptance",
     "agent_tests",
+    "baselines",
     "calibration",
     "case_lines",
     "changes",

@@ -1,10 +1,10 @@
-"""Comparing saved runs with each other and with baselines, and writing baselines."""
+"""Comparing saved runs with each other and with baselines."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from evalmeta import limits
 from evalmeta.api.agent_tests import file_of_run
@@ -14,7 +14,7 @@ from evalmeta.engine.gate import compare, compare_all
 from evalmeta.engine.matching import changes_of
 from evalmeta.engine.statistics import collect
 from evalmeta.errors import NotFound, Suggestion, UsageError
-from evalmeta.formats.baseline import baseline_name, read_baseline, write_baseline
+from evalmeta.formats.baseline import baseline_name, read_baseline
 from evalmeta.model.baseline import KnownTest
 from evalmeta.model.fingerprints import options_of
 from evalmeta.model.registry import type_of_run
@@ -24,13 +24,12 @@ from evalmeta.store.runs import Runs
 from evalmeta.store.stored_cases import open_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
 
     from evalmeta.model.baseline import KnownTests
     from evalmeta.model.run import Run
     from evalmeta.model.statistics import CaseCounts, Comparison, RunStatistics, SuiteComparison
-    from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
     from evalmeta.store.history import CompleteRun
 
@@ -55,28 +54,8 @@ class Baseline:
 
     def find(self, name: str) -> KnownTest | None:
         """Return what is known of a test; None if the test is not in the baseline."""
-        known = _same_test(name, self.tests, self.root)
+        known = same_test(name, self.tests, self.root)
         return None if known is None else self.tests[known]
-
-
-class SavedBaseline(NamedTuple):
-    """What a baseline file contains now, and what changed.
-
-    Attributes:
-        state: what writing did to the file.
-        tests: the number of tests in it.
-        cases: the number of cases.
-        failing: the number of cases that fail.
-        errors: the number of cases with only errors.
-        kept: the number of unchanged cases of each test that was written, by the test's name.
-    """
-
-    state: FileState
-    tests: int
-    cases: int
-    failing: int
-    errors: int
-    kept: Mapping[str, int]
 
 
 def load_run(project: Project, run_id: str) -> Run:
@@ -97,27 +76,35 @@ def load_run(project: Project, run_id: str) -> Run:
 
 
 def latest_runs(project: Project) -> list[Run]:
-    """Return the most recent complete run of each test in any org, in order of the tests' names.
+    """Return the most recent complete run of each test in any org, in order of the tests' names; see `recent_runs`."""
+    return [runs[0] for runs in recent_runs(project, limit=1).values()]
 
-    Runs of some of the cases are left out if there is an earlier run of all cases, and so are runs that only asked
-    suspect cases again.
+
+def recent_runs(project: Project, *, limit: int) -> dict[str, list[Run]]:
+    """Return the most recent complete runs of each test in any org, the latest first, in order of the tests' names.
+
+    Runs of some of the cases are left out, except the latest one if there is no run of all cases, and so are runs that
+    only asked suspect cases again.
 
     Raises:
         UsageError: two files with definitions of the same full name were run.
         StoreError: the project's database cannot be used.
     """
     latest: dict[str, CompleteRun] = {}
-    found: dict[str, Run] = {}
+    found: dict[str, list[Run]] = {}
     for past in reversed([each for each in _complete_runs(project) if each.definition]):
         name = _name(past.id, past.definition)
         if (other := latest.get(name)) and _is_other_file(project, other.file, past.file):
             raise _two_files(name, past, other)
-        if name in found and not is_partial(found[name]):
+        runs = found.get(name, [])
+        if len(runs) == limit and not is_partial(runs[0]):
             continue
         run = find_run(project, past.id, org_url=past.org_url)
-        if not run.options.confirms and (name not in found or not is_partial(run)):
-            latest[name], found[name] = past, run
-    return [found[name] for name in sorted(found)]
+        if run.options.confirms or (runs and is_partial(run)):
+            continue
+        whole = [each for each in runs if not is_partial(each)]
+        latest[name], found[name] = latest[name] if whole else past, [*whole, run]
+    return dict(sorted(found.items()))
 
 
 def previous_run(project: Project, run: Run) -> Run:
@@ -164,7 +151,7 @@ def new_answers(project: Project, run: Run) -> dict[int, CaseCounts]:
 def _runs_of(project: Project, run: Run) -> list[CompleteRun]:
     """Return the complete runs of a run's test, the oldest first."""
     name, file, runs = name_of(run), file_of_run(project, run.id) or "", _complete_runs(project)
-    known = _same_test(name, {_name(past.id, past.definition) for past in runs if past.id != run.id}, project.root)
+    known = same_test(name, {_name(past.id, past.definition) for past in runs if past.id != run.id}, project.root)
     return [
         past
         for past in runs
@@ -275,33 +262,6 @@ def _failed(case: CaseCounts | None, utterance: str) -> bool:
     return case is not None and case.utterance == utterance and case.failed > 0 and not case.passed
 
 
-def save_baseline(path: Path, runs: Iterable[Run], *, root: Path | None = None) -> SavedBaseline:
-    """Write the results of runs to a baseline file; its other tests, and cases that were not run, do not change.
-
-    `root` is the project's folder.
-
-    Raises:
-        UsageError: the file is not a valid baseline, or cannot be written.
-    """
-    tests = read_baseline(path) if path.exists() else {}
-    written: dict[str, set[int]] = {}
-    for run in runs:
-        name, found = name_of(run), known_test(run)
-        if (known := _same_test(name, tests, root)) not in {None, name}:
-            tests[name] = tests.pop(known)
-        if is_partial(run) and name in tests:
-            tests[name] = replace(found, cases=_merged(tests[name].cases, found.cases))
-        else:
-            tests[name] = found
-        written.setdefault(name, set()).update(each.number for each in found.cases)
-    state = write_baseline(path, tests)
-    counted = [case for test in tests.values() for case in test.cases]
-    failing = sum(case.passes is False for case in counted)
-    errors = sum(case.passes is None and case.errors > 0 for case in counted)
-    kept = {name: sum(case.number not in numbers for case in tests[name].cases) for name, numbers in written.items()}
-    return SavedBaseline(state, len(tests), len(counted), failing, errors, kept)
-
-
 def known_test(run: Run) -> KnownTest:
     """Return what a run says about its test."""
     return KnownTest(statistics_of(run).cases, run.subject_name, options_of(run.options), run.options.setup)
@@ -322,7 +282,7 @@ def _name(run_id: str, definition: str) -> str:
     return definition if kind is None else baseline_name(kind, definition)
 
 
-def _same_test(name: str, known: Collection[str], root: Path | None) -> str | None:
+def same_test(name: str, known: Collection[str], root: Path | None) -> str | None:
     """Return a test's name among others: itself, or else the only path to a file of that name that is not here.
 
     The paths of files begin at the project's folder, or at the current folder if there is no project. A file that is
@@ -359,11 +319,6 @@ def _complete_runs(project: Project) -> list[CompleteRun]:
 def is_partial(run: Run) -> bool:
     """Return whether only some of a test's cases were run."""
     return run.options.is_partial
-
-
-def _merged(known: Iterable[CaseCounts], more: Iterable[CaseCounts]) -> tuple[CaseCounts, ...]:
-    numbers = {each.number: each for each in known} | {each.number: each for each in more}
-    return tuple(numbers[number] for number in sorted(numbers))
 
 
 def find_run(project: Project, run_id: str, *, org_url: str | None = None) -> Run:

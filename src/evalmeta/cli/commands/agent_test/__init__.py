@@ -17,7 +17,7 @@ _COMMANDS: Final = {
     "cancel": ("jobs:cancel", "Cancel runs; their finished results are kept."),
     "compare": ("compare:compare", "Compare the cases of a run with those of an earlier run."),
     "history": ("compare:history", "List past runs, here and in other orgs, newest last."),
-    "baseline": ("compare:baseline", "Save the results of runs as a baseline to commit and compare with."),
+    "baseline": ("baseline:baseline", "Save the results of runs as a baseline to commit and compare with."),
     "mark": ("mark:mark", "Say whether the verdict of a result is right or wrong."),
     "marks": ("mark:marks", "List what people said of results, or export it to check raters."),
     "accept": ("accept:accept", "Make an answer of a run the new expectation of its test."),

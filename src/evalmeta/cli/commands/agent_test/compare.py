@@ -1,4 +1,4 @@
-"""`evalmeta test compare|history|baseline`: compare runs, list them, and save their results as a baseline."""
+"""`evalmeta test compare|history`: compare runs, and list them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evalmeta.model.statistics import SuiteComparison
 from evalmeta.package.project import find_project
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.comparison import comparison_json
-from evalmeta.report.text import count, one_line, percent
+from evalmeta.report.text import one_line, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,47 +177,3 @@ def _run_json(run: PastRun) -> JsonObject:
         "answersOf": run.answers_of,
         "stopped": run.is_stopped,
     }
-
-
-@click.command()
-@click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=complete_runs)
-@click.option("-o", "--output-file", type=FILE, required=True, help="The file to write.")
-@json_option
-def baseline(runs: tuple[str, ...], *, output_file: Path, as_json: bool) -> None:
-    """Save the results of runs as a baseline to commit and compare with.
-
-    By default, the most recent complete run of each test is saved. In an existing file,
-    other tests are kept, and so are cases that a run did not include. Name the runs of all
-    shards to join them.
-
-    \b
-    evalmeta test baseline -o evalmeta-baseline.json
-    evalmeta test baseline -o evalmeta-baseline.json 4KB000000000001GAA 4KB000000000002GAA
-    evalmeta test run --wait --baseline evalmeta-baseline.json
-    """
-    for run_id in runs:
-        check_run_id(run_id)
-    project = find_project(Path.cwd())
-    chosen = [api.comparisons.load_run(project, each) for each in runs] or api.comparisons.latest_runs(project)
-    if not chosen:
-        raise NotFound("there is no complete run here", actions=[Suggestion("Run the tests", "test", "run", "--wait")])
-    for run in chosen:
-        warn_if_incomplete(run)
-    done = api.comparisons.save_baseline(output_file, chosen, root=project.root)
-    way = "" if runs else f"; to join shards, name their runs: evalmeta test baseline -o {output_file} RUN1 RUN2"
-    for run in chosen:
-        if api.comparisons.is_partial(run):
-            kept, others = done.kept[api.comparisons.name_of(run)], f"{output_file} has no other cases"
-            if kept:
-                others = f"{count(kept, 'other case')} of {output_file} are unchanged"
-            note(f"{run.id} ran only part of {run.definition}: {others}{way}")
-    rows = [(api.comparisons.name_of(run), run.id, run.subject_name) for run in chosen]
-    if as_json:
-        saved = [{"name": name, "runId": run_id, "subjectName": subject} for name, run_id, subject in rows]
-        counts = {"tests": done.tests, "cases": done.cases, "failing": done.failing, "errors": done.errors}
-        print_json({"file": str(output_file), "state": done.state, **counts, "runs": saved})
-        return
-    contents = f"{count(done.tests, 'test')}, {count(done.cases, 'case')}, {done.failing:,} of them failing"
-    errors = f", {done.errors:,} with errors only" if done.errors else ""
-    click.echo(f"{done.state} {output_file}: {contents}{errors}")
-    print_table(["Test", "Run", "Subject"], rows)

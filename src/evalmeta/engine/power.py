@@ -1,0 +1,61 @@
+"""What a baseline can detect: the smallest fall of a test's pass rate that a comparison finds.
+
+The pass rate of a test is the mean of its cases' rates. By the normal approximation, a fall is found with a chance of
+80 % if it is at least z(level) times the standard error without a change plus z(80 %) times the standard error with it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from evalmeta.model.statistics import CaseCounts
+
+# One-sided quantiles of the normal distribution: 4.5 % for the level, and 80 % for the power.
+_LEVEL: Final = 1.6954
+_POWER: Final = 0.8416
+_POINTS: Final = 100
+
+
+class _Rate(NamedTuple):
+    """What is known of a case: its observed rate, and the expected one, between this and the mean of all cases."""
+
+    observed: float
+    expected: float
+    answers: int
+
+
+def detectable_fall(cases: Iterable[CaseCounts], *, iterations: int = 1) -> int | None:
+    """Return the smallest fall of the mean pass rate, in percentage points, that a new run finds in 80 % of runs.
+
+    All cases fall by the same number of points, down to 0. None if no fall can be found, or no case was decided.
+    """
+    decided = [case for case in cases if case.decided]
+    mean = math.fsum(case.passed / case.decided for case in decided) / max(1, len(decided))
+    rates = [
+        _Rate(case.passed / case.decided, (case.passed + mean) / (case.decided + 1), case.decided) for case in decided
+    ]
+    sizes = (points for points in range(1, _POINTS + 1) if _is_found(rates, points / _POINTS, iterations))
+    return next(sizes, None)
+
+
+def _is_found(rates: list[_Rate], fall: float, iterations: int) -> bool:
+    now = [max(0.0, rate.expected - fall) for rate in rates]
+    # The number of passed answers is whole: half an answer is the usual correction.
+    size = math.fsum(rate.observed - after for rate, after in zip(rates, now, strict=True)) - 0.5 / iterations
+    unchanged = math.fsum(_unchanged(rates, now, iterations))
+    changed = math.fsum(after * (1 - after) / iterations for after in now)
+    changed += math.fsum(rate.expected * (1 - rate.expected) / rate.answers for rate in rates)
+    return size >= _LEVEL * math.sqrt(unchanged) + _POWER * math.sqrt(changed) > 0
+
+
+def _unchanged(rates: list[_Rate], now: list[float], iterations: int) -> Iterator[float]:
+    """Yield the variance of each case's difference if its answers are divided between both runs at random."""
+    for (observed, _, answers), after in zip(rates, now, strict=True):
+        total = answers + iterations
+        both = (observed * answers + after * iterations) / total
+        spread = max(0.0, both * (1 - both) - iterations * after * (1 - after) / total**2)
+        yield spread * total / (total - 1) * (1 / answers + 1 / iterations)
