@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, NotFound, ProjectError, Suggestion
 from evalmeta.formats.discovery import SEARCHED, SPEC_NAMES, TABLE_NAMES, kind_of
-from evalmeta.formats.document import Reading, read_bytes, reading_of
+from evalmeta.formats.document import ADK_CONFIG, Reading, read_bytes, reading_of
 from evalmeta.formats.files import format_of, read_document
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.model.difference import compare
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.package.files import parse_test_name, shown, slash_hint
 from evalmeta.package.folders import files_below
-from evalmeta.package.project import find_project
+from evalmeta.package.project import PROJECT_FILE, find_project
 from evalmeta.package.resolver import find_components
+from evalmeta.report.excerpts import excerpts_text
 from evalmeta.report.text import and_more
 from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import check_expectations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from evalmeta.formats.discovery import FileKind
     from evalmeta.formats.document import Document
     from evalmeta.formats.testspec import Spec
     from evalmeta.model.definition import Definition
@@ -41,6 +43,8 @@ _FOUND: Final = """\
 A test is a definition (XML), a test spec (YAML), a table or JSON Lines with the keys of test cases, a table of the \
 Testing Center (CSV), or an eval set (JSON)."""
 _SHOWN_FILES: Final = 3
+# evalmeta reads them as settings.
+_READ_OTHERWISE: Final = (PROJECT_FILE, ADK_CONFIG)
 
 
 class FoundTests(NamedTuple):
@@ -84,9 +88,16 @@ class Searched(NamedTuple):
 
 def search(files: Iterable[Path]) -> Searched:
     """Tell the tests in other formats than a definition's, also those with mistakes, from other files of a folder."""
-    kinds = {path: kind_of(path) for path in files if path.suffix.lower() in SEARCHED}
+    kinds = {path: kind for path in files if (kind := kind_in_folder(path))}
     tests = [path for path, kind in kinds.items() if kind.is_test]
     return Searched(tests, {path: kind.why_not for path, kind in kinds.items() if not kind.is_test})
+
+
+def kind_in_folder(path: Path) -> FileKind | None:
+    """Return what a file in a folder is; None for definitions, settings, and files that no search looks at."""
+    if path.suffix.lower() not in SEARCHED or path.name in _READ_OTHERWISE:
+        return None
+    return kind_of(path)
 
 
 def all_of(searched: Iterable[Searched]) -> Searched:
@@ -183,10 +194,12 @@ def read_all(paths: Iterable[Path], read: Callable[[Path], _Test]) -> list[_Test
     first = next(iter(faults.values()), None)
     if first is None:
         return tests
-    if len(faults) == 1:
-        raise first
     problems = [each for path, error in faults.items() for each in problems_of(error, shown(path))]
-    raise type(first)(f"{len(faults):,} files are not valid; nothing was run", problems=problems)
+    if len(faults) > 1:
+        first = type(first)(f"{len(faults):,} files are not valid; nothing was run", problems=problems)
+    # Python shows it below the traceback.
+    first.add_note(excerpts_text(problems, most=_SHOWN_FILES))
+    raise first
 
 
 def find_rule_problems(path: Path, document: Document) -> list[Problem]:

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from evalmeta.api.case_lines import case_places
-from evalmeta.api.discovery import Searched, others_note, source_note, sources_of, without_parts
+from evalmeta.api.discovery import Searched, kind_in_folder, others_note, source_note, sources_of, without_parts
 from evalmeta.api.evaluate import check_evaluation
 from evalmeta.api.evaluate_inputs import load_evaluations
 from evalmeta.engine.subjects.python import imports_kept
 from evalmeta.engine.summary import summarise
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound
-from evalmeta.formats.discovery import SEARCHED, kind_of
 from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.package.files import parse_test_name, shown
@@ -58,29 +57,22 @@ def evaluation_file(path: Path, parent: pytest.Collector, *, is_named: bool) -> 
     In folders, definitions and other tests are collected, also those with mistakes. If the command line names a file
     (`is_named`), files of all formats are.
     """
-    plugins, others = parent.config.pluginmanager, parent.config.stash.setdefault(_OTHERS, {})
-    why_not = "" if parse_test_name(path.name) else _why_not_collected(path, is_named=is_named)
-    if why_not and path.suffix.lower() in SEARCHED:
-        others[path] = why_not
+    plugins, kind = parent.config.pluginmanager, kind_in_folder(path)
+    is_other = kind is not None and not (kind.is_test or (is_named and kind.format))
+    if kind is None and parse_test_name(path.name) is None and not (is_named and path.suffix == ".parquet"):
+        return None
     if not plugins.has_plugin(_PLUGIN):
         plugins.register(sys.modules[__name__], _PLUGIN)
         # An agent is imported once for the check and for the cases of all files.
         stack = ExitStack()
         stack.enter_context(imports_kept())
         parent.config.add_cleanup(stack.close)
-    if why_not:
+    if kind and is_other:
+        parent.config.stash.setdefault(_OTHERS, {})[path] = kind.why_not
         return None
     found: EvaluationFile = EvaluationFile.from_parent(parent, path=path)
     found.is_named = is_named
     return found
-
-
-def _why_not_collected(path: Path, *, is_named: bool) -> str:
-    """Return why a file is not a test, of a named one why no reader knows it; empty for a test."""
-    if path.suffix.lower() not in SEARCHED:
-        return "" if is_named and path.suffix == ".parquet" else "it is not searched"
-    kind = kind_of(path)
-    return "" if is_named and kind.format else kind.why_not
 
 
 _QUESTIONS: Final = pytest.StashKey[Questions]()

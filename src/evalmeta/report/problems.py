@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from evalmeta import __version__
+from evalmeta.report.excerpts import excerpts
 from evalmeta.report.text import clean, count, escape_unsafe, one_line, workflow_command
 from evalmeta.xmlio.writer import node
 from evalmeta.xmlio.writer import render as render_xml
@@ -54,6 +55,8 @@ def render_human(
 ) -> str:
     """Return problems by file, files in the order of their first problem, and a last line with the numbers.
 
+    Errors show the line of their file with a caret below the place.
+
     Args:
         problems: the problems.
         files: as for `render`.
@@ -85,6 +88,7 @@ def _human(problems: Sequence[Problem], files: int) -> str:
 
 def _problem_lines(problems: Sequence[Problem], style: Callable[[str, str], str]) -> Iterator[str]:
     ordered = sorted(problems, key=lambda problem: problem.location)
+    shown = dict(excerpts(ordered))
     places = [_place(problem) for problem in ordered]
     width = max(map(len, places))
     severity_width = max(len(problem.severity) for problem in ordered)
@@ -92,6 +96,8 @@ def _problem_lines(problems: Sequence[Problem], style: Callable[[str, str], str]
         severity = style(f"{problem.severity:{severity_width}}", problem.severity)
         message = one_line(problem.message, chars=_TEXT_CHARS)
         yield f"  {place:{width}}{' ' * bool(width)}{severity} {message} [{problem.code}]"
+        # Several problems of one place share its excerpt.
+        yield from (f"    {line}" for line in (shown.pop(problem.location, []) if problem.is_error else ()))
         if problem.hint:
             yield f"    {one_line(problem.hint, chars=_TEXT_CHARS)}"
 
