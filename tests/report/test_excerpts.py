@@ -42,6 +42,7 @@ def test_an_error_shows_its_line_with_a_caret_below_the_word(folder: Path) -> No
         ("\ta: b", 2, ["1 |  a: b", "  |  ^"]),
         ("\ufeffa: b", 1, ["1 | a: b", "  | ^"]),
         ("こんにちは: x", 8, ["1 | こんにちは: x", "  |             ^"]),
+        ("<value>x</value>", 1, ["1 | <value>x</value>", "  | ^^^^^^^"]),
         ("a:", 3, ["1 | a:", "  |   ^"]),
         ("a: b", 0, ["1 | a: b"]),
         ("a: b", 99, ["1 | a: b", "  |     ^"]),

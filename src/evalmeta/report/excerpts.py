@@ -23,7 +23,7 @@ _MOST_LINE: Final = 100_000
 _LINE_BYTES: Final = 1_000_000
 _BEFORE: Final = 60
 _CHARS: Final = 100
-_WORD: Final = re.compile(r"[\"']?[\w$.-]+[\"']?|\S|$")
+_WORD: Final = re.compile(r"</?[\w:.-]+>?|[\"']?[\w$.-]+[\"']?|\S|$")
 
 
 def excerpts(problems: Sequence[Problem]) -> Mapping[Location, list[str]]:
