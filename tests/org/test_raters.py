@@ -53,6 +53,19 @@ def test_ratings_of_a_model_are_reused_in_the_next_run(org: Organization) -> Non
     assert len(server.bodies) == 1
 
 
+def test_suspect_cases_that_are_asked_again_are_judged_anew(org: Organization) -> None:
+    async def rate(org: Organization) -> None:
+        async with RunResources() as resources:
+            for options in (JUDGED, replace(JUDGED, confirms="4KB000000000001AAA")):
+                for _ in range(3):
+                    await resources.rater(org, options)(RUBRIC)
+
+    with model_serving(judging(4)) as server:
+        judge = LlmRater(adapter="llm", model="judge-1", url=server.url)
+        asyncio.run(rate(replace(org, settings=lambda: Settings(raters={"judge": judge}))))
+        assert len(server.bodies) == 1 + 3
+
+
 def test_a_rater_that_is_not_bound_is_named(org: Organization) -> None:
     async def bind() -> None:
         async with RunResources() as resources:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta.engine.scheduler import Scheduler
 from evalmeta.org.subjects import rater_settings_of
-from evalmeta.store.judge_cache import Ratings
+from evalmeta.store.judge_cache import NewRatings, Ratings
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -31,14 +31,20 @@ class RunResources:
         self._stack = AsyncExitStack()
 
     def rater(self, org: Organization, options: RunOptions) -> Rater:
-        """Return the rater of a run, or raise SettingsError; runs with the same settings share its requests' pace."""
+        """Return the rater of a run, or raise SettingsError; runs with the same settings share its requests' pace.
+
+        Suspect cases that are asked again are judged anew: a stored rating would only repeat what made them suspect.
+        """
         from evalmeta.engine.case_run import close  # noqa: PLC0415 - an import error must end the run
         from evalmeta.engine.raters.registry import bind_rater  # noqa: PLC0415
 
         settings = rater_settings_of(org, options)
-        key = f"{type(settings).__name__} {settings.model_dump_json()}"
+        is_new = bool(options.confirms)
+        key = f"{type(settings).__name__} {is_new} {settings.model_dump_json()}"
         if key not in self._raters:
-            self._raters[key] = rater = bind_rater(settings, root=org.root, cache=Ratings(org.database))
+            stored = Ratings(org.database)
+            rater = bind_rater(settings, root=org.root, cache=NewRatings(stored) if is_new else stored)
+            self._raters[key] = rater
             self._stack.push_async_callback(close, rater)
         return self._raters[key]
 

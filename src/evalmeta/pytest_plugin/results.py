@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 import pytest
@@ -13,7 +14,7 @@ from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocat
 from _pytest._io.saferepr import saferepr
 
 from evalmeta.engine.comparison import ComparedTest
-from evalmeta.engine.gate import compare
+from evalmeta.engine.gate import compare_all
 from evalmeta.engine.summary import summarise
 from evalmeta.errors import ProjectError
 from evalmeta.formats.baseline import read_baseline
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from evalmeta.model.baseline import KnownTests
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import Summary
+    from evalmeta.model.statistics import Comparison
 
     _Property = tuple[str, object]
 
@@ -103,15 +105,22 @@ class SessionResults:
         known, label = self._baseline.get(evaluation.name), self._baseline_label
         if known is None:
             return []
-        before = known.cases
-        judged, passed = sum(each.decided for each in before), sum(each.passed for each in before)
+        judged, passed = sum(case.decided for case in known.cases), sum(case.passed for case in known.cases)
         rate = f"{percent(passed / judged)} ({passed} of {judged})" if judged else "nothing judged"
-        after = evaluation.case_counts()
-        comparison = compare(
-            ComparedTest(evaluation.name, (label, "this session"), before, after, partial=(False, True))
-        )
+        comparison = self._comparisons[evaluation.name]
         _, *lines = comparison_lines(comparison)
         return [f"in {label}: {rate}; {comparison_verdict(comparison)}", *(line.text for line in lines)]
+
+    @cached_property
+    def _comparisons(self) -> dict[str, Comparison]:
+        """Return the comparisons of all evaluations, which share one chance of a false alarm."""
+        labels = (self._baseline_label, "this session")
+        known = {each.name: each for each in self.evaluations.values() if each.name in self._baseline}
+        tests = [
+            ComparedTest(name, labels, self._baseline[name].cases, each.case_counts(), partial=(False, True))
+            for name, each in known.items()
+        ]
+        return dict(zip(known, compare_all(tests).tests, strict=True))
 
     def write_report(self, folder: Path) -> Path:
         """Write a report `evalmeta-20260212T054708.966000Z.json`, named by the time in UTC, and return its path.
