@@ -100,6 +100,12 @@ def test_errors_show_nothing() -> None:
     assert (first(compare(test)).standing, first(compare(test)).is_unconfirmed) == (Standing.SUSPECT, True)
 
 
+def test_a_test_without_any_judged_answer_before_needs_no_prior() -> None:
+    broken = ComparedTest("A", ("a", "b"), [known(1, [ALWAYS])], [now(1, 0, 1)])
+    errors = ComparedTest("B", ("a", "c"), [now(1, 0, 0, errors=1)], [now(1, 0, 1)])
+    assert [len(test.suspects) for test in compare_all([broken, errors]).tests] == [1, 0]
+
+
 MIXED = [(5, 0)] * 8 + [(0, 5)] * 2
 """Answers that are alike within a run: 8 of 10 runs passed, each with all its answers."""
 

@@ -127,6 +127,8 @@ def _fitted(cases: Iterable[tuple[int, int]], most: float) -> _Beta:
     """Return the distribution of the cases' pass rates; it weighs as much as one answer if each case has only one."""
     decided = [case for case in cases if sum(case)]
     answers, passed = sum(map(sum, decided)), sum(case[0] for case in decided)
+    if not answers:
+        return _Beta(0.5, 0.5)
     rate = min(max(passed / answers, 0.5 / answers), 1 - 0.5 / answers)
     pairs = sum(sum(case) * (sum(case) - 1) for case in decided)
     weight = 1.0
