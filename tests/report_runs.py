@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare
 from evalmeta.engine.statistics import collect
-from evalmeta.engine.summary import summarise
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.model.tally import summarise
 from evalmeta.report.report import BaselineVerdict, Report
 
 STARTED = 1_795_187_104.0

@@ -7,11 +7,11 @@ import pytest
 
 from api.test_comparisons import keep, run
 from evalmeta.api.baselines import RUNS, SavedBaseline, read_results, runs_to_take, save_baseline
-from evalmeta.engine.summary import summarise
 from evalmeta.errors import UsageError
 from evalmeta.formats.baseline import read_baseline
 from evalmeta.model.run import RunOptions, RunStatus, Scoring, Setup, Verdict
 from evalmeta.model.statistics import RunCounts
+from evalmeta.model.tally import summarise
 from evalmeta.report import json as json_report
 from evalmeta.report.report import Report
 from org.parts import make_project

@@ -20,9 +20,9 @@ from evalmeta.cli.baselines import (
     judge_by_baseline,
     print_comparisons,
 )
-from evalmeta.engine.summary import summarise
 from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.model.statistics import SuiteComparison
+from evalmeta.model.tally import summarise
 from org.parts import make_project
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from api.test_comparisons import run
 from evalmeta.api.comparisons import baseline_of
 from evalmeta.api.finished_runs import FinishedRun
 from evalmeta.cli.baselines import Comparator, verdicts_by_baseline
-from evalmeta.engine.summary import summarise
 from evalmeta.model.run import Verdict
+from evalmeta.model.tally import summarise
 from evalmeta.report import render
 from evalmeta.report.human import render as render_human
 from evalmeta.report.report import Report

@@ -106,9 +106,10 @@ testCases:
 
 def test_a_pass_rate_stands_beside_its_coverage(evalmeta: Program, folder: Path) -> None:
     (folder / "orders.yaml").write_text(MIXED)
-    done = evalmeta(*RUN)
+    done = evalmeta(*RUN, "--min-decided", "0.2")
     assert done.code == 0
-    assert "orders.yaml passed: all judged cases passed; 1 of 3 results were judged (33.33 %)" in done.out
+    judged = "1 of 3 results were judged (33.33 %; required: at least 20 %)"
+    assert f"orders.yaml passed: all judged cases passed; {judged}" in done.out
     assert "finished, 3 of 3 cases, 0 not passed, 2 undecided" in done.err
 
 
@@ -117,6 +118,32 @@ def test_a_run_that_failed_states_its_pass_rate_and_coverage(evalmeta: Program, 
     done = evalmeta(*RUN)
     assert done.code == 100
     assert "  pass rate 0 % (required: at least 100 %); 1 of 3 results were judged (33.33 %)\n" in done.out
+
+
+def test_half_of_the_results_must_be_judged_by_default(evalmeta: Program, folder: Path) -> None:
+    (folder / "orders.yaml").write_text(MIXED)
+    done = evalmeta(*RUN)
+    assert done.code == 100
+    required = "only 1 of 3 results were judged (required by default: at least 50 %)"
+    assert f"orders.yaml not passed: {required}" in done.out
+
+
+PARTLY = """\
+subject: desk:answer
+cases:
+  - input: When will it arrive?
+    contains: Friday
+    rubric: It is polite.
+"""
+
+
+def test_what_only_a_model_can_judge_does_not_make_a_run_without_a_judge_red(evalmeta: Program, folder: Path) -> None:
+    (folder / "orders.yaml").write_text(PARTLY.replace("rubric: It is polite.", "rubric: [Polite., Short., Kind.]"))
+    done = evalmeta("run", "orders.yaml")
+    assert done.code == 0
+    assert "1 case: 0 passed, 1 partly judged, 0 failed, 0 errors, 0 undecided" in done.out
+    assert "rubric, 3 results: only an LLM rater can judge this, and this run has none" in done.out
+    assert evalmeta("run", "orders.yaml", "--min-decided", "0.5").code == 100
 
 
 @pytest.mark.parametrize("place", ["option", "settings"])
@@ -148,7 +175,7 @@ def test_a_rescored_run_needs_the_coverage_that_is_asked_for(evalmeta: Program, 
 def test_a_baseline_does_not_excuse_a_run_that_judges_too_little(evalmeta: Program, folder: Path) -> None:
     (folder / "orders.yaml").write_text(MIXED)
     run_id = json.loads(evalmeta(*RUN, "--json").out)["result"][0]["evalmeta"]["runId"]
-    assert evalmeta(*RUN, "--baseline", run_id).code == 0
+    assert evalmeta(*RUN, "--baseline", run_id, "--min-decided", "0.2").code == 0
     assert evalmeta(*RUN, "--baseline", run_id, "--min-decided", "0.8").code == 100
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import orjson
 
 from evalmeta.engine.jsonpath import TooManyMatches, resolve
-from evalmeta.engine.summary import summarise
 from evalmeta.errors import EvalmetaError
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.run_eval.reader import read_payload
@@ -26,6 +25,7 @@ from evalmeta.model.jsonpath import ReferenceSyntax
 from evalmeta.model.jsonpath_parser import parse_reference
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
+from evalmeta.model.tally import summarise
 from evalmeta.package.archive import build_zip, read_zip
 from evalmeta.protocol import soap
 from evalmeta.protocol.connect import read_run, write_run

@@ -4,7 +4,7 @@ import pytest
 
 from engine.builders import result
 from evalmeta.model.aggregation import case_verdict, coverage_of, means_of
-from evalmeta.model.run import CaseResult, TestResult, Verdict
+from evalmeta.model.run import NEEDS_MODEL, CaseResult, TestResult, Verdict
 
 PASS, FAILURE, ERROR, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED
 
@@ -80,18 +80,19 @@ def test_a_pass_just_below_its_threshold_turns_nothing_round() -> None:
 @pytest.mark.parametrize(
     ("results", "error", "verdict", "coverage"),
     [
-        ([result(PASS), result(FAILURE), result(UNDECIDED)], None, FAILURE, (2, 3)),
-        ([result(PASS), result(UNDECIDED)._replace(is_measured=True)], None, PASS, (1, 1)),
-        ([result(UNDECIDED)._replace(is_measured=True)], None, UNDECIDED, (0, 1)),
-        ([result(PASS), result(ERROR)], None, ERROR, (1, 2)),
-        ([result(PASS)], "the agent is down", ERROR, (1, 2)),
-        ([], "the agent is down", ERROR, (0, 1)),
-        ([], None, UNDECIDED, (0, 1)),
-        ([], None, PASS, (1, 1)),
+        ([result(PASS), result(FAILURE), result(UNDECIDED)], None, FAILURE, (2, 3, 0)),
+        ([result(PASS), result(UNDECIDED)._replace(is_measured=True)], None, PASS, (1, 1, 0)),
+        ([result(UNDECIDED)._replace(is_measured=True)], None, UNDECIDED, (0, 1, 0)),
+        ([result(UNDECIDED)._replace(explanation=f"{NEEDS_MODEL}judge this")], None, UNDECIDED, (0, 1, 1)),
+        ([result(PASS), result(ERROR)], None, ERROR, (1, 2, 1)),
+        ([result(PASS)], "the agent is down", ERROR, (1, 2, 1)),
+        ([], "the agent is down", ERROR, (0, 1, 1)),
+        ([], None, UNDECIDED, (0, 1, 0)),
+        ([], None, PASS, (1, 1, 0)),
     ],
 )
 def test_coverage_counts_every_result_that_should_be_judged(
-    results: list[TestResult], error: str | None, verdict: Verdict, coverage: tuple[int, int]
+    results: list[TestResult], error: str | None, verdict: Verdict, coverage: tuple[int, int, int]
 ) -> None:
     case = CaseResult(1, 1, "Hi", verdict, started=0, ended=0, results=tuple(results), error=error)
     assert coverage_of(case) == coverage

@@ -13,7 +13,7 @@ from evalmeta.engine.statistics import collect
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.report import render as render_as
-from evalmeta.report.report import Report, why_incomplete
+from evalmeta.report.report import Report, run_failures, why_incomplete
 from evalmeta.report.text import clean
 
 render = partial(render_as, "ctrf")
@@ -68,13 +68,13 @@ def test_any_texts_make_valid_ctrf(reports: list[Report]) -> None:
 @given(make.reports)
 def test_errors_are_failed_and_undecided_is_other_as_the_summary_counts(report: Report) -> None:
     results = json.loads(render([report]))["results"]
-    summary, broken = report.summary, why_incomplete(report.run) is not None
+    summary, broken = report.summary, len(run_failures(report))
     counted = results["summary"]
     assert counted["tests"] == len(results["tests"]) == summary.total + broken
-    assert (counted["passed"], counted["other"]) == (summary.passed, summary.undecided)
+    assert (counted["passed"], counted["other"]) == (summary.passed + summary.partly_judged, summary.undecided)
     assert counted["failed"] == summary.failed + summary.errors + broken
     raw = [test["rawStatus"] for test in results["tests"]]
-    assert raw.count("ERROR") == summary.errors + broken
+    assert raw.count("ERROR") == summary.errors + (why_incomplete(report.run) is not None)
 
 
 def test_a_case_that_failed_says_where_and_why() -> None:
@@ -101,6 +101,6 @@ def test_nan_is_null_and_not_0() -> None:
     answer = GeneratedData("Yes.", latency_ms=float("inf"), tokens=Tokens(3, 4))
     result = TestResult("x", Verdict.UNDECIDED, score=float("nan"), rater="rules")
     case = make.case(1, Verdict.UNDECIDED, result)._replace(generated=answer)
-    [test] = json.loads(render([make.report(case)]))["results"]["tests"]
+    test, _ = json.loads(render([make.report(case)]))["results"]["tests"]
     assert (test["status"], test["steps"][0]["extra"]["score"]) == ("other", None)
     assert (test["extra"]["latencyMilliseconds"], test["extra"]["outputTokens"]) == (None, 4)

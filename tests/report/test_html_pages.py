@@ -33,7 +33,7 @@ def test_a_page_of_a_large_run_stays_small_and_shows_all_cases_that_did_not_pass
     [page] = lay_out([large_report()])
     assert (page.total, page.shown + len(page.left_out), page.left_out_passed) == (20_000, 20_000, len(page.left_out))
     assert 5_000 < page.shown < 10_000
-    assert page.verdicts == {Verdict.FAILURE: 3, Verdict.PASS: page.shown - 3}
+    assert page.states == {Verdict.FAILURE: 3, Verdict.PASS: page.shown - 3}
     assert {each.number for each in page.cases(passed=False)} == FAILING
 
 
@@ -60,17 +60,17 @@ def test_the_iterations_of_a_case_are_together_even_if_they_are_stored_apart() -
     assert [[case.iteration for case, _ in each.iterations] for each in page.cases(passed=True)] == [[1, 2], [1, 2]]
 
 
-def test_a_passed_case_with_an_undecided_result_counts_as_undecided_and_as_passed() -> None:
+def test_a_partly_judged_case_is_a_state_of_its_own_and_counts_as_undecided() -> None:
     pages = lay_out([make.mixed()])
     shown = {each.label: each.number for each in choices(pages)}
-    assert (shown["ok"], shown["undecided results"], pages[0].passed) == (1, 3, 1)
-    [passed] = pages[0].cases(passed=True)
-    assert passed.kinds == "pass undecided"
+    assert (shown["ok"], shown["partly judged"], shown["undecided results"], pages[0].passed) == (0, 1, 3, 0)
+    first, *_ = pages[0].cases(passed=False)
+    assert (first.state, first.kinds) == ("PARTLY", "partly undecided")
 
 
 def test_one_filter_counts_the_cases_of_all_runs() -> None:
     shown = {each.value: each.number for each in choices(lay_out([make.mixed(), make.rated(0.7)]))}
-    assert shown == {"all": 7, "failure": 3, "error": 1, "undecided": 3, "pass": 3, "mixed": 1}
+    assert shown == {"all": 7, "failure": 3, "error": 1, "undecided": 3, "partly": 1, "pass": 2, "mixed": 1}
 
 
 def test_iterations_with_the_same_answer_are_shown_once() -> None:

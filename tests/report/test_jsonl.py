@@ -16,7 +16,8 @@ from evalmeta.report.text import clean
 render = partial(render_as, "jsonl")
 
 ANSWER = {"outcome", "topic", "actions", "latency_ms", "tokens"}
-KEYS = {"definition", "iteration", "number", "verdict", "utterance", "error", "results", "label", "earlier"} | ANSWER
+OWN = {"definition", "iteration", "number", "verdict", "partly_judged", "utterance", "error", "results", "label"}
+KEYS = OWN | {"earlier"} | ANSWER
 
 
 def test_conversations_jsonl(snapshot: str) -> None:

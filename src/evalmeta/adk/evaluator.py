@@ -233,7 +233,8 @@ def _arguments(
     agent: object, sources: Sequence[Source], num_runs: int, how: How
 ) -> tuple[list[Evaluation], object, _RunHow]:
     """Return the arguments of `evalmeta.evaluate`."""
-    options = replace(how.get("options", RunOptions()), iterations=num_runs)
+    # As in ADK, turns without data for a metric do not count.
+    options = replace(how.get("options", RunOptions(min_decided=0.0)), iterations=num_runs)
     asked = [source.document.evaluation for source in sources]
     if isinstance(agent, str) and ":" not in agent:
         asked, agent = [replace(each, subject_name=agent) for each in asked], agent_named(agent, how.get("root"))

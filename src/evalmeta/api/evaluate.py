@@ -21,11 +21,11 @@ from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Scheduler
 from evalmeta.engine.scorers.function_imports import functions_of
 from evalmeta.engine.scorers.registry import make_scorers
-from evalmeta.engine.summary import SummaryCounter
 from evalmeta.errors import EvalmetaError, TooManyErrors, UsageError
 from evalmeta.model.expectations import canonical_name
 from evalmeta.model.option_bounds import invalid_option
 from evalmeta.model.run import Run, RunOptions, RunStatus
+from evalmeta.model.tally import Tally
 from evalmeta.org.needs import function_needs
 from evalmeta.protocol.run_faults import RunFault, joined_error
 
@@ -291,12 +291,12 @@ async def _run_in(
     resume: bool,
     keep_results: bool,
 ) -> FinishedRun:
-    evaluation, counter, error = task.loaded.evaluation, SummaryCounter(task.options), None
+    evaluation, tally, error = task.loaded.evaluation, Tally(task.options), None
     kept: list[CaseResult] = []
 
     def count(results: Sequence[CaseResult]) -> None:
         for each in results:
-            counter.add(each)
+            tally.add(each)
         if keep_results:
             kept.extend(results)
 
@@ -325,7 +325,7 @@ async def _run_in(
                 record.complete()
             except TooManyErrors as stopped:
                 error = str(stopped)
-        summary = counter.summary()
+        summary = tally.summary()
         if not (summary.total or error):
             raise task.loaded.nothing_to_run()
         # The cases of an iterator cannot be counted again.

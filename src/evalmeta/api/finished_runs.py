@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalmeta.engine.summary import summarise
+from evalmeta.model.tally import detail, has_passed
 from evalmeta.package.files import put_pieces, shown
 from evalmeta.report import format_of, render, stream
 from evalmeta.report.comparison import comparison_lines, verdict
-from evalmeta.report.report import Report, decision, has_passed
+from evalmeta.report.report import Report, decision
 from evalmeta.report.text import blocks
 
 if TYPE_CHECKING:
     from evalmeta.model.run import Run, RunOptions, Summary
     from evalmeta.model.statistics import Comparison, RunStatistics
+    from evalmeta.model.tally import DetailedTally
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -26,28 +27,36 @@ class FinishedRun:
         run: the run; it has no cases if its results were not kept.
         summary: the counts of all its results.
         file: the definition's file, if the run was started from a file.
+        tally: the summary's counts in detail, where all results were counted at once.
+
+    It is true if it has passed: `assert evaluate(...)`.
     """
 
     run: Run
     summary: Summary
     file: Path | None = None
+    tally: DetailedTally | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, run: Run, options: RunOptions | None = None) -> FinishedRun:
         """Return a run with its summary; `options` decide what passes, instead of the run's own."""
-        return cls(run, summarise(run.cases, options or run.options))
+        tally = detail(run.cases, options or run.options)
+        return cls(run, tally.summary(), tally=tally)
 
     @property
     def succeeded(self) -> bool:
-        """Return whether the run is complete, nothing ended in an error, and enough cases passed."""
-        return has_passed(_report(self))
+        """Return whether the run has passed: it is complete, without errors, judged enough, and enough cases passed."""
+        return has_passed(_counted(self), self.summary)
+
+    def __bool__(self) -> bool:
+        return self.succeeded
 
     @property
     def statistics(self) -> RunStatistics:
         """Return intervals, percentiles, tokens and the counts of each case, over the results that were kept."""
-        from evalmeta.engine.statistics import collect  # noqa: PLC0415 - 15 ms, which no question has to wait for
+        from evalmeta.engine.statistics import statistics_of  # noqa: PLC0415 - 15 ms, which no question has to wait for
 
-        return collect(self.run.cases, self.run.options)
+        return statistics_of(self.tally or detail(self.run.cases, self.run.options))
 
     def report(self, result_format: str = "human") -> str:
         """Return the run as text, in a format of `evalmeta test run --result-format`.
@@ -91,7 +100,10 @@ class FinishedRun:
 
 
 class FinishedRuns(tuple[FinishedRun, ...]):
-    """Runs that were evaluated together, in that order; `print` shows their report."""
+    """Runs that were evaluated together, in that order; `print` shows their report.
+
+    They are true if there are any, and every run has passed.
+    """
 
     __slots__ = ()
 
@@ -99,6 +111,9 @@ class FinishedRuns(tuple[FinishedRun, ...]):
     def succeeded(self) -> bool:
         """Return whether every run succeeded."""
         return all(each.succeeded for each in self)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0 and self.succeeded
 
     def report(self, result_format: str = "human") -> str:
         """Return the runs as one text; raises like `FinishedRun.report`."""
@@ -161,8 +176,10 @@ def _detailed(finished: FinishedRun) -> Report:
 
 
 def _report(finished: FinishedRun) -> Report:
-    run, summary = finished.run, finished.summary
-    if not run.cases:
-        # Results that were counted but not kept must not be reported as missing.
-        run = replace(run, total=run.total - summary.total)
-    return Report(run, summary)
+    return Report(_counted(finished), finished.summary, counted=finished.tally)
+
+
+def _counted(finished: FinishedRun) -> Run:
+    """Return the run; results that were counted but not kept are not missing."""
+    run = finished.run
+    return run if run.cases else replace(run, total=run.total - finished.summary.total)

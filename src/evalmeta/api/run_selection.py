@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from evalmeta.api.comparisons import load_run
 from evalmeta.api.sync import fetch
 from evalmeta.engine.plan import select_cases
-from evalmeta.engine.summary import summarise
 from evalmeta.errors import SettingsError, UsageError
 from evalmeta.model.aggregation import is_failing
 from evalmeta.model.evaluation import CaseList, evaluation_of, parse_case_list
 from evalmeta.model.registry import type_of_run
+from evalmeta.model.tally import summarise
 from evalmeta.org.subjects import rater_settings
 from evalmeta.package.files import shown
 from evalmeta.xmlio.definitions import read_leniently

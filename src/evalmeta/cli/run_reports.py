@@ -187,7 +187,7 @@ def report_outcome(project: Project, outcome: RunsOutcome, output: Output, compa
 
 
 def _report(project: Project, finished: FinishedRun) -> Report:
-    found = Report(finished.run, finished.summary, statistics=api.comparisons.statistics_of(finished.run))
+    found = Report(finished.run, finished.summary, statistics=finished.statistics, counted=finished.tally)
     if place := api.agent_tests.place_of_run(project, finished.run.id):
         return replace(found, file=shown(place[0]), lines=place[1].lines, files=place[1].files)
     paths = []

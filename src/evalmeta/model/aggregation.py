@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.run import Average, Coverage, Verdict
+from evalmeta.model.expectations import CHECKS
+from evalmeta.model.run import NEEDS_MODEL, Average, Coverage, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -69,7 +70,7 @@ def means_of(results: Iterable[TestResult]) -> dict[str, Mean]:
     means: dict[str, Mean] = {}
     for result in results:
         if result.threshold is not None:
-            means.setdefault(result.name, Mean()).add(result)
+            means.setdefault(mean_name(result), Mean()).add(result)
     return means
 
 
@@ -110,10 +111,33 @@ def counted_verdict(case: CaseResult, options: RunOptions) -> Verdict:
 
 def coverage_of(case: CaseResult) -> Coverage:
     """Return how many of a case's results were judged; see `Coverage`."""
-    to_judge = [result.verdict in _DECIDED for result in case.results if not result.is_measured]
-    judged, total = to_judge.count(True), len(to_judge) + (case.error is not None)
+    judged = total = outside = 0
+    for result in case.results:
+        if result.is_measured:
+            continue
+        total += 1
+        if result.verdict in _DECIDED:
+            judged += 1
+        elif result.verdict is _ERROR or result.explanation.startswith(NEEDS_MODEL) or _has_mean(result, case):
+            outside += 1
+    if case.error is not None:
+        total, outside = total + 1, outside + 1
+    if total:
+        return Coverage(judged, total, outside)
     # Cases without results have a verdict of their own in evaluations of pytest.
-    return Coverage(judged, total) if total else Coverage(int(case.verdict in _DECIDED), 1)
+    return Coverage(int(case.verdict in _DECIDED), 1, int(case.verdict is _ERROR))
+
+
+def _has_mean(result: TestResult, case: CaseResult) -> bool:
+    """Return whether an undecided result of one turn is left out of a mean over the others, which is judged."""
+    return bool(result.turn) and any(
+        each.name == result.name and each.threshold is not None and each.verdict in _DECIDED for each in case.results
+    )
+
+
+def mean_name(result: TestResult) -> str:
+    """Return the name under which results are averaged: that of the function for checks by functions."""
+    return result.label if result.label and result.name in CHECKS else result.name
 
 
 def _is_averaged(case: CaseResult) -> bool:
@@ -133,16 +157,25 @@ class AveragedCases:
         self._options = options
         self._cases: dict[int, _AveragedCase] = {}
 
-    def add(self, case: CaseResult, verdict: Verdict) -> bool:
-        """Add a case and return whether it is averaged; a case with the verdict ERROR never is."""
+    def add(self, case: CaseResult, verdict: Verdict, *, is_partial: bool = False) -> bool:
+        """Add a case and return whether it is averaged; a case with the verdict ERROR never is.
+
+        `is_partial` says that some of its results were not judged.
+        """
         if verdict is _ERROR or not _is_averaged(case):
             return False
-        self._cases.setdefault(case.number, _AveragedCase(case.label)).add(case, self._options)
+        averaged = self._cases.setdefault(case.number, _AveragedCase(case.label))
+        averaged.add(case, self._options)
+        averaged.partial += is_partial
         return True
 
     def iterations(self) -> dict[int, int]:
         """Return the number of averaged iterations of each case, by number."""
         return {number: each.iterations for number, each in self._cases.items()}
+
+    def partial(self) -> dict[int, int]:
+        """Return in how many averaged iterations of each case some results were not judged, by number."""
+        return {number: each.partial for number, each in self._cases.items()}
 
     def verdicts(self) -> dict[int, Verdict]:
         """Return the verdict of each case in all these iterations, by number."""
@@ -154,19 +187,19 @@ class AveragedCases:
 
 
 class _AveragedCase:
-    __slots__ = ("_label", "_means", "_others", "iterations")
+    __slots__ = ("_label", "_means", "_others", "iterations", "partial")
 
     def __init__(self, label: str) -> None:
         self._label = label
         self._means: dict[str, Mean] = {}
         self._others: set[Verdict] = set()
-        self.iterations = 0
+        self.iterations = self.partial = 0
 
     def add(self, case: CaseResult, options: RunOptions) -> None:
         self.iterations += 1
         for result in case.results:
             if result.threshold is not None:
-                self._means.setdefault(result.name, Mean()).add(result)
+                self._means.setdefault(mean_name(result), Mean()).add(result)
             if options.undecided == "fail" and result.verdict is Verdict.UNDECIDED and not result.is_measured:
                 self._others.add(Verdict.FAILURE)
             elif result.threshold is None or result.verdict is Verdict.ERROR:
@@ -201,19 +234,6 @@ def is_failing(summary: Summary, case: CaseResult, options: RunOptions) -> bool:
     if summary.pass_rate is not None and summary.judges_enough:
         return False
     return verdict is Verdict.UNDECIDED or coverage_of(case).share < 1
-
-
-def counted_verdicts(cases: Iterable[CaseResult], options: RunOptions) -> list[tuple[int, Verdict]]:
-    """Return number and counted verdict of every case result of a run, as its summary counts them; in no order."""
-    averaged = AveragedCases(options)
-    found = []
-    for case in cases:
-        verdict = counted_verdict(case, options)
-        if not averaged.add(case, verdict):
-            found.append((case.number, verdict))
-    verdicts = averaged.verdicts()
-    found += [(number, verdicts[number]) for number, count in averaged.iterations().items() for _ in range(count)]
-    return found
 
 
 def decided_by(run: Run, whose: Deciding) -> Run:

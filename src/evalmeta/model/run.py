@@ -22,6 +22,9 @@ TopicMatch = Literal["exact", "contains"]
 Matches = Literal["first", "any", "all"]
 Deciding = Literal["org", "local", "both"]
 _TOLERANCE: Final = 1e-9
+DEFAULT_MIN_DECIDED: Final = 0.5
+NEEDS_MODEL: Final = "only an LLM rater can "
+"""How the explanation of an undecided result begins if only a language model can judge it, and the run has none."""
 SCORING_PROFILES: Final = ("default", "testing-center")
 DECIDING: Final = ("org", "local", "both")
 ACTION_MATCHES: Final = ("exact", "in_order", "any_order", "superset", "subset")
@@ -247,7 +250,8 @@ class RunOptions:
         iterations: the number of times to run each case.
         min_pass_rate: the share of cases, 0 to 1, that must pass.
         undecided: `fail` counts a case with an undecided result as failed.
-        min_decided: the share of results, 0 to 1, that must be judged; None for no limit.
+        min_decided: the share of results, 0 to 1, that must be judged; None for half of those that the run's rater can
+            judge, see `Coverage`.
         concurrency: the number of cases that run at the same time.
         case_timeout: the time limit of a case in seconds, without the pauses that the agent asks for.
         rate_limit: the maximum number of requests to the agent per second; None for no limit.
@@ -307,10 +311,16 @@ class Coverage(NamedTuple):
     """The number of results that were judged, of those that should be; measured results do not count.
 
     A case that ended in an error, and a case with nothing to judge, count as one more result that was not judged.
+
+    Attributes:
+        outside: the results that the default share leaves out: those that ended in an error, which fails the run
+            anyway, those that only a language model can judge, in a run without one, and those of turns without data
+            for a metric whose mean over the other turns is judged.
     """
 
     judged: int = 0
     total: int = 0
+    outside: int = 0
 
     @property
     def share(self) -> float:
@@ -318,23 +328,27 @@ class Coverage(NamedTuple):
         return self.judged / self.total if self.total else 1.0
 
     def reaches(self, share: float | None) -> bool:
-        """Return whether at least this share was judged; always for None."""
-        return share is None or self.share >= share - _TOLERANCE
+        """Return whether at least this share was judged; for None, the default share of what the run can judge."""
+        if share is not None:
+            return self.share >= share - _TOLERANCE
+        return self.judged >= DEFAULT_MIN_DECIDED * (self.total - self.outside)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts over all cases and iterations, and whether the run passed.
+    """Counts over all cases and iterations, and whether they let the run pass.
 
     A case whose results are averaged counts by its means over all iterations.
 
     Attributes:
-        pass_rate: passed / (passed + failed), 0 to 1; None if no case was decided.
+        passed: the number of case results that passed, with all their results judged.
+        undecided: the number of case results in which nothing was judged.
+        partly_judged: the number of case results of which some were judged, all of them passed, and some are undecided.
         undecided_results: the names of results that nothing could judge, with their counts.
         averages: the means of cases whose results are averaged, by number and name.
         averaged: the verdicts of these cases by number.
         coverage: how many results were judged; a pass rate says nothing about the others.
-        min_decided: the share of results that must be judged; None for no limit.
+        min_decided: the share of results that must be judged; None for the default.
     """
 
     total: int
@@ -342,9 +356,8 @@ class Summary:
     failed: int
     errors: int
     undecided: int
-    pass_rate: float | None
-    min_pass_rate: float
-    succeeded: bool
+    partly_judged: int = 0
+    min_pass_rate: float = 1.0
     undecided_results: tuple[tuple[str, int], ...] = ()
     averages: tuple[Average, ...] = ()
     averaged: Mapping[int, Verdict] = field(default_factory=dict[int, Verdict])
@@ -352,9 +365,36 @@ class Summary:
     min_decided: float | None = None
 
     @property
+    def pass_rate(self) -> float | None:
+        """Return (passed + partly judged) / (passed + partly judged + failed), 0 to 1; None if no case was decided."""
+        held = self.passed + self.partly_judged
+        return held / (held + self.failed) if held + self.failed else None
+
+    @property
     def judges_enough(self) -> bool:
         """Return whether the run judged as many results as it must."""
         return self.coverage.reaches(self.min_decided)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict on the case results together: the only rule for what lets a complete run pass.
+
+        PASS needs no errors, the pass rate, and enough judged results. UNDECIDED means that too few were judged, or
+        none; a run without cases passes.
+        """
+        if self.errors:
+            return Verdict.ERROR
+        rate = self.pass_rate
+        if rate is None:
+            return Verdict.UNDECIDED if self.total else Verdict.PASS
+        if rate < self.min_pass_rate - _TOLERANCE:
+            return Verdict.FAILURE
+        return Verdict.PASS if self.judges_enough else Verdict.UNDECIDED
+
+    @property
+    def succeeded(self) -> bool:
+        """Return whether the case results let the run pass, if it is complete."""
+        return self.verdict is Verdict.PASS
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,6 +423,11 @@ class Run:
     options: RunOptions = field(default_factory=RunOptions)
     cases: Sequence[CaseResult] = ()
     doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether the run completed, and no result is missing."""
+        return self.status is RunStatus.COMPLETED and len(self.cases) >= self.total and not self.error
 
 
 def join(parts: Sequence[Run], whole: Run) -> Run:

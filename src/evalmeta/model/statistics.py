@@ -71,6 +71,8 @@ class CaseCounts:
         runs: the counts of each run of a baseline, the latest last; empty if there is only one run.
         checks: the fingerprint of the case's expectations (`model.fingerprints`); empty if it is not known.
         asked: what was asked, if `utterance` is a label; empty otherwise.
+        passed: in how many iterations nothing failed and something was judged, partly judged ones included.
+        partly_judged: how many of the passed iterations have undecided results.
     """
 
     number: int
@@ -83,6 +85,7 @@ class CaseCounts:
     runs: tuple[RunCounts, ...] = ()
     checks: str = ""
     asked: str = ""
+    partly_judged: int = 0
 
     @classmethod
     def of_runs(
@@ -111,6 +114,7 @@ class CaseCounts:
             failed=self.failed + other.failed,
             errors=self.errors + other.errors,
             undecided=self.undecided + other.undecided,
+            partly_judged=self.partly_judged + other.partly_judged,
         )
 
     @property

@@ -17,10 +17,10 @@ from evalmeta.api.discovery import Searched, kind_in_folder, others_note, source
 from evalmeta.api.evaluate import check_evaluation
 from evalmeta.api.evaluate_inputs import load_evaluations
 from evalmeta.engine.subjects.python import imports_kept
-from evalmeta.engine.summary import summarise
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound
 from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.model.tally import summarise
 from evalmeta.package.files import parse_test_name, shown
 from evalmeta.package.project import has_project
 from evalmeta.pytest_plugin.evaluations import gets_whole_files, is_worker

@@ -15,11 +15,11 @@ from _pytest._io.saferepr import saferepr
 
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare_all
-from evalmeta.engine.summary import summarise
 from evalmeta.errors import ProjectError
 from evalmeta.formats.baseline import read_baseline
 from evalmeta.model.run import CaseResult, RunOptions, Verdict
 from evalmeta.model.statistics import CaseCounts
+from evalmeta.model.tally import summarise
 from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.comparison import verdict as comparison_verdict
 from evalmeta.report.text import and_more, clean, count, escape_unsafe, one_line, percent

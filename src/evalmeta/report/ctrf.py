@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import __version__
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_json, averages_of
-from evalmeta.report.details import case_name, case_text, why_not_passed
+from evalmeta.report.details import case_name, case_text, judged_text, why_not_passed
 from evalmeta.report.json_stream import JsonDocument, JsonList, stream_json
 from evalmeta.report.org_checks import check_lines, doubt_codes, verdicts_json
 from evalmeta.report.report import (
@@ -17,9 +17,11 @@ from evalmeta.report.report import (
     duration,
     forgiven_failures,
     has_passed,
+    is_partly_judged,
     known_failure,
     place_of,
     run_failures,
+    verdict_counts,
     verdict_of,
 )
 from evalmeta.report.summary import coverage_json, measures_json
@@ -46,8 +48,9 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield one CTRF document for all runs: a test for each case of each iteration, with its results as steps.
 
     ERROR is `failed` with the rawStatus ERROR, and UNDECIDED is `other`, both as the summary counts them. So is a
-    failure that a baseline forgives. A run that did not complete, or is worse than its baseline, has one more failed
-    test. A case is `flaky` if it passed in some iterations and failed in others.
+    failure that a baseline forgives. A partly judged case is `passed`, with `partlyJudged` in its extra. A run that did
+    not complete, judged too little, or is worse than its baseline, has one more failed test. A case is `flaky` if it
+    passed in some iterations and failed in others.
     `results.extra.runs` says whether each run passed by its pass rate.
     """
     results: dict[str, JsonValue | JsonList] = {
@@ -64,7 +67,7 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
 def _summary(reports: Sequence[Report]) -> JsonObject:
     counts: Counter[str] = Counter()
     for report in reports:
-        for verdict, number in report.facts.verdicts.items():
+        for verdict, number in verdict_counts(report).items():
             counts[_STATUS[verdict]] += number
         counts["failed"] += len(run_failures(report)) - forgiven_failures(report)
         counts["other"] += forgiven_failures(report)
@@ -85,7 +88,7 @@ def _run(report: Report) -> JsonObject:
     averages: JsonObject = {"averages": [*averages_json(summary.averages)]} if summary.averages else {}
     measures = report.statistics.measures if report.statistics else ()
     measured: JsonObject = {"measures": [*measures_json(measures)]} if measures else {}
-    checks: list[JsonValue] = [clean(line.strip()) for line in check_lines(run, report.facts.differences)]
+    checks: list[JsonValue] = [clean(line.strip()) for line in check_lines(run, report.tally.differences)]
     return {
         "id": clean(run.id),
         "definition": clean(run.definition),
@@ -98,6 +101,7 @@ def _run(report: Report) -> JsonObject:
         "minPassRate": summary.min_pass_rate,
         "errors": summary.errors,
         "undecided": summary.undecided,
+        "partlyJudged": summary.partly_judged,
         **coverage_json(report),
         **({"orgChecks": checks} if checks else {}),
         **averages,
@@ -162,6 +166,8 @@ def _step(result: TestResult) -> JsonObject:
 
 def _extra(report: Report, case: CaseResult) -> JsonObject:
     extra: dict[str, JsonValue] = {"number": case.number, "iteration": case.iteration}
+    if is_partly_judged(report, case):
+        extra["partlyJudged"] = judged_text(case)
     if case.label:
         extra["label"] = clean(case.label)
     if case.earlier:

@@ -6,6 +6,7 @@ from array import array
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta.model.aggregation import coverage_of
 from evalmeta.model.expectations import CHECKS, expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_of, mean_text, missed_averages, score_text
@@ -67,7 +68,7 @@ def group_cases(report: Report) -> Iterator[CaseGroup]:
     for case in report.run.cases:
         iterations = found.pop(_digest(report, case), None)
         if iterations is not None:
-            total = report.facts.numbers[case.number]
+            total = report.times.results[case.number]
             yield CaseGroup(case, verdict_of(report, case), tuple(iterations), total)
 
 
@@ -101,7 +102,7 @@ class CaseGroups:
         if not self._is_repeated:
             return [CaseGroup(case, verdict) for case, verdict, _ in self._found.values()]
         return [
-            CaseGroup(case, verdict, tuple(iterations), self._report.facts.numbers[case.number])
+            CaseGroup(case, verdict, tuple(iterations), self._report.times.results[case.number])
             for case, verdict, iterations in self._found.values()
         ]
 
@@ -109,7 +110,7 @@ class CaseGroups:
         """Return which iterations of a case these are, in parentheses; empty if the run has only one."""
         if not self._is_repeated:
             return ""
-        return f" ({iterations_text(iterations, self._report.facts.numbers[number])})"
+        return f" ({iterations_text(iterations, self._report.times.results[number])})"
 
 
 def passed_text(case: CaseResult) -> str:
@@ -121,6 +122,13 @@ def undecided_note(case: CaseResult) -> str:
     """Return `(undecided: coherence)`; empty if all results were judged."""
     names = dict.fromkeys(each.name for each in not_passed(case) if each.verdict is Verdict.UNDECIDED)
     return f"(undecided: {one_line(', '.join(names))})" if names else ""
+
+
+def judged_text(case: CaseResult) -> str:
+    """Return `1 of 2 results were judged (undecided: coherence)`."""
+    judged, total, _ = coverage_of(case)
+    verb = "was" if total == 1 else "were"
+    return f"{judged:,} of {count(total, 'result')} {verb} judged {undecided_note(case)}".rstrip()
 
 
 def group_name(group: CaseGroup, *, place: str = "") -> str:

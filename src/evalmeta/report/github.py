@@ -37,7 +37,7 @@ def _commands(report: Report) -> Iterator[str]:
     title = one_line(f"{report.run.definition}: subject {report.run.subject_name}", chars=200)
     level = "notice" if passed or not report.run.status.is_over else "error"
     yield workflow_command(level, clean(outcome(report)), [*_location(report, None), ("title", title)])
-    if checks := "\n".join(check_lines(report.run, report.facts.differences)):
+    if checks := "\n".join(check_lines(report.run, report.tally.differences)):
         yield workflow_command("warning", clean(checks), [*_location(report, None), ("title", title)])
     found: set[int] = set()
     for case in report.run.cases:
@@ -53,10 +53,10 @@ def _commands(report: Report) -> Iterator[str]:
 
 def _times(report: Report, number: int) -> str:
     """Return in how many iterations a case failed or ended in an error, if the run has several."""
-    iterations, facts = report.run.options.iterations, report.facts
+    iterations, times = report.run.options.iterations, report.times
     if iterations == 1:
         return ""
-    return f"in {facts.failed[number] + facts.broken[number]:,} of {count(iterations, 'iteration')}: "
+    return f"in {times.failed[number] + times.broken[number]:,} of {count(iterations, 'iteration')}: "
 
 
 def _location(report: Report, number: int | None) -> Iterator[tuple[str, str]]:

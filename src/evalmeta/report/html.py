@@ -21,7 +21,7 @@ from evalmeta.report.details import exchanges, results_of
 from evalmeta.report.html_pages import choices, lay_out
 from evalmeta.report.org_checks import both_verdicts, check_lines
 from evalmeta.report.report import (
-    VERDICT_WORDS,
+    STATE_WORDS,
     counts_as_passed,
     coverage_text,
     duration,
@@ -122,7 +122,7 @@ def environment(*folders: Path) -> Environment:
         # What these expect is not the whole text, so that a difference of both says nothing.
         "partial_checks": CHECKS - {"equals"},
         "word_difference": word_difference,
-        "words": VERDICT_WORDS,
+        "words": STATE_WORDS,
     }
     return made
 

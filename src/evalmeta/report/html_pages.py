@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta.model.aggregation import coverage_of
 from evalmeta.model.case_order import by_number
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import WORST_FIRST, Verdict
 from evalmeta.model.statistics import Standing
 from evalmeta.report.averages import averages_of
 from evalmeta.report.details import all_utterances, exchanges
-from evalmeta.report.report import VERDICT_WORDS, known_failure, location, verdict_of
+from evalmeta.report.report import PARTLY, STATE_WORDS, known_failure, location, verdict_of
 from evalmeta.report.text import SHOWN_CHARS, count
 
 if TYPE_CHECKING:
@@ -29,12 +30,13 @@ _MAX_CHARS: Final = 32_000_000
 # The markup around a case result and around one result of it.
 _CASE_CHARS: Final = 700
 _RESULT_CHARS: Final = 350
-_BITS: Final = {verdict: 1 << place for place, verdict in enumerate(WORST_FIRST)}
+# How a case result counts: its verdict, or that it is partly judged.
+_STATES: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED, PARTLY, Verdict.PASS)
+_BITS: Final = {state: 1 << place for place, state in enumerate(_STATES)}
 # A result is undecided, whatever the verdict of the case is.
-_UNDECIDED_RESULT: Final = 1 << len(WORST_FIRST)
-_FLAGS: Final = len(WORST_FIRST) + 1
-_ALL_VERDICTS: Final = _UNDECIDED_RESULT - 1
-_MIXED: Final = _BITS[Verdict.PASS] | _BITS[Verdict.FAILURE]
+_UNDECIDED_RESULT: Final = 1 << len(_STATES)
+_FLAGS: Final = len(_STATES) + 1
+_ALL_STATES: Final = _UNDECIDED_RESULT - 1
 
 
 _KNOWN: Final = "known failure"
@@ -58,13 +60,13 @@ class Choice(NamedTuple):
 
 
 class ShownCase(NamedTuple):
-    """One case in all iterations, the worst verdict of them, and why the baseline forgives its failures.
+    """One case in all iterations, the worst state of them, and why the baseline forgives its failures.
 
     `mark` says how the case stands to the baseline; empty if there is nothing to say.
     """
 
     number: int
-    verdict: Verdict
+    state: str
     utterance: str
     label: str
     location: str | None
@@ -74,17 +76,17 @@ class ShownCase(NamedTuple):
     iterations: list[tuple[CaseResult, Verdict]]
 
     @property
-    def verdicts(self) -> list[Verdict]:
-        """Return the verdict of each iteration."""
-        return [verdict for _, verdict in self.iterations]
+    def states(self) -> list[str]:
+        """Return how each iteration counts."""
+        return [_state(case, verdict) for case, verdict in self.iterations]
 
     @property
     def kinds(self) -> str:
         """Return the values of the filter's choices that show the case."""
-        found = dict.fromkeys(verdict.lower() for verdict in self.verdicts)
+        found = dict.fromkeys(state.lower() for state in self.states)
         if any(_has_undecided(case) for case, _ in self.iterations):
             found |= {"undecided": None}
-        if {Verdict.PASS, Verdict.FAILURE} <= {*self.verdicts}:
+        if _is_mixed({*self.states}):
             found |= {"mixed": None}
         return " ".join([*found, self.mark.replace(" ", "-")]).rstrip()
 
@@ -104,10 +106,10 @@ class Page:
     Attributes:
         report: the run.
         total: the number of its cases; `shown` of them are on the page.
-        mixed: the number of shown cases that passed in some iterations and failed in others.
-        verdicts: the number of shown cases by verdict; a case with several verdicts counts for each, and one with an
+        mixed: the number of shown cases that passed, at least in part, in some iterations and failed in others.
+        states: the number of shown cases by state; a case with several states counts for each, and one with an
             undecided result counts as undecided, too.
-        passed: the number of shown cases that passed in all iterations.
+        passed: the number of shown cases that passed in all iterations, with all results judged.
         marks: how cases stand to the baseline, by number.
         marked: the number of shown cases by mark.
         left_out: the numbers of the cases that are not shown.
@@ -118,7 +120,7 @@ class Page:
     total: int = 0
     shown: int = 0
     mixed: int = 0
-    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    states: Counter[str] = field(default_factory=Counter)
     passed: int = 0
     marks: dict[int, str] = field(default_factory=dict)
     marked: Counter[str] = field(default_factory=Counter)
@@ -132,7 +134,7 @@ class Page:
         cases = by_number(self.report.run.cases)
         for number, same in groupby(cases, key=lambda case: case.number):
             iterations = [] if number in self.left_out else [(case, verdict_of(self.report, case)) for case in same]
-            if iterations and all(verdict is Verdict.PASS for _, verdict in iterations) is passed:
+            if iterations and all(_state(*each) == Verdict.PASS for each in iterations) is passed:
                 yield _shown_case(self, number, iterations)
 
     def remark(self) -> str:
@@ -157,7 +159,7 @@ def lay_out(reports: Sequence[Report]) -> list[Page]:
     for passed in (False, True):
         for page, outline in zip(pages, outlines, strict=True):
             for number, entry in outline.items():
-                if (entry & _ALL_VERDICTS == _BITS[Verdict.PASS]) is passed:
+                if (entry & _ALL_STATES == _BITS[Verdict.PASS]) is passed:
                     left -= entry >> _FLAGS
                     _place(page, number, entry, is_shown=left >= 0)
     return pages
@@ -165,10 +167,11 @@ def lay_out(reports: Sequence[Report]) -> list[Page]:
 
 def choices(pages: Sequence[Page]) -> list[Choice]:
     """Return the choices of the filter over all runs of a page; marks of which there are none are left out."""
+    words = {**STATE_WORDS, str(Verdict.UNDECIDED): "undecided results", PARTLY: "partly judged"}
     found = [Choice("all", "all", sum(page.shown for page in pages))]
-    for verdict in WORST_FIRST:
-        label = "undecided results" if verdict is Verdict.UNDECIDED else VERDICT_WORDS[verdict].lower()
-        found.append(Choice(verdict.lower(), label, sum(page.verdicts[verdict] for page in pages)))
+    found += [
+        Choice(state.lower(), words[state].lower(), sum(page.states[state] for page in pages)) for state in _STATES
+    ]
     if any(page.report.run.options.iterations > 1 for page in pages):
         found.append(Choice("mixed", "mixed", sum(page.mixed for page in pages)))
     marked = sum((page.marked for page in pages), Counter[str]())
@@ -179,7 +182,7 @@ def _marks(report: Report) -> dict[int, str]:
     """Return how cases stand to the baseline, by number."""
     if report.baseline is None:
         return {}
-    failed = report.facts.failed
+    failed = report.times.failed
     known = {number: _KNOWN for number in report.baseline.known if number in failed}
     marked = (each for each in report.baseline.comparison.cases if each.standing in _MARKED)
     return known | {each.number: each.standing.value for each in marked}
@@ -187,17 +190,17 @@ def _marks(report: Report) -> dict[int, str]:
 
 def _place(page: Page, number: int, flags: int, *, is_shown: bool) -> None:
     page.total += 1
-    has_passed = flags & _ALL_VERDICTS == _BITS[Verdict.PASS]
+    has_passed = flags & _ALL_STATES == _BITS[Verdict.PASS]
     if not is_shown:
         page.left_out.add(number)
         page.left_out_passed += has_passed
         return
     page.shown += 1
     page.passed += has_passed
-    page.mixed += flags & _MIXED == _MIXED
+    page.mixed += _is_mixed({state for state, bit in _BITS.items() if flags & bit})
     if flags & _UNDECIDED_RESULT:
         flags |= _BITS[Verdict.UNDECIDED]
-    page.verdicts.update(verdict for verdict, bit in _BITS.items() if flags & bit)
+    page.states.update(state for state, bit in _BITS.items() if flags & bit)
     if number in page.marks:
         page.marked[page.marks[number]] += 1
 
@@ -207,11 +210,19 @@ def _outline(report: Report) -> dict[int, int]:
     found: dict[int, int] = {}
     for case in report.run.cases:
         known = found.get(case.number, 0)
-        flags = known & ((1 << _FLAGS) - 1) | _BITS[verdict_of(report, case)]
+        flags = known & ((1 << _FLAGS) - 1) | _BITS[_state(case, verdict_of(report, case))]
         if _has_undecided(case):
             flags |= _UNDECIDED_RESULT
         found[case.number] = (known >> _FLAGS) + _chars(case) << _FLAGS | flags
     return found
+
+
+def _state(case: CaseResult, verdict: Verdict) -> str:
+    return PARTLY if verdict is Verdict.PASS and coverage_of(case).share < 1 else verdict
+
+
+def _is_mixed(states: set[str]) -> bool:
+    return Verdict.FAILURE in states and not states.isdisjoint((Verdict.PASS, PARTLY))
 
 
 def _has_undecided(case: CaseResult) -> bool:
@@ -242,7 +253,7 @@ def _chars(case: CaseResult) -> int:
 def _shown_case(page: Page, number: int, iterations: list[tuple[CaseResult, Verdict]]) -> ShownCase:
     report, first = page.report, iterations[0][0]
     averages = next(filter(None, (averages_of(report.summary, case) for case, _ in iterations)), ())
-    worst = min((verdict for _, verdict in iterations), key=WORST_FIRST.index)
+    worst = min((_state(*each) for each in iterations), key=_STATES.index)
     forgiven = next(filter(None, (known_failure(report, case) for case, _ in iterations)), "")
     where, mark = location(report, first), page.marks.get(number, "")
     return ShownCase(number, worst, all_utterances(first), first.label, where, averages, forgiven, mark, iterations)

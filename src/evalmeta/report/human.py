@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_text, group_cases, group_name, group_title, passed_text
 from evalmeta.report.findings import find, limits_of
-from evalmeta.report.report import VERDICT_WORDS, counts_as_passed, duration, is_brief, location
+from evalmeta.report.report import (
+    PARTLY,
+    STATE_WORDS,
+    VERDICT_WORDS,
+    counts_as_passed,
+    duration,
+    is_brief,
+    is_partly_judged,
+    location,
+)
 from evalmeta.report.summary import fact_lines, heading, passed_count, suite_lines, undecided_lines, verdict_lines
 from evalmeta.report.text import count, number_ranges, one_line, seconds
 
@@ -104,7 +113,7 @@ def _passed_run(report: Report) -> str:
     undecided = f", {summary.undecided:,} undecided" if summary.undecided else ""
     name, run_id = one_line(run.definition), one_line(run.id)
     took = seconds(duration(report))
-    return f"{VERDICT_WORDS[Verdict.PASS]} {name}: {passed_count([report])}{undecided}, run {run_id}, took {took}"
+    return f"{VERDICT_WORDS[Verdict.PASS]} {name}: {passed_count([summary])}{undecided}, run {run_id}, took {took}"
 
 
 def _heading(report: Report, *, has_places: bool) -> Iterator[Line]:
@@ -117,7 +126,8 @@ def _heading(report: Report, *, has_places: bool) -> Iterator[Line]:
 def _cases(report: Report, findings: Findings, *, is_all: bool) -> Iterator[Line | CaseDetails]:
     for group in group_cases(report) if is_all else findings.groups:
         if group.verdict is Verdict.PASS:
-            start = f"{VERDICT_WORDS[group.verdict]:{_WORD_CHARS}} {group_name(group)}"
+            word = STATE_WORDS[PARTLY] if is_partly_judged(report, group.case) else VERDICT_WORDS[group.verdict]
+            start = f"{word:{_WORD_CHARS}} {group_name(group)}"
             yield Line(f"{start} {passed_text(group.case)}".rstrip(), "word")
         else:
             yield CaseDetails(report, group, traceback=is_all)

@@ -10,8 +10,8 @@ from evalmeta.protocol.json_fields import object_at
 from evalmeta.report.averages import averages_json
 from evalmeta.report.json_stream import JsonDocument, JsonList, stream_json
 from evalmeta.report.org_checks import doubt_codes, verdicts_json
-from evalmeta.report.report import counts_as_passed, outcome, verdict_of
-from evalmeta.report.summary import coverage_json, statistics_json
+from evalmeta.report.report import counts_as_passed, is_partly_judged, outcome, verdict_of
+from evalmeta.report.summary import counts_json, coverage_json, statistics_json
 from evalmeta.report.text import escape_unsafe, json_text
 
 if TYPE_CHECKING:
@@ -35,12 +35,13 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def run_document(report: Report) -> JsonDocument:
-    """Return a run's results object with more under `evalmeta`: the pass rate and how many results were judged.
+    """Return a run's results object with more under `evalmeta`: counts, the pass rate, how many results were judged.
 
     There are also `averages`, `statistics` and what a `baseline` decides, where they are known.
     """
     run = write_run(replace(report.run, cases=()), escape=False)
     own = {**object_at(run, "evalmeta"), "passRate": report.summary.pass_rate, **coverage_json(report)}
+    own["counts"] = counts_json(report.summary)
     if report.summary.averages:
         own["averages"] = [*averages_json(report.summary.averages)]
     if report.statistics is not None:
@@ -56,7 +57,7 @@ def _baseline(report: Report, baseline: BaselineVerdict) -> JsonObject:
         "name": baseline.comparison.before,
         "passed": counts_as_passed(report),
         "decision": outcome(report),
-        "forgiven": sorted(filter(baseline.forgives, report.facts.failed)),
+        "forgiven": sorted(filter(baseline.forgives, report.times.failed)),
     }
 
 
@@ -75,6 +76,7 @@ def _case(report: Report, case: CaseResult) -> JsonObject:
         "iteration": case.iteration,
         "number": case.number,
         "verdict": str(verdict_of(report, case)),
+        "partly_judged": is_partly_judged(report, case),
         "utterance": case.utterance,
         **_answer(case.generated),
         "error": case.error,

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.model.run import Verdict
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.averages import averages_of, case_label, mean_text, missed_averages
-from evalmeta.report.details import case_name, case_text, exchanges, not_passed, why_not_passed
+from evalmeta.report.details import case_name, case_text, exchanges, judged_text, not_passed, why_not_passed
 from evalmeta.report.org_checks import both_verdicts, check_lines, doubt_codes
 from evalmeta.report.report import (
     decision,
     duration,
     forgiven_failures,
     has_passed,
+    is_partly_judged,
     known_failure,
     place_of,
     run_failures,
     undecided_reasons,
+    verdict_counts,
     verdict_of,
 )
 from evalmeta.report.summary import case_rates, reasons_text
@@ -41,9 +43,10 @@ _ELEMENTS: Final = {Verdict.FAILURE: "failure", Verdict.ERROR: "error"}
 def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield well-formed JUnit XML for any texts.
 
-    FAILURE is a failure, ERROR an error and UNDECIDED skipped, all as the summary counts them. A failure that a
-    baseline forgives is skipped. A run that did not complete, or that is worse than its baseline, has one more
-    testcase. The suite's properties include the run's decision and pass rate.
+    FAILURE is a failure, ERROR an error and UNDECIDED skipped, all as the summary counts them. A partly judged case
+    passes and has a property. A failure that a baseline forgives is skipped. A run that did not complete, judged too
+    little, or is worse than its baseline, has one more testcase. The suite's properties include the run's decision and
+    pass rate.
     """
     counts = sum(map(_counts, reports), Counter[str]())
     total = sum(map(duration, reports))
@@ -53,7 +56,7 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def _counts(report: Report) -> Counter[str]:
-    counts = Counter({str(verdict): number for verdict, number in report.facts.verdicts.items()})
+    counts = Counter({str(verdict): number for verdict, number in verdict_counts(report).items()})
     counts.update(each.verdict for each in run_failures(report))
     forgiven = forgiven_failures(report)
     return counts + Counter({Verdict.UNDECIDED: forgiven}) - Counter({Verdict.FAILURE: forgiven})
@@ -93,6 +96,7 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
     yield "iterations", f"{run.options.iterations}"
     yield "pass-rate", "none" if summary.pass_rate is None else f"{summary.pass_rate:g}"
     yield "min-pass-rate", f"{summary.min_pass_rate:g}"
+    yield "partly-judged", f"{summary.partly_judged}"
     yield "judged-results", f"{summary.coverage.judged}"
     yield "results", f"{summary.coverage.total}"
     if summary.min_decided is not None:
@@ -114,7 +118,7 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
         yield f"pass-hat-{estimate.k}", f"{estimate.all_pass:g}"
     for counts, rate in case_rates(run, report.statistics):
         yield f"pass-rate-of-{counts.number}", rate
-    for place, line in enumerate(check_lines(report.run, report.facts.differences)):
+    for place, line in enumerate(check_lines(report.run, report.tally.differences)):
         yield f"org-check-{place}", line.strip()
     for measure in report.statistics.measures if report.statistics else ():
         yield f"measured-{clean(measure.name)}", f"{decimal(measure.mean)}, over {count(measure.count, 'result')}"
@@ -135,13 +139,15 @@ def _testcase(report: Report, case: CaseResult) -> Node:
 
 
 def _case_properties(report: Report, case: CaseResult) -> Iterator[tuple[str, str]]:
-    """Yield the label, turns and means of a case, as far as it has any."""
+    """Yield the label, turns and means of a case, as far as it has any, and what was not judged."""
     if case.label:
         yield "label", case.label
     for each in exchanges(case) if case.earlier else ():
         yield f"turn-{each.turn}-utterance", shorten(each.utterance)
         if each.generated is not None:
             yield f"turn-{each.turn}-answer", shorten(each.generated.outcome)
+    if is_partly_judged(report, case):
+        yield "partly-judged", judged_text(case)
     for average in averages_of(report.summary, case):
         yield f"average-{clean(average.name)}", mean_text(average)
     for result in case.results:

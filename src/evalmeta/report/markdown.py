@@ -36,8 +36,8 @@ _MAX_CHARS: Final = 60_000
 # Characters with a meaning in Markdown, HTML, tables and for GitHub (mentions, references, emoji, formulas).
 _ACTIVE: Final = re.compile(r"[&<>`*_~\[\]\\|@#$^!]|:(?!\s)|(?<=www)\.", re.IGNORECASE)
 _HEAD: Final = (
-    "| | definition | cases | passed | failed | errors | undecided | pass rate | judged | took |",
-    "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    "| | definition | cases | passed | partly judged | failed | errors | undecided | pass rate | judged | took |",
+    "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
 )
 _SHOWN_RATES: Final = 50
 _SIGNS: Final = {True: "✅", False: "❌"}
@@ -84,10 +84,10 @@ def _cells(report: Report) -> Iterator[str]:
     summary = report.summary
     yield _SIGNS[counts_as_passed(report)] if report.run.status.is_over else "⏳"
     yield _code(one_line(report.run.definition))
-    for number in (summary.total, summary.passed, summary.failed, summary.errors, summary.undecided):
-        yield f"{number:,}"
+    counts = summary.passed, summary.partly_judged, summary.failed, summary.errors, summary.undecided
+    yield from (f"{number:,}" for number in (summary.total, *counts))
     yield "none" if summary.pass_rate is None else percent(summary.pass_rate)
-    judged, total = summary.coverage
+    judged, total, _ = summary.coverage
     yield "all" if judged == total else f"{judged:,} of {total:,}"
     yield seconds(duration(report))
 
@@ -97,7 +97,7 @@ def _section(report: Report) -> Iterator[str]:
     yield from filter(None, (_comparison(report), _averages(report), _measures(report), _rates(report)))
     for name, reasons in undecided_reasons(report).items():
         yield f"\n- {_code(one_line(name))}: {_prose(reasons_text(reasons))}\n"
-    if checks := "\n".join(check_lines(report.run, report.facts.differences)):
+    if checks := "\n".join(check_lines(report.run, report.tally.differences)):
         yield f"\n<pre>{html.escape(checks, quote=False)}</pre>\n"
     # Failures that the baseline forgives come last.
     for is_forgiven in (False, True) if report.baseline else (False,):

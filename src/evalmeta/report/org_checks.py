@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import CaseResult, Deciding, Run, TestResult
+    from evalmeta.model.tally import Difference
 
 _SHOWN: Final = 20
 _TEXT_CHARS: Final = 300
@@ -22,13 +23,14 @@ _DECIDING: Final[dict[Deciding, str]] = {
 }
 
 
-def check_lines(run: Run, differences: Sequence[str]) -> Iterator[str]:
-    """Yield what a check found: verdicts that differ, as text, then doubts with their cases; nothing for other runs."""
+def check_lines(run: Run, differences: Sequence[Difference]) -> Iterator[str]:
+    """Yield what a check found: verdicts that differ, then doubts with their cases; nothing for other runs."""
     doubts = list(_doubt_texts(run))
     if not differences and not doubts:
         return
     yield f"the org's verdicts, checked by evalmeta ({_DECIDING[run.options.decides]}):"
-    yield from (f"  {each}" for each in _first(differences, "more verdict"))
+    texts = [_difference_text(run, each) for each in differences]
+    yield from (f"  {each}" for each in _first(texts, "more verdict"))
     yield from (f"  {each}" for each in _first(doubts, "more doubt"))
 
 
@@ -38,9 +40,10 @@ def _first(texts: Sequence[str], others: str) -> Iterator[str]:
         yield f"and {count(len(texts) - _SHOWN, others)}"
 
 
-def difference_text(case: CaseResult, result: TestResult, *, is_repeated: bool) -> str:
+def _difference_text(run: Run, difference: Difference) -> str:
     """Return on one line how the org and evalmeta judge a result."""
-    which = f" (iteration {case.iteration})" if is_repeated else ""
+    case, result = difference
+    which = f" (iteration {case.iteration})" if run.options.iterations > 1 else ""
     return one_line(f"case {case.number}{which}: {result.name}: {both_verdicts(result)}", chars=_TEXT_CHARS)
 
 

@@ -7,18 +7,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.model.aggregation import verdict_in
-from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.model.aggregation import coverage_of, verdict_in
+from evalmeta.model.run import DEFAULT_MIN_DECIDED, RunStatus, Verdict
+from evalmeta.model.tally import DETAILS, detail
+from evalmeta.model.tally import has_passed as run_has_passed
 from evalmeta.report.averages import missed_text
-from evalmeta.report.facts import DETAILS, collect_facts
-from evalmeta.report.text import count, percent
+from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evalmeta.model.run import CaseResult, Run, Summary
     from evalmeta.model.statistics import Comparison, RunStatistics
-    from evalmeta.report.facts import Facts
+    from evalmeta.model.tally import DetailedTally
 
 
 VERDICT_WORDS: Final = {
@@ -27,8 +28,15 @@ VERDICT_WORDS: Final = {
     Verdict.ERROR: "ERROR",
     Verdict.UNDECIDED: "undecided",
 }
+PARTLY: Final = "PARTLY"
+"""The state of partly judged cases, which the verdicts of cases do not have."""
+STATE_WORDS: Final[dict[str, str]] = {
+    **{str(verdict): word for verdict, word in VERDICT_WORDS.items()},
+    PARTLY: "partly",
+}
 _SHOWN_AVERAGES: Final = 3
 _SHOWN_REASONS: Final = 2
+_NO_REASON: Final = "no rater could judge it"
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,7 @@ class Report:
         files: the paths of other files with some of the cases, by case number.
         statistics: the numbers over these cases, where they were collected.
         baseline: what decides instead of the pass rate; None if the run is judged on its own.
+        counted: the tally of these cases, where they were counted already.
     """
 
     run: Run
@@ -78,17 +87,37 @@ class Report:
     files: Mapping[int, str] = field(default_factory=dict[int, str])
     statistics: RunStatistics | None = None
     baseline: BaselineVerdict | None = None
+    counted: DetailedTally | None = None
 
     @cached_property
-    def facts(self) -> Facts:
-        """Return the counts of the run's case results, which formats need before they write the first case."""
-        return collect_facts(self.run, self.summary.averaged)
+    def tally(self) -> DetailedTally:
+        """Return the tally of the run's case results, which formats need before they write the first case."""
+        return self.counted or detail(self.run.cases, self.run.options)
+
+    @cached_property
+    def times(self) -> CaseTimes:
+        """Return how often each case has a result, failed and ended in an error."""
+        times = CaseTimes(Counter(), Counter(), Counter())
+        for case in self.tally.cases():
+            times.results[case.number] = case.decided + case.errors + case.undecided
+            if case.failed:
+                times.failed[case.number] = case.failed
+            if case.errors:
+                times.broken[case.number] = case.errors
+        return times
+
+
+class CaseTimes(NamedTuple):
+    """In how many iterations each case has a result, failed, and ended in an error, by case number."""
+
+    results: Counter[int]
+    failed: Counter[int]
+    broken: Counter[int]
 
 
 def why_incomplete(run: Run) -> str | None:
     """Return why a run did not complete; None for a complete run."""
-    missing = run.total - len(run.cases)
-    if run.status is RunStatus.COMPLETED and missing <= 0 and not run.error:
+    if run.is_complete:
         return None
     state = f"the run is {run.status} with {len(run.cases):,} of {count(run.total, 'case result')}"
     return f"{state}: {run.error}" if run.error else state
@@ -96,7 +125,7 @@ def why_incomplete(run: Run) -> str | None:
 
 def has_passed(report: Report) -> bool:
     """Return whether the run is complete and its summary succeeded."""
-    return report.summary.succeeded and why_incomplete(report.run) is None
+    return run_has_passed(report.run, report.summary)
 
 
 def counts_as_passed(report: Report) -> bool:
@@ -111,7 +140,7 @@ def is_brief(report: Report) -> bool:
     run, passed = report.run, has_passed(report) and counts_as_passed(report)
     return (
         passed
-        and not (report.summary.failed or run.doubts or report.facts.differences)
+        and not (report.summary.failed or run.doubts or report.tally.differences)
         and (run.options.iterations == 1)
     )
 
@@ -133,8 +162,15 @@ def is_known(report: Report, case: CaseResult) -> bool:
 
 def forgiven_failures(report: Report) -> int:
     """Return the number of failures that the baseline forgives."""
-    failed, baseline = report.facts.failed, report.baseline
+    failed, baseline = report.times.failed, report.baseline
     return sum(times for number, times in failed.items() if baseline and baseline.forgives(number))
+
+
+def verdict_counts(report: Report) -> dict[Verdict, int]:
+    """Return the number of the run's case results by verdict; partly judged ones are PASS."""
+    counts = report.tally.summary()
+    numbers = (counts.passed + counts.partly_judged, counts.failed, counts.errors, counts.undecided)
+    return dict(zip(VERDICT_WORDS, numbers, strict=True))
 
 
 class RunFailure(NamedTuple):
@@ -146,11 +182,13 @@ class RunFailure(NamedTuple):
 
 
 def run_failures(report: Report) -> list[RunFailure]:
-    """Return why a run as a whole failed: it did not complete, or the comparison with the baseline fails it."""
+    """Return why a run as a whole failed: it did not complete, judged too little, or is worse than its baseline."""
     why, baseline = why_incomplete(report.run), report.baseline
     found = [RunFailure("the run", Verdict.ERROR, why)] if why else []
     if baseline and not baseline.passed:
         found.append(RunFailure("the comparison with the baseline", Verdict.FAILURE, baseline.text))
+    if not (why or baseline) and report.summary.verdict is Verdict.UNDECIDED:
+        found.append(RunFailure("the judged results", Verdict.FAILURE, decision(report)))
     return found
 
 
@@ -183,21 +221,26 @@ def outcome(report: Report) -> str:
     if has_passed(report) or not counts_as_passed(report):
         return decision(report)
     label, failed = baseline.comparison.before, _times(report, Verdict.FAILURE, "failed")
-    is_known = baseline.known.issuperset(report.facts.failed)
+    is_known = baseline.known.issuperset(report.times.failed)
     return f"passed: {failed}, {'as in' if is_known else 'not significantly worse than'} {label}"
 
 
 def coverage_text(summary: Summary) -> str:
     """Return `130 of 200 results were judged (65 %)`, with the required share if there is one."""
-    judged, total = summary.coverage
-    required = "" if summary.min_decided is None else f"; required: at least {percent(summary.min_decided)}"
+    judged, total, _ = summary.coverage
+    required = f"; required: at least {percent(summary.min_decided)}" if summary.min_decided else ""
     verb = "was" if total == 1 else "were"
     return f"{judged:,} of {count(total, 'result')} {verb} judged ({percent(summary.coverage.share)}{required})"
 
 
 def too_few_text(summary: Summary) -> str:
     """Return why a run fails that did not judge enough results."""
-    return f"only {coverage_text(summary)}"
+    if summary.min_decided is not None:
+        return f"only {coverage_text(summary)}"
+    judged, total, outside = summary.coverage
+    which = f"{count(total - outside, 'result')}{' that need no LLM rater' if outside else ''}"
+    verb, least = "was" if total - outside == 1 else "were", percent(DEFAULT_MIN_DECIDED)
+    return f"only {judged:,} of {which} {verb} judged (required by default: at least {least})"
 
 
 def undecided_reasons(report: Report) -> dict[str, Counter[str]]:
@@ -205,13 +248,24 @@ def undecided_reasons(report: Report) -> dict[str, Counter[str]]:
 
     Reasons that differ only in their details, after a colon or semicolon, are counted together.
     """
-    return {name: report.facts.reasons_of(name, number) for name, number in report.summary.undecided_results}
+    return {name: _reasons(report, name, number) for name, number in report.summary.undecided_results}
+
+
+def _reasons(report: Report, name: str, number: int) -> Counter[str]:
+    known = report.tally.reasons.get(name)
+    # Results that were counted and not kept have no reasons.
+    if known is None:
+        return Counter({_NO_REASON: number})
+    reasons = Counter[str]()
+    for reason, times in known.counts().items():
+        reasons[one_line(reason) or _NO_REASON] += times
+    return reasons
 
 
 def duration(report: Report) -> float:
     """Return the seconds a run took; until the end of its last case if the run itself has no end."""
     run = report.run
-    ended = report.facts.ended if run.ended is None else run.ended
+    ended = report.tally.ended if run.ended is None else run.ended
     return 0.0 if ended is None else max(0.0, ended - run.started)
 
 
@@ -224,6 +278,11 @@ def location(report: Report, case: CaseResult) -> str | None:
 def place_of(report: Report, number: int) -> tuple[str | None, int | None]:
     """Return the file and the line of a case; None for what is unknown."""
     return report.files.get(number, report.file), report.lines.get(number)
+
+
+def is_partly_judged(report: Report, case: CaseResult) -> bool:
+    """Return whether a case result counts as partly judged: what was judged passed, and some results are undecided."""
+    return coverage_of(case).share < 1 and verdict_of(report, case) is Verdict.PASS
 
 
 def verdict_of(report: Report, case: CaseResult) -> Verdict:
@@ -258,9 +317,9 @@ def _failures(report: Report) -> Iterator[str]:
 
 
 def _why_undecided(report: Report) -> str:
-    if report.facts.has_judged:
+    if report.tally.has_judged:
         return f"no case was judged: {_commonest_reasons(report)}"
-    is_measured = report.facts.has_results
+    is_measured = report.tally.has_results
     return "no case was judged: the results are only measured" if is_measured else "the cases have no expectations"
 
 
@@ -276,9 +335,9 @@ def _commonest_reasons(report: Report) -> str:
 
 def _times(report: Report, verdict: Verdict, what: str) -> str:
     """Return `1 case failed`; with several iterations `1 case failed in 2 of 3 iterations`, or all of them."""
-    facts = report.facts
-    found = facts.failed if verdict is Verdict.FAILURE else facts.broken
-    of_cases = sum(facts.numbers[number] for number in found)
+    times = report.times
+    found = times.failed if verdict is Verdict.FAILURE else times.broken
+    of_cases = sum(times.results[number] for number in found)
     text, iterations = f"{count(len(found), 'case')} {what}", report.run.options.iterations
     if iterations == 1:
         return text

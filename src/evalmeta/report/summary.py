@@ -72,7 +72,7 @@ def fact_lines(report: Report) -> Iterator[str]:
         for each in statistics.measures:
             yield f"    {one_line(each.name)}  {decimal(each.mean)} over {count(each.count, 'result')}"
     yield from undecided_lines([report])
-    yield from (f"  {line}" for line in check_lines(report.run, report.facts.differences))
+    yield from (f"  {line}" for line in check_lines(report.run, report.tally.differences))
 
 
 def undecided_lines(reports: Sequence[Report]) -> Iterator[str]:
@@ -91,7 +91,7 @@ def undecided_lines(reports: Sequence[Report]) -> Iterator[str]:
     if lacking:
         yield from (f"  {line}".rstrip() for line in way_out_lines(lacking))
     elif not fails and all(map(has_passed, reports)):
-        yield "    A run passes although results are undecided, unless --undecided fail or --min-decided is set."
+        yield "    A partly judged case counts by what was judged, unless --undecided fail or --min-decided is set."
         if _needs_rater(found):
             yield "    An LLM rater can judge more of them: add one to evalmeta.toml (docs/rating.md) and use --rater."
 
@@ -137,7 +137,8 @@ def reasons_text(reasons: Counter[str]) -> str:
 
 def way_out_lines(report: Report) -> Iterator[str]:
     """Yield what to do if too few results were judged."""
-    lower = "" if report.summary.judges_enough else ", or lower min_decided"
+    summary = report.summary
+    lower = "" if summary.judges_enough or summary.pass_rate is None else ", or lower min_decided"
     others = f"correct the expectations that are listed as undecided{lower}."
     if not _needs_rater(undecided_reasons(report)):
         yield others.capitalize()
@@ -228,7 +229,8 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
         found["cases"] = [
             {
                 "testNumber": each.number,
-                "passed": each.passed,
+                "passed": each.passed - each.partly_judged,
+                "partlyJudged": each.partly_judged,
                 "failed": each.failed,
                 "errors": each.errors,
                 "undecided": each.undecided,
@@ -240,6 +242,17 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
     if statistics.measures:
         found["measures"] = [*measures_json(statistics.measures)]
     return found
+
+
+def counts_json(summary: Summary) -> JsonObject:
+    """Return how many case results have which verdict as JSON values, partly judged ones apart."""
+    return {
+        "passed": summary.passed,
+        "partlyJudged": summary.partly_judged,
+        "failed": summary.failed,
+        "errors": summary.errors,
+        "undecided": summary.undecided,
+    }
 
 
 def coverage_json(report: Report) -> JsonObject:
@@ -269,17 +282,17 @@ def measures_json(measures: Sequence[Measure]) -> list[JsonObject]:
     return [{"name": clean(each.name), "mean": each.mean, "count": each.count} for each in measures]
 
 
-def passed_count(reports: Sequence[Report]) -> str:
-    """Return `4 passed (2 partly judged)`."""
-    passed, partly = sum(each.summary.passed for each in reports), sum(each.facts.partly_judged for each in reports)
-    return f"{passed:,} passed{f' ({partly:,} partly judged)' if partly else ''}"
+def passed_count(summaries: Sequence[Summary]) -> str:
+    """Return `4 passed, 2 partly judged`."""
+    passed, partly = sum(each.passed for each in summaries), sum(each.partly_judged for each in summaries)
+    return f"{passed:,} passed{f', {partly:,} partly judged' if partly else ''}"
 
 
 def _counts_text(report: Report) -> str:
     summary, options = report.summary, report.run.options
     cases = count(summary.total, "case")
     if options.iterations > 1:
-        number = len(report.facts.numbers)
+        number = len(report.times.results)
         iterations = count(options.iterations, "iteration")
         cases = f"{count(number, 'case')} in {iterations}, {count(summary.total, 'case result')}"
     return f"{cases}: {_case_counts([report])}"
@@ -291,7 +304,7 @@ def _case_counts(reports: Sequence[Report]) -> str:
     errors = count(sum(each.errors for each in counts), "error")
     forgiven = sum(map(forgiven_failures, reports))
     known = f" ({forgiven:,} forgiven)" if forgiven else ""
-    return f"{passed_count(reports)}, {failed:,} failed{known}, {errors}, {undecided:,} undecided"
+    return f"{passed_count(counts)}, {failed:,} failed{known}, {errors}, {undecided:,} undecided"
 
 
 def _average_lines(report: Report) -> Iterator[str]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_of, mean_text, score_text
-from evalmeta.report.details import case_name, not_passed, why_not_passed
+from evalmeta.report.details import case_name, judged_text, not_passed, why_not_passed
 from evalmeta.report.org_checks import both_verdicts, check_lines
-from evalmeta.report.report import decision, known_failure, location, run_failures, verdict_of
+from evalmeta.report.report import decision, is_partly_judged, known_failure, location, run_failures, verdict_of
 from evalmeta.report.text import one_line, quote, shorten
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield TAP: `not ok` for failures and errors, with a YAML block that says why, and SKIP for undecided cases.
 
-    A failure that a baseline forgives has the directive TODO, with which TAP marks expected failures. Comments name
-    each run and its decision. A run that did not complete, or is worse than its baseline, has one more point that is
-    not ok.
+    A partly judged case is `ok`, with a YAML block that names what was not judged. A failure that a baseline forgives
+    has the directive TODO, with which TAP marks expected failures. Comments name each run and its decision. A run that
+    did not complete, judged too little, or is worse than its baseline, has one more point that is not ok.
     The texts in YAML blocks are JSON strings.
     """
     points = sum(len(report.run.cases) + len(run_failures(report)) for report in reports)
@@ -39,7 +39,7 @@ def _lines(report: Report, numbers: Iterator[int]) -> Iterator[str]:
     run = report.run
     yield f"# {one_line(f'{run.definition}: subject {run.subject_name}, run {run.id}', chars=200)}"
     yield f"# {one_line(decision(report), chars=400)}"
-    yield from (f"# {line}" for line in check_lines(report.run, report.facts.differences))
+    yield from (f"# {line}" for line in check_lines(report.run, report.tally.differences))
     for case in run.cases:
         yield from _case_point(next(numbers), report, case)
     for name, verdict, why in run_failures(report):
@@ -53,6 +53,8 @@ def _case_point(number: int, report: Report, case: CaseResult) -> Iterator[str]:
     match verdict:
         case Verdict.PASS:
             yield f"ok {number} - {name}"
+            if is_partly_judged(report, case):
+                yield from _block([f"judged: {quote(judged_text(case))}"])
         case Verdict.UNDECIDED:
             yield f"ok {number} - {name} # SKIP {_escape(why_not_passed(case, report.summary))}"
         case _:

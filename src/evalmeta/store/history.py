@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.model.aggregation import counted_verdicts
 from evalmeta.model.run import RunStatus
+from evalmeta.model.tally import summarise
 from evalmeta.protocol.connect import read_run, write_run
 from evalmeta.protocol.run_options import read_options
 from evalmeta.store.database import SHORT_ID_CHARS, open_database
-from evalmeta.store.run_counts import COUNTED, counts_of_runs
+from evalmeta.store.run_counts import counts_of_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -175,7 +174,7 @@ class RemoteRuns:
     def keep(self, remote: RemoteRun) -> None:
         """Save the current state of a run."""
         run = remote.run
-        verdicts = Counter(verdict for _, verdict in counted_verdicts(run.cases, run.options))
+        summary = summarise(run.cases, run.options)
         sql = """
             INSERT OR REPLACE INTO remote_run
               (org_url, id, org_name, definition, status, started_at, ended_at, total,
@@ -184,7 +183,7 @@ class RemoteRuns:
         """
         place = (remote.org_url, run.id, remote.org_name, run.definition)
         times = (run.status.value, run.started, run.ended, run.total)
-        counts = tuple(verdicts[each] for each in COUNTED)
+        counts = (summary.passed + summary.partly_judged, summary.failed, summary.errors, summary.undecided)
         blobs = (orjson.dumps(remote.jobs), orjson.dumps(write_run(run, escape=False)))
         origin = (run.options.origin.suite or None, run.options.origin.branch or None)
         self._database.execute(sql, (*place, *times, *counts, *blobs, *origin, remote.content))

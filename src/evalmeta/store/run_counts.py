@@ -10,8 +10,8 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import StoreError
-from evalmeta.model.aggregation import counted_verdicts
 from evalmeta.model.run import Verdict
+from evalmeta.model.tally import summarise
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def _needs_results(options: RunOptions, found: Counter[str]) -> bool:
 
 def _count_all(database: Database, run_id: str, options: RunOptions, ended: float | None) -> list[int]:
     """Count the full results of a run, and save the counts if it is over and was not extended in the meantime."""
-    found = Counter(verdict for _, verdict in counted_verdicts(Runs(database).stream(run_id), options))
-    counts = [found[each] for each in COUNTED]
+    found = summarise(Runs(database).stream(run_id), options)
+    counts = [found.passed + found.partly_judged, found.failed, found.errors, found.undecided]
     # Another program may be writing; the results are then counted again for the next list.
     with suppress(StoreError):
         database.execute(_SAVE, (orjson.dumps(counts).decode(), run_id, ended))

@@ -9,8 +9,8 @@ from evalmeta import limits
 from evalmeta.api.agent_tests import place_of_run
 from evalmeta.api.comparisons import find_run
 from evalmeta.api.result_names import named_results
-from evalmeta.engine.summary import summarise
 from evalmeta.errors import NotFound
+from evalmeta.model.tally import summarise
 from evalmeta.package.files import shown
 from evalmeta.report.details import exchanges
 from evalmeta.store.case_lists import ListedCase, case_before, case_history, place_of

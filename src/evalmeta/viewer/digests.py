@@ -12,11 +12,11 @@ from evalmeta.api.comparisons import find_run
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare
 from evalmeta.engine.statistics import collect
-from evalmeta.engine.summary import SummaryCounter
 from evalmeta.errors import StoreError
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.model.statistics import CaseCounts, Standing
+from evalmeta.model.tally import Tally
 from evalmeta.protocol.json_fields import integer
 from evalmeta.report.org_checks import check_lines
 from evalmeta.report.report import Report, coverage_text, duration, outcome, undecided_reasons
@@ -122,7 +122,7 @@ def _digest(source: Source, listed: ListedRun) -> Digest:
     if listed.done <= limits.MAX_LIVE_CASES:
         # Results in memory are decoded once.
         run = replace(run, cases=tuple(run.cases))
-    counter, verdicts = SummaryCounter(run.options), dict[str, Counter[str]]()
+    counter, verdicts = Tally(run.options), dict[str, Counter[str]]()
     statistics, summary = collect(_counted(run.cases, counter, verdicts), run.options), counter.summary()
     report, expectations = Report(run, summary), _expectations(verdicts)
     latency, tokens = statistics.latency, statistics.tokens
@@ -142,7 +142,7 @@ def _digest(source: Source, listed: ListedRun) -> Digest:
         flaky=[each.number for each in statistics.flaky[:_MAX_FLAKY]],
         undecided=sum(each["verdicts"].get(Verdict.UNDECIDED, 0) for each in expectations),
         expectations=expectations,
-        checks=[*check_lines(run, report.facts.differences)] if listed.org_url else [],
+        checks=[*check_lines(run, report.tally.differences)] if listed.org_url else [],
         reasons=[(name, reasons_text(found)) for name, found in undecided_reasons(report).items()],
         counts=_counts(statistics),
     )
@@ -157,9 +157,7 @@ def _counts(statistics: RunStatistics) -> list[tuple[int, str, int, int, int, in
     ]
 
 
-def _counted(
-    cases: Iterable[CaseResult], counter: SummaryCounter, verdicts: dict[str, Counter[str]]
-) -> Iterator[CaseResult]:
+def _counted(cases: Iterable[CaseResult], counter: Tally, verdicts: dict[str, Counter[str]]) -> Iterator[CaseResult]:
     """Yield case results, and count them and the verdicts of each name."""
     for case in cases:
         counter.add(case)

@@ -19,13 +19,13 @@ from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.judged import METRICS
 from evalmeta.engine.scorers.rated import NEEDS_LLM
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
-from evalmeta.engine.summary import summarise
 from evalmeta.model.aggregation import means_of
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import Action, GeneratedData, Passage
 from evalmeta.model.run import RunOptions, Scoring, Summary, TestResult, Verdict
 from evalmeta.model.settings import LlmRater
+from evalmeta.model.tally import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

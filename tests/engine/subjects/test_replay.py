@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from engine.builders import case
 from evalmeta import limits
 from evalmeta.engine.subjects.replay import Recording, bind_replay, read_recordings
-from evalmeta.engine.summary import summarise
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.generated_data import Action, GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, Verdict
 from evalmeta.model.settings import ReplaySubject
+from evalmeta.model.tally import summarise
 from evalmeta.protocol.connect import write_run
 from evalmeta.protocol.testing import write_testing_run
 from evalmeta.report import render

@@ -13,7 +13,7 @@ from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.engine.scorers.results import undecided
 from evalmeta.errors import RaterError
 from evalmeta.model.agent_scorer import PromptScorer
-from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.run import NEEDS_MODEL, TestResult, Verdict
 from evalmeta.model.session_view import session_view
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation
 
 
-_NEEDS_LLM: Final = "only an LLM rater can carry out the prompt of this custom scorer, and this run has none"
+_NEEDS_LLM: Final = f"{NEEDS_MODEL}carry out the prompt of this custom scorer, and this run has none"
 
 
 def no_scorer(name: str) -> str:

@@ -9,7 +9,7 @@ from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.engine.scorers.results import undecided
 from evalmeta.errors import RaterError
 from evalmeta.model.expectations import canonical_name, expectation_kind
-from evalmeta.model.run import TestResult
+from evalmeta.model.run import NEEDS_MODEL, TestResult
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 BEST_RATING: Final = 5.0
-NEEDS_LLM: Final = "only an LLM rater can judge this, and this run has none"
+NEEDS_LLM: Final = f"{NEEDS_MODEL}judge this, and this run has none"
 
 
 def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:

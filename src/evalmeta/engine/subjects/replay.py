@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evalmeta.model.settings import ReplaySubject
 
 _RESULT_KEYS: Final = frozenset({"definition", "iteration", "number", "verdict", "results"})
-_OTHER_KEYS: Final = frozenset({"label", "earlier", "traceback", "quarantine"})
+_OTHER_KEYS: Final = frozenset({"label", "earlier", "traceback", "quarantine", "partly_judged"})
 
 
 def bind_replay(settings: ReplaySubject, *, root: Path) -> Subject:
