@@ -221,3 +221,8 @@ def test_the_files_of_a_spec_have_a_limited_size_in_all(spec: Path, monkeypatch:
 def test_a_file_of_cases_has_a_limited_size(spec: Path) -> None:
     found = problems(spec, "q.csv", "input\n" + "x" * limits.MAX_SPEC_BYTES)
     assert found == ["data/q.csv the file is larger than 5,000,000 bytes [csv-limit]"]
+
+
+def test_flags_of_a_table_are_true_or_false(spec: Path) -> None:
+    first, second = cases_of(spec, "q.csv", "input,empty,exact\nHi,TRUE,\nHi,,true\n")
+    assert [case.turns[0].expectations[0].terms for case in (first, second)] == [{"empty": True}, {"exact": True}]

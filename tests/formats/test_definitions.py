@@ -138,6 +138,14 @@ def calls(**terms: object) -> Expectation:
             "test case 1: that the actions must match exactly; set it with --actions exact",
         ),
         (
+            [Expectation("contains", "on its way", 'contains "on its way"')],
+            "test case 1: that 'contains \"on its way\"' ignores typographic signs and spaces; a definition does not",
+        ),
+        (
+            [Expectation("equals", "Paris", "equals", terms={"empty": True})],
+            "test case 1: that an empty answer is valid (empty: true)",
+        ),
+        (
             [Expectation("bot_response_rating", "a"), Expectation("output_validation", "b")],
             "test case 1: the expectation 'output_validation'; a test case can have only one of its kind",
         ),
@@ -145,6 +153,13 @@ def calls(**terms: object) -> Expectation:
 )
 def test_every_loss_of_an_expectation_is_named(expectations: list[Expectation], found: str) -> None:
     assert of_case(Turn("a", tuple(expectations)))[1] == [found]
+
+
+@pytest.mark.parametrize(
+    "check", [Expectation("contains", "Paris"), Expectation("equals", "the «way»", terms={"exact": True})]
+)
+def test_a_check_that_a_definition_judges_the_same_is_no_loss(check: Expectation) -> None:
+    assert of_case(Turn("a", (check,)))[1] == []
 
 
 def test_every_loss_of_a_case_is_named() -> None:

@@ -149,3 +149,10 @@ def test_every_short_form_accepts_no_value() -> None:
 )
 def test_a_mistake_is_reported_with_its_place_and_a_way_out(line: str, text: str) -> None:
     assert problem(line) == text
+
+
+@pytest.mark.parametrize("pattern", [".*", "^", "(?s).*", "'|'", "paris|"])
+def test_a_pattern_that_matches_every_answer_is_an_error(pattern: str) -> None:
+    found = problem(f"matches: {pattern}")
+    assert found.startswith("t.yaml:3:12 ")
+    assert "matches every answer, so it checks nothing [spec-value]" in found

@@ -219,3 +219,33 @@ def test_a_mistake_is_reported_with_its_place(text: str, found: list[str]) -> No
 def test_a_name_that_no_file_can_have_is_not_a_file(name: str) -> None:
     [found] = problems(f'cases: "{name}"\n')
     assert found.startswith("1:8 the file ")
+
+
+def terms(text: str) -> list[list[dict[str, object]]]:
+    return [[dict(each.terms) for turn in case.turns for each in turn.expectations] for case in read(text).cases]
+
+
+def test_flags_are_terms_of_the_checks_that_they_concern() -> None:
+    text = "testCases:\n- {input: Hi, contains: a, not_contains: b, matches: c, exact: true, empty: true}\n"
+    both, alone = {"exact": True, "empty": True}, {"empty": True}
+    assert terms(text) == [[both, both, alone]]
+
+
+def test_flags_of_defaults_a_case_and_a_turn_replace_each_other() -> None:
+    found = terms("""\
+defaults: {exact: true, empty: true}
+testCases:
+- {input: Hi, contains: a}
+- {input: Hi, contains: a, exact: false, empty: }
+- exact: false
+  turns:
+  - {input: Hi, contains: a}
+  - {input: Hi, contains: a, empty: false, exact: true}
+""")
+    assert found == [[{"exact": True, "empty": True}], [{}], [{"empty": True}, {"exact": True}]]
+
+
+@pytest.mark.parametrize("key", ["exact", "empty"])
+def test_a_flag_is_true_or_false(key: str) -> None:
+    [found] = problems(f"testCases:\n- {{input: Hi, contains: a, {key}: maybe}}\n")
+    assert "true or false" in found

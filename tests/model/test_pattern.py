@@ -24,3 +24,36 @@ def test_a_part_of_the_text_is_enough() -> None:
 def test_a_pattern_that_is_not_supported_says_why(text: str, message: str) -> None:
     with pytest.raises(PatternSyntax, match=message):
         Pattern(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ".*",
+        ".*?",
+        "(?s).*",
+        "(?s)^.*$",
+        "^",
+        "$",
+        "|",
+        "a|",
+        "|a",
+        "(a|b|)",
+        r"\s*",
+        "x?",
+        r"(?i).{0,5}",
+        "(?m)^",
+        "()",
+    ],
+)
+def test_a_pattern_that_accepts_everything_is_known(text: str) -> None:
+    assert Pattern(text).accepts_everything
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a", ".+", ".", "^$", "^[^#]*$", r"^\P{Cyrillic}*$", r"(?s)^.{0,500}$", r"\S", "(?i)paris", "^(?:[^s]|s[^o])*s?$"],
+)
+def test_a_pattern_that_refuses_something_is_kept(text: str) -> None:
+    assert not Pattern(text).accepts_everything

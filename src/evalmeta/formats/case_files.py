@@ -10,7 +10,7 @@ from evalmeta.errors import FormatError
 from evalmeta.formats.csv_source import read_csv
 from evalmeta.formats.document import read_bytes
 from evalmeta.formats.json_source import read_json
-from evalmeta.formats.spec_cases import CASE_HINTS, CASE_KEYS
+from evalmeta.formats.spec_cases import CASE_HINTS, CASE_KEYS, FLAGS
 from evalmeta.formats.testing_center_csv import CSV_COLUMNS
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, YamlScalar, record_value
 from evalmeta.model.expectations import parse_actions
@@ -30,7 +30,7 @@ _KEY_OF_TITLE: Final = {
     title.lower(): {**_TITLES, "response": "expectedOutcome", "history": "conversationHistory"}[column]
     for title, column in CSV_COLUMNS.items()
 }
-_NUMBERS: Final = ("latency_ms", "tokens")
+_PLAIN: Final = ("latency_ms", "tokens", *FLAGS)
 _LISTS: Final = (
     "contains",
     "contains_any",
@@ -107,7 +107,7 @@ def _cell(key: str, cell: str) -> JsonValue:
             return record_value(read_json(text.encode(), label="").value)
     if key in _NAMES:
         return record_value([each.strip() for each in text.split(",")])
-    return cast("JsonValue", YamlScalar(0, 0, text if key in _NUMBERS else cell, is_plain=key in _NUMBERS))
+    return cast("JsonValue", YamlScalar(0, 0, text if key in _PLAIN else cell, is_plain=key in _PLAIN))
 
 
 def _rows_of_lines(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int, JsonValue]]:

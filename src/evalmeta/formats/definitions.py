@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.errors import FormatError
 from evalmeta.formats.diagnostics import Loss, foreign_character, without_foreign
-from evalmeta.model.checks import comparison_of, comparison_with
+from evalmeta.model.checks import TEXT_CHECKS, comparison_of, comparison_with
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.expectations import (
     ACTIONS,
@@ -23,6 +23,7 @@ from evalmeta.model.expectations import (
     expectation_kind,
     render_actions,
 )
+from evalmeta.model.plain_text import has_variants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -149,6 +150,8 @@ class _Converter:
             messages = paired(messages, lambda what: self.lose(where, what))
         if turn.recorded is not None:
             self.lose(where, "its recorded answer")
+        if any(each.terms.get("empty") for each in turn.expectations):
+            self.lose(where, "that an empty answer is valid (empty: true)")
         inputs = Inputs(self.text(turn.utterance, where), tuple(self._variables(case, where)), messages)
         return TestCase(inputs, self._expectations(turn, where), number)
 
@@ -213,6 +216,8 @@ class _Converter:
             self.lose(where, f"the threshold {_plain(threshold)} of {expectation.name!r}; set it with --threshold")
 
     def _comparison(self, check: Expectation, comparison: Expectation, where: str) -> Iterator[Expectation]:
+        if check.name in TEXT_CHECKS and not check.terms.get("exact") and has_variants(check.expected_value or ""):
+            self.lose(where, f"that {check.label!r} ignores typographic signs and spaces; a definition does not")
         if check.name == "json" and (check.terms["operator"] == "contains" or check.terms["path"] == "$"):
             self.lose(where, f"how {check.label!r} reads JSON; a definition compares its text")
         yield comparison

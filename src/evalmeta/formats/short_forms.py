@@ -54,7 +54,9 @@ def _contains_any(case: YamlRecord, key: str) -> Iterator[Expectation]:
 def _matches(case: YamlRecord, key: str) -> Iterator[Expectation]:
     for steps, text in _not_empty(case, key):
         try:
-            Pattern(text)
+            if text.strip() and Pattern(text).accepts_everything:
+                hint = "Write what an answer must contain, and remove a '|' at the beginning or end."
+                case.error("spec-value", f"{text!r:.100} matches every answer, so it checks nothing", *steps, hint=hint)
         except PatternSyntax as error:
             case.error("spec-value", f"{text!r:.100} is not a valid regular expression: {error}", *steps)
         yield Expectation(key, text, f"{key} {_shortened(text)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -11,6 +11,7 @@ from evalmeta.errors import FormatError
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.short_forms import SHORT_FORMS
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, record_value
+from evalmeta.model.checks import TEXT_CHECKS
 from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Parameter
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, render_actions
@@ -29,7 +30,9 @@ SF_KEYS: Final = (
     *("expectedTopic", "expectedActions", "expectedOutcome", "metrics", "customEvaluations"),
 )
 """The keys of a test case that sf knows."""
-OWN_KEYS: Final = ("input", "name", "tags", "quarantine", "context", "turns", *SHORT_FORMS)
+FLAGS: Final = ("exact", "empty")
+"""The keys of a test case, a turn and the defaults that say how its checks judge; each is true or false."""
+OWN_KEYS: Final = ("input", "name", "tags", "quarantine", "context", "turns", *SHORT_FORMS, *FLAGS)
 """The keys of a test case that only evalmeta knows."""
 
 CASE_KEYS: Final = ("input", *SF_KEYS, *OWN_KEYS[1:])
@@ -54,6 +57,7 @@ CASE_HINTS: Final = {
     **dict.fromkeys(QUESTIONS, "Use input for the message to the agent."),
     **dict.fromkeys(ANSWERS, "Use contains, equals, rubric or expectedOutcome."),
     **dict.fromkeys(("icontains", "contains_ignore_case"), "Use matches with (?i): matches: (?i)paris."),
+    **dict.fromkeys(("allow_empty", "may_be_empty", "empty_answer"), "Use empty: true."),
     **dict.fromkeys(("regex", "pattern", "match"), "Use matches."),
     **dict.fromkeys(("llm-rubric", "llm_rubric", "judge", "criteria", "guidelines"), "Use rubric."),
     **dict.fromkeys(("tools", "expected_tools", "tool_calls", "expectedTools"), "Use actions."),
@@ -73,6 +77,7 @@ class Defaults:
     """What test cases have that do not say otherwise; None for keys that the defaults do not have."""
 
     checks: Checks = field(default_factory=dict)
+    flags: Mapping[str, bool] = field(default_factory=dict)
     variables: tuple[ContextVariable, ...] = ()
     history: tuple[HistoryMessage, ...] = ()
     tags: tuple[str, ...] = ()
@@ -80,12 +85,16 @@ class Defaults:
 
 def read_defaults(record: YamlRecord) -> Defaults:
     """Read the mapping `defaults` of a spec."""
-    allowed = ("context", "contextVariables", "conversationHistory", "tags", *_CHECKS)
+    allowed = ("context", "contextVariables", "conversationHistory", "tags", *_CHECKS, *FLAGS)
     record.check_keys(
         *allowed, hints=CASE_HINTS | dict.fromkeys(("input", "utterance", "turns", "name", "quarantine"), _PER_CASE)
     )
     return Defaults(
-        _checks(record), _variables(record) or (), read_history(record, numbers_messages=True), _tags(record)
+        _checks(record),
+        _flags(record),
+        _variables(record) or (),
+        read_history(record, numbers_messages=True),
+        _tags(record),
     )
 
 
@@ -135,8 +144,9 @@ def _turns(case: YamlRecord, defaults: Defaults) -> tuple[Turn, ...]:
     if not turns:
         case.error("spec-missing", "a test case has no turns", "turns", hint="Write at least one turn with an input.")
     for each in turns:
-        each.check_keys("input", "utterance", *_CHECKS, hints=CASE_HINTS)
-    return tuple(_turn(each, defaults, own_keys=True) for each in turns)
+        each.check_keys("input", "utterance", *_CHECKS, *FLAGS, hints=CASE_HINTS)
+    kept = replace(defaults, flags={**defaults.flags, **_flags(case)})
+    return tuple(_turn(each, kept, own_keys=True) for each in turns)
 
 
 def _turn(record: YamlRecord, defaults: Defaults, *, own_keys: bool) -> Turn:
@@ -144,8 +154,19 @@ def _turn(record: YamlRecord, defaults: Defaults, *, own_keys: bool) -> Turn:
     if own_keys and record.has("input") and record.has("utterance", "utterance"):
         _refuse_both(record, "utterance", "input")
     utterance = record.required_text(*names)
-    checks = {**defaults.checks, **_checks(record)}
-    return Turn(utterance, tuple(each for key in _CHECKS for each in checks.get(key, ())))
+    checks, flags = {**defaults.checks, **_checks(record)}, {**defaults.flags, **_flags(record)}
+    return Turn(utterance, tuple(_flagged(each, flags) for key in _CHECKS for each in checks.get(key, ())))
+
+
+def _flags(record: YamlRecord) -> dict[str, bool]:
+    """Return the flags of a mapping; one without a value is not set."""
+    return {key: bool(record.boolean(key)) for key in FLAGS if key in record.values}
+
+
+def _flagged(check: Expectation, flags: Mapping[str, bool]) -> Expectation:
+    """Return a check with the flags that are set and concern it, which are terms of it."""
+    terms = {key: True for key, is_set in flags.items() if is_set and (key == "empty" or check.name in TEXT_CHECKS)}
+    return replace(check, terms={**check.terms, **terms}) if terms else check
 
 
 def _checks(record: YamlRecord) -> Checks:

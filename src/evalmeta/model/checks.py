@@ -22,6 +22,8 @@ _TEXT_OPERATORS: Final = {
     "starts_with": "startswith",
     "ends_with": "endswith",
 }
+TEXT_CHECKS: Final = frozenset((*_TEXT_OPERATORS, "contains_any", "not_contains"))
+"""The checks that compare texts, unchanged if the term `exact` is set."""
 _NUMBER_OPERATORS: Final = {
     "greater_than": "greater_than",
     "at_least": "greater_than_or_equal",

@@ -18,6 +18,7 @@ from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.run import Matches
 
 ANSWER = '{"city": "Paris", "people": 2100000, "tags": ["old", "big"], "mayor": null, "open": true}'
 
@@ -113,3 +114,30 @@ def test_which_of_several_values_counts_is_chosen_as_for_custom_criteria() -> No
     expectation = check("$.prices[*]", at_least=2)
     assert json_scorer("first")(expectation, answer).verdict is Verdict.PASS
     assert json_scorer("all")(expectation, answer).verdict is Verdict.FAILURE
+
+
+@pytest.mark.parametrize(
+    ("expectation", "matches", "verdict", "end"),
+    [
+        (check("$.a[*]", at_least=2), "first", Verdict.PASS, "; the path has 2 matches: only the first counts"),
+        (check("$.a[*]", at_least=2), "all", Verdict.FAILURE, "; the path has 2 matches: it holds for 1, all must"),
+        (check("$.a[*]"), "first", Verdict.PASS, "$.a[*] is 5; the path has 2 matches: only the first counts"),
+        (check("$.n[*]", equals=None), "first", Verdict.PASS, "; the path has 2 matches: only the first counts"),
+        (
+            check("$.n[*]", equals=None),
+            "all",
+            Verdict.FAILURE,
+            "is 1; the path has 2 matches: it holds for 1, all must",
+        ),
+        (check("$.l[*]", contains="x"), "first", Verdict.FAILURE, "; the path has 2 matches: only the first counts"),
+        (check("$.l[*]", contains="x"), "any", Verdict.PASS, "; the path has 2 matches: it holds for 1, one is enough"),
+        (check("$.a[0]", at_least=2), "all", Verdict.PASS, "'5' is at least '2'"),
+    ],
+)
+def test_a_path_with_several_values_says_which_of_them_count(
+    expectation: Expectation, matches: Matches, verdict: Verdict, end: str
+) -> None:
+    answer = exchange(GeneratedData('{"a": [5, 1], "n": [null, 1], "l": [["y"], ["x"]]}'))
+    found = json_scorer(matches)(expectation, answer)
+    assert isinstance(found, TestResult)
+    assert (found.verdict, found.explanation.endswith(end)) == (verdict, True), found.explanation

@@ -74,3 +74,47 @@ def test_an_answer_too_long_to_search_is_undecided() -> None:
 def test_a_pattern_that_is_not_valid_is_an_error() -> None:
     result = judge("matches", "(a")
     assert (result.verdict, result.error) == (Verdict.ERROR, "'(a' is not a valid regular expression: unclosed group")
+
+
+FRENCH = "L\u2019\u00c9tat dit\u00a0: \u201cpas \u2013 du tout\u201d\n\n  et  re\u0301sume\u0301."
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("contains", "L'\u00c9tat"),
+        ("contains", 'dit : "pas - du tout"'),
+        ("ends_with", "et r\u00e9sum\u00e9."),
+        ("starts_with", "L'E\u0301tat  dit"),
+        ("equals", 'L\'\u00c9tat dit : "pas - du tout" et r\u00e9sum\u00e9.'),
+    ],
+)
+def test_typographic_signs_and_white_space_do_not_matter_unless_the_check_is_exact(name: str, expected: str) -> None:
+    assert judge(name, expected, FRENCH).verdict is Verdict.PASS
+    exact = judge(name, expected, FRENCH, exact=True)
+    assert (exact.verdict, exact.actual) == (Verdict.FAILURE, FRENCH)
+    assert exact.explanation.endswith(
+        "only quotes, dashes, white space or the encoding of letters differ (exact: true)"
+    )
+    assert judge("contains_any", "", FRENCH, texts=["L'\u00c9tat"]).verdict is Verdict.PASS
+    assert judge("contains_any", "", FRENCH, texts=["L'\u00c9tat"], exact=True).verdict is Verdict.FAILURE
+
+
+@pytest.mark.parametrize(
+    ("unwanted", "answer"),
+    [
+        ("as an AI", "AS AN AI, I cannot."),
+        ("I can't help", "Sorry, I can\u2019t\u00a0help."),
+        ("CAF\u00c9", "Go to the cafe\u0301."),
+        ("stra\u00dfe", "HAUPTSTRASSE 1"),
+        ("e-mail", "Send an e\u2011mail"),
+        ("as an AI", "As an\n  AI"),
+    ],
+)
+def test_an_unwanted_text_is_found_however_it_is_written_unless_the_check_is_exact(unwanted: str, answer: str) -> None:
+    assert judge("not_contains", unwanted, answer).verdict is Verdict.FAILURE
+    assert judge("not_contains", unwanted, answer, exact=True).verdict is Verdict.PASS
+
+
+def test_an_unwanted_text_in_another_case_says_so() -> None:
+    assert judge("not_contains", "paris").explanation == 'the answer contains "paris" in other upper and lower case'

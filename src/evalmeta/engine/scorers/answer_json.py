@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from evalmeta.engine.scorers.comparisons import comparison_scorer
+from evalmeta.engine.scorers.comparisons import comparison_scorer, match_counts
 from evalmeta.engine.scorers.operands import NoMatch, NotReported, NoValue, operand_reader
 from evalmeta.engine.scorers.results import broken, judged, undecided
 from evalmeta.model.checks import comparison_of, reference_of
@@ -15,10 +15,15 @@ from evalmeta.model.definition import Parameter
 from evalmeta.model.json_value import is_too_deep, read_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.model.definition import Expectation
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.run import Matches, TestResult
+
+
+_CALLED: Final = "the path"
 
 
 def json_scorer(matches: Matches = "first") -> Scorer:
@@ -26,29 +31,25 @@ def json_scorer(matches: Matches = "first") -> Scorer:
 
     The path leads into the answer, which must be JSON; one that begins with `$.generatedData` leads into all that the
     agent returned. Without an operator, the path must match something.
-    `matches` says which of several matches count, as for custom criteria.
+    `matches` says which of several matches count, as for custom criteria, and the explanation says so.
     """
-    compare = comparison_scorer(matches)
+    compare = comparison_scorer(matches, called=_CALLED)
 
     def score_json(expectation: Expectation, exchange: Exchange) -> TestResult:
         try:
-            exchange, value = _read(expectation, exchange)
+            exchange, values = _read(expectation, exchange)
         except NoValue as error:
             return _without_value(expectation, exchange, error)
-        operator, expected = expectation.terms.get("operator"), expectation.terms.get("expected")
-        if comparison := comparison_of(expectation):
-            if operator == "contains" and isinstance(value, list):
-                why = f"the list {'has' if expected in value else 'does not have'} the item {_text(expected)}"
-                return _judged(expectation, value, why, passed=expected in value)
+        comparison = comparison_of(expectation)
+        if comparison and not (expectation.terms["operator"] == "contains" and isinstance(values[0], list)):
             return compare(comparison, exchange)._replace(name=expectation.name)
-        passed = operator is None or value is None
-        return _judged(expectation, value, f"{expectation.terms['path']} is {_text(value)}", passed=passed)
+        return _judged(expectation, values, matches)
 
     return score_json
 
 
-def _read(expectation: Expectation, exchange: Exchange) -> tuple[Exchange, JsonValue]:
-    """Return the exchange with the JSON of its answer in canonical form, and the first value at the path."""
+def _read(expectation: Expectation, exchange: Exchange) -> tuple[Exchange, Sequence[JsonValue]]:
+    """Return the exchange with the JSON of its answer in canonical form, and the values at the path, at least one."""
     path = str(expectation.terms["path"])
     if (reference := reference_of(path)) != path:
         answer = exchange.generated.outcome
@@ -65,7 +66,7 @@ def _read(expectation: Expectation, exchange: Exchange) -> tuple[Exchange, JsonV
         values = operand_reader(Parameter("actual", reference, is_reference=True))(exchange.generated)
     except NoMatch:
         raise NoMatch(f"{path} matches nothing in the answer") from None
-    return exchange, values[0]
+    return exchange, values
 
 
 def _without_value(expectation: Expectation, exchange: Exchange, error: NoValue) -> TestResult:
@@ -77,9 +78,33 @@ def _without_value(expectation: Expectation, exchange: Exchange, error: NoValue)
     return broken(expectation, str(error), expected=wanted, actual=answer)
 
 
-def _judged(expectation: Expectation, value: JsonValue, explanation: str, *, passed: bool) -> TestResult:
-    wanted = _wanted(expectation)
-    return judged(expectation, passed=passed, expected=wanted, actual=_text(value), explanation=explanation)
+def _judged(expectation: Expectation, values: Sequence[JsonValue], matches: Matches) -> TestResult:
+    counted = values[:1] if matches == "first" else values
+    passed = [_holds(expectation, value) for value in counted]
+    # With `any` the first value that holds decides, with `all` the first that does not.
+    decisive = next((place for place, holds in enumerate(passed) if holds is (matches == "any")), 0)
+    explanation = _explanation(expectation, counted[decisive], holds=passed[decisive])
+    return judged(
+        expectation,
+        passed=passed[decisive],
+        expected=_wanted(expectation),
+        actual=_text(counted[decisive]),
+        explanation=explanation + match_counts(passed, len(values), matches, called=_CALLED),
+    )
+
+
+def _holds(expectation: Expectation, value: JsonValue) -> bool:
+    """Return whether a value exists, is null, or contains an item or a text."""
+    operator, expected = expectation.terms.get("operator"), expectation.terms.get("expected")
+    if operator == "contains":
+        return expected in value if isinstance(value, list) else isinstance(value, str) and str(expected) in value
+    return operator is None or value is None
+
+
+def _explanation(expectation: Expectation, value: JsonValue, *, holds: bool) -> str:
+    if expectation.terms.get("operator") == "contains" and isinstance(value, list):
+        return f"the list {'has' if holds else 'does not have'} the item {_text(expectation.terms.get('expected'))}"
+    return f"{expectation.terms['path']} is {_text(value)}"
 
 
 def _text(value: JsonValue) -> str:

@@ -69,7 +69,9 @@ class _Comparison(NamedTuple):
     explanation: str
 
 
-def comparison_scorer(matches: Matches = "first") -> Callable[[Expectation, Exchange], TestResult]:
+def comparison_scorer(
+    matches: Matches = "first", *, called: str = "the reference of actual"
+) -> Callable[[Expectation, Exchange], TestResult]:
     """Return the scorer of custom criteria: it passes if the operator holds; the score is 1 or 0.
 
     If the reference of `actual` matches several values, the `first`, `any` one or `all` must
@@ -107,7 +109,9 @@ def comparison_scorer(matches: Matches = "first") -> Callable[[Expectation, Exch
             comparisons = [decisive, *(compare(operator, value, expected[0]) for value in counted[1:])]
             # With `any` the first value that holds decides, with `all` the first that does not.
             decisive = next((each for each in comparisons if each.passed is (matches == "any")), decisive)
-            counts = _match_counts(comparisons, len(actual), len(expected), matches)
+            counts = match_counts([each.passed for each in comparisons], len(actual), matches, called=called)
+            if len(expected) > 1:
+                counts += f"; the reference of expected has {len(expected)} matches: the first counts"
         return judged(
             expectation,
             passed=decisive.passed,
@@ -128,13 +132,13 @@ def _without_value(expectation: Expectation, error: NoValue) -> TestResult:
     return broken(expectation, str(error))
 
 
-def _match_counts(comparisons: Sequence[_Comparison], actual: int, expected: int, matches: Matches) -> str:
-    text = ""
-    if actual > 1:
-        rule = {"first": "only the first counts", "any": "one is enough", "all": "all must"}[matches]
-        holding = "" if matches == "first" else f"it holds for {sum(each.passed for each in comparisons)}, "
-        text = f"; the reference of actual has {actual} matches: {holding}{rule}"
-    return text + (f"; the reference of expected has {expected} matches: the first counts" if expected > 1 else "")
+def match_counts(passed: Sequence[bool], actual: int, matches: Matches, *, called: str) -> str:
+    """Return how many values a reference or path matches and which of them decide; empty for a single one."""
+    if actual == 1:
+        return ""
+    rule = {"first": "only the first counts", "any": "one is enough", "all": "all must"}[matches]
+    holding = "" if matches == "first" else f"it holds for {sum(passed)}, "
+    return f"; {called} has {actual} matches: {holding}{rule}"
 
 
 def _compare_strings(operator: str, actual: JsonValue, expected: JsonValue) -> _Comparison:

@@ -18,6 +18,7 @@ from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN
 from evalmeta.engine.scorers.rated import BEST_RATING, NEEDS_LLM, checked_rating
 from evalmeta.engine.scorers.results import undecided
+from evalmeta.engine.scorers.silence import not_passing_silence
 from evalmeta.errors import RaterError
 from evalmeta.model.run import TestResult, Verdict
 
@@ -163,9 +164,14 @@ class _Question(NamedTuple):
 def judge_scorers(rater: Rater, *, threshold: float = 3.0) -> Mapping[str, Scorer]:
     """Return the scorers of all judged metrics by name; UNDECIDED if the rater cannot judge it or data is missing.
 
-    `threshold` is the minimum rating, 0 to 5, that means yes for raters that return no verdict.
+    `threshold` is the minimum rating, 0 to 5, that means yes for raters that return no verdict. An empty answer passes
+    only metrics of ADK, as in ADK, and those that judge the retrieved passages.
     """
-    return {name: _scorer(metric, rater, threshold) for name, metric in METRICS.items()}
+    scorers = {name: _scorer(metric, rater, threshold) for name, metric in METRICS.items()}
+    return {
+        name: scorer if METRICS[name].is_averaged or METRICS[name].shows_passages else not_passing_silence(scorer)
+        for name, scorer in scorers.items()
+    }
 
 
 def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.engine.scorers.porter_stemmer import stem
 from evalmeta.engine.scorers.results import averaged, broken, first_few, undecided
+from evalmeta.model.plain_text import normalised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,9 +24,6 @@ _MIN_STEMMED: Final = 4
 _MAX_CHARS: Final = 40
 _ASCII_WORD: Final = re.compile("[a-z0-9]+")
 _SCRIPT_WORD: Final = re.compile("[a-z0-9_]+")
-# Normalising a long run of combining marks takes quadratic time, so texts are normalised in pieces. A piece ends before
-# a base character if there is one; the excluded characters would combine with the one before them.
-_PIECE: Final = re.compile(r"(?s:.{1,1000}(?=[^\W\u1160-\u11ff\uff9e\uff9f\uffa0-\uffdc]|\s|\Z)|.{1,1000})")
 # Chinese, Japanese and Korean characters are words; in Thai, Lao, Myanmar and Khmer a letter with its marks is one.
 _CHARACTER_WORDS: Final = (("\u3040", "\u30ff"), ("\u4e00", "\u9fff"), ("\uac00", "\ud7af"))
 _LETTER_WORDS: Final = (("\u0e00", "\u0eff"), ("\u1000", "\u109f"), ("\u1780", "\u17ff"))
@@ -113,8 +111,7 @@ def _unicode_words(text: str) -> Sequence[str]:
     """Return the words of a text in any script, in compatibility form (NFKC)."""
     if text.isascii():
         return _ascii_words(text)
-    normal = "".join([unicodedata.normalize("NFKC", piece) for piece in _PIECE.findall(text)])
-    return "".join(map(_spaced, normal.lower())).split()
+    return "".join(map(_spaced, normalised(text, "NFKC").lower())).split()
 
 
 @lru_cache(maxsize=8_192)

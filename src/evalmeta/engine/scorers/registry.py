@@ -20,6 +20,7 @@ from evalmeta.engine.scorers.measures import latency_scorer, measure_scorers, sc
 from evalmeta.engine.scorers.overlap import score_response_match
 from evalmeta.engine.scorers.rated import rated_by
 from evalmeta.engine.scorers.results import broken, score_unjudged
+from evalmeta.engine.scorers.silence import not_passing_silence
 from evalmeta.engine.scorers.texts import text_scorers
 from evalmeta.engine.scorers.trajectories import score_trajectory
 from evalmeta.errors import RaterError, SettingsError
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation
 
 
+_RATED: Final = (
+    *("bot_response_rating", "coherence", "completeness", "conciseness", "instruction_following", "factuality"),
+    *("response_match", "task_resolution"),
+)
 # A key that cannot be the name of an expectation.
 _CUSTOM: Final = "custom scorers"
 # orjson writes 64-bit integers only.
@@ -54,34 +59,32 @@ def make_scorers(scoring: Scoring, rater: Rater, *, find_custom: FindScorer = no
 
 def _built_in_scorers(scoring: Scoring, rater: Rater, find_custom: FindScorer = no_scorer) -> Mapping[str, Scorer]:
     as_orgs = scoring.profile == "testing-center"
-    rated = rated_by(rater, threshold=scoring.threshold)
     compared = comparison_scorer(scoring.matches)
-    return {
-        "topic_sequence_match": topic_scorer(scoring.topics, aliases=not as_orgs),
+    of_orgs = {
         "action_sequence_match": action_scorer(scoring.action_match),
-        "bot_response_rating": rated,
-        "coherence": rated,
-        "completeness": rated,
-        "conciseness": rated,
-        "instruction_following": rated,
-        "factuality": rated,
+        **dict.fromkeys(_RATED, rated_by(rater, threshold=scoring.threshold)),
         "output_latency_milliseconds": latency_scorer(judges=not as_orgs),
         "string_comparison": compared,
         "numeric_comparison": compared,
-        "agent_handoff_match": score_handoff,
-        "response_match": rated,
-        "task_resolution": rated,
+        _CUSTOM: custom_scorer(rater, find_custom),
+    }
+    return {
+        # Orgs let an empty answer pass these.
+        **(of_orgs if as_orgs else _not_passing_silence(of_orgs)),
+        **_not_passing_silence({**text_scorers(), "json": json_scorer(scoring.matches), "tokens": score_tokens}),
         **judge_scorers(rater, threshold=scoring.threshold),
+        "topic_sequence_match": topic_scorer(scoring.topics, aliases=not as_orgs),
+        "agent_handoff_match": score_handoff,
         "tool_trajectory_avg_score": score_trajectory,
         "response_match_score": score_response_match,
         "retrieval/ground_truth/document_recall": score_document_recall,
         **measure_scorers(),
-        **text_scorers(),
-        "json": json_scorer(scoring.matches),
-        "tokens": score_tokens,
         **{f"evaluator.{name}": score_unjudged for name in EVALUATORS},
-        _CUSTOM: custom_scorer(rater, find_custom),
     }
+
+
+def _not_passing_silence(scorers: Mapping[str, Scorer]) -> Mapping[str, Scorer]:
+    return {name: not_passing_silence(scorer) for name, scorer in scorers.items()}
 
 
 def _plugin_scorer(name: str) -> Scorer:
@@ -91,7 +94,7 @@ def _plugin_scorer(name: str) -> Scorer:
             f"{name!r} of the entry points evalmeta.scorers is {type(plugin).__name__}, which cannot be called",
             actions=("A scorer is a function of an expectation and an exchange that returns a TestResult.",),
         )
-    return cast("Scorer", plugin)
+    return not_passing_silence(cast("Scorer", plugin))
 
 
 SCORERS: Final = _built_in_scorers(Scoring(), Rules())
@@ -108,8 +111,8 @@ def score(
     judged by that function.
     """
     if expectation.terms and "function" in expectation.terms:
-        by_function = score_by_check if expectation.name == "function" else score_by_function
-        return _awaited(expectation, exchange, by_function(expectation, exchange))
+        by_function = not_passing_silence(score_by_check) if expectation.name == "function" else score_by_function
+        return _awaited(expectation, exchange, cast("Awaitable[TestResult]", by_function(expectation, exchange)))
     scorer = scorers.get(expectation.name) or scorers.get(canonical_name(expectation.name))
     if expectation.is_custom and (scorer is None or expectation_kind(expectation.name) is not None):
         scorer = scorers.get(_CUSTOM)

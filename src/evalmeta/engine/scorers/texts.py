@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.engine.scorers.results import broken, judged, undecided
 from evalmeta.model.pattern import Pattern, PatternSyntax
+from evalmeta.model.plain_text import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +28,11 @@ _TESTS: Final[Mapping[str, tuple[Callable[[str, str], bool], str, str]]] = {
 
 
 def text_scorers() -> Mapping[str, Scorer]:
-    """Return the scorers of the text checks by name; upper and lower case differ."""
+    """Return the scorers of the text checks by name.
+
+    All but `matches` compare texts as `plain_text` returns them, or unchanged if the terms set `exact`. Upper and lower
+    case differ, except in `not_contains`.
+    """
     return {
         **dict.fromkeys(_TESTS, score_text),
         "not_contains": score_not_contains,
@@ -40,15 +45,24 @@ def score_text(expectation: Expectation, exchange: Exchange) -> TestResult:
     """Compare the answer with the expectedValue."""
     answer, expected = exchange.generated.outcome, expectation.expected_value or ""
     test, holds, fails = _TESTS[expectation.name]
-    passed = test(answer, expected)
+    compared = _compared(expectation)
+    passed = test(compared(answer), compared(expected))
     explanation = f"the answer {holds if passed else fails} {_quoted(expected)}"
     if not passed:
-        explanation += _near_miss(test, answer, expected)
+        explanation += _near_miss(test, answer, expected, compared)
     return judged(expectation, passed=passed, expected=expected, actual=answer, explanation=explanation)
 
 
-def _near_miss(test: Callable[[str, str], bool], answer: str, expected: str) -> str:
+def _compared(expectation: Expectation) -> Callable[[str], str]:
+    """Return what makes a text of it that is compared."""
+    return str if expectation.terms and expectation.terms.get("exact") is True else plain_text
+
+
+def _near_miss(test: Callable[[str, str], bool], answer: str, expected: str, compared: Callable[[str], str]) -> str:
     """Return in which detail a failing answer differs, if it would pass without it."""
+    if test(plain_text(answer), plain_text(expected)):
+        return "; only quotes, dashes, white space or the encoding of letters differ (exact: true)"
+    answer, expected = compared(answer), compared(expected)
     if test(answer.strip(), expected.strip()):
         return "; only blanks at the beginning or end differ"
     if test(answer.strip().casefold(), expected.strip().casefold()):
@@ -60,10 +74,15 @@ def _near_miss(test: Callable[[str, str], bool], answer: str, expected: str) -> 
 
 
 def score_not_contains(expectation: Expectation, exchange: Exchange) -> TestResult:
-    """Pass if the expectedValue is not in the answer."""
+    """Pass if the expectedValue is not in the answer; unless the terms set `exact`, in no upper or lower case."""
     answer, unwanted = exchange.generated.outcome, expectation.expected_value or ""
-    passed = unwanted not in answer
+    compared = _compared(expectation)
+    seen, wanted = compared(answer), compared(unwanted)
+    has_same_case = wanted in seen
+    passed = not has_same_case and (compared is str or wanted.casefold() not in seen.casefold())
     explanation = f"the answer {'does not contain' if passed else 'contains'} {_quoted(unwanted)}"
+    if not (passed or has_same_case):
+        explanation += " in other upper and lower case"
     shown = f"an answer without {_quoted(unwanted)}"
     return judged(expectation, passed=passed, expected=shown, actual=answer, explanation=explanation)
 
@@ -71,7 +90,9 @@ def score_not_contains(expectation: Expectation, exchange: Exchange) -> TestResu
 def score_contains_any(expectation: Expectation, exchange: Exchange) -> TestResult:
     """Pass if at least one text of the terms is in the answer."""
     answer, wanted = exchange.generated.outcome, _texts(expectation)
-    found = next((each for each in wanted if each in answer), None)
+    compared = _compared(expectation)
+    seen = compared(answer)
+    found = next((text for text in wanted if compared(text) in seen), None)
     explanation = f"the answer contains {_quoted(found)}" if found else "the answer contains none of the texts"
     shown = " or ".join(map(_quoted, wanted))
     return judged(expectation, passed=found is not None, expected=shown, actual=answer, explanation=explanation)
