@@ -292,3 +292,14 @@ def test_a_question_is_asked_in_another_org_whose_runs_are_counted(
 def test_every_extra_of_the_package_is_listed() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert set(EXTRAS) == set(project["optional-dependencies"]) - {"all"}
+
+
+def test_quarantines_that_have_ended_are_a_warning(folder: Path, evalmeta: Evalmeta) -> None:
+    bind(folder, desk="def answer(utterance):\n    return utterance\n")
+    quarantine = "quarantine: {reason: flaky, until: 2026-01-31}"
+    (folder / "desk.yaml").write_text(f"subject: desk\ntestCases:\n- input: Hi\n  contains: Hi\n  {quarantine}\n")
+    assert findings(evalmeta("doctor", "--json"))["tests"] == (
+        "warning",
+        "1 file; the quarantine of case 1 ended on 2026-01-31, so its result counts again",
+        "Show what to do: evalmeta validate",
+    )

@@ -16,6 +16,7 @@ from evalmeta.formats.files import format_of, read_document
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.model.difference import compare
 from evalmeta.model.problem import Location, Problem, Severity
+from evalmeta.model.quarantine import ended_problem, today
 from evalmeta.package.files import parse_test_name, shown, slash_hint
 from evalmeta.package.folders import files_below
 from evalmeta.package.project import PROJECT_FILE, find_project
@@ -203,7 +204,7 @@ def read_all(paths: Iterable[Path], read: Callable[[Path], _Test]) -> list[_Test
 
 
 def find_rule_problems(path: Path, document: Document) -> list[Problem]:
-    """Return what the rules of definitions say about the expectations of a test spec or a table."""
+    """Return what the rules of definitions say about the checks of a test spec or a table, and ended quarantines."""
     label = shown(path)
     if format_of(path, label=label) not in {"testspec", "csv"}:
         return []
@@ -212,7 +213,15 @@ def find_rule_problems(path: Path, document: Document) -> list[Problem]:
     except ProjectError:
         policy = rule_policy(None)
     files = {number: shown(path.parent / name) for number, name in document.files.items()}
-    return check_expectations(document.evaluation.cases, policy, label=label, lines=document.lines, files=files)
+    found = check_expectations(document.evaluation.cases, policy, label=label, lines=document.lines, files=files)
+    return [*found, *_ended_quarantines(document, label, files)]
+
+
+def _ended_quarantines(document: Document, label: str, files: Mapping[int, str]) -> Iterator[Problem]:
+    for case in document.evaluation.cases:
+        if case.quarantine is not None and case.quarantine.until < today():
+            location = Location(files.get(case.number, label), document.lines.get(case.number, 0))
+            yield ended_problem(location, f"case {case.number}", case.quarantine.until)
 
 
 def _reading_of(path: Path) -> Reading:

@@ -26,7 +26,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.model.settings import AgentforceSubject, ReplaySubject, RulesRater
 from evalmeta.org.subjects import bind_subject
 from evalmeta.package.project import SETTINGS_FILE, find_project
-from evalmeta.report.text import count
+from evalmeta.report.text import and_more, count
 from evalmeta.store.database import check_integrity, open_database
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ Status = Literal["ok", "warning", "error"]
 
 HELLO: Final = "Hello!"
 _SHOWN_CHARS: Final = 60
+_SHOW_STALE: Final = "Show what to do: evalmeta validate"
 _RIGHT: Final = Rubric("bot_response_rating", "What is the capital of France?", "Paris.", expected="Paris.")
 _WRONG: Final = replace(_RIGHT, actual="Rome.")
 
@@ -156,7 +157,7 @@ def _check_tests(project: Project, task: Task) -> Finding:
         found = api.discovery.find_tests([project.root])
     except NotFound:
         return Finding("warning", "there are no tests in the project", "Write the first ones: evalmeta init")
-    invalid, unbound = 0, set()
+    invalid, unbound, stale = 0, set(), api.quarantines.listed_problems(project)
     for path in found.paths:
         try:
             test = api.agent_tests.read_test(project, path)
@@ -164,6 +165,7 @@ def _check_tests(project: Project, task: Task) -> Finding:
             invalid += 1
         else:
             unbound |= {test.subject_name} if test.unbound else set()
+            stale += [each for each in test.warnings if each.code == "quarantine-ended"]
     others = api.discovery.others_note(found.others, verbose=False).partition(":")[0]
     files = count(len(found.paths), "file")
     if invalid:
@@ -173,6 +175,8 @@ def _check_tests(project: Project, task: Task) -> Finding:
         names = ", ".join(sorted(unbound))
         action = f"To run them in the embedded org, add [subjects.{min(unbound)}] to {SETTINGS_FILE}."
         return Finding("warning", f"{files}, which name agents that {SETTINGS_FILE} does not bind: {names}", action)
+    if stale:
+        return Finding("warning", f"{files}; {and_more([each.message for each in stale], 1)}", _SHOW_STALE)
     return Finding("ok", f"{files}, all valid{f'; {others}' if others else ''}")
 
 

@@ -121,7 +121,15 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None, profile: 
     project = find_project(start or Path.cwd())
     tests, others = _tests_among(sorted(files_below(project.root)))
     found = _validate_files([*files_to_check(start=start), *(each for each in tests if not _is_checked(each))], profile)
-    return Validation((*ignore_problems(project), *found.problems), found.files, others)
+    return Validation((*ignore_problems(project), *_quarantine_problems(project), *found.problems), found.files, others)
+
+
+def _quarantine_problems(project: Project) -> Sequence[Problem]:
+    if project.declared is None or not project.declared.quarantine:
+        return ()
+    from evalmeta.api.quarantines import listed_problems  # noqa: PLC0415 - most projects list no quarantines
+
+    return listed_problems(project)
 
 
 def format_files(paths: Sequence[Path] = (), *, start: Path | None = None, check: bool = False) -> Formatting:

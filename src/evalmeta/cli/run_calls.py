@@ -134,6 +134,8 @@ def _run_found(call: RunCall, found: FoundTests, output: Output, comparator: Com
     )
     files = _read_files(found, call.paths, read, given=call.given)
     _note_criteria(files, agent.config)
+    if project.settings.quarantine:
+        print_warnings(api.quarantines.listed_problems(project))
     choice = selection.choose(project, call.names, files)
     if choice is None:
         return report_outcome(project, RunsOutcome([], [], []), output, comparator)

@@ -13,9 +13,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
+from evalmeta.model.problem import Problem, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from evalmeta.model.problem import Location
 
     Key = int | str
 
@@ -94,3 +97,10 @@ def names_of_test(test: str, kind: str) -> frozenset[str]:
     """Return what the settings may call a test: the API name of a definition, or the path of another file."""
     file = PurePath(test).name
     return frozenset({test, f"{kind}:{test}", file, file.split(".", 1)[0]})
+
+
+def ended_problem(location: Location, case: str, until: date) -> Problem:
+    """Return the warning that the quarantine of a case has ended."""
+    message = f"the quarantine of {case} ended on {until}, so its result counts again"
+    hint = "Remove the quarantine, or give it a later day."
+    return Problem("quarantine-ended", Severity.WARNING, location, message, hint)

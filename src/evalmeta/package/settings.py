@@ -177,6 +177,11 @@ def _known_keys(loc: Sequence[str | int]) -> list[str]:
     return list(node["properties"])
 
 
+def place_of_key(path: Path, keys: Sequence[str | int]) -> tuple[int, int]:
+    """Return line and column of a key of a file; both are 0 if they are unknown."""
+    return _place_of(read_text(path, raises=SettingsError), keys)
+
+
 def _place_of(text: str, keys: Sequence[str | int]) -> tuple[int, int]:
     """Return line and column of the line that adds the key, which the file up to there has for the first time.
 
