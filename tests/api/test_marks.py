@@ -12,6 +12,7 @@ from evalmeta.limits import MAX_NOTE_CHARS
 from evalmeta.model.login import ADMIN, User
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
 from evalmeta.store.database import open_database
+from evalmeta.store.marks import keep_mark
 from org.parts import make_project
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from evalmeta.package.project import Project
     from evalmeta.store.database import Database
+    from evalmeta.store.marks import Judgement
 
 PASS, FAILURE, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.UNDECIDED
 OTHER = User("005000000000002AAA", "Ada", "ada@evalmeta.local", is_admin=False)
@@ -51,10 +53,10 @@ def kept(project: Project, *results: TestResult, iterations: int = 1) -> str:
 
 
 def marked(
-    project: Project, database: Database, run_id: str, *, is_right: bool | None, name: str = "", by: User = ADMIN
+    project: Project, database: Database, run_id: str, *, judgement: Judgement | None, name: str = "", by: User = ADMIN
 ) -> None:
     place = find_place(project, run_id, 3, expectation=name or None, org_url=URL)
-    mark_result(project, database, place, by, is_right=is_right, note="A note.")
+    mark_result(project, database, place, by, judgement, note="A note.")
 
 
 def pairs(project: Project, database: Database) -> tuple[Sequence[object], dict[str, int]]:
@@ -63,19 +65,22 @@ def pairs(project: Project, database: Database) -> tuple[Sequence[object], dict[
 
 
 @pytest.mark.parametrize(
-    ("verdict", "is_right", "label"), [(PASS, True, True), (PASS, False, False), (FAILURE, True, False)]
+    ("verdict", "judgement", "label"),
+    [
+        *((PASS, "right", True), (PASS, "wrong", False), (FAILURE, "right", False)),
+        *((PASS, "fail", False), (FAILURE, "pass", True), (UNDECIDED, "pass", True), (UNDECIDED, "fail", False)),
+    ],
 )
 def test_a_pair_says_whether_the_answer_is_right(
-    project: Project, database: Database, verdict: Verdict, *, is_right: bool, label: bool
+    project: Project, database: Database, verdict: Verdict, judgement: Judgement, *, label: bool
 ) -> None:
-    marked(project, database, kept(project, rated(verdict)), is_right=is_right)
+    marked(project, database, kept(project, rated(verdict)), judgement=judgement)
     assert pairs(project, database) == ([(label, "On Tuesday.", "A note.")], {})
 
 
 @pytest.mark.parametrize(
     ("result", "reason"),
     [
-        (rated(UNDECIDED), "was not decided"),
         (rated(PASS, rater=None), "was not rated by a rater"),
         (rated(PASS, "coherence"), "is not of bot_response_rating"),
     ],
@@ -83,36 +88,54 @@ def test_a_pair_says_whether_the_answer_is_right(
 def test_results_that_are_no_pairs_are_counted_with_the_reason(
     project: Project, database: Database, result: TestResult, reason: str
 ) -> None:
-    marked(project, database, kept(project, result), is_right=True)
+    marked(project, database, kept(project, result), judgement="right")
     assert pairs(project, database) == ([], {reason: 1})
+
+
+@pytest.mark.parametrize("judgement", ["right", "wrong"])
+def test_an_undecided_verdict_is_neither_right_nor_wrong(
+    project: Project, database: Database, judgement: Judgement
+) -> None:
+    run_id = kept(project, rated(UNDECIDED, rater=None))
+    with pytest.raises(UsageError, match="was not decided") as refused:
+        marked(project, database, run_id, judgement=judgement)
+    assert refused.value.actions == ("Say what it should be: pass or fail.",)
+
+
+def test_an_older_judgement_of_an_undecided_result_is_counted_and_no_pair(project: Project, database: Database) -> None:
+    place = find_place(project, kept(project, rated(UNDECIDED)), 3, org_url=URL)
+    keep_mark(database, place, ADMIN, "wrong", note="", now=1)
+    assert pairs(project, database) == ([], {"was not decided, and nobody said whether it should pass or fail": 1})
+    keep_mark(database, place, OTHER, "pass", note="A note.", now=2)
+    assert pairs(project, database) == ([(True, "On Tuesday.", "A note.")], {})
 
 
 def test_people_who_agree_make_one_pair_and_others_none(project: Project, database: Database) -> None:
     run_id = kept(project, rated(FAILURE))
-    marked(project, database, run_id, is_right=True)
-    marked(project, database, run_id, is_right=True, by=OTHER)
+    marked(project, database, run_id, judgement="right")
+    marked(project, database, run_id, judgement="right", by=OTHER)
     assert pairs(project, database) == ([(False, "On Tuesday.", "A note.")], {})
-    marked(project, database, run_id, is_right=False, by=OTHER)
+    marked(project, database, run_id, judgement="wrong", by=OTHER)
     assert pairs(project, database) == ([], {"is judged differently by several people": 1})
     assert agreement(marked_results(project, database)) == (1, 2)
 
 
 def test_the_latest_judgement_of_a_person_counts_and_can_be_removed(project: Project, database: Database) -> None:
     run_id = kept(project, rated(FAILURE))
-    marked(project, database, run_id, is_right=True)
-    marked(project, database, run_id, is_right=False)
-    assert [each.mark.is_right for each in marked_results(project, database)] == [False]
-    marked(project, database, run_id, is_right=None)
+    marked(project, database, run_id, judgement="right")
+    marked(project, database, run_id, judgement="wrong")
+    assert [each.mark.judgement for each in marked_results(project, database)] == ["wrong"]
+    marked(project, database, run_id, judgement=None)
     assert marked_results(project, database) == []
 
 
 def test_a_result_that_is_not_the_only_one_must_be_named(project: Project, database: Database) -> None:
     run_id = kept(project, rated(FAILURE), rated(PASS, "coherence"), iterations=2)
     with pytest.raises(UsageError, match="has 4 such results: bot_response_rating, coherence") as refused:
-        marked(project, database, run_id, is_right=True)
+        marked(project, database, run_id, judgement="right")
     assert refused.value.actions == ("Choose one with --expectation NAME and --iteration N.",)
     with pytest.raises(NotFound, match="has no such result"):
-        marked(project, database, run_id, is_right=True, name="Topic")
+        marked(project, database, run_id, judgement="right", name="Topic")
     place = find_place(project, run_id, 3, expectation="Response", iteration=2, org_url=URL)
     assert (place.name, place.iteration) == ("bot_response_rating", 2)
 
@@ -120,17 +143,17 @@ def test_a_result_that_is_not_the_only_one_must_be_named(project: Project, datab
 def test_each_of_several_results_of_one_name_has_its_own_judgement(project: Project, database: Database) -> None:
     run_id = kept(project, rated(FAILURE), rated(PASS), rated(UNDECIDED, label="Tone"))
     with pytest.raises(UsageError, match=r"results: bot_response_rating#1, bot_response_rating#2, Tone$"):
-        marked(project, database, run_id, is_right=True, name="Response")
-    marked(project, database, run_id, is_right=True, name="bot_response_rating#2")
-    marked(project, database, run_id, is_right=False, name="tone")
+        marked(project, database, run_id, judgement="right", name="Response")
+    marked(project, database, run_id, judgement="right", name="bot_response_rating#2")
+    marked(project, database, run_id, judgement="fail", name="tone")
     found = marked_results(project, database)
-    assert [(each.mark.is_right, each.result and each.result.verdict) for each in found] == [
-        (True, PASS),
-        (False, UNDECIDED),
+    assert [(each.mark.judgement, each.result and each.result.verdict) for each in found] == [
+        ("right", PASS),
+        ("fail", UNDECIDED),
     ]
 
 
 def test_a_long_note_is_refused(project: Project, database: Database) -> None:
     place = find_place(project, kept(project, rated(PASS)), 3, org_url=URL)
     with pytest.raises(UsageError, match="the note has 2,001 characters"):
-        mark_result(project, database, place, ADMIN, is_right=True, note="x" * (MAX_NOTE_CHARS + 1))
+        mark_result(project, database, place, ADMIN, "right", note="x" * (MAX_NOTE_CHARS + 1))

@@ -44,6 +44,21 @@ def test_judgements_are_listed_and_exported_for_the_check_of_raters(tmp_path: Pa
     assert checked["status"] == 0
 
 
+def test_an_undecided_result_is_judged_by_what_it_should_be_and_exported(tmp_path: Path, evalmeta: Program) -> None:
+    (tmp_path / "orders.yaml").write_text(SPEC + "  metrics: [coherence]\n")
+    evalmeta("run", "orders.yaml")
+    place = (*CASE, "--expectation", "coherence")
+    refused = evalmeta("test", "mark", "wrong", *place)
+    assert (refused.code, "was not decided" in refused.err, "pass or fail" in refused.err) == (2, True, True)
+    assert evalmeta("test", "mark", "fail", *place, "--note", "No day.").code == 0
+    assert "should fail" in evalmeta("test", "marks").out
+    assert "People marked" not in evalmeta("test", "results", "--job-id", "latest").err
+    evalmeta("test", "marks", "--export", "pairs.jsonl", "--metric", "coherence")
+    pair = json.loads((tmp_path / "pairs.jsonl").read_text())
+    assert (pair["actual"], pair["right"], pair["reason"]) == ("It arrives on Tuesday.", False, "No day.")
+    assert evalmeta("rater", "check", "pairs.jsonl", "--metric", "coherence").code == 0
+
+
 def test_a_judgement_changes_no_verdict_and_can_be_removed(evalmeta: Program) -> None:
     before = evalmeta("test", "results", "--job-id", "latest").out
     evalmeta("test", "mark", "wrong", *CASE, "--expectation", "Response")
@@ -62,6 +77,6 @@ def test_reset_deletes_judgements_with_their_runs(evalmeta: Program) -> None:
 
 
 def test_a_call_without_a_judgement_or_without_anything_to_export_is_refused(evalmeta: Program) -> None:
-    assert "Give one of right, wrong and --remove." in evalmeta("test", "mark", *CASE).err
+    assert "Give one of right, wrong, pass, fail and --remove." in evalmeta("test", "mark", *CASE).err
     refused = evalmeta("test", "marks", "--export", "pairs.jsonl")
     assert (refused.code, "a judgement of a result of bot_response_rating cannot be found" in refused.err) == (2, True)

@@ -56,6 +56,18 @@ def test_a_person_marks_a_result_and_removes_the_mark(browser: Browser, run: Cal
     assert "says Local Admin" not in browser.send(CASE, f"{CASE}/mark", {**FORM, "judgement": "none"})
 
 
+def test_a_person_says_what_an_undecided_verdict_should_be(
+    browser: Browser, run: Callable[..., int], project: Project
+) -> None:
+    undecided = 'def answer(utterance):\n    return "Yes."\n'
+    (project.root / "order_agent.py").write_text(undecided)
+    run()
+
+    assert "What should the verdict be?" in browser.page(CASE)
+    marked = browser.send(CASE, f"{CASE}/mark", {**FORM, "judgement": "pass"})
+    assert "<b>should pass</b> says Local Admin" in marked
+
+
 @pytest.mark.parametrize("change", [{"judgement": "maybe"}, {"judgement": "right", "note": "x" * 2_001}])
 def test_a_bad_judgement_is_refused(browser: Browser, run: Callable[..., int], change: dict[str, str]) -> None:
     run()

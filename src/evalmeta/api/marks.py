@@ -1,4 +1,4 @@
-"""Judging by people: whether the verdicts of results are right, and these judgements as labelled pairs."""
+"""Judging by people: whether verdicts are right or what they should be, and these judgements as labelled pairs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ from evalmeta.store.marks import Mark, ResultPlace, keep_mark, list_marks, remov
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
     from evalmeta.model.run import CaseResult, TestResult
     from evalmeta.package.project import Project
     from evalmeta.store.database import Database
+    from evalmeta.store.marks import Judgement
 
 
 _DECIDED: Final = frozenset({Verdict.PASS, Verdict.FAILURE})
+_SHOULD_BE: Final[Mapping[str, Verdict]] = {"pass": Verdict.PASS, "fail": Verdict.FAILURE}
 
 
 class MarkedResult(NamedTuple):
@@ -42,30 +44,46 @@ class MarkedResult(NamedTuple):
 
 
 def mark_result(
-    project: Project, database: Database, place: ResultPlace, user: User, *, is_right: bool | None, note: str = ""
+    project: Project, database: Database, place: ResultPlace, user: User, judgement: Judgement | None, *, note: str = ""
 ) -> None:
-    """Save whether a person finds the verdict of a result right; None removes the person's judgement.
+    """Save whether a person finds the verdict of a result right, or what it should be.
 
     Args:
         project: the project.
         database: its store.
         place: the result.
         user: the person.
-        is_right: whether the verdict is right.
+        judgement: "right" and "wrong" judge a verdict, "pass" and "fail" say what it should be; None removes the
+            person's judgement.
         note: why; secrets are removed.
 
     Raises:
         NotFound: there is no such result.
-        UsageError: the note is too long.
+        UsageError: the note is too long, or "right" or "wrong" judges a result that was not decided.
     """
     if len(note) > limits.MAX_NOTE_CHARS:
         raise UsageError(f"the note has {len(note):,} characters, more than {limits.MAX_NOTE_CHARS:,}")
-    if is_right is None:
+    if judgement is None:
         remove_mark(database, place, user)
         return
-    if _find(project, database, place)[1] is None:
+    result = _find(project, database, place)[1]
+    if result is None:
         raise NotFound(f"case {place.number} of run {place.run_id} has no result {place.name!r}")
-    keep_mark(database, place, user, is_right=is_right, note=redacted(note.strip()), now=time.time())
+    kept = _judgement_of(result, judgement)
+    keep_mark(database, place, user, kept, note=redacted(note.strip()), now=time.time())
+
+
+def _judgement_of(result: TestResult, judgement: Judgement) -> Judgement:
+    """Return a judgement as it is kept: of a decided result, whether its verdict is right; else what it should be."""
+    wanted = _SHOULD_BE.get(judgement)
+    if result.verdict in _DECIDED:
+        return judgement if wanted is None else "right" if wanted is result.verdict else "wrong"
+    if wanted is None:
+        raise UsageError(
+            f"{result.name} was not decided ({result.verdict}), so its verdict is neither right nor wrong",
+            actions=["Say what it should be: pass or fail."],
+        )
+    return judgement
 
 
 def find_place(
@@ -129,21 +147,21 @@ def count_wrong(project: Project, run_id: str, *, org_url: str = "") -> int:
     """Return the number of results of a run that a person has marked as wrong."""
     with open_database(project.state_dir) as database:
         marks = list_marks(database, run_id=run_id, org_url=org_url)
-    return len({each.place for each in marks if not each.is_right})
+    return len({each.place for each in marks if each.judgement == "wrong"})
 
 
 def agreement(marked: Sequence[MarkedResult]) -> tuple[int, int]:
     """Return how many judgements agree with the verdict, and how many there are of results that were decided."""
-    decided = [each.mark.is_right for each in marked if each.result and each.result.verdict in _DECIDED]
-    return sum(decided), len(decided)
+    decided = [each.mark.judgement for each in marked if each.result and each.result.verdict in _DECIDED]
+    return decided.count("right"), len(decided)
 
 
 def labelled_pairs(marked: Sequence[MarkedResult], *, metric: str = OUTCOME) -> tuple[list[JsonObject], Counter[str]]:
     """Return judgements as labelled pairs for `evalmeta rater check`, and why others cannot be used, with counts.
 
     The actual text of a result that passed and is marked wrong is not right, and so on. Several judgements of the same
-    result are one pair. Only results of the metric that a rater decided are pairs: for undecided results, right and
-    wrong say nothing about the text.
+    result are one pair. Only results of the metric are pairs that a rater decided, or that people say should pass or
+    fail.
     """
     pairs: list[JsonObject] = []
     skipped: Counter[str] = Counter()
@@ -166,22 +184,32 @@ def pairs_text(pairs: Sequence[JsonObject]) -> str:
 
 def _pair(same: Sequence[MarkedResult], metric: str) -> JsonObject | str:
     """Return the labelled pair of a result that people have judged, or why there is none."""
-    mark, case, result = same[0]
+    _, case, result = same[0]
     if case is None or result is None:
         return "does not exist any more"
-    if not result.rater:
+    if result.verdict in _DECIDED and not result.rater:
         return "was not rated by a rater"
     if canonical_name(result.name) != canonical_name(metric):
         return f"is not of {canonical_name(metric)}"
-    if result.verdict not in _DECIDED:
-        return "was not decided"
-    if len({each.mark.is_right for each in same}) > 1:
+    labels = {label for each in same if (label := _label(result, each.mark)) is not None}
+    if not labels:
+        return "was not decided, and nobody said whether it should pass or fail"
+    if len(labels) > 1:
         return "is judged differently by several people"
-    right = (result.verdict is Verdict.PASS) == mark.is_right
+    [right] = labels
     notes = "; ".join(dict.fromkeys(each.mark.note for each in same if each.mark.note))
     reason: JsonObject = {"reason": notes} if notes else {}
     utterance = exchange_of(case, result).utterance
     return {"utterance": utterance, "expected": result.expected, "actual": result.actual, "right": right, **reason}
+
+
+def _label(result: TestResult, mark: Mark) -> bool | None:
+    """Return whether a person finds the answer of a result right; None if the judgement does not say it."""
+    if wanted := _SHOULD_BE.get(mark.judgement):
+        return wanted is Verdict.PASS
+    if result.verdict not in _DECIDED:
+        return None
+    return (result.verdict is Verdict.PASS) == (mark.judgement == "right")
 
 
 def _find(project: Project, database: Database, place: ResultPlace) -> tuple[CaseResult | None, TestResult | None]:

@@ -1,16 +1,20 @@
-"""People's judgements of results: right or wrong, with a note. They never change a verdict."""
+"""People's judgements of results, with a note. They never change a verdict."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from evalmeta.model.login import User
     from evalmeta.store.database import Database, Row
 
+Judgement = Literal["right", "wrong", "pass", "fail"]
+"""Whether a verdict is right, or, if the result was not decided, what it should be."""
+
 _SELECT: Final = """
-    SELECT org_url, run_id, iteration, number, name, turn, user_id, user_name, is_right, note, marked_at FROM mark
+    SELECT org_url, run_id, iteration, number, name, turn, user_id, user_name, is_right, should_pass, note, marked_at
+    FROM mark
 """
 
 
@@ -33,24 +37,32 @@ class ResultPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A person's judgement of a result; `at` is in seconds since the epoch.
-
-    Attributes:
-        is_right: whether the verdict of the result is right.
-    """
+    """A person's judgement of a result; `at` is in seconds since the epoch."""
 
     place: ResultPlace
     user_id: str
     user_name: str
-    is_right: bool
+    judgement: Judgement
     note: str
     at: float
 
+    @property
+    def words(self) -> str:
+        """Return the judgement as people read it."""
+        return f"should {self.judgement}" if self.judgement in {"pass", "fail"} else self.judgement
 
-def keep_mark(database: Database, place: ResultPlace, user: User, *, is_right: bool, note: str, now: float) -> None:
+
+def keep_mark(
+    database: Database, place: ResultPlace, user: User, judgement: Judgement, *, note: str, now: float
+) -> None:
     """Save a person's judgement of a result, instead of an earlier one of the same person."""
-    sql = "INSERT OR REPLACE INTO mark VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    database.execute(sql, (*place, user.id, user.name, is_right, note, now))
+    sql = """
+        INSERT OR REPLACE INTO mark (
+          org_url, run_id, iteration, number, name, turn, user_id, user_name, is_right, should_pass, note, marked_at
+        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    """
+    should_pass = judgement == "pass" if judgement in {"pass", "fail"} else None
+    database.execute(sql, (*place, user.id, user.name, judgement == "right", should_pass, note, now))
 
 
 def remove_mark(database: Database, place: ResultPlace, user: User) -> bool:
@@ -76,5 +88,7 @@ def list_marks(database: Database, *, run_id: str | None = None, org_url: str = 
 
 
 def _mark(row: Row) -> Mark:
-    *place, user_id, user_name, is_right, note, at = row
-    return Mark(ResultPlace(*place), user_id, user_name, bool(is_right), note, at)
+    *place, user_id, user_name, is_right, should_pass, note, at = row
+    decided: Judgement = "right" if is_right else "wrong"
+    judgement: Judgement = decided if should_pass is None else "pass" if should_pass else "fail"
+    return Mark(ResultPlace(*place), user_id, user_name, judgement, note, at)

@@ -15,22 +15,30 @@ from evalmeta.viewer.pages import Page, Target, number_of, text_of
 from evalmeta.viewer.run import run_in
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evalmeta.api.acceptance import Proposal
+    from evalmeta.store.marks import Judgement
     from evalmeta.viewer.pages import Query, Source
 
-_JUDGEMENTS: Final = {"right": True, "wrong": False, "none": None}
+_JUDGEMENTS: Final[Mapping[str, Judgement | None]] = {
+    "right": "right",
+    "wrong": "wrong",
+    "pass": "pass",
+    "fail": "fail",
+    "none": None,
+}
 
 
 def mark(source: Source, form: Query) -> Target:
-    """Save whether the verdict of a result is right."""
+    """Save whether the verdict of a result is right, or what it should be."""
     run, number, iteration = run_in(source, form), number_of(form, "number"), number_of(form, "iteration")
     judgement = form.get("judgement", "")
     if judgement not in _JUDGEMENTS:
         raise UsageError(f"{judgement!r} is not a valid judgement")
     place = ResultPlace(run.org_url, run.id, iteration, number, form.get("result", ""), number_of(form, "turn"))
-    mark_result(
-        source.project, source.database, place, source.user, is_right=_JUDGEMENTS[judgement], note=form.get("note", "")
-    )
+    said, note = _JUDGEMENTS[judgement], form.get("note", "")
+    mark_result(source.project, source.database, place, source.user, said, note=note)
     several = iteration if run.options.iterations > 1 else ""
     return Target("case", {"run": run.id, "number": number, "iteration": several, "org": text_of(form, "org")})
 

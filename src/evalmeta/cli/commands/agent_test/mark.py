@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -23,6 +23,7 @@ from evalmeta.package.project import find_project
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.text import count, one_line
 from evalmeta.store.database import open_database
+from evalmeta.store.marks import Judgement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,19 +35,19 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("judgement", required=False, type=click.Choice(["right", "wrong"]))
+@click.argument("judgement", required=False, type=click.Choice(get_args(Judgement)))
 @job_options("run")
 @click.option("--case", "number", type=IntRange(1), required=True, help="The number of the case.")
 @click.option("--expectation", metavar="NAME", help="The expectation.  [default: the only one]")
 @click.option("--turn", type=IntRange(1), help="The turn of the result, if the expectation is judged in several.")
 @click.option("--iteration", type=IntRange(1), help="The iteration, if the run has several.")
-@click.option("--note", "text", default="", metavar="TEXT", help="Why the verdict is right or wrong.")
+@click.option("--note", "text", default="", metavar="TEXT", help="Why you judge so.")
 @click.option("--remove", is_flag=True, help="Remove your judgement.")
 @target_org_option
 @json_option
 def mark(
     *,
-    judgement: str | None,
+    judgement: Judgement | None,
     job_id: str | None,
     number: int,
     expectation: str | None,
@@ -59,23 +60,24 @@ def mark(
 ) -> None:
     """Say whether the verdict of a result is right or wrong.
 
-    A judgement never changes a verdict. The latest one of a person counts. Use the
-    judgements to measure a rater: evalmeta test marks --export FILE
+    If the result is undecided, say what it should be: pass or fail. A judgement never
+    changes a verdict. The latest one of a person counts. Use the judgements to measure a
+    rater: evalmeta test marks --export FILE
 
     \b
     evalmeta test mark wrong --job-id latest --case 3 --note "Tuesday is right, too."
+    evalmeta test mark pass --job-id latest --case 4
     evalmeta test mark --remove --job-id latest --case 3
     """
     if remove == (judgement is not None):
-        raise click.UsageError("Give one of right, wrong and --remove.")
+        raise click.UsageError("Give one of right, wrong, pass, fail and --remove.")
     location, project = find_run(job_id, target_org).location, find_project(Path.cwd())
     where = {"turn": turn, "iteration": iteration}
     place = api.marks.find_place(
         project, location.run_id, number, expectation=expectation, org_url=_address(location), **where
     )
-    is_right = None if judgement is None else judgement == "right"
     with open_database(project.state_dir) as database:
-        api.marks.mark_result(project, database, place, ADMIN, is_right=is_right, note=text)
+        api.marks.mark_result(project, database, place, ADMIN, judgement, note=text)
     if as_json:
         print_json({**_place_json(place), "judgement": judgement})
         return
@@ -92,7 +94,8 @@ def mark(
 def marks(*, job_id: str | None, file: Path | None, metric: str, target_org: str | None, as_json: bool) -> None:
     """List what people said of results, or export it to check raters.
 
-    With --export, each result that a rater decided becomes a labelled pair in JSON Lines.
+    With --export, each judged result that a rater decided, or that should pass or fail, becomes
+    a labelled pair in JSON Lines.
 
     \b
     evalmeta test marks --job-id latest
@@ -141,10 +144,9 @@ def _address(location: RunLocation) -> str:
 def _row(marked: MarkedResult) -> list[str]:
     mark, _, result = marked
     verdict = result.verdict.value if result else "missing"
-    said = "right" if mark.is_right else "wrong"
     place = mark.place
     name = f"{place.name} ({result.label})" if result and result.label else place.name
-    texts = (place.run_id, str(place.number), name, verdict, said, mark.user_name, mark.note)
+    texts = (place.run_id, str(place.number), name, verdict, mark.words, mark.user_name, mark.note)
     return [one_line(each) for each in texts]
 
 
@@ -163,7 +165,7 @@ def _mark_json(marked: MarkedResult) -> JsonObject:
     mark, _, result = marked
     return {
         **_place_json(mark.place),
-        "judgement": "right" if mark.is_right else "wrong",
+        "judgement": mark.judgement,
         "verdict": result.verdict.value if result else None,
         "note": mark.note,
         "user": mark.user_name,
