@@ -484,6 +484,31 @@ def test_a_journal_runs_only_the_missing_cases(tmp_path: Path) -> None:
     assert (once_more.run.id, once_more.summary, len(again.asked)) == (first.run.id, finished.summary, 17)
 
 
+def test_a_journal_mixes_the_answers_of_two_agents_only_when_asked(tmp_path: Path) -> None:
+    def other(utterance: str) -> dict[str, object]:
+        return answer(utterance)
+
+    journal = tmp_path / "journal"
+    first = evaluate(twenty(), Recorder("question 3"), journal=journal, options=RunOptions(concurrency=1, max_errors=1))
+    with pytest.raises(UsageError) as raised:
+        evaluate(twenty(), other, journal=journal)
+    names = f"python {__name__}:Recorder answered before, and python {__name__}:{other.__qualname__} would answer now"
+    assert f"run {first.run.id} in the journal would have answers of two agents: {names}" in str(raised.value)
+    assert "pass mixed=True" in str(raised.value)
+    finished = evaluate(twenty(), other, journal=journal, mixed=True).run
+    assert (finished.id, len(finished.cases)) == (first.run.id, 20)
+    both = f"python {__name__}:Recorder and python {__name__}:{other.__qualname__}"
+    assert finished.options.setup.agent == both
+
+
+def test_a_journal_does_not_return_the_answers_of_another_agent_as_those_of_this_one(tmp_path: Path) -> None:
+    evaluate(twenty(), answer, journal=tmp_path / "journal")
+    with pytest.raises(UsageError, match="would have answers of two agents"):
+        evaluate(twenty(), Recorder(), journal=tmp_path / "journal")
+    mixed = evaluate(twenty(), Recorder(), journal=tmp_path / "journal", mixed=True).run
+    assert mixed.options.setup.agent == f"python {__name__}:answer"
+
+
 def test_a_new_run_can_be_begun_beside_the_earlier_one(tmp_path: Path) -> None:
     first, second = (evaluate(twenty(), answer, journal=tmp_path / "j", resume=False).run for _ in range(2))
     assert first.id != second.id
@@ -500,7 +525,7 @@ def test_results_of_a_killed_process_are_not_run_again(tmp_path: Path, ending: s
         child.send_signal(ending)
         child.communicate(timeout=120)
     agent = Recorder()
-    finished = evaluate(twenty(), agent, journal=journal)
+    finished = evaluate(twenty(), agent, journal=journal, mixed=True)
     assert noted.read_text().splitlines() == [f"question {number}" for number in range(1, HANGS + 1)]
     assert sorted(agent.asked) == sorted(f"question {number}" for number in range(HANGS, 21))
     assert (finished.succeeded, finished.summary.total) == (True, 20)
@@ -525,7 +550,7 @@ def test_reformatting_a_definition_is_not_a_change(tmp_path: Path, project: Proj
     file, agent = project.root / FOLDER / "A.aiEvaluationDefinition", Recorder()
     evaluate(file, answer, journal=tmp_path / "journal")
     file.write_text(file.read_text().replace("\n\n", "\n"))
-    assert evaluate(file, agent, journal=tmp_path / "journal").succeeded
+    assert evaluate(file, agent, journal=tmp_path / "journal", mixed=True).succeeded
     assert agent.asked == []
 
 
@@ -580,7 +605,7 @@ def test_a_run_that_an_earlier_version_began_is_resumed(tmp_path: Path) -> None:
     digest = sha256(b"".join(map(orjson.dumps, fields))).hexdigest()
     with open_database(tmp_path) as database:
         database.execute("UPDATE run SET content = ?", (orjson.dumps({"cases": digest}),))
-    assert evaluate(made, again, name="Greetings", journal=tmp_path).run.id == before.id
+    assert evaluate(made, again, name="Greetings", journal=tmp_path, mixed=True).run.id == before.id
     assert not again.asked
 
 

@@ -87,7 +87,7 @@ def test_a_wait_for_more_iterations_can_time_out(evalmeta: Program, project: Pro
     (project.root / "desk.py").write_text(
         "import time\ndef answer(utterance):\n    time.sleep(0.2)\n    return 'Done.'\n"
     )
-    command = [*program, "test", "run", "--extend", FIRST, "--iterations", "9", "--wait", "0.001"]
+    command = [*program, "test", "run", "--extend", FIRST, "--iterations", "9", "--wait", "0.001", "--mixed"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 69
     assert f"run {FIRST} is not done after 0.06 s; it continues in the org" in ran.stderr
@@ -126,6 +126,46 @@ def test_a_killed_run_of_a_changed_definition_is_resumed_only_with_ignore_change
     assert (refused.code, json.loads(refused.out)["name"]) == (2, "DefinitionChanged")
     assert "test case 3" in refused.err
     resumed = evalmeta("test", "resume", "-i", FIRST, "--ignore-changes")
+    assert (resumed.code, "2 cases: 2 passed" in resumed.out) == (0, True)
+
+
+def test_a_run_has_answers_of_two_agents_only_with_mixed(evalmeta: Program, project: Project) -> None:
+    agent, other = project.root / "desk.py", project.root / "other.py"
+    other.write_text(agent.read_text())
+    evalmeta("test", "run", "--wait")
+    (project.root / "evalmeta.toml").write_text(SLOW.replace("desk:answer", "other:answer"))
+    words = ("test", "run", "--extend", FIRST, "--iterations", "2", "--wait")
+
+    refused = evalmeta(*words)
+    why = "python desk:answer answered before, and python other:answer would answer now"
+    assert refused.code == 2
+    assert f"run {FIRST} would have answers of two agents: {why}" in refused.err
+    assert "add --mixed" in refused.err
+
+    mixed = evalmeta(*words, "--mixed", "--json")
+    assert mixed.code == 0
+    options = results(mixed)["evalmeta"]["options"]
+    assert options["setup"]["agent"] == "python desk:answer and python other:answer"
+
+
+def test_an_interrupted_run_is_resumed_with_another_version_of_its_agent_only_with_mixed(
+    evalmeta: Program, project: Project, program: list[str]
+) -> None:
+    agent = project.root / "desk.py"
+    source = agent.read_text()
+    agent.write_text(source.replace("time.sleep(0)", "time.sleep(60 * utterance.endswith('2'))"))
+    running = subprocess.Popen([*program, "test", "run", "--wait"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 120
+    while not any(past.passed for past in history(project)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    running.kill()
+    running.communicate()
+    agent.write_text(source)
+
+    refused = evalmeta("test", "resume", "-i", FIRST, "--json")
+    assert (refused.code, json.loads(refused.out)["name"]) == (2, "AgentChanged")
+    assert "the source of python desk:answer has changed since it answered" in refused.out
+    resumed = evalmeta("test", "resume", "-i", FIRST, "--mixed")
     assert (resumed.code, "2 cases: 2 passed" in resumed.out) == (0, True)
 
 

@@ -167,6 +167,7 @@ def test_an_empty_report_is_valid(evalmeta: Program) -> None:
         (["--shard", "3/2"], "'3/2' is not a valid shard, such as 2/5"),
         (["--failed-from", FIRST], f"no run '{FIRST}' is known here"),
         (["--ignore-changes"], "--ignore-changes needs --extend"),
+        (["--mixed"], "--mixed needs --extend"),
         (["--extend", FIRST], "--extend needs --iterations"),
         (["--extend", FIRST, "--iterations", "2", "--case", "1"], "Leave out the options for selecting"),
         (["--extend", FIRST, "--iterations", "2", "--concurrency", "3"], "Leave out the options for selecting"),

@@ -62,6 +62,7 @@ class EvaluateSettings(TypedDict, total=False):
     rater: object
     journal: Path | None
     resume: bool
+    mixed: bool
     keep_results: bool
     root: Path | None
 
@@ -95,6 +96,7 @@ def evaluate(
         journal: A folder for the results. A call with the same journal, name, cases and options runs only the
             cases that are missing there.
         resume: Whether to continue the run in the journal; False starts a new one.
+        mixed: Whether the run in the journal may have answers of several agents, or of versions of one agent.
         keep_results: Whether the returned run has its cases; False returns only their counts.
         root: The project's folder. None uses the project around the file, or else around the current folder.
 
@@ -104,8 +106,8 @@ def evaluate(
         SettingsError: The project's settings, subjects, raters or scoring functions cannot be used; the message
             lists all of them. No agent was called.
         NotFound: A path does not exist or has no definitions.
-        UsageError: The arguments cannot be combined, the journal has a run of other cases, or an event loop is
-            running: await `evaluate_async` there.
+        UsageError: The arguments cannot be combined, the journal has a run of other cases or of another agent, or
+            an event loop is running: await `evaluate_async` there.
         StoreError: The journal cannot be used, or another process works on the run.
         KeyboardInterrupt: Ctrl-C was pressed; the journal has all results so far.
     """
@@ -129,6 +131,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
     rater: object = None,
     journal: Path | None = None,
     resume: bool = True,
+    mixed: bool = False,
     keep_results: bool = True,
     root: Path | None = None,
 ) -> FinishedRun | FinishedRuns:
@@ -144,7 +147,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
         if journal is not None:
             from evalmeta.api.evaluate_journal import open_journal  # noqa: PLC0415 - sqlite3
 
-            kept = stack.enter_context(open_journal(Path(journal), loaded))
+            kept = stack.enter_context(open_journal(Path(journal), loaded, mixed=mixed))
         bindings = Bindings(stack, subject, rater, kept.ratings if kept else None)
         tasks = _bind_all(loaded, options, bindings)
         _check_iterators(tasks, has_journal=kept is not None)

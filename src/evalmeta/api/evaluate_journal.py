@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from evalmeta.api.loaded_evaluations import LoadedEvaluation
     from evalmeta.engine.interfaces import Journal
     from evalmeta.model.evaluation import Case
-    from evalmeta.model.run import CaseResult, Run, RunOptions
+    from evalmeta.model.run import CaseResult, Run, RunOptions, Setup
     from evalmeta.store.database import Database
 
 
 @contextmanager
-def open_journal(folder: Path, loaded: Sequence[LoadedEvaluation]) -> Iterator[FolderJournal]:
-    """Open a journal for evaluations.
+def open_journal(folder: Path, loaded: Sequence[LoadedEvaluation], *, mixed: bool) -> Iterator[FolderJournal]:
+    """Open a journal for evaluations, whose runs may have answers of several agents if they are `mixed`.
 
     Raises:
         UsageError: the folder cannot be their journal.
@@ -44,15 +44,16 @@ def open_journal(folder: Path, loaded: Sequence[LoadedEvaluation]) -> Iterator[F
     """
     _check_journal(folder, loaded)
     with open_database(folder) as database:
-        yield FolderJournal(database, new_origin(loaded[0].root) if loaded else Origin())
+        yield FolderJournal(database, new_origin(loaded[0].root) if loaded else Origin(), mixed=mixed)
 
 
 class FolderJournal:
     """A folder that keeps the results of runs, and the ratings of language models; `origin` is that of new runs."""
 
-    def __init__(self, database: Database, origin: Origin) -> None:
+    def __init__(self, database: Database, origin: Origin, *, mixed: bool = False) -> None:
         self._database = database
         self._origin = origin
+        self._mixed = mixed
         self.ratings = Ratings(database)
 
     @contextmanager
@@ -60,7 +61,8 @@ class FolderJournal:
         """Open the record of a run, which is locked until it is closed.
 
         Raises:
-            UsageError: the run in the journal had other cases, or options that lead to other results.
+            UsageError: the run in the journal had other cases, options that lead to other results, or another agent
+                whose answers must not be mixed with those of this one.
             StoreLocked: another process works on the run.
             StoreError: the database cannot be used.
         """
@@ -68,6 +70,7 @@ class FolderJournal:
         runs = Runs(database)
         run = _earlier_run(runs, loaded, options) if resume else None
         run = run or _new_run(runs, loaded, replace(options, origin=self._origin))
+        options = replace(options, setup=_setup_of(runs, run, options.setup, mixed=self._mixed))
         if run.status.is_over:
             yield StoredRecord(database, run, options)
             return
@@ -78,6 +81,8 @@ class FolderJournal:
                 f"another process works on run {run.id} in {database.path}: wait for it, or choose another folder"
             )
         with keep_lease(database.path.parent, run.id, worker):
+            if options.setup != run.options.setup:
+                runs.record(run.id, replace(run.options, setup=options.setup))
             try:
                 yield StoredRecord(database, run, options, worker=worker)
             finally:
@@ -143,6 +148,18 @@ def _earlier_run(runs: Runs, loaded: LoadedEvaluation, options: RunOptions) -> R
         what = "\n".join([f"the journal has run {run.id} of another {run.definition}:", *difference])
         raise UsageError(f"{what}\nChoose another folder, or add a new run to this one with resume=False.")
     return run
+
+
+def _setup_of(runs: Runs, run: Run, now: Setup, *, mixed: bool) -> Setup:
+    """Return what answers in a run that has answers, or else in the new one; refuse another agent unless `mixed`."""
+    before = run.options.setup
+    why = before.other_agent(now)
+    if not why or not runs.count(run.id):
+        return before if run.status.is_over else now
+    if not mixed:
+        what = f"run {run.id} in the journal would have answers of two agents: {why}"
+        raise UsageError(f"{what}\nChoose another folder, start a new run with resume=False, or pass mixed=True.")
+    return before if run.status.is_over else before.joined(now)
 
 
 def _content(loaded: LoadedEvaluation) -> bytes:

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 from evalmeta.api.changes import compare_contents
 from evalmeta.client import runs as client
 from evalmeta.errors import NotFound, Suggestion, UsageError
+from evalmeta.model.run import Setup
+from evalmeta.org.run_files import subjects_of_run
+from evalmeta.org.setups import agent_of
 
 if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.model.difference import Difference
     from evalmeta.model.run import Run
+    from evalmeta.package.project import Project
     from evalmeta.protocol.run_options import RunDefinition
 
 
@@ -31,6 +35,30 @@ class DefinitionChanged(UsageError):
             else ["To use the definition as it was, add --ignore-changes.", again],
         )
         self.difference = difference
+
+
+class AgentChanged(UsageError):
+    """A run cannot continue because another agent than before would answer; `why` names both."""
+
+    def __init__(self, run_id: str, why: str) -> None:
+        super().__init__(
+            f"run {run_id} would have answers of two agents: {why}",
+            actions=["To mix their answers, add --mixed.", Suggestion("Or start a new run", "test", "run")],
+        )
+
+
+def refuse_other_agent(project: Project, run: Run, content: bytes) -> None:
+    """Refuse to ask the missing cases of a run of the project's own org; `content` is what the run stored of its test.
+
+    Raises:
+        AgentChanged: the project now binds another agent, or its source has changed.
+    """
+    if run.answers_of is not None or not run.cases:
+        return
+    subjects = subjects_of_run(project.settings.subjects, run.subject_name, content)
+    agent, version = agent_of(subjects, run.subject_name, root=project.root)
+    if why := run.options.setup.other_agent(Setup(agent, version)):
+        raise AgentChanged(run.id, why)
 
 
 async def check_unchanged(connection: Connection, run: Run) -> None:

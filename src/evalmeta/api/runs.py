@@ -16,7 +16,7 @@ from evalmeta import __version__
 from evalmeta.api.finished_runs import FinishedRun
 from evalmeta.api.org_targets import EMBEDDED_URL
 from evalmeta.api.origins import new_origin
-from evalmeta.api.run_changes import check_unchanged, refuse_changes
+from evalmeta.api.run_changes import check_unchanged, refuse_changes, refuse_other_agent
 from evalmeta.api.run_location import is_elsewhere
 from evalmeta.api.saved_runs import decided
 from evalmeta.api.sync import receipts_of
@@ -230,10 +230,11 @@ class RunOrg(NamedTuple):
                 job_id = await client.start_run(connection, name, kind=client.kind_of_run(remote.run.id))
                 remote = self._save(replace(remote, jobs=(*remote.jobs, job_id)))
 
-    async def check_resumable(self, run: Run, *, ignore_changes: bool = False) -> None:
+    async def check_resumable(self, run: Run, *, ignore_changes: bool = False, mixed: bool = False) -> None:
         """Check that a run can be resumed.
 
         Raises:
+            AgentChanged: in the embedded org, another agent would answer than before, and answers are not `mixed`.
             DefinitionChanged: the run needs a new worker, its definition has changed, and changes are not ignored.
             SubjectNotBound: in the embedded org, the agent has no adapter.
             SettingsError: in the embedded org, something else that the run needs cannot be used.
@@ -241,6 +242,10 @@ class RunOrg(NamedTuple):
         """
         if self.connection.is_ours and not ignore_changes:
             await check_unchanged(self.connection, run)
+        if not mixed and self.connection.url == EMBEDDED_URL:
+            found = await client.fetch_definition(self.connection, run.id)
+            if found.is_abandoned:
+                refuse_other_agent(self.project, run, found.original)
         # A served org continues its runs by itself.
         if self.connection.url == EMBEDDED_URL and (
             faults := await client.check_runs(self.connection, [{"runId": run.id}])
@@ -269,18 +274,25 @@ class RunOrg(NamedTuple):
         fewer = replace(remote.run.options, iterations=len(remote.jobs))
         return await self.fetch(started._replace(remote=replace(remote, run=replace(remote.run, options=fewer))))
 
-    async def extend(self, location: RunLocation, *, iterations: int, ignore_changes: bool) -> StartedRun:
+    async def extend(
+        self, location: RunLocation, *, iterations: int, ignore_changes: bool, mixed: bool = False
+    ) -> StartedRun:
         """Extend a run that is over to `iterations` in all; only the new ones are run.
 
         Raises:
+            AgentChanged: in the project's own org, another agent would answer, and answers are not `mixed`.
             DefinitionChanged: the definition has changed, and changes are not ignored.
             UsageError: the org is Salesforce, the run is not over, or it has that many iterations already.
             NotFound: the run is not in the org.
             OrgError: the org cannot be reached or refuses a call.
         """
         self._refuse_salesforce()
-        if not ignore_changes:
-            refuse_changes(location.run_id, await client.fetch_definition(self.connection, location.run_id))
+        if not (ignore_changes and mixed):
+            found = await client.fetch_definition(self.connection, location.run_id)
+            if not ignore_changes:
+                refuse_changes(location.run_id, found)
+            if not mixed and self.other is None:
+                refuse_other_agent(self.project, await self._own_run(location.run_id), found.original)
         await client.extend_run(self.connection, location.run_id, iterations=iterations)
         return await self._restarted(location)
 

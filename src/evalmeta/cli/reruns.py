@@ -94,10 +94,13 @@ def fetch_run(run: EarlierRun, checking: Checking) -> FinishedRun:
     return run_async(fetch(run.target()))
 
 
-def resume_runs(runs: Sequence[EarlierRun], checking: Checking, *, wait: float, ignore_changes: bool) -> RunsOutcome:
+def resume_runs(
+    runs: Sequence[EarlierRun], checking: Checking, *, wait: float, ignore_changes: bool, mixed: bool
+) -> RunsOutcome:
     """Wait for runs of one org, and work on those that no other process works on.
 
-    A run that no process works on is not resumed if its definition has changed, unless `ignore_changes` is set.
+    A run that no process works on is not resumed if its definition has changed, unless `ignore_changes` is set, or if
+    another agent would answer, unless answers may be `mixed`.
     """
     saved = [_saved(run, checking) for run in runs]
     missing = [run for run, finished in zip(runs, saved, strict=True) if finished is None]
@@ -106,7 +109,7 @@ def resume_runs(runs: Sequence[EarlierRun], checking: Checking, *, wait: float, 
     outcome = RunsOutcome([each for each in saved if each], [], [])
     if missing:
         target = missing[0].target()
-        resumed = run_async(_resume(missing, target, checking, wait=wait, ignore_changes=ignore_changes))
+        resumed = run_async(_resume(missing, target, checking, wait=wait, ignore_changes=ignore_changes, mixed=mixed))
         outcome.finished.extend(resumed.finished)
         outcome.errors.extend(resumed.errors)
     return outcome
@@ -120,7 +123,13 @@ def _saved(run: EarlierRun, checking: Checking) -> FinishedRun | None:
 
 
 async def _resume(
-    runs: Sequence[EarlierRun], target: Target | None, checking: Checking, *, wait: float, ignore_changes: bool
+    runs: Sequence[EarlierRun],
+    target: Target | None,
+    checking: Checking,
+    *,
+    wait: float,
+    ignore_changes: bool,
+    mixed: bool,
 ) -> RunsOutcome:
     over: list[FinishedRun] = []
     refused: list[EvalmetaError] = []
@@ -134,7 +143,7 @@ async def _resume(
                 over.append(seen)
                 continue
             try:
-                await org.check_resumable(seen.run, ignore_changes=ignore_changes)
+                await org.check_resumable(seen.run, ignore_changes=ignore_changes, mixed=mixed)
             except EvalmetaError as error:
                 if len(runs) == 1:
                     raise
@@ -169,7 +178,7 @@ def cancel_run(run: EarlierRun) -> FinishedRun:
 
 
 def extend_run(
-    run: EarlierRun, *, iterations: int, wait: float | None, ignore_changes: bool, is_quiet: bool = False
+    run: EarlierRun, *, iterations: int, wait: float | None, ignore_changes: bool, mixed: bool, is_quiet: bool = False
 ) -> RunsOutcome:
     """Add iterations to a run that is over, and wait for it; without `wait`, only start it.
 
@@ -178,7 +187,7 @@ def extend_run(
 
     async def extend(target: Target | None) -> RunsOutcome:
         async with _org_of(run, target, detached=wait is None) as org:
-            started = await org.extend(run.location, iterations=iterations, ignore_changes=ignore_changes)
+            started = await org.extend(run.location, iterations=iterations, ignore_changes=ignore_changes, mixed=mixed)
             if wait is None:
                 print_started(f"Extended run {started.id}.", started, is_quiet=is_quiet)
                 return RunsOutcome([], [], [started])

@@ -223,7 +223,7 @@ checking_options = option_group(
 OPTION_SECTIONS: Final = {
     "Which tests": (
         *("names", "cases", "tags", "failed_from", "last_failed", "shard", "seed", "target_org", "dry_run"),
-        *("extend", "ignore_changes"),
+        *("extend", "ignore_changes", "mixed"),
     ),
     "How to run": (
         *("subject", "model", "api_key_env", "wait", "watch", "iterations", "concurrency", "case_timeout"),

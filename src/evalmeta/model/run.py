@@ -241,6 +241,22 @@ class Setup(NamedTuple):
     prompt: str = ""
     evalmeta: str = ""
 
+    def other_agent(self, now: Setup) -> str:
+        """Return which agent answered before and which would now; empty if it is the same, or one is not known."""
+        if not (self.agent and now.agent):
+            return ""
+        if self.agent != now.agent:
+            return f"{self.agent} answered before, and {now.agent} would answer now"
+        versions = self.agent_version, now.agent_version
+        is_other = all(versions) and versions[0] != versions[1]
+        return f"the source of {now.agent} has changed since it answered" if is_other else ""
+
+    def joined(self, now: Setup) -> Setup:
+        """Return the setup of a run that two agents answered, or two versions of one."""
+        agents = dict.fromkeys(filter(None, (self.agent, now.agent)))
+        versions = dict.fromkeys(filter(None, (self.agent_version, now.agent_version)))
+        return self._replace(agent=" and ".join(agents), agent_version=" and ".join(versions))
+
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:

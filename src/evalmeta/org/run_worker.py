@@ -25,6 +25,7 @@ from evalmeta.org.organization import Organization
 from evalmeta.org.run_files import subjects_of_run
 from evalmeta.org.run_resources import RunResources
 from evalmeta.org.runs import answers_of_run, evaluation_of_run, quarantines_of_run
+from evalmeta.org.setups import agent_of
 from evalmeta.org.subjects import bind_subject
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 SHARED: Final = "--shared"
 _PAUSE_SECONDS: Final = 0.05
+_AGENT: Final = ("agent", "agent_version")
 _T = TypeVar("_T")
 
 
@@ -75,7 +77,7 @@ async def _work_in(places: Places, org: Organization, run: Run, resources: RunRe
     ):
         return
     # Before the claim, it may have ended and been extended.
-    run = org.runs.get(run_id) or run
+    run = await _with_agent(org, org.runs.get(run_id) or run)
     if resources.shares_places and run.answers_of is None:
         places.shared = RunPlaces(org.database, run, worker, is_free=is_free)
     try:
@@ -90,6 +92,25 @@ async def _work_in(places: Places, org: Organization, run: Run, resources: RunRe
     else:
         finish = partial(org.runs.finish, run_id, worker, RunStatus.COMPLETED, error=None)
     await _write(org, lambda: finish(now=time.time()))
+
+
+async def _with_agent(org: Organization, run: Run) -> Run:
+    """Return a run that records its agent of now too, if it is another one than when it started."""
+    before = run.options.setup
+    if run.answers_of is not None or not before.agent:
+        return run
+    try:
+        subjects = subjects_of_run(org.settings().subjects, run.subject_name, org.runs.content(run.id))
+    except EvalmetaError:
+        # Without settings no agent can be asked, and every case says so.
+        return run
+    now = before._replace(**dict(zip(_AGENT, agent_of(subjects, run.subject_name, root=org.root), strict=True)))
+    if not before.other_agent(now):
+        return run
+    setup = before.joined(now) if org.runs.count(run.id) else now
+    changed = replace(run, options=replace(run.options, setup=setup))
+    await _write(org, lambda: org.runs.record(run.id, changed.options))
+    return changed
 
 
 async def _write(org: Organization, write: Callable[[], _T]) -> _T:

@@ -254,6 +254,12 @@ class Runs:
         """
         return self._database.execute(sql, (orjson.dumps(write_options(options)), total, run_id, total)) == 1
 
+    def record(self, run_id: str, options: RunOptions) -> None:
+        """Save the options of a run, in which what answers has changed."""
+        self._database.execute(
+            "UPDATE run SET options = ? WHERE id = ?", (orjson.dumps(write_options(options)), run_id)
+        )
+
     def finish(self, run_id: str, worker: str, status: RunStatus, *, error: str | None, now: float) -> None:
         """End a run."""
         sql = """

@@ -59,6 +59,7 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
     is_flag=True,
     help="Use the definition as it was when the run started, even if another one is deployed now.",
 )
+@click.option("--mixed", is_flag=True, help="Ask the missing cases even if another agent answers than before.")
 @target_org_option
 @checking_options
 @baseline_option
@@ -68,6 +69,7 @@ def resume(
     jobs: JobChoice,
     wait: float | None,
     ignore_changes: bool,
+    mixed: bool,
     target_org: str | None,
     checking: Checking,
     baseline: BaselineOption | None,
@@ -85,7 +87,7 @@ def resume(
     project = runs[0].project if runs else find_project(Path.cwd())
     comparator = baseline.open(project) if baseline else None
     wait = math.inf if wait is None else wait
-    outcome = resume_runs(runs, checking, wait=wait, ignore_changes=ignore_changes)
+    outcome = resume_runs(runs, checking, wait=wait, ignore_changes=ignore_changes, mixed=mixed)
     return report_outcome(project, outcome, output, comparator)
 
 

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
 @click.option(
     "--ignore-changes", is_flag=True, help="With --extend: use the definition as it was, even if it has changed."
 )
+@click.option("--mixed", is_flag=True, help="With --extend: continue even if another agent answers than before.")
 @target_org_option
 @confirming_option
 @report_options
@@ -90,6 +91,7 @@ def run(
     dry_run: bool,
     extend: str | None,
     ignore_changes: bool,
+    mixed: bool,
     target_org: str | None,
     baseline: BaselineOption | None,
     output: Output,
@@ -123,9 +125,16 @@ def run(
             raise UsageError("--extend adds iterations to all cases: leave out --confirm")
         first, is_quiet = find_run(extend, target_org), not output.is_human
         outcome = extend_run(
-            first, iterations=options.iterations, wait=wait, ignore_changes=ignore_changes, is_quiet=is_quiet
+            first,
+            iterations=options.iterations,
+            wait=wait,
+            ignore_changes=ignore_changes,
+            mixed=mixed,
+            is_quiet=is_quiet,
         )
         return report_outcome(project, outcome, output, comparator)
+    if mixed:
+        raise UsageError("--mixed needs --extend: other runs have no earlier answers")
     _check_files(paths, names, target_org, agent.subject, ignore_changes=ignore_changes)
     target = None if paths else choose_target(project, target_org)
     call = RunCall(
