@@ -139,7 +139,19 @@ def test_if_nothing_failed_nothing_is_asked(suite: Suite) -> None:
     done, asked = suite.run("--last-failed")
     assert (done.code, asked) == (0, [])
     assert "Not run again, because nothing failed in their last runs: 2 tests." in done.err
-    assert "No cases are left to run." in done.err
+    assert "Nothing was run: no case is left." in done.err
+
+
+def test_if_nothing_failed_the_reports_are_empty(suite: Suite) -> None:
+    files = ("--report", "run.xml", "--report", "run.json", "--result-format", "junit", "--output-dir", "results")
+    suite.run(*files)
+    assert '<testsuites name="evalmeta" tests="6"' in Path("run.xml").read_text()
+
+    done, asked = suite.run("--last-failed", *files)
+    assert (done.code, asked, Path("run.json").read_text()) == (0, [], "[]\n")
+    empty = Path("results/test-result-none.xml").read_text()
+    assert 'tests="0" failures="0"' in empty
+    assert done.out == Path("run.xml").read_text() == empty
 
 
 def test_a_test_that_never_ran_runs_as_a_whole(suite: Suite) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -49,3 +51,63 @@ def test_a_report_that_cannot_be_written_costs_neither_the_others_nor_the_result
     command = done.err.partition("The results are stored. Write them to another FILE: evalmeta ")[2].split()
     assert evalmeta(*command[:-1], "b.md").code == 100
     assert Path("b.md").read_text() == Path("a.md").read_text()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Gives a folder with a test, its agent, and the report of an earlier run."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "desk.py").write_text("def answer(utterance):\n    return utterance\n")
+    (tmp_path / "spec.yaml").write_text("subject: desk:answer\ntestCases:\n- {input: Hello, contains: Hello}\n")
+    (tmp_path / "old.xml").write_text("an earlier report")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ["run", "spec.yaml", "--no-such-option"],
+        ["run", "spec.yaml", "--shard", "none"],
+        ["run", "spec.yaml", "--confirm", "2"],
+        ["run", "spec.yaml", "--baseline", "missing.json"],
+        ["run", "spec.yaml", "--subject", "desk:reply"],
+        ["run", "missing.yaml"],
+        ["test", "run", "spec.yaml"],
+        ["test", "results", "--job-id", "4KB000000000001GAA"],
+        ["test", "resume", "--job-id", "4KB000000000001GAA"],
+        ["test", "rescore", "4KB000000000001GAA"],
+    ],
+)
+@pytest.mark.parametrize("option", [["--report", "old.xml"], ["--report=old.xml"]])
+def test_an_earlier_report_does_not_stay_in_place_of_one_that_is_not_written(
+    evalmeta: Program, folder: Path, call: list[str], option: list[str]
+) -> None:
+    assert evalmeta(*call, *option).code == 2
+    assert not (folder / "old.xml").exists()
+
+
+@pytest.mark.parametrize("call", [["run", "--help"], ["run", "spec.yaml", "--dry-run"]])
+def test_a_call_that_only_prints_keeps_the_report(evalmeta: Program, folder: Path, call: list[str]) -> None:
+    assert evalmeta(*call, "--report", "old.xml").code == 0
+    assert (folder / "old.xml").read_text() == "an earlier report"
+
+
+def test_a_report_replaces_no_file_that_the_command_reads(evalmeta: Program, folder: Path) -> None:
+    (folder / "base.json").write_text("{}")
+    for words in (["--baseline", "base.json"], ["--baseline=base.json"], ["./base.json"]):
+        done = evalmeta("run", "spec.yaml", *words, "--report", "base.json")
+        assert (done.code, "--report base.json would replace a file that this command reads" in done.err) == (2, True)
+        assert (folder / "base.json").read_text() == "{}"
+
+
+def test_only_files_with_the_extension_of_a_report_are_removed(evalmeta: Program, folder: Path) -> None:
+    assert evalmeta("run", "--report", "desk.py").code == 2
+    assert (folder / "desk.py").exists()
+
+
+def test_a_report_through_a_link_is_removed_and_written_there(evalmeta: Program, folder: Path) -> None:
+    (folder / "link.xml").symlink_to("old.xml")
+    evalmeta("run", "missing.yaml", "--report", "link.xml")
+    assert not (folder / "old.xml").exists()
+    assert evalmeta("run", "spec.yaml", "--report", "link.xml").code == 0
+    assert (folder / "old.xml").read_text().startswith("<?xml")

@@ -135,7 +135,7 @@ def test_without_failures_no_case_is_left_to_run(evalmeta: Program, said: list[s
     evalmeta("test", "run", "--wait", "-n", "Visits")
     again = evalmeta("test", "run", "--wait", "--failed-from", FIRST, *said)
     assert (again.code, "".join(again.out.split())) == (0, out)
-    assert f"Nothing failed in run {FIRST}." in again.err
+    assert f"Nothing failed in run {FIRST}.\nNothing was run.\n" in again.err
 
 
 @pytest.mark.parametrize("wait", [["--wait"], [], ["--dry-run"]])
@@ -143,7 +143,17 @@ def test_without_failures_no_case_is_left_to_run(evalmeta: Program, said: list[s
 def test_an_empty_shard_passes_and_says_so(evalmeta: Program, wait: list[str]) -> None:
     ran = evalmeta("test", "run", "--case", "Orders:1", "--shard", "1/1000", *wait)
     assert ran.code == 0
-    assert "No cases are left to run." in ran.err
+    assert "Nothing was run: no case is in shard 1/1000." in ran.err
+
+
+@pytest.mark.parametrize("wait", [["--wait"], [], ["--dry-run"]])
+@pytest.mark.parametrize("left", [["--shard", "1/2"], ["--last-failed"]])
+def test_a_case_that_does_not_exist_is_refused_in_a_shard_too(
+    evalmeta: Program, project: Project, left: list[str], wait: list[str]
+) -> None:
+    ran = evalmeta("test", "run", "--case", "Orders:99", *left, *wait)
+    assert (ran.code, "no test case matches the selection" in ran.err) == (2, True)
+    assert asked(project) == []
 
 
 @pytest.mark.usefixtures("project")

@@ -1,4 +1,4 @@
-"""Groups that import a command when it is called, and commands that explain options of other tools."""
+"""Groups that import a command when it is called, and commands with reports or with options of other tools."""
 
 from __future__ import annotations
 
@@ -94,7 +94,19 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class RenamedOptionsCommand(click.Command):
+class ReportingCommand(click.Command):
+    """A command with --report: before anything else, it removes the earlier reports that it will replace."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Remove the files that --report names, also if the call is not valid; then parse the options."""
+        from evalmeta.cli.run_reports import remove_earlier_reports  # noqa: PLC0415 - other commands do not need it
+
+        if not ctx.resilient_parsing:
+            remove_earlier_reports(args)
+        return super().parse_args(ctx, args)
+
+
+class RenamedOptionsCommand(ReportingCommand):
     """A command that knows other tools' names of its options, and shows its options in sections.
 
     Args:

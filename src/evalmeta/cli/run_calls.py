@@ -138,18 +138,19 @@ def _run_found(call: RunCall, found: FoundTests, output: Output, comparator: Com
         print_warnings(api.quarantines.listed_problems(project))
     choice = selection.choose(project, call.names, files)
     if choice is None:
+        note("Nothing was run.")
         return report_outcome(project, RunsOutcome([], [], []), output, comparator)
     will_confirm = comparator is not None and comparator.must_confirm
     request = RunRequest(choice, call.options, call.wait, not output.is_human, files, will_confirm, call.checking)
     if call.dry_run:
         planned = run_async(make_plan(project, target, request))
         if not any(each.cases for each in planned):
-            _refuse_no_cases(selection, call.paths, agent.subject)
+            _refuse_no_cases(call, request)
         print_plan(project, target, planned, request, as_json=output.as_json)
         return 0
     outcome = run_async(run_tests(project, target, request))
     if not any(outcome):
-        _refuse_no_cases(selection, call.paths, agent.subject)
+        _refuse_no_cases(call, request)
     if comparator:
         confirm_suspects(project, target, request, outcome, comparator)
     return report_outcome(project, outcome, output, comparator)
@@ -198,16 +199,31 @@ def _without(document: Document, given: Values) -> Document:
     return replace(document, min_pass_rate=None) if "min_pass_rate" in given else document
 
 
-def _refuse_no_cases(selection: CaseSelection, paths: tuple[Path, ...], subject: str | None) -> None:
-    if selection.may_be_empty:
-        note("No cases are left to run.")
+def _refuse_no_cases(call: RunCall, request: RunRequest) -> None:
+    """Say that nothing was run if that may be so; else raise UsageError: the files or the selection are wrong."""
+    if call.selection.may_be_empty and _matches(call, request):
+        shard = call.options.shard
+        where = f"no case is in shard {shard[0]}/{shard[1]}" if shard else "no case is left"
+        note(f"Nothing was run: {where}.")
         return
-    if selection == CaseSelection():
-        named = ", ".join(map(str, paths)) or "the tests"
+    if call.selection == CaseSelection():
+        named = ", ".join(map(str, call.paths)) or "the tests"
         raise UsageError(
             f"there are no test cases in {named}",
             actions=["Add test cases: utterances, and what you expect of the answers."],
         )
-    words = [*map(str, paths), *(("--subject", subject) if subject else ()), "--dry-run"]
+    subject = call.agent.subject
+    words = [*map(str, call.paths), *(("--subject", subject) if subject else ()), "--dry-run"]
     way_out = Suggestion("See all cases, without --case and --tag", "test", "run", *words)
     raise UsageError("no test case matches the selection", actions=[way_out])
+
+
+def _matches(call: RunCall, request: RunRequest) -> bool:
+    """Return whether cases match what was selected by itself: not by a shard, and not by failures."""
+    chosen = call.selection._replace(shard=None, failed_from=(), last_failed=False)
+    choice = chosen.choose(call.project, call.names, request.files)
+    if choice is None:
+        return False
+    whole = request._replace(choice=choice, options=replace(call.options, shard=None))
+    planned = run_async(make_plan(call.project, call.target, whole))
+    return any(each.cases for each in planned)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -23,6 +24,7 @@ from evalmeta.errors import (
     EXIT_WAIT_RAN_OUT,
     EvalmetaError,
     ProjectError,
+    SettingsError,
     Suggestion,
     UsageError,
 )
@@ -35,7 +37,7 @@ from evalmeta.report.report import Report, has_passed, why_incomplete
 from evalmeta.report.text import blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from click.shell_completion import CompletionItem
 
@@ -111,6 +113,54 @@ def _output(
     return Output(result_format, output_dir, as_json, detail, report_files)
 
 
+def remove_earlier_reports(words: Sequence[str]) -> None:
+    """Remove the files that a call names with --report, so that none is taken for the report of this call.
+
+    A call that only prints something removes nothing.
+
+    Raises:
+        UsageError: the call also reads a file that --report names, or the file cannot be removed.
+    """
+    if _PRINTING.isdisjoint(words):
+        named, others = _split_reports(words)
+        read = {os.path.realpath(each.partition("=")[2] if each.startswith("--") else each) for each in others}
+        for path in named:
+            _remove_report(path, is_read=os.path.realpath(path) in read)
+
+
+_PRINTING: Final = frozenset({"--help", "-h", "--dry-run"})
+_REPORT: Final = "--report"
+
+
+def _split_reports(words: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Return the values of --report, and all other words."""
+    named, others, rest = [], [], iter(words)
+    for word in rest:
+        if word.startswith(f"{_REPORT}="):
+            named.append(Path(word.partition("=")[2]))
+        elif word == _REPORT:
+            named += [Path(value) for value in islice(rest, 1)]
+        else:
+            others.append(word)
+    return named, others
+
+
+def _remove_report(path: Path, *, is_read: bool) -> None:
+    if is_read:
+        message = f"--report {path} would replace a file that this command reads"
+        raise UsageError(message, actions=["Write the report to another file."])
+    # A file with another extension is not a report, and is refused with the other options.
+    with suppress(SettingsError):
+        report.format_of(path.name)
+        file = Path(os.path.realpath(path))
+        try:
+            if os.path.isfile(file):  # noqa: PTH113 - a name that is too long is refused when it is written
+                file.unlink()
+        except OSError as error:
+            message = f"the earlier report {path} cannot be removed: {error.strerror}"
+            raise UsageError(message, actions=["Remove it, or write the report to another file."]) from None
+
+
 def _create_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -183,6 +233,8 @@ def report_outcome(project: Project, outcome: RunsOutcome, output: Output, compa
         print_json([{"id": each.id, "definition": each.definition, "status": "NEW"} for each in outcome.started])
     elif not outcome.started and not output.is_human:
         print_stream(report.stream(output.result_format, []))
+    if not outcome.started:
+        _write_files([], output)
     return 0
 
 
@@ -214,12 +266,8 @@ def _print(reports: Sequence[Report], output: Output, closing: Sequence[str], *,
 
 def _write_files(reports: Sequence[Report], output: Output) -> None:
     """Write all files; one that cannot be written does not keep the others from being written."""
-    wanted = [(path, report.format_of(path.name), reports) for path in output.files]
-    for each in reports if output.output_dir else ():
-        path = Path(output.output_dir or ".") / report.file_name(output.result_format, each.run.id)
-        wanted.append((path, output.result_format, [each]))
     faults = []
-    for path, result_format, runs in wanted:
+    for path, result_format, runs in _files(reports, output):
         try:
             put_pieces(path, (block.encode() for block in blocks(report.stream(result_format, runs))))
         except ProjectError as error:
@@ -229,10 +277,18 @@ def _write_files(reports: Sequence[Report], output: Output) -> None:
                 note(f"Wrote {path}")
     if faults:
         ids = [word for each in reports for word in ("--job-id", each.run.id)]
-        way_out = Suggestion(
-            "The results are stored. Write them to another FILE", "test", "resume", *ids, "--report", "FILE"
-        )
-        raise ProjectError("; ".join(faults), actions=[way_out])
+        what = "The results are stored. Write them to another FILE"
+        way_out = Suggestion(what, "test", "resume", *ids, "--report", "FILE")
+        raise ProjectError("; ".join(faults), actions=[way_out] if ids else [])
+
+
+def _files(reports: Sequence[Report], output: Output) -> Iterator[tuple[Path, str, Sequence[Report]]]:
+    """Yield the path, the format and the runs of each file; without runs, the folder gets an empty report too."""
+    for path in output.files:
+        yield path, report.format_of(path.name), reports
+    if output.output_dir:
+        for run_id, runs in [(each.run.id, [each]) for each in reports] or [("none", [])]:
+            yield output.output_dir / report.file_name(output.result_format, run_id), output.result_format, runs
 
 
 def _exit_code(reports: Sequence[Report]) -> int:

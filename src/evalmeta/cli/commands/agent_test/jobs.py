@@ -12,6 +12,7 @@ from evalmeta import api
 from evalmeta.cli.baselines import baseline_option
 from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.errors import print_error
+from evalmeta.cli.groups import ReportingCommand
 from evalmeta.cli.jobs import job_options, jobs_option, wait_option
 from evalmeta.cli.orgs import run_in_org, target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_table
@@ -51,7 +52,7 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
     print_table(["API Name", "Type", "Id", "Deployed (UTC)"], rows)
 
 
-@click.command("resume")
+@click.command("resume", cls=ReportingCommand)
 @jobs_option("run")
 @wait_option("until it is done")
 @click.option(
@@ -91,7 +92,7 @@ def resume(
     return report_outcome(project, outcome, output, comparator)
 
 
-@click.command("results")
+@click.command("results", cls=ReportingCommand)
 @job_options("run")
 @target_org_option
 @checking_options
@@ -145,7 +146,7 @@ def cancel(*, jobs: JobChoice, target_org: str | None, as_json: bool) -> int:
     return outcome.errors[0].exit_code if outcome.errors else 0
 
 
-@click.command("rescore")
+@click.command("rescore", cls=ReportingCommand)
 @click.argument("run", metavar="RUN", shell_complete=complete_runs)
 @click.option("--as-deployed", is_flag=True, help="Use the definition that is deployed now, not that of the run.")
 @scoring_options
