@@ -1,24 +1,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from api.test_comparisons import keep, run
-from evalmeta.api.baselines import RUNS, SavedBaseline, read_results, runs_to_take, save_baseline
-from evalmeta.errors import UsageError
+from evalmeta.api.baselines import RUNS, SavedBaseline, open_baseline, read_results, runs_to_take, save_baseline
+from evalmeta.api.comparisons import compare_with
+from evalmeta.errors import NotFound, UsageError
 from evalmeta.formats.baseline import read_baseline
-from evalmeta.model.run import RunOptions, RunStatus, Scoring, Setup, Verdict
-from evalmeta.model.statistics import RunCounts
+from evalmeta.model.run import Origin, RunOptions, RunStatus, Scoring, Setup, Verdict
+from evalmeta.model.statistics import RunCounts, Standing
 from evalmeta.model.tally import summarise
 from evalmeta.report import json as json_report
 from evalmeta.report.report import Report
 from org.parts import make_project
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
 
@@ -184,3 +184,37 @@ def test_a_damaged_baseline_is_never_overwritten(path: Path) -> None:
     with pytest.raises(UsageError, match="is not valid JSON"):
         save_baseline(path, [run(1, PASS)])
     assert path.read_text() == '{"evalmeta": "baseline", "version": 2, "tests": {}'
+
+
+def on(branch: str, number: int, *verdicts: Verdict) -> Run:
+    return run(number, *verdicts, options=RunOptions(origin=Origin(branch=branch)))
+
+
+def test_a_branch_is_a_baseline_that_moves(project: Project) -> None:
+    earlier = [on("main", number, PASS, PASS) for number in range(1, 15)]
+    now, other = on("fix", 20, FAILURE, PASS), on("fix", 19, FAILURE, FAILURE)
+    keep(project, *earlier, other, now, on("main", 21, FAILURE, PASS))
+    baseline = open_baseline(project, Path("main"))
+    [found] = compare_with(baseline, [now], project=project).tests
+    assert (found.before, found.runs, found.cases[0].standing) == ("the last runs on main", RUNS, Standing.SUSPECT)
+    assert compare_with(baseline, [run(22, PASS, name="Returns")], project=project).tests == ()
+    with pytest.raises(NotFound, match="the baseline 'develop' cannot be found"):
+        open_baseline(project, Path("develop"))
+
+
+def test_failing_runs_in_a_row_come_from_the_store_and_from_reports(project: Project, path: Path) -> None:
+    def night(number: int, *, first: Verdict, other: Verdict) -> Run:
+        cases = [case._replace(iteration=n) for n in (1, 2) for case in run(number, first, *[other] * 9).cases]
+        return replace(run(number), cases=tuple(cases), total=20, options=RunOptions(iterations=2))
+
+    nights = [night(n, first=PASS, other=FAILURE if n % 3 == 0 else PASS) for n in range(1, 11)]
+    save_baseline(path, nights, accept=True)
+    failing = [night(n, first=FAILURE, other=PASS) for n in range(11, 16)]
+    baseline = open_baseline(project, path)
+    [alone] = compare_with(baseline, [failing[-1]], project=project).tests
+    assert (alone.is_alike, alone.cases[0].standing) == (True, Standing.SUSPECT)
+    [with_reports] = compare_with(baseline, [failing[-1]], project=project, history=failing[:4]).tests
+    assert with_reports.cases[0].standing is Standing.BROKEN
+    keep(project, *nights, *failing[:4])
+    [with_store] = compare_with(baseline, [failing[-1]], project=project).tests
+    assert with_store == with_reports

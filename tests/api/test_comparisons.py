@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.api import comparisons
-from evalmeta.api.baselines import save_baseline
-from evalmeta.api.comparisons import compare_runs, compare_with, latest_runs, load_run, open_baseline
+from evalmeta.api.baselines import open_baseline, save_baseline
+from evalmeta.api.comparisons import compare_runs, compare_with, latest_runs, load_run
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.formats.baseline import read_baseline
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, Verdict

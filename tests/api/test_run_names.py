@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from api.test_comparisons import FAILURE, PASS, keep, run
-from evalmeta.api.comparisons import compare_with, load_run, open_baseline
+from evalmeta.api.baselines import open_baseline
+from evalmeta.api.comparisons import compare_with, load_run
 from evalmeta.api.run_location import locate
 from evalmeta.api.run_names import is_run_name, run_id_of
 from evalmeta.errors import NotFound

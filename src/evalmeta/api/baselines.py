@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.api.comparisons import is_partial, known_test, name_of, recent_runs, same_test
+from evalmeta.api.comparisons import (
+    Baseline,
+    baseline_of,
+    earlier_runs,
+    is_partial,
+    known_test,
+    load_run,
+    name_of,
+    previous_run,
+    recent_runs,
+    same_test,
+)
 from evalmeta.api.finished_runs import FinishedRun
+from evalmeta.api.run_names import is_run_name
 from evalmeta.engine.matching import pair_cases
-from evalmeta.errors import MessageUnreadable, UsageError
+from evalmeta.errors import MessageUnreadable, NotFound, Suggestion, UsageError
 from evalmeta.formats.baseline import read_baseline, write_baseline
 from evalmeta.formats.json_source import read_json
+from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import RunStatus
 from evalmeta.model.statistics import CaseCounts, RunCounts
 from evalmeta.package.files import read_file
 from evalmeta.protocol.connect import read_run
+from evalmeta.store.database import open_database
+from evalmeta.store.run_lists import distinct_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -97,6 +114,46 @@ class _Column(NamedTuple):
     @property
     def is_partial(self) -> bool:
         return any(map(is_partial, self.runs))
+
+
+def open_baseline(project: Project, path: Path) -> Baseline:
+    """Open a baseline file; or else a run by its id or name, or the last runs on a branch.
+
+    `latest` and `previous` are the last complete run of the same test before each run that is compared. On a branch,
+    the last runs before it are taken as `save_baseline` does.
+
+    Raises:
+        NotFound: there is none of these.
+        UsageError: the file is not a valid baseline, or the run is in progress.
+        StoreError: the project's database cannot be used.
+    """
+    name = str(path)
+    if path.exists():
+        return Baseline(name, read_baseline(path), root=project.root)
+    if name in {"latest", "previous"}:
+        return Baseline("the previous runs", {}, moving=partial(_previous, project))
+    if (type_of_run(path.name) is not None or is_run_name(path.name)) and path.name == name:
+        return baseline_of(load_run(project, path.name))
+    with open_database(project.state_dir) as database:
+        branches = distinct_values(database, "branch")
+    if name in branches:
+        return Baseline(f"the last runs on {name}", {}, moving=partial(_on_branch, project, name))
+    create = Suggestion("Create one from the most recent runs", "test", "baseline", "-o", name)
+    raise NotFound(f"the baseline {name!r} cannot be found", actions=[create])
+
+
+def _previous(project: Project, run: Run) -> Baseline | None:
+    try:
+        return baseline_of(previous_run(project, run))
+    except NotFound:
+        return None
+
+
+def _on_branch(project: Project, branch: str, run: Run) -> Baseline | None:
+    earlier = (past for past in earlier_runs(project, run) if past.options.origin.branch == branch)
+    runs = sorted(islice(earlier, _LOOKED_AT), key=lambda past: past.started)
+    known = _take(name_of(run), runs, None, frozenset(), accept=False).known if runs else None
+    return Baseline(f"the last runs on {branch}", {name_of(run): known}) if known else None
 
 
 def runs_to_take(project: Project) -> list[Run]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
 from evalmeta.api.agent_tests import file_of_run
-from evalmeta.api.run_names import is_run_name, run_id_of
+from evalmeta.api.run_names import run_id_of
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare, compare_all
 from evalmeta.engine.matching import changes_of
 from evalmeta.engine.statistics import collect
 from evalmeta.errors import NotFound, Suggestion, UsageError
-from evalmeta.formats.baseline import baseline_name, read_baseline
+from evalmeta.formats.baseline import baseline_name
 from evalmeta.model.baseline import KnownTest
 from evalmeta.model.fingerprints import options_of
 from evalmeta.model.registry import type_of_run
@@ -24,7 +25,7 @@ from evalmeta.store.runs import Runs
 from evalmeta.store.stored_cases import open_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from evalmeta.model.baseline import KnownTests
@@ -43,14 +44,14 @@ class Baseline:
         tests: what is known of each test, by its name.
         is_partial: whether it is a run of only some of the test's cases.
         root: the project's folder.
-        project: set for a baseline that is, for each run, the last complete run of its test before it.
+        moving: returns the baseline of a run, None if there is none; set if each run has its own.
     """
 
     label: str
     tests: KnownTests
     is_partial: bool = False
     root: Path | None = None
-    project: Project | None = None
+    moving: Callable[[Run], Baseline | None] | None = None
 
     def find(self, name: str) -> KnownTest | None:
         """Return what is known of a test; None if the test is not in the baseline."""
@@ -117,21 +118,37 @@ def previous_run(project: Project, run: Run) -> Run:
         NotFound: there is none.
         StoreError: the project's database cannot be used.
     """
-    earlier = [past for past in _runs_of(project, run) if past.started < run.started]
     part: Run | None = None
-    for past in reversed(earlier):
-        found = find_run(project, past.id, org_url=past.org_url)
-        if found.options.confirms:
-            continue
-        if not found.options.is_partial:
-            return found
-        part = part or found
+    for earlier in earlier_runs(project, run):
+        if not earlier.options.is_partial:
+            return earlier
+        part = part or earlier
     if part:
         return part
     raise NotFound(
         f"there is no earlier complete run of {name_of(run)} to compare run {run.id} with",
         actions=[Suggestion("Name two runs; list them", "test", "history")],
     )
+
+
+def earlier_runs(project: Project, run: Run, history: Iterable[Run] = ()) -> Iterator[Run]:
+    """Yield the complete runs of the same test before a run, the latest first.
+
+    `history` has runs that are not in the project's database. Runs that only asked suspect cases again are left out.
+
+    Raises:
+        StoreError: the project's database cannot be used.
+    """
+    stored = {past.id: past for past in _runs_of(project, run)}
+    others = {other.id: other for other in history if name_of(other) == name_of(run) and other.id not in stored}
+    times = {run_id: past.started for run_id, past in stored.items()}
+    times |= {run_id: other.started for run_id, other in others.items()}
+    for run_id in sorted(times, key=times.__getitem__, reverse=True):
+        if times[run_id] >= run.started:
+            continue
+        found = others.get(run_id) or find_run(project, run_id, org_url=stored[run_id].org_url)
+        if not found.options.confirms:
+            yield found
 
 
 def new_answers(project: Project, run: Run) -> dict[int, CaseCounts]:
@@ -159,41 +176,24 @@ def _runs_of(project: Project, run: Run) -> list[CompleteRun]:
     ]
 
 
-def open_baseline(project: Project, path: Path) -> Baseline:
-    """Open a baseline file, or a run by its id or name if there is no such file.
-
-    `latest` and `previous` are the last complete run of the same test before each run that is compared.
-
-    Raises:
-        NotFound: there is neither.
-        UsageError: the file is not a valid baseline, or the run is in progress.
-        StoreError: the project's database cannot be used.
-    """
-    if path.exists():
-        return Baseline(str(path), read_baseline(path), root=project.root)
-    if str(path) in {"latest", "previous"}:
-        return Baseline("the previous runs", {}, project=project)
-    if (type_of_run(path.name) is not None or is_run_name(path.name)) and path.name == str(path):
-        return baseline_of(load_run(project, path.name))
-    create = Suggestion("Create one from the most recent runs", "test", "baseline", "-o", str(path))
-    raise NotFound(f"the baseline {str(path)!r} cannot be found", actions=[create])
-
-
 def baseline_of(run: Run) -> Baseline:
     """Return a run as a baseline for others."""
     return Baseline(run.id, {name_of(run): known_test(run)}, is_partial(run))
 
 
-def compare_with(baseline: Baseline, runs: Sequence[Run], *, project: Project | None = None) -> SuiteComparison:
+def compare_with(
+    baseline: Baseline, runs: Sequence[Run], *, project: Project | None = None, history: Iterable[Run] = ()
+) -> SuiteComparison:
     """Compare the runs of a command with a baseline; a test that is not in it is left out.
 
-    `project` has the runs that asked suspect cases again, and earlier runs; without it, there are none.
+    `project` has the runs that asked suspect cases again, and earlier runs; without it, there are none. `history` has
+    earlier runs that are not in its database.
 
     Raises:
         StoreError: the project's database cannot be used.
     """
     found = [(run, known) for run in runs if (known := _known_before(baseline, run)) is not None]
-    suite = compare_all([_compared(run, *known, project=project) for run, known in found])
+    suite = compare_all([_compared(run, *known, project=project, history=history) for run, known in found])
     pairs = zip(suite.tests, found, strict=True)
     tests = tuple(_with_changes(test, known[1], run) for test, (run, known) in pairs)
     return replace(suite, tests=tests)
@@ -204,16 +204,16 @@ def _with_changes(test: Comparison, before: KnownTest, run: Run) -> Comparison:
 
 
 def _known_before(baseline: Baseline, run: Run) -> tuple[Baseline, KnownTest] | None:
-    if baseline.project:
-        try:
-            baseline = baseline_of(previous_run(baseline.project, run))
-        except NotFound:
-            return None
+    if baseline.moving:
+        found = baseline.moving(run)
+        return None if found is None else _known_before(found, run)
     before = baseline.find(name_of(run))
     return None if before is None else (baseline, before)
 
 
-def _compared(run: Run, baseline: Baseline, before: KnownTest, *, project: Project | None) -> ComparedTest:
+def _compared(
+    run: Run, baseline: Baseline, before: KnownTest, *, project: Project | None, history: Iterable[Run] = ()
+) -> ComparedTest:
     after = statistics_of(run).cases
     return ComparedTest(
         name_of(run),
@@ -222,7 +222,7 @@ def _compared(run: Run, baseline: Baseline, before: KnownTest, *, project: Proje
         after,
         partial=(baseline.is_partial, is_partial(run)),
         again=new_answers(project, run) if project else {},
-        failing_runs=_failing_runs(project, run, before.cases, after) if project else {},
+        failing_runs=_failing_runs(earlier_runs(project, run, history), before.cases, after) if project else {},
         subject=run.subject_name,
     )
 
@@ -235,9 +235,7 @@ def compare_runs(before: Run, after: Run, *, project: Project | None = None) -> 
     return _with_changes(compare(replace(compared, name=" and ".join(names))), known, after)
 
 
-def _failing_runs(
-    project: Project, run: Run, before: Iterable[CaseCounts], after: Iterable[CaseCounts]
-) -> dict[int, int]:
+def _failing_runs(earlier: Iterable[Run], before: Iterable[CaseCounts], after: Iterable[CaseCounts]) -> dict[int, int]:
     """Return in how many runs in a row, right before a run, its failing cases failed too.
 
     Only baselines of several runs need this: they know agents whose answers are alike within a run.
@@ -246,13 +244,11 @@ def _failing_runs(
     if not failing or all(len(case.by_run) == 1 for case in before):
         return {}
     counts = dict.fromkeys(failing, 0)
-    earlier = [past for past in _runs_of(project, run) if past.started < run.started]
-    for past in reversed(earlier[-limits.MAX_RUNS_IN_A_ROW :]):
-        found = find_run(project, past.id, org_url=past.org_url)
-        if found.options.confirms:
-            continue
-        cases = {case.number: case for case in statistics_of(found).cases}
+    for run in islice(earlier, limits.MAX_RUNS_IN_A_ROW):
+        cases = {case.number: case for case in statistics_of(run).cases}
         failing = {number: text for number, text in failing.items() if _failed(cases.get(number), text)}
+        if not failing:
+            break
         for number in failing:
             counts[number] += 1
     return counts

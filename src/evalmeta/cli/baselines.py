@@ -40,17 +40,20 @@ class BaselineOption(NamedTuple):
         suspects_fail: whether a suspect case fails the command.
         most_answers: how often a suspect case is asked again at most; 0 to ask none.
         must_confirm: whether the user asked for it, so that an org that cannot run single cases is refused.
+        history: reports of earlier runs that are not in the project's database.
     """
 
     path: Path
     suspects_fail: bool
     most_answers: int = 0
     must_confirm: bool = False
+    history: tuple[Path, ...] = ()
 
     def open(self, project: Project) -> Comparator:
-        """Open the file or the run; raise the same errors as `open_baseline`."""
-        baseline = api.comparisons.open_baseline(project, self.path)
-        return Comparator(baseline, self.suspects_fail, project, self.most_answers, self.must_confirm)
+        """Open the file or the run, and read the history; raise the same errors as `open_baseline`."""
+        baseline = api.baselines.open_baseline(project, self.path)
+        history = tuple(run for path in self.history for run in api.baselines.read_results(path))
+        return Comparator(baseline, self.suspects_fail, project, self.most_answers, self.must_confirm, history)
 
 
 class Comparator(NamedTuple):
@@ -65,10 +68,11 @@ class Comparator(NamedTuple):
     project: Project | None = None
     most_answers: int = 0
     must_confirm: bool = False
+    history: tuple[Run, ...] = ()
 
     def compare(self, runs: Sequence[Run]) -> SuiteComparison:
         """Compare the runs of a command."""
-        return api.comparisons.compare_with(self.baseline, runs, project=self.project)
+        return api.comparisons.compare_with(self.baseline, runs, project=self.project, history=self.history)
 
 
 suspect_option = click.option(
@@ -81,9 +85,9 @@ suspect_option = click.option(
 _baseline = click.option(
     "--baseline",
     type=FILE,
-    metavar="FILE|RUN",
-    help="Compare with this baseline; failures that are already in it do not count. "
-    "With 'previous', each run is compared with the last complete run of its test.",
+    metavar="FILE|RUN|BRANCH",
+    help="Compare with this baseline; failures that are already in it do not count. With 'previous', each run is"
+    " compared with the last complete run of its test; with a branch such as 'main', with its last runs there.",
 )
 
 
@@ -109,6 +113,16 @@ _confirm = click.option(
 )
 
 
+_history = click.option(
+    "--history",
+    type=FILE,
+    multiple=True,
+    metavar="FILE",
+    help="A JSON report of earlier runs, for agents whose answers are alike within a run; repeatable."
+    "  [default: the project's store]",
+)
+
+
 def baseline_option(command: Command) -> Command:
     """Add --baseline and --suspect, as the parameter `baseline`: None without --baseline."""
     return option_group("baseline", _option, (_baseline, suspect_option))(command)
@@ -116,13 +130,17 @@ def baseline_option(command: Command) -> Command:
 
 def confirming_option(command: Command) -> Command:
     """Add --baseline, --suspect and --confirm, as the parameter `baseline`: None without --baseline."""
-    return option_group("baseline", _option, (_baseline, suspect_option, _confirm))(command)
+    return option_group("baseline", _option, (_baseline, suspect_option, _confirm, _history))(command)
 
 
-def _option(*, baseline: Path | None, suspect: str, confirm: int = 0) -> BaselineOption | None:
+def _option(
+    *, baseline: Path | None, suspect: str, confirm: int = 0, history: tuple[Path, ...] = ()
+) -> BaselineOption | None:
     if baseline is not None:
         most = MOST_ANSWERS if confirm == _AUTO else confirm
-        return BaselineOption(baseline, suspect == "fail", most, must_confirm=confirm > 0)
+        return BaselineOption(baseline, suspect == "fail", most, confirm > 0, history)
+    if history:
+        raise UsageError("--history needs --baseline", actions=["Add --baseline FILE."])
     if confirm > 0:
         raise UsageError("--confirm needs --baseline: it asks cases again that passed in the baseline and not now")
     return None

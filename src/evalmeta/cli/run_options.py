@@ -233,7 +233,7 @@ OPTION_SECTIONS: Final = {
         *("min_pass_rate", "undecided", "min_decided", "profile", "actions", "topics", "matches", "threshold"),
         *("rater", "config", "verify", "verdict"),
     ),
-    "Compare": ("baseline", "suspect", "confirm"),
+    "Compare": ("baseline", "suspect", "confirm", "history"),
     "Output": ("result_format",),
 }
 """The sections of the options of commands that run tests, with the names of their parameters."""
@@ -258,6 +258,7 @@ _NEED_RESULTS: Final = frozenset(
         "baseline",
         "confirm",
         "suspect",
+        "history",
         "min_pass_rate",
         "undecided",
         "min_decided",

@@ -81,7 +81,7 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, suspect: str, as_js
 
 
 def _with_baseline(project: Project, runs: Sequence[str], path: Path) -> SuiteComparison:
-    baseline = api.comparisons.open_baseline(project, path)
+    baseline = api.baselines.open_baseline(project, path)
     chosen = [_loaded(project, run_id) for run_id in runs] or api.comparisons.latest_runs(project)
     found = api.comparisons.compare_with(baseline, chosen, project=project)
     known = {test.after for test in found.tests}
