@@ -116,6 +116,8 @@ VALID: Final[dict[str, str]] = {
     "long-comment.yaml": "# A comment of 64 KiB before the key.\n" * 2_000 + _case("contains: Paris"),
     "json.yaml": json.dumps({"testCases": [_OWN]}),
     "json-lines.yaml": json.dumps({"cases": [_OWN]}, indent=2),
+    "json-tabs.yaml": json.dumps({"cases": [_OWN]}, indent="\t"),
+    "json-emoji.yaml": json.dumps({"cases": [{"input": "\U0001f600", "contains": "\U0001f600"}]}),
     "quoted.yaml": f"'testCases':\n- 'input': {QUESTION}\n  \"contains\": Paris\n",
     "own.json": json.dumps({"testCases": [_OWN]}),
     "own.jsonl": _lines(_OWN),

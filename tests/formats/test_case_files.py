@@ -180,6 +180,19 @@ def test_a_run_notices_that_a_file_with_cases_has_changed(spec: Path) -> None:
     assert files_of(spec) == [table]
 
 
+@pytest.mark.parametrize("name", ["spec.yaml", "spec.json"])
+@pytest.mark.parametrize("content", ['{"cases": "data/q.csv"}', '{"subject": "a",\n "cases": [\n  "data/q.csv"]}'])
+def test_a_run_notices_that_a_file_with_cases_of_a_spec_in_json_has_changed(
+    spec: Path, name: str, content: str
+) -> None:
+    file, table = spec.parent / name, spec.parent / "data/q.csv"
+    file.write_text(content)
+    table.write_text("input\nHi\n")
+    before = digest_of(file, Reading())
+    table.write_text("input\nBye\n")
+    assert digest_of(file, Reading()) != before
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

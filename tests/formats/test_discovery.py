@@ -63,6 +63,8 @@ def test_the_corpus_has_at_least_60_files_of_both_kinds_in_every_format() -> Non
         ("large.yaml", b"# a comment\n" * 100_000 + SPEC.encode()),
         ("typo-after-much.yaml", b"description: |\n" + b"  a text\n" * 20_000 + b"testcases:\n- input: Hi\n"),
         ("large.jsonl", b'{"input": "Hi", "contians": "Hello"}\n' * 50_000),
+        ("large-json.yaml", b'{"testcases": [' + b'{"input": "Hi", "contains": "Hello"},' * 50_000 + b"]}"),
+        ("larger-json.yaml", b'{"testCases": [' + b'{"input": "Hi", "contians": "Hello"},' * 200_000 + b"]}"),
         ("large.json", b'{"testcases": [' + b'{"input": "Hi", "contains": "Hello"},' * 50_000 + b"]}"),
     ],
 )

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.errors import FormatError
-from evalmeta.formats.yaml_source import YamlMapping, YamlScalar, YamlSequence, read_yaml
+from evalmeta.formats.yaml_source import YamlMapping, YamlScalar, YamlSequence, json_value, read_yaml
 
 
 def refused(data: bytes) -> str:
@@ -73,3 +73,26 @@ def test_anything_is_read_or_refused(data: bytes) -> None:
         read_yaml(data, label="f")
     except FormatError as error:
         assert error.problems  # noqa: PT017 - either may happen
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (r'{"a": "\ud83d\ude00"}', "\U0001f600"),
+        (r'{"a": "\\ud83d\\ude00"}', r"\ud83d\ude00"),
+        (r'{"a": "\\\uD83D\uDE00 \/ \u00e9"}', "\\\U0001f600 / \u00e9"),
+        ('{\n\t"a":\t"b"\n}', "b"),
+        (r"{a: '\ud83d\ude00'}", r"\ud83d\ude00"),
+        (r"a: '\ud83d\ude00'", r"\ud83d\ude00"),
+    ],
+)
+def test_json_is_read_as_json_with_all_its_escapes(text: str, read: str) -> None:
+    value = read_yaml(text.encode(), label="a.yaml").value
+    assert isinstance(value, dict)
+    assert json_value(value["a"]) == read
+
+
+@pytest.mark.parametrize("text", [r'{"a": "\ud83d"}', r'{"a": "\ud83d\ude00",, }', r'a: "\ud83d\ude00"'])
+def test_half_a_pair_is_an_error(text: str) -> None:
+    with pytest.raises(FormatError, match="not valid YAML"):
+        read_yaml(text.encode(), label="a.yaml")

@@ -126,7 +126,7 @@ def _kind_of_yaml(head: bytes) -> FileKind:
     try:
         value = _parsed(head)
     except ValueError:
-        is_test = likeness.is_damaged_spec(root, words, is_yaml=True)
+        is_test = likeness.is_damaged_spec(root or words, words, is_yaml=True)
     else:
         root = [*value] if isinstance(value, dict) else []
         is_test = not _program(root) and not _is_dataset(value) and likeness.is_spec(value, is_yaml=True)
@@ -137,9 +137,13 @@ def _parsed(head: bytes) -> JsonValue:
     """Return the value of a YAML file, of a long one that of its first lines; raise ValueError if it is not YAML."""
     from evalmeta.formats.yaml_source import peek_yaml  # noqa: PLC0415 - as above
 
+    if head.lstrip().startswith((b"{", b"[")) and (value := _json(head)) is not None:
+        return value
     text = head.decode("utf-8", "replace")
     if len(text) > _PARSED_CHARS:
         text = text[: text.rfind("\n", 0, _PARSED_CHARS) + 1]
+        if not text:
+            raise ValueError("the first line is too long")
     return peek_yaml(text)
 
 

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.formats.document import CASE_FILES
-from evalmeta.formats.spec_cases import ANSWERS, ASSERTIONS, CASE_HINTS, CASE_KEYS, QUESTIONS
+from evalmeta.formats.spec_cases import ANSWERS, ASSERTIONS, CASE_HINTS, CASE_KEYS, CHECK_KEYS, QUESTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,11 +32,14 @@ _SPEC_WORDS: Final = ("subject", "defaults", "iterations", "min_pass_rate", "sub
 _CASES: Final = ("testCases", "cases")
 _OTHER_CASES: Final = ("tests", "test", "scenarios", "evals")
 _ASKS: Final = ("input", "utterance", "turns")
-# Programs call their data so, too.
-_VAGUE: Final = ("json", "function", "tokens", "metrics")
+# Only evalmeta and sf have these checks.
+_STRONG: Final = (
+    *("contains", "contains_any", "not_contains", "starts_with", "ends_with", "rubric"),
+    *("expectedTopic", "expectedActions", "expectedOutcome", "customEvaluations"),
+)
 _WEAK: Final = ("topic", "actions", "equals", "matches", "latency_ms")
-_DETAILS: Final = ("name", "tags", "context", "contextVariables", "conversationHistory")
-_STRONG: Final = tuple(key for key in CASE_KEYS if key not in (*_ASKS, *_VAGUE, *_WEAK, *_DETAILS))
+# Programs call their data so, too.
+_VAGUE: Final = tuple(key for key in CHECK_KEYS if key not in (*_STRONG, *_WEAK))
 _EVAL_SET: Final = ("evalCases", "evalSetId")
 _SYNONYMS: Final = (
     *("icontains", "contains_ignore_case", "llm-rubric", "llm_rubric"),
@@ -110,7 +113,22 @@ def meant_key(word: str) -> str:
         return known
     if len(small) < _MIN_NEAR:
         return ""
-    return next((key for near, key in _known().items() if len(near) >= _MIN_NEAR and _is_near(small, near)), "")
+    nearby = (known for cut in _cuts(small) for known in _by_cut().get(cut, ()))
+    return next((_known()[known] for known in nearby if _is_near(small, known)), "")
+
+
+@cache
+def _by_cut() -> dict[str, list[str]]:
+    """Return the known words by what is left of them without one letter, so that near ones are found at once."""
+    found: dict[str, list[str]] = {}
+    for word in _known():
+        for cut in _cuts(word) if len(word) >= _MIN_NEAR else ():
+            found.setdefault(cut, []).append(word)
+    return found
+
+
+def _cuts(word: str) -> list[str]:
+    return [word, *(word[:place] + word[place + 1 :] for place in range(len(word)))]
 
 
 @cache

@@ -243,6 +243,8 @@ _CHECKS: Final[Mapping[str, Callable[[YamlRecord, str], Iterator[Expectation]]]]
     "metrics": _metrics,
     "latency_ms": SHORT_FORMS["latency_ms"],
 }
+CHECK_KEYS: Final = tuple(_CHECKS)
+"""The keys of checks."""
 
 
 def _tags(record: YamlRecord) -> tuple[str, ...]:

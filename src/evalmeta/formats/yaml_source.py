@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, cast
 
+import orjson
 import yaml
 from yaml import events
 
@@ -40,6 +41,9 @@ _INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 # Numbers that every reader writes back as they stand: JavaScript's integers end at 2**53.
 _SETTLED: Final = re.compile(r"0|-?[1-9][0-9]{0,14}|-?(?:0|[1-9][0-9]{0,8})\.[0-9]{0,5}[1-9]")
 _UTF8_MARK: Final = "\ufeff"
+_PAIR: Final = re.compile(r"\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}")
+# All escapes, so that the second of two backslashes begins none.
+_ESCAPE: Final = re.compile(rf"(?P<pair>{_PAIR.pattern})|\\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +235,28 @@ def _decoded(data: bytes, diagnostics: Diagnostics) -> str:
     if len(data) > limits.MAX_SPEC_BYTES:
         _refuse(diagnostics, "yaml-limit", f"the file is larger than {limits.MAX_SPEC_BYTES:,} bytes", (0, 0))
     try:
-        return data.decode().removeprefix(_UTF8_MARK)
+        return _without_pairs(data.decode().removeprefix(_UTF8_MARK))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         _refuse(diagnostics, "yaml-encoding", "the file is not UTF-8", (line, 0), hint="Save it in UTF-8.")
+
+
+def _without_pairs(text: str) -> str:
+    r"""Return JSON with the escapes of YAML instead of pairs such as `\ud83d\ude00`, which YAML does not know."""
+    if not _PAIR.search(text) or not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    return _ESCAPE.sub(_yaml_escape, text)
+
+
+def _yaml_escape(found: re.Match[str]) -> str:
+    if not found["pair"]:
+        return found[0]
+    character: str = json.loads(f'"{found[0]}"')
+    return f"\\U{ord(character):08X}"
 
 
 def _refuse(diagnostics: Diagnostics, code: str, message: str, place: tuple[int, int], *, hint: str = "") -> NoReturn:
