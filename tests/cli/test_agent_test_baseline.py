@@ -42,8 +42,8 @@ def test_the_most_recent_run_of_each_test_is_written(evalmeta: Program, project:
     assert rows[2:] == [
         "Orders: known failures: case 2 (0 of 1)",
         "Orders: flaky: case 1 (1 of 2)",
-        f"Orders: {dead}; no fall of the pass rate with one iteration",
-        f"Returns: {dead}; no fall of the pass rate with one iteration",
+        f"Orders: {dead}; no fall of the pass rate with 1 iteration",
+        f"Returns: {dead}; no fall of the pass rate with 1 iteration",
     ]
     assert evalmeta("test", "baseline", "-o", FILE).out.startswith("Unchanged ")
 
@@ -59,6 +59,7 @@ def test_named_runs_are_written_and_other_tests_stay(evalmeta: Program, project:
         "otherExpectations": 0,
         "knownFailures": [1],
         "flaky": [],
+        "iterations": 1,
         "detectableFall": None,
     }
     assert found == {

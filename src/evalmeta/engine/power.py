@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta.engine.comparison import is_mixed
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from evalmeta.model.statistics import CaseCounts
 
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
 _LEVEL: Final = 1.6954
 _POWER: Final = 0.8416
 _POINTS: Final = 100
+
+
+class _Counts(NamedTuple):
+    passed: int
+    answers: int
 
 
 class _Rate(NamedTuple):
@@ -28,15 +35,20 @@ class _Rate(NamedTuple):
     answers: int
 
 
-def detectable_fall(cases: Iterable[CaseCounts], *, iterations: int = 1) -> int | None:
+def detectable_fall(cases: Sequence[CaseCounts], *, iterations: int = 1) -> int | None:
     """Return the smallest fall of the mean pass rate, in percentage points, that a new run finds in 80 % of runs.
 
     All cases fall by the same number of points, down to 0. None if no fall can be found, or no case was decided.
+    Iterations that never differ within a run count as one answer.
     """
-    decided = [case for case in cases if case.decided]
-    mean = math.fsum(case.passed / case.decided for case in decided) / max(1, len(decided))
+    counts = [_Counts(case.passed, case.decided) for case in cases if case.decided]
+    runs = [[run for run in case.by_run if run.passed + run.failed] for case in cases]
+    if not any(is_mixed(run) for case_runs in runs for run in case_runs):
+        iterations = 1
+        counts = [_Counts(sum(run.passed > 0 for run in each), len(each)) for each in runs if each]
+    mean = math.fsum(case.passed / case.answers for case in counts) / max(1, len(counts))
     rates = [
-        _Rate(case.passed / case.decided, (case.passed + mean) / (case.decided + 1), case.decided) for case in decided
+        _Rate(case.passed / case.answers, (case.passed + mean) / (case.answers + 1), case.answers) for case in counts
     ]
     sizes = (points for points in range(1, _POINTS + 1) if _is_found(rates, points / _POINTS, iterations))
     return next(sizes, None)

@@ -143,11 +143,20 @@ def _numbers(cases: Sequence[CaseCounts]) -> str:
 
 
 def _detectable(test: TakenTest) -> str:
-    fall = detectable_fall(test.known.cases) if test.known else None
-    dead = "a case that always fails, if it passed before"
+    fall, dead = _fall(test), "a case that always fails, if it passed before"
+    iterations = count(_iterations(test), "iteration")
     if fall is None:
-        return f"{dead}; no fall of the pass rate with one iteration"
-    return f"{dead}; a fall of the pass rate by {count(fall, 'point')} with one iteration"
+        return f"{dead}; no fall of the pass rate with {iterations}"
+    return f"{dead}; a fall of the pass rate by {count(fall, 'point')} with {iterations}"
+
+
+def _iterations(test: TakenTest) -> int:
+    """Return the iterations of the latest run, which the next one probably has too."""
+    return test.runs[-1].options.iterations if test.runs else 1
+
+
+def _fall(test: TakenTest) -> int | None:
+    return detectable_fall(test.known.cases, iterations=_iterations(test)) if test.known else None
 
 
 def _as_json(output_file: Path, done: SavedBaseline) -> JsonObject:
@@ -166,5 +175,6 @@ def _test_json(test: TakenTest) -> JsonObject:
         "otherExpectations": test.other_checks,
         "knownFailures": [case.number for case in test.failing],
         "flaky": [case.number for case in test.flaky],
-        "detectableFall": detectable_fall(test.known.cases) if test.known else None,
+        "iterations": _iterations(test),
+        "detectableFall": _fall(test),
     }
