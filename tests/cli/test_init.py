@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,6 +9,7 @@ import yaml
 
 from client.servers import replying_with
 from engine.subjects.conversations import says
+from evalmeta.api.init import CI_FILES
 from evalmeta.package.settings import load_settings
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cli.conftest import Outcome
+    from evalmeta.api.init import CiSystem
 
     Evalmeta = Callable[..., Outcome]
 
@@ -255,6 +258,66 @@ def test_a_workflow_runs_the_tests_with_the_key_of_the_agent(
     assert yaml.safe_load(text)
     assert key in text
     assert f"{begun.out.partition('Next:')[2].strip()} --report results/junit.xml" in text
+
+
+JUDGED = """\
+[subjects.desk]
+adapter = "http"
+url = "http://127.0.0.1:9"
+headers = {Authorization = "Bearer ${DESK_KEY}"}
+[score]
+rater = "judge"
+[raters.other]
+adapter = "llm"
+model = "m"
+url = "http://127.0.0.1:9/v1"
+api_key_env = "OTHER_KEY"
+[raters.judge]
+adapter = "llm"
+"""
+JUDGES = [
+    ('model = "m"\nurl = "http://127.0.0.1:9/v1"\napi_key_env = "JUDGE_KEY"', "JUDGE_KEY"),
+    ('model = "anthropic:claude-sonnet-4-5"', "ANTHROPIC_API_KEY"),
+]
+
+
+@pytest.mark.parametrize(("judge", "variable"), JUDGES)
+def test_a_workflow_has_the_keys_of_the_judge_and_of_bound_agents(
+    folder: Path, evalmeta: Evalmeta, judge: str, variable: str
+) -> None:
+    (folder / "evalmeta.toml").write_text(f"{JUDGED}{judge}\n")
+
+    evalmeta("init", "--ci", "github")
+
+    steps = yaml.safe_load((folder / CI_FILES["github"]).read_text())["jobs"]["agent-tests"]["steps"]
+    [run] = [each for each in steps if "evalmeta run" in each.get("run", "")]
+    assert run["env"] == {name: f"${{{{ secrets.{name} }}}}" for name in ("DESK_KEY", variable)}
+    evalmeta("init", "--ci", "azure")
+    steps = yaml.safe_load((folder / CI_FILES["azure"]).read_text())["steps"]
+    [run] = [each for each in steps if "evalmeta run" in each.get("script", "")]
+    assert run["env"] == {name: f"$({name})" for name in ("DESK_KEY", variable)}
+
+
+@pytest.mark.parametrize("system", ["github", "gitlab", "azure"])
+@pytest.mark.parametrize("name", ["evalmeta-baseline.json", "tests/known failures.json"])
+def test_a_workflow_compares_with_the_baseline_that_exists(
+    folder: Path, evalmeta: Evalmeta, system: CiSystem, name: str
+) -> None:
+    evalmeta("init")
+    evalmeta("run", "tests")
+    evalmeta("test", "baseline", "-o", name)
+    (folder / "a.json").write_text("{}")
+
+    evalmeta("init", "--ci", system)
+
+    assert f" --baseline {shlex.quote(name)} --report results/junit.xml" in (folder / CI_FILES[system]).read_text()
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_workflow_without_a_baseline_compares_with_none(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "evalmeta-baseline.json").write_text('{"evalmeta": "baseline"}')
+    evalmeta("init", "--ci", "github")
+    assert "--baseline" not in (folder / CI_FILES["github"]).read_text()
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ from string import Template
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta.api.init_agents import AgentChoice, NewAgent, check_choice, new_agent
-from evalmeta.errors import UsageError
+from evalmeta.errors import EvalmetaError, UsageError
+from evalmeta.formats.baseline import read_baseline
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, PARAMETER_API_VERSION
+from evalmeta.model.settings import key_variables
 from evalmeta.package.files import parse_test_name, read_file, shown, target_path, write_below
 from evalmeta.package.folders import files_below
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, STATE_FOLDER, find_project, has_project
@@ -34,10 +36,11 @@ CI_FILES: Final = {
     "gitlab": ".gitlab-ci.yml",
     "azure": "azure-pipelines.yml",
 }
+# The variables of a step, and each of them; GitLab gives all variables to all jobs.
 _CI_KEYS: Final = {
-    "github": "\n      env:\n        {0}: ${{{{ secrets.{0} }}}}",
-    "gitlab": "",
-    "azure": "\n  env:\n    {0}: $({0})",
+    "github": ("\n      env:", "\n        {0}: ${{{{ secrets.{0} }}}}"),
+    "gitlab": ("", ""),
+    "azure": ("\n  env:", "\n    {0}: $({0})"),
 }
 _DX_FOLDER: Final = "force-app"
 _DX_FILE: Final = """\
@@ -53,6 +56,7 @@ _SUBJECT_NAME: Final = re.compile(r"<subjectName>\s*(\w+)\s*</")
 _IGNORED: Final = f"{STATE_FOLDER}/\n"
 # Where the workflows write reports.
 _CI_IGNORED: Final = "results/\n"
+_BASELINE: Final = "evalmeta-baseline.json"
 
 
 class NewFile(NamedTuple):
@@ -238,10 +242,37 @@ def _workflow(root: Path, ci: CiSystem, choice: AgentChoice, tests: tuple[str, .
     is_package = (root / "pyproject.toml").is_file()
     others = " -r requirements.txt" if requirements else " ." if is_package else ""
     install = f"python -m pip install evalmeta{others}"
-    run = f"evalmeta run {' '.join(tests)}"
-    key = _CI_KEYS[ci].format(choice.api_key_env) if choice.api_key_env else ""
-    content = _filled(ci, install=install, run=run, key=key)
+    baseline = f" --baseline {shlex.quote(found)}" if (found := _baseline(root)) else ""
+    run = f"evalmeta run {' '.join(tests)}{baseline}"
+    head, line = _CI_KEYS[ci]
+    lines = "".join(map(line.format, _key_variables(root, choice)))
+    content = _filled(ci, install=install, run=run, key=f"{head}{lines}" if lines else "")
     return NewFile(root / CI_FILES[ci], content, missing=content)
+
+
+def _baseline(root: Path) -> str:
+    """Return the path of the baseline in the project's folder or beside its tests; empty if there is none."""
+    files = [each for folder in (root, root / _tests_folder(root)) for each in sorted(folder.glob("*.json"))]
+    # The name that the documentation uses comes first.
+    files.sort(key=lambda each: each.name != _BASELINE)
+    return next((each.relative_to(root).as_posix() for each in files if _is_baseline(each)), "")
+
+
+def _is_baseline(file: Path) -> bool:
+    try:
+        return bool(read_baseline(file))
+    except EvalmetaError:
+        return False
+
+
+def _key_variables(root: Path, choice: AgentChoice) -> list[str]:
+    """Return the variables with the keys of the chosen agent, of those that settings bind, and of their rater."""
+    variables = [choice.api_key_env] if choice.api_key_env else []
+    if (root / SETTINGS_FILE).is_file():
+        settings = load_settings(root / SETTINGS_FILE)
+        tables = [*settings.subjects.values(), settings.raters.get(settings.score.rater)]
+        variables += [name for table in tables if table for name in key_variables(table)]
+    return list(dict.fromkeys(variables))
 
 
 def _filled(template: str, **values: str) -> str:

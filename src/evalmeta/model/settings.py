@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping  # noqa: TC003 - the annotations of this module are read at runtime
 from datetime import date
 from pathlib import Path
@@ -227,6 +228,26 @@ SUBJECT_ADAPTERS: Final[Mapping[str, type[BaseModel]]] = {
     "agentforce": AgentforceSubject,
 }
 RATER_ADAPTERS: Final[Mapping[str, type[BaseModel]]] = {"rules": RulesRater, "llm": LlmRater}
+
+
+VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
+"""An environment variable in a header."""
+
+
+def key_variables(table: BaseModel) -> tuple[str, ...]:
+    """Return the environment variables from which a subject or a rater reads its keys.
+
+    The client of a model that is named without a URL, such as `openai:gpt-4.1-mini`, reads the key of its provider.
+    """
+    named = [name for key in ("api_key_env", "token_env") if (name := getattr(table, key, ""))]
+    headers = table.headers.values() if isinstance(table, OpenAISubject | HttpSubject) else ()
+    models = table.model_names if isinstance(table, LlmRater) and not (table.url or named) else ()
+    providers = [model.partition(":")[0].partition("-")[0] for model in models if ":" in model]
+    return (
+        *named,
+        *(name for text in headers for name in VARIABLE.findall(text)),
+        *(f"{provider.upper()}_API_KEY" for provider in providers),
+    )
 
 
 def _discriminator(known: Mapping[str, type[BaseModel]]) -> Discriminator:

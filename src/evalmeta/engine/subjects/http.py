@@ -16,6 +16,7 @@ from evalmeta.engine.jsonpath import TooManyMatches, compile_reference, resolve
 from evalmeta.engine.subjects.conversation import context_of, history_of, parse_arguments, turn_messages
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.jsonpath import Everything, Filter, Range, Reference, ReferenceSyntax
+from evalmeta.model.settings import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -188,7 +189,6 @@ def _outline(value: JsonValue) -> str:
     return "null" if value is None else f"a {type(value).__name__}"
 
 
-_VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 # RFC 9110, 5.1 and 5.5.
 _HEADER_NAME: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 _HEADER_VALUE: Final = re.compile(r"[ -~\t]*")
@@ -215,14 +215,14 @@ def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> Filled
     secrets: set[str] = set()
     sources: list[str] = []
     for name, template in templates.items():
-        value = _VARIABLE.sub(lambda found: _variable(found[1]), template)
+        value = VARIABLE.sub(lambda found: _variable(found[1]), template)
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             raise SettingsError(
                 f"the header {name!r} cannot be sent: its name or its value has characters that are not valid",
                 actions=("Correct it in evalmeta.toml, or the environment variable that it names.",),
             )
         values[name] = value
-        variables = _VARIABLE.findall(template)
+        variables = VARIABLE.findall(template)
         secrets.update(map(_variable, variables))
         sources += [f"the key in {each}" for each in variables]
         if _SECRET_HEADER.search(name):
