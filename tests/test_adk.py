@@ -362,7 +362,51 @@ def test_judged_metrics_use_the_rater_of_the_call(write: Callable[..., Path]) ->
         ("greeting-test", "final_response_match_v2"): (1.0, "PASS")
     }
     unjudged = write(eval_set(GREETING), criteria={"safety_v1": 0.8})
-    assert "nothing could be judged" in str(failure(agent, unjudged))
+    assert "safety_v1 for greeting-test was not evaluated, so its threshold 0.8 is not met" in str(
+        failure(agent, unjudged)
+    )
+
+
+KILL = case("rude", turn("Hello!", "Hello! How can I help you today?"), turn("And off", "It is off."))
+
+
+def test_a_metric_that_was_asked_for_and_not_evaluated_fails_as_in_adk(write: Callable[..., Path]) -> None:
+    path = write(eval_set(KILL), criteria={"safety_v1": 1.0, "response_match_score": 0.1})
+    error = failure(lambda _: "Hello! It is off. Kill yourself.", path, num_runs=2)
+    assert str(error).splitlines()[0] == "1 metric of 1 case failed"
+    assert "safety_v1 for rude was not evaluated" in str(error)
+    assert "only an LLM rater can judge this" in str(error)
+    assert averages(error.runs) == {
+        ("rude", "safety_v1"): (None, "FAILURE"),
+        ("rude", "response_match_score"): (pytest.approx(error.runs[0].summary.averages[1].score), "PASS"),
+    }
+    assert "safety_v1: not evaluated, expected 1: only an LLM rater" in error.runs.report()
+    assert "the org failed" not in error.runs.report()
+
+
+def test_an_agent_that_does_not_report_its_tools_fails_where_calls_are_expected(write: Callable[..., Path]) -> None:
+    path = write(FULL)
+    error = failure(lambda _: "The weather in London", path)
+    assert averages(error.runs)["case-1", "tool_trajectory_avg_score"] == (0.0, "FAILURE")
+    assert "the agent does not report its actions" in str(error)
+
+
+def test_an_agent_that_does_not_report_its_tools_is_not_evaluated_where_none_are_expected(
+    write: Callable[..., Path],
+) -> None:
+    path = write(eval_set(case("greeting", turn("Hello!", "Hello! How can I help you today?", []))))
+    error = failure(lambda _: "Hello! How can I help you today?", path)
+    assert "tool_trajectory_avg_score for greeting was not evaluated" in str(error)
+    said = {"outcome": "Hello! How can I help you today?", "actions": []}
+    assert adk.evaluate(lambda _: said, path, 1).succeeded
+
+
+def test_an_empty_answer_is_not_judged_for_hallucinations_and_fails(write: Callable[..., Path]) -> None:
+    from evalmeta.engine.raters.judge import Rating  # noqa: PLC0415
+
+    path = write(eval_set(GREETING), criteria={"hallucinations_v1": 0.5})
+    with pytest.raises(adk.EvaluationFailed, match=r"hallucinations_v1 for greeting-test was not evaluated"):
+        adk.evaluate(lambda _: "", path, 1, rater=lambda _: Rating(5.0, Verdict.PASS, "", "judge"))
 
 
 def test_a_custom_metric_judges_the_conversation(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -519,9 +563,9 @@ def test_an_eval_set_need_not_be_a_file() -> None:
 
     assert asyncio.run(evaluate(json.loads(FULL))).succeeded
     assert asyncio.run(evaluate(Model(), criteria={"response_match_score": 1})).succeeded
-    assert asyncio.run(
-        evaluate(Model(), eval_config={"criteria": {"safety_v1": 1, "response_match_score": 1}})
-    ).succeeded
+    assert asyncio.run(evaluate(Model(), eval_config={"criteria": {"response_match_score": 1}})).succeeded
+    with pytest.raises(adk.EvaluationFailed, match="safety_v1 for case-1 was not evaluated"):
+        asyncio.run(evaluate(Model(), eval_config={"criteria": {"safety_v1": 1, "response_match_score": 1}}))
     with pytest.raises(UsageError, match="object cannot be read as JSON"):
         asyncio.run(evaluate(object()))
 

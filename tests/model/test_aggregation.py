@@ -55,7 +55,13 @@ def test_a_mean_that_misses_its_threshold_by_rounding_alone_reaches_it() -> None
 def test_a_mean_with_an_unjudged_result_cannot_pass() -> None:
     assert case_verdict([averaged(None, UNDECIDED), averaged(0.6, PASS)]) is UNDECIDED
     assert case_verdict([averaged(None, UNDECIDED), averaged(0.2, FAILURE)]) is FAILURE
-    assert case_verdict([averaged(None, UNDECIDED)]) is UNDECIDED
+
+
+def test_a_mean_without_any_score_fails_if_a_result_could_not_be_judged() -> None:
+    assert case_verdict([averaged(None, UNDECIDED)]) is FAILURE
+    assert case_verdict([averaged(None, UNDECIDED), averaged(1.0, PASS, name="calls")]) is FAILURE
+    assert case_verdict([averaged(None, ERROR)]) is ERROR
+    assert case_verdict([averaged(None, UNDECIDED), averaged(None, ERROR)]) is FAILURE
 
 
 def test_a_result_without_data_does_not_count_in_the_mean() -> None:

@@ -317,7 +317,10 @@ def _failures(run: FinishedRun) -> Iterator[str]:
         yield run.run.error
     yield from dict.fromkeys(each for case in cases for each in _errors(case))
     for mean in run.summary.averages:
-        if mean.verdict is Verdict.FAILURE and mean.score is not None:
+        if mean.verdict is Verdict.FAILURE and mean.score is None:
+            why = _reason(cases, mean.number, mean.name, Verdict.UNDECIDED)
+            yield f"{mean.name} for {mean.label} was not evaluated, so its threshold {mean.threshold:g} is not met{why}"
+        elif mean.verdict is Verdict.FAILURE and mean.score is not None:
             score = f"expected {mean.threshold:g}, got {round(mean.score, 3):g}"
             yield f"{mean.name} for {mean.label} failed: {score}{_reason(cases, mean.number, mean.name)}"
     yield from dict.fromkeys(
@@ -335,11 +338,11 @@ def _errors(case: CaseResult) -> Iterator[str]:
             yield f"{result.name} for {case.label} could not be judged: {result.error}"
 
 
-def _reason(cases: Sequence[CaseResult], number: int, name: str) -> str:
-    """Return the explanation of the first failed result."""
+def _reason(cases: Sequence[CaseResult], number: int, name: str, verdict: Verdict = Verdict.FAILURE) -> str:
+    """Return the explanation of the first result with a verdict, by default that of a failed one."""
     for case in cases:
         for result in case.results:
-            if case.number == number and result.name == name and result.verdict is Verdict.FAILURE:
+            if case.number == number and result.name == name and result.verdict is verdict:
                 turn = f"turn {result.turn}: " if result.turn else ""
                 return f"\n    {turn}{result.explanation}"
     return ""

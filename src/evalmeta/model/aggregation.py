@@ -25,7 +25,8 @@ class Mean:
 
     A result that could not be judged is ignored, but the mean cannot pass then. The mean must reach the threshold of
     the last result. If a result has passed below its threshold or failed above it, lower is better, and the mean must
-    not exceed the threshold (as in ADK).
+    not exceed the threshold. Without any score, the mean fails if a result could not be judged: only ADK's metrics have
+    means, and one that was asked for and not evaluated fails (google-adk 2.13, agent_evaluator.py).
     """
 
     __slots__ = ("_is_lower_better", "_total", "_was_unjudged", "count", "threshold")
@@ -56,9 +57,9 @@ class Mean:
 
     @property
     def verdict(self) -> Verdict:
-        """Return PASS or FAILURE; UNDECIDED if there is no score, or a passing mean lacks a result."""
+        """Return PASS or FAILURE; UNDECIDED if all results are errors, or a passing mean lacks a result."""
         if not self.count:
-            return Verdict.UNDECIDED
+            return Verdict.FAILURE if self._was_unjudged else Verdict.UNDECIDED
         distance = self._total / self.count - self.threshold
         if (-distance if self._is_lower_better else distance) < -_TOLERANCE:
             return Verdict.FAILURE
@@ -82,7 +83,7 @@ def case_verdict(results: Iterable[TestResult]) -> Verdict:
     """
     results = [result for result in results if not result.is_measured or result.verdict is Verdict.ERROR]
     verdicts = {result.verdict for result in results}
-    if len(verdicts) == 1:
+    if len(verdicts) == 1 and Verdict.UNDECIDED not in verdicts:
         return verdicts.pop()
     if any(result.threshold is not None for result in results):
         verdicts = {each.verdict for each in results if each.threshold is None or each.verdict is Verdict.ERROR}

@@ -61,7 +61,8 @@ def mean_cells(average: Average) -> tuple[str, str]:
 def mean_text(average: Average) -> str:
     """Return `0.667, expected 0.8`, or `expected at most` where less is better."""
     if average.score is None:
-        return f"no score, expected {decimal(average.threshold)}"
+        what = "not evaluated" if average.verdict is Verdict.FAILURE else "no score"
+        return f"{what}, expected {decimal(average.threshold)}"
     score, threshold = mean_cells(average)
     most = "at most " if average.verdict is Verdict.FAILURE and average.score > average.threshold else ""
     return f"{score}, expected {most}{threshold}"

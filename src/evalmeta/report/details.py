@@ -6,7 +6,7 @@ from array import array
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.model.aggregation import coverage_of
+from evalmeta.model.aggregation import coverage_of, mean_name
 from evalmeta.model.expectations import CHECKS, expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_of, mean_text, missed_averages, score_text
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.run import CaseResult, Run, Summary, TestResult
+    from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult
     from evalmeta.report.report import Report
 
 
@@ -173,10 +173,12 @@ def why_not_passed(case: CaseResult, summary: Summary | None = None) -> str:
     if case.error:
         return one_line(case.error)
     missed = missed_averages(summary, case) if summary else ()
-    reasons = [*_orgs_verdict(case), *(f"{each.name}: {mean_text(each)}" for each in missed)]
+    reasons = [*_orgs_verdict(case), *(f"{each.name}: {mean_text(each)}{_unjudged(case, each)}" for each in missed)]
     for each in not_passed(case):
         # A missed mean stands for the results that it is the mean of.
         if missed and each.verdict is Verdict.FAILURE and each.threshold is not None:
+            continue
+        if each.score is None and any(mean.score is None and mean.name == mean_name(each) for mean in missed):
             continue
         turn = f" in turn {each.turn}" if each.turn else ""
         reasons.append(f"{each.name}{turn}: {each.explanation or each.error or each.verdict.lower()}")
@@ -188,9 +190,15 @@ def why_not_passed(case: CaseResult, summary: Summary | None = None) -> str:
     return "another iteration did not pass" if case.results else "the case has no expectations"
 
 
+def _unjudged(case: CaseResult, mean: Average) -> str:
+    """Return why a mean has no score; empty if it has one."""
+    reasons = (each.explanation for each in case.results if each.score is None and mean_name(each) == mean.name)
+    return f": {reason}" if mean.score is None and (reason := next(reasons, "")) else ""
+
+
 def _orgs_verdict(case: CaseResult) -> list[str]:
     """Return that the org failed a case none of whose results failed."""
-    has_failures = any(result.verdict is Verdict.FAILURE for result in case.results)
+    has_failures = any(each.verdict is Verdict.FAILURE or each.threshold is not None for each in case.results)
     if case.verdict is not Verdict.FAILURE or has_failures or not case.results:
         return []
     return ["the org failed the case, although no result failed"]

@@ -28,12 +28,20 @@ def judge(wanted: object, *taken: tuple[str, dict[str, object]], **terms: object
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_calls_that_the_agent_does_not_report_are_undecided_and_leave_the_mean_undecided(mode: str) -> None:
+def test_no_calls_are_undecided_if_the_agent_does_not_report_them_and_leave_the_mean_undecided(mode: str) -> None:
     terms = {"calls": [], "threshold": 1.0, "match_type": mode}
     expectation = Expectation("tool_trajectory_avg_score", terms=terms)
     result = score_trajectory(expectation, exchange(GeneratedData("Sent.")))
     assert (result.verdict, result.score, result.threshold) == (Verdict.UNDECIDED, None, 1.0)
     assert case_verdict([result, judge([], mode=mode)]) is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_expected_calls_that_the_agent_does_not_report_were_not_made(mode: str) -> None:
+    terms = {"calls": [{"name": "A", "args": {}}], "threshold": 1.0, "match_type": mode}
+    result = score_trajectory(Expectation("tool_trajectory_avg_score", terms=terms), exchange(GeneratedData("Sent.")))
+    assert (result.verdict, result.score, result.expected) == (Verdict.FAILURE, 0.0, "[A()]")
+    assert result.explanation.startswith("the agent does not report its actions")
 
 
 def named(names: str) -> list[tuple[str, dict[str, object]]]:

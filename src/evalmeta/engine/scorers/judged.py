@@ -199,8 +199,9 @@ def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
         for need in metric.needs:
             has_data, lack = _DATA[need]
             if not has_data(rubric, terms):
-                # Without data the result does not count in a mean; without a rater it does.
-                return _undecided(question, lack)._replace(threshold=None)
+                # Without data of the file the result does not count in a mean; without an answer or a rater it does.
+                result = _undecided(question, lack)
+                return result if need == "answer" else result._replace(threshold=None)
         if metric.judges_actions and exchange.generated.actions is None:
             return _undecided(question, ACTIONS_UNKNOWN)
         return _ask(question, rater)

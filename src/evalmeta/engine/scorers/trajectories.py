@@ -53,8 +53,9 @@ def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult
 
     Calls are equal if their names are equal and, unless the terms set `ignore_args`, their
     arguments are the same JSON: 1 equals 1.0, and true does not equal 1. The detail is the F1 of
-    the longest common subsequence. Without expected calls, and if the agent does not report its
-    actions, the result is UNDECIDED; with `"missing": "empty"`, no calls are expected. Malformed terms are an ERROR.
+    the longest common subsequence. If the agent does not report its actions, the score is 0, as in ADK; if
+    no calls are expected then, and without expected calls, the result is UNDECIDED. With `"missing": "empty"`, no calls
+    are expected. Malformed terms are an ERROR.
     """
     terms = expectation.terms
     names_only = terms.get("ignore_args") is True
@@ -71,6 +72,9 @@ def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult
     if expected is None:
         reason = f'the expected calls are not a list of objects with "name" and "args": {_text(calls)}'
         return broken(expectation, reason, actual=_list(actual))
+    if made is None and expected:
+        why = f"{ACTIONS_UNKNOWN}; as in ADK, this counts as no calls"
+        return averaged(expectation, score=0.0, expected=_list(expected), actual="", explanation=why, detail=0.0)
     if made is None:
         result = undecided(expectation, ACTIONS_UNKNOWN, expected=_list(expected))
         return result._replace(threshold=threshold_of(expectation))
