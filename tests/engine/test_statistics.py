@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from engine.builders import case_result, result
 from evalmeta.engine.intervals import clustered, wilson
-from evalmeta.engine.statistics import collect, percentile
+from evalmeta.engine.statistics import collect, observations, percentile
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, EarlierTurn, RunOptions, TestResult, Verdict
 from evalmeta.model.statistics import CaseCounts, Latency, Measure, PassAtK
@@ -111,3 +111,16 @@ def test_a_case_has_all_that_was_asked_and_what_it_expects_whichever_iteration_e
     for cases in ([broken, turns], [turns, broken]):
         [case] = collect(cases, RunOptions(iterations=2)).cases
         assert (case.utterance, case.asked, case.checks) == ("greeting", "Hello! / Where is it?", "a b")
+
+
+def judged(iteration: int, words: str, *, answer: str = "It is on its way.", rater: str = "llm:judge") -> CaseResult:
+    result = TestResult("factuality", Verdict.PASS, explanation=words, rater=rater)
+    generated = GeneratedData(outcome=answer)
+    return CaseResult(1, iteration, "Where is it?", Verdict.PASS, 0.0, 1.0, generated=generated, results=(result,))
+
+
+def test_a_rating_that_iterations_share_is_one_observation() -> None:
+    cached = [judged(iteration, "It is right.") for iteration in range(1, 6)]
+    anew = [judged(6, "It is correct."), judged(7, "It is right.", answer="On its way.")]
+    rules = [judged(iteration, "equal", rater="rules") for iteration in (8, 9)]
+    assert [case.iteration for case in observations([*cached, *anew, *rules])] == [1, 6, 7, 8, 9]

@@ -13,7 +13,7 @@ from evalmeta.api.run_names import run_id_of
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare, compare_all
 from evalmeta.engine.matching import changes_of
-from evalmeta.engine.statistics import collect
+from evalmeta.engine.statistics import collect, observations
 from evalmeta.errors import NotFound, Suggestion, UsageError
 from evalmeta.formats.baseline import baseline_name
 from evalmeta.model.baseline import KnownTest
@@ -214,7 +214,7 @@ def _known_before(baseline: Baseline, run: Run) -> tuple[Baseline, KnownTest] | 
 def _compared(
     run: Run, baseline: Baseline, before: KnownTest, *, project: Project | None, history: Iterable[Run] = ()
 ) -> ComparedTest:
-    after = statistics_of(run).cases
+    after = observed_cases(run)
     return ComparedTest(
         name_of(run),
         (baseline.label, run.id),
@@ -260,7 +260,17 @@ def _failed(case: CaseCounts | None, utterance: str) -> bool:
 
 def known_test(run: Run) -> KnownTest:
     """Return what a run says about its test."""
-    return KnownTest(statistics_of(run).cases, run.subject_name, options_of(run.options), run.options.setup)
+    return KnownTest(observed_cases(run), run.subject_name, options_of(run.options), run.options.setup)
+
+
+def observed_cases(run: Run) -> tuple[CaseCounts, ...]:
+    """Return the counts of a run's cases for comparisons; iterations with the same answer and rating count once.
+
+    Suspect cases that were asked again were judged anew each time.
+    """
+    is_single = run.options.iterations == 1 or bool(run.options.confirms)
+    cases = run.cases if is_single else observations(run.cases)
+    return collect(cases, run.options).cases
 
 
 def statistics_of(run: Run) -> RunStatistics:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import math
 from array import array
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.intervals import clustered, pass_at_k, wilson
 from evalmeta.model.statistics import CaseCounts, Interval, Latency, RunStatistics
 from evalmeta.model.tally import detail
 
+# How the names of raters that are language models begin.
+_JUDGE: Final = "llm:"
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.model.run import CaseResult, RunOptions
     from evalmeta.model.tally import DetailedTally
@@ -24,6 +27,24 @@ if TYPE_CHECKING:
 def collect(cases: Iterable[CaseResult], options: RunOptions) -> RunStatistics:
     """Return the statistics of case results, in one pass; with `undecided="fail"`, undecided cases have failed."""
     return statistics_of(detail(cases, options))
+
+
+def observations(cases: Iterable[CaseResult]) -> Iterator[CaseResult]:
+    """Yield case results without those that repeat an earlier one of a case: the same answer, and a model's same words.
+
+    A stored rating, which another iteration with the same answer reuses, is one observation of the judge, not several.
+    """
+    seen: set[int] = set()
+    for case in cases:
+        if any(result.rater and result.rater.startswith(_JUDGE) for result in case.results):
+            turns = (*(turn.generated for turn in case.earlier), case.generated)
+            answers = tuple(generated.outcome for generated in turns if generated)
+            words = tuple((result.name, result.turn, result.verdict, result.explanation) for result in case.results)
+            key = hash((case.number, answers, words))
+            if key in seen:
+                continue
+            seen.add(key)
+        yield case
 
 
 def statistics_of(tally: DetailedTally) -> RunStatistics:
