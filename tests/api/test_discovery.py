@@ -282,3 +282,16 @@ def test_a_folder_without_tests_says_why_its_files_are_none(write: Callable[...,
     with pytest.raises(NotFound) as refused:
         find_tests([Path("fixtures")])
     assert refused.value.actions[0] == "fixtures/a.json: it has no test cases; its keys are messages"
+
+
+def test_a_case_without_checks_is_a_finding_with_its_line(write: Callable[..., Path]) -> None:
+    write("tests/a.yaml", "testCases:\n- input: Hi\n  contains: Hello\n- input: Bye\n- turns: [{input: Hi}]\n")
+    write("tests/b.csv", "Utterance,Expected Topic\nHi,\n")
+    found = [(str(each.location), each.code, each.is_error) for each in validate([Path("tests")]).problems]
+    assert found == [
+        ("tests/a.yaml:4", "expectations-missing", False),
+        ("tests/a.yaml:5", "expectations-missing", False),
+        ("tests/b.csv:2", "expectations-missing", False),
+    ]
+    write("evalmeta.toml", '[validate.rules]\nexpectations-missing = "error"\n')
+    assert not validate([Path("tests")]).is_valid

@@ -16,6 +16,7 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, S
 from evalmeta.validation.definition_rules import DefinitionScope, NamedFile
 from evalmeta.validation.org_rules import OrgScope
 from evalmeta.validation.rules import (
+    CASE_RULES,
     ORG_RULES,
     PROJECT_RULES,
     RulePolicy,
@@ -129,16 +130,24 @@ def validate_together(files: Sequence[NamedFile], policy: RulePolicy) -> list[Pr
     ]
 
 
+_EXPECTATIONS_MISSING: Final = next(rule for rule, _ in CASE_RULES if rule.code == "expectations-missing")
+
+
 def check_expectations(
     cases: Iterable[Case], policy: RulePolicy, *, label: str, lines: Mapping[int, int], files: Mapping[int, str]
 ) -> list[Problem]:
-    """Return the problems of the expectations of cases that no definition contains, such as those of a test spec.
+    """Return the problems of the expectations of cases that no definition contains, also that a case has none.
 
     `lines` has the line of each case by its number, and `files` the other files that have some of them.
     """
     found: list[Problem] = []
     for case in cases:
         location = Location(files.get(case.number, label), lines.get(case.number, 0))
+        severity = policy.severity(_EXPECTATIONS_MISSING)
+        if severity and not any(turn.expectations for turn in case.turns):
+            hint = "Add a check, such as contains; without one, nothing is tested."
+            message = "the test case has no expectation"
+            found.append(Problem(_EXPECTATIONS_MISSING.code, severity, location, message, hint))
         for expectation in (each for turn in case.turns for each in turn.expectations if each.name not in CHECKS):
             kind = TESTING_DEFINITION if expectation.scorer_type else EVALUATION_DEFINITION
             for rule, find_in_expectation in rules_for(expectation, kind):
