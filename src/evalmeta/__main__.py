@@ -16,8 +16,10 @@ def main() -> None:
     gc.set_threshold(_OBJECTS)
     try:
         from evalmeta.cli.signals import catch_signals, ignore_signals  # noqa: PLC0415 - Ctrl-C may come while it loads
+        from evalmeta.engine.process_exit import refuse_exits  # noqa: PLC0415 - as below
 
         catch_signals()
+        refuse_exits()
         from evalmeta.cli.main import main as run  # noqa: PLC0415
     except KeyboardInterrupt:
         sys.exit(130)

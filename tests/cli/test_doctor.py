@@ -102,7 +102,7 @@ def test_a_test_with_a_mistake_is_an_error_and_other_files_are_counted(folder: P
 
 def test_each_broken_agent_is_an_error_with_a_way_out(folder: Path, evalmeta: Evalmeta) -> None:
     raising = "def answer(question):\n    raise KeyError('id')\n"
-    quitting = "import os\nprint('{}', flush=True)\nos._exit(3)\n"
+    quitting = "import os\nprint('{}', flush=True)\nos.kill(os.getpid(), 9)\n"
     bind(folder, good="print('hello')\ndef answer(question):\n    return 'Hi'\n", raising=raising, quitting=quitting)
     with (folder / "evalmeta.toml").open("a") as file:
         file.write('[subjects.gone]\nadapter = "python"\ntarget = "gone:answer"\n')
@@ -114,7 +114,7 @@ def test_each_broken_agent_is_an_error_with_a_way_out(folder: Path, evalmeta: Ev
     assert found["agent good"] == ("ok", 'python: answered "Hello!" with "Hi"', "")
     assert found["agent raising"][:2] == ("error", "raising.py:2: KeyError: 'id'")
     assert found["agent raising"][2] == "Correct the agent, or [subjects.raising] in evalmeta.toml."
-    assert found["agent quitting"][:2] == ("error", "the process ended with exit code 3: {}")
+    assert found["agent quitting"][:2] == ("error", "the process ended with exit code -9: {}")
     assert "gone.py" in found["agent gone"][2]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,3 +113,49 @@ def test_a_report_through_a_link_is_removed_and_written_there(evalmeta: Program,
     assert not (folder / "old.xml").exists()
     assert evalmeta("run", "spec.yaml", "--report", "link.xml").code == 0
     assert (folder / "old.xml").read_text().startswith("<?xml")
+
+
+EXITING = """
+import asyncio, os
+from concurrent.futures import ThreadPoolExecutor
+
+def leave(utterance):
+    if utterance == "Leave":
+        try:
+            os._exit(0)
+        except Exception:
+            pass
+    return utterance
+
+def in_pool(utterance):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(leave, utterance).result()
+
+async def in_task(utterance):
+    async def step():
+        return leave(utterance)
+    return (await asyncio.gather(step(), step()))[0]
+"""
+EXIT_SPEC = "testCases:\n- {input: Leave, contains: Leave}\n- {input: Hello, contains: Hello}\n"
+
+
+@pytest.mark.parametrize(("agent", "words"), [("leave", ["run"]), ("in_pool", ["test", "run"]), ("in_task", ["run"])])
+def test_an_agent_that_ends_the_process_is_an_error_with_a_report(folder: Path, agent: str, words: list[str]) -> None:
+    (folder / "quitter.py").write_text(EXITING)
+    (folder / "exit.yaml").write_text(EXIT_SPEC)
+    # If it ended the process, it would end pytest too.
+    command = [sys.executable, "-m", "evalmeta", *words, "exit.yaml", "--subject", f"quitter:{agent}", "--wait"]
+    done = subprocess.run([*command, "--report", "old.xml"], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr.count("Wrote old.xml")) == (1, 1)
+    assert "ProcessExit: os._exit(0) was called, which would end evalmeta without a report" in done.stdout
+    assert '<testsuites name="evalmeta" tests="2" failures="0" errors="1"' in (folder / "old.xml").read_text()
+
+
+def test_an_agent_that_ends_the_process_while_it_is_imported_is_refused(folder: Path) -> None:
+    (folder / "quitter.py").write_text("import os\nos._exit(0)\n")
+    command = [sys.executable, "-m", "evalmeta", "run", "spec.yaml", "--subject", "quitter:answer"]
+    done = subprocess.run([*command, "--report", "old.xml"], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, (folder / "old.xml").exists()) == (2, False)
+    assert "'quitter:answer' cannot be imported: quitter.py:2: ProcessExit: os._exit(0) was called" in done.stderr

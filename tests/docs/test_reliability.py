@@ -16,7 +16,7 @@ CHECKLIST = {
     *(f"S{number}" for number in range(1, 6)),
     *(f"E{number}" for number in range(1, 8)),
     *(f"A{number}" for number in range(1, 8)),
-    *(f"R{number}" for number in range(1, 7)),
+    *(f"R{number}" for number in range(1, 9)),
     *("P1", "P2", "P3"),
     *("L1", "L2", "L3"),
 }

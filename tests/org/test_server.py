@@ -312,9 +312,12 @@ def test_runs_over_the_limit_wait_as_new(tmp_path: Path) -> None:
                 os.kill(int(lease.worker.split(":")[1]), signal.SIGKILL)
 
 
+DEADLY = "import os, signal\n\ndef answer(utterance):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+
+
 @pytest.mark.slow
 def test_a_run_that_kills_its_workers_is_given_up(tmp_path: Path) -> None:
-    project = make_project(tmp_path / "deadly", agent="import os\n\ndef answer(utterance):\n    os._exit(0)\n")
+    project = make_project(tmp_path / "deadly", agent=DEADLY)
     run_id = started(project, cases=1)
     with served(project, MAX_WORKER_DEATHS=2):
         wait_for(lambda: status_of(project, run_id) is RunStatus.ERROR)

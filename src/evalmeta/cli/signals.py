@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _NUMBERS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _EXIT_INTERRUPTED: Final = 130
+# Before agents are refused to end the process.
+_exit: Final = os._exit
 # How long cleaning up may take: waiting for a deployment takes up to 10 seconds.
 _CLEAN_UP_SECONDS: Final = 15.0
 _SHOW_CURSOR: Final = b"\x1b[?25h"
@@ -92,4 +94,4 @@ def _end_now() -> None:
     with suppress(OSError):
         cursor = _SHOW_CURSOR if os.isatty(2) else b""
         os.write(2, cursor + b"\nError (Interrupted): interrupted\n")
-    os._exit(_EXIT_INTERRUPTED)
+    _exit(_EXIT_INTERRUPTED)

@@ -13,6 +13,7 @@ from evalmeta import limits
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.interfaces import Exchange, NothingToClose
 from evalmeta.engine.pacer import Pacer
+from evalmeta.engine.process_exit import ProcessExit
 from evalmeta.engine.scorers.registry import score
 from evalmeta.engine.scorers.results import broken
 from evalmeta.engine.tracebacks import traceback_text
@@ -178,7 +179,7 @@ async def close(closable: Session | Subject | Rater) -> None:
     try:
         seconds = _HASTY_CLOSE_SECONDS if _is_cancelled() else limits.CLOSE_SECONDS
         await Deadline(seconds).run(closable.close())
-    except (Exception, SystemExit, asyncio.CancelledError):  # noqa: BLE001, S110 - the results are known by now
+    except (Exception, SystemExit, ProcessExit, asyncio.CancelledError):  # noqa: BLE001, S110 - the results are known by now
         pass
 
 
@@ -224,7 +225,7 @@ class _Attempt:
         begun = time.monotonic()
         try:
             await self._deadline.run(self._send_turns(subject))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - an exception of a subject only affects its case
+        except (Exception, SystemExit, ProcessExit) as error:  # noqa: BLE001 - an exception of a subject only affects its case
             if not self._deadline.has_expired:
                 if isinstance(error, SubjectUnreachable):
                     self.is_retried = True

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.engine.case_run import CasePolicy, close, rescore_case, run_case
 from evalmeta.engine.plan import work_items
+from evalmeta.engine.process_exit import exits_refused
 from evalmeta.engine.scheduler import Places, Pool
 from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.errors import StoreLocked, TooManyErrors
@@ -56,10 +57,11 @@ async def execute(
     """
     places = places or Places(Pool(options))
     policy = CasePolicy(scorers, seconds=options.case_timeout, retries=options.retries, pacer=places.pacer)
-    try:
-        await _run(evaluation, lambda item: run_case(item, subject, policy), journal, options, on_results, places)
-    finally:
-        await close(subject)
+    with exits_refused():
+        try:
+            await _run(evaluation, lambda item: run_case(item, subject, policy), journal, options, on_results, places)
+        finally:
+            await close(subject)
 
 
 async def rescore(

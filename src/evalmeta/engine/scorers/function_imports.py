@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
+from evalmeta.engine.process_exit import ProcessExit, exits_refused
 from evalmeta.engine.subjects.python import check_call, import_from, own_modules
 from evalmeta.errors import SettingsError
 from evalmeta.model.redaction import error_text
@@ -93,9 +94,9 @@ def _module(name: str, root: Path | None) -> ModuleType:
         # Another project may have a module of this name too.
         return import_from(root, name, called=f"its module {name!r}")
     try:
-        with _lock, _search_path(root):
+        with _lock, _search_path(root), exits_refused():
             return importlib.import_module(name)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, ProcessExit) as error:
         if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
             raise SettingsError(
                 f"the module {error.name!r} cannot be found.",

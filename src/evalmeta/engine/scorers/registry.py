@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, cast
 
+from evalmeta.engine.process_exit import ProcessExit
 from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.engine.scorers.actions import action_scorer, score_handoff, topic_scorer
 from evalmeta.engine.scorers.answer_json import json_scorer
@@ -121,7 +122,7 @@ def score(
         return broken(expectation, f"{expectation.name!r} is not a known expectation; the nearest name is {nearest}")
     try:
         result: object = scorer(expectation, exchange)
-    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - a failing scorer affects one result
+    except (Exception, SystemExit, ProcessExit, asyncio.CancelledError) as error:  # noqa: BLE001 - a failing scorer affects one result
         return _failed(expectation, exchange, error)
     # Most results are returned at once, and `isawaitable` takes longer than most scorers.
     if isinstance(result, TestResult):
@@ -142,7 +143,7 @@ async def _awaited(expectation: Expectation, exchange: Exchange, result: Awaitab
         if task is not None and task.cancelling():
             raise
         return broken(expectation, "the scorer failed: it cancelled itself")
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - as in `score`
+    except (Exception, SystemExit, ProcessExit) as error:  # noqa: BLE001 - as in `score`
         return _failed(expectation, exchange, error)
 
 

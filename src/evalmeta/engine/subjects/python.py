@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.interfaces import NothingToClose
+from evalmeta.engine.process_exit import ProcessExit, exits_refused
 from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
 from evalmeta.engine.subjects.threads import Threads
 from evalmeta.engine.tracebacks import is_in_project, traceback_text
@@ -382,8 +383,9 @@ def import_from(root: Path, name: str, *, called: str) -> ModuleType:
         sys.path.insert(0, str(folder))
         importlib.invalidate_caches()
         try:
-            module = importlib.import_module(name)
-        except (Exception, SystemExit) as error:
+            with exits_refused():
+                module = importlib.import_module(name)
+        except (Exception, SystemExit, ProcessExit) as error:
             raise _import_failed(root, name, called, error) from error
         else:
             if _keepers:
