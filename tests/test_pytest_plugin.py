@@ -11,6 +11,7 @@ import pytest
 
 import evalmeta
 from evalmeta.errors import UsageError
+from evalmeta.model.quarantine import today
 from evalmeta.pytest_plugin.evaluations import range_error
 from formats.discovery_corpus import FOREIGN, NEAR
 from formats.run_eval.payloads import SESSION, evaluator, message, payload
@@ -737,3 +738,13 @@ def test_files_that_cannot_run_are_named_before_the_first_case_and_others_run(
         ]
     )
     assert "cannot run" not in run("--evalmeta", "--collect-only").stdout.str()
+
+
+def test_a_case_in_quarantine_is_an_expected_failure_that_may_pass(desk: Callable[..., Path], run: Run) -> None:
+    listed = (
+        f'[[quarantine]]\ntest = "desk"\ncase = {number}\nreason = "flaky"\nuntil = {today()}\n' for number in (1, 2, 3)
+    )
+    path = desk(PASSING, FAILING, BROKEN, FAILING, settings=SETTINGS + "".join(listed))
+    result = run(path.name, "-rxX")
+    result.assert_outcomes(xfailed=2, xpassed=1, failed=1)
+    result.stdout.fnmatch_lines([f"*in quarantine until {today()}: flaky*"])

@@ -63,6 +63,12 @@ def test_a_flip_is_suspect_until_it_is_more_than_chance(
     assert standing(before, after) is expected
 
 
+def test_cases_in_quarantine_are_not_compared() -> None:
+    quarantined = case(1, 0, 0, quarantined=5)
+    assert compared([case(1, 5, 0), case(2)], [quarantined, case(2)]).cases == compared([case(2)], [case(2)]).cases
+    assert compared([quarantined, case(2)], [case(1, 0, 5), case(2)]).cases == compared([case(2)], [case(2)]).cases
+
+
 @given(sides, sides)
 def test_every_case_of_both_sides_is_compared_once(before: list[CaseCounts], after: list[CaseCounts]) -> None:
     found = compared(before, after).cases

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.builders import case_result, result
 from evalmeta.model.aggregation import case_verdict
+from evalmeta.model.quarantine import Quarantine
 from evalmeta.model.run import NEEDS_MODEL, CaseResult, RunOptions, TestResult, Verdict
 from evalmeta.model.tally import detail, summarise
 
@@ -48,6 +52,30 @@ def test_an_undecided_result_does_not_turn_an_error_into_a_failure() -> None:
 def test_undecided_results_are_listed_by_name_with_their_counts() -> None:
     case = case_result(PASS, result(UNDECIDED, "coherence"), result(UNDECIDED, "factuality"))
     assert summarise([case, case], RunOptions()).undecided_results == (("coherence", 2), ("factuality", 2))
+
+
+QUARANTINE = Quarantine("flaky", date(2027, 1, 31))
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+@pytest.mark.parametrize("others", [(), (PASS,), (FAILURE,), (ERROR,), (UNDECIDED,), (PASS, FAILURE)])
+def test_a_case_in_quarantine_changes_no_number_but_its_own(verdict: Verdict, others: tuple[Verdict, ...]) -> None:
+    quarantined = case_result(verdict, result(verdict))._replace(quarantine=QUARANTINE)
+    counted = [*map(case_result, others)]
+    without, with_it = summarise(counted, RunOptions()), summarise([quarantined, *counted], RunOptions())
+    expected = replace(without, total=without.total + 1, quarantined=1, quarantined_passed=int(verdict is PASS))
+    assert (with_it, with_it.verdict) == (expected, without.verdict)
+
+
+def test_a_quarantine_that_has_ended_counts() -> None:
+    ended = case_result(FAILURE)._replace(quarantine=QUARANTINE._replace(has_ended=True))
+    assert (summarise([ended], RunOptions()).failed, summarise([ended], RunOptions()).quarantined) == (1, 0)
+
+
+def test_a_case_in_quarantine_has_no_counts_for_comparisons() -> None:
+    quarantined = case_result(FAILURE, result(FAILURE))._replace(quarantine=QUARANTINE)
+    [counts] = detail([quarantined, quarantined], RunOptions(iterations=2)).cases()
+    assert (counts.passed, counts.failed, counts.errors, counts.undecided, counts.quarantined) == (0, 0, 0, 0, 2)
 
 
 @given(st.lists(st.sampled_from(list(Verdict))))

@@ -39,10 +39,15 @@ class ComparedTest:
 
 
 def match(test: ComparedTest) -> Comparison:
-    """Return a test's cases before and now with their standings, which no statistics have changed yet."""
+    """Return a test's cases before and now with their standings, which no statistics have changed yet.
+
+    Cases in quarantine are left out.
+    """
     before, after, not_asked = _without_unsent(test.before, test.after, test.partial)
     cases = []
     for old, new in pair_cases(before, after):
+        if any(case and case.quarantined for case in (old, new)):
+            continue
         case = new or old
         number, utterance = (case.number, case.utterance) if case else (0, "")
         cases.append(CaseComparison(_standing(old, new), number, utterance, old, new, again=test.again.get(number)))

@@ -227,8 +227,11 @@ def verdict_in(averaged: Mapping[int, Verdict], case: CaseResult, options: RunOp
 def is_failing(summary: Summary, case: CaseResult, options: RunOptions) -> bool:
     """Return whether a case result can be a reason why its run does not pass.
 
-    Failures and errors are. Undecided results are if the run judged too few results, or no case at all.
+    Failures and errors are. Undecided results are if the run judged too few results, or no case at all. A case in
+    quarantine never is.
     """
+    if case.is_quarantined:
+        return False
     verdict = verdict_in(summary.averaged, case, options)
     if verdict in {Verdict.FAILURE, Verdict.ERROR}:
         return True

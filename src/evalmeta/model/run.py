@@ -360,6 +360,8 @@ class Summary:
         passed: the number of case results that passed, with all their results judged.
         undecided: the number of case results in which nothing was judged.
         partly_judged: the number of case results of which some were judged, all of them passed, and some are undecided.
+        quarantined: the number of case results in quarantine, which are in `total` and in no other number.
+        quarantined_passed: how many of them passed.
         undecided_results: the names of results that nothing could judge, with their counts.
         averages: the means of cases whose results are averaged, by number and name.
         averaged: the verdicts of these cases by number.
@@ -379,6 +381,13 @@ class Summary:
     averaged: Mapping[int, Verdict] = field(default_factory=dict[int, Verdict])
     coverage: Coverage = field(default_factory=Coverage)
     min_decided: float | None = None
+    quarantined: int = 0
+    quarantined_passed: int = 0
+
+    @property
+    def counts_nothing(self) -> bool:
+        """Return whether all case results are in quarantine."""
+        return bool(self.quarantined) and self.quarantined == self.total
 
     @property
     def pass_rate(self) -> float | None:
@@ -396,13 +405,13 @@ class Summary:
         """Return the verdict on the case results together: the only rule for what lets a complete run pass.
 
         PASS needs no errors, the pass rate, and enough judged results. UNDECIDED means that too few were judged, or
-        none; a run without cases passes.
+        none; a run without cases passes, and so does one whose cases are all in quarantine.
         """
         if self.errors:
             return Verdict.ERROR
         rate = self.pass_rate
         if rate is None:
-            return Verdict.UNDECIDED if self.total else Verdict.PASS
+            return Verdict.UNDECIDED if self.total > self.quarantined else Verdict.PASS
         if rate < self.min_pass_rate - _TOLERANCE:
             return Verdict.FAILURE
         return Verdict.PASS if self.judges_enough else Verdict.UNDECIDED

@@ -73,6 +73,7 @@ class CaseCounts:
         asked: what was asked, if `utterance` is a label; empty otherwise.
         passed: in how many iterations nothing failed and something was judged, partly judged ones included.
         partly_judged: how many of the passed iterations have undecided results.
+        quarantined: in how many iterations the case was in quarantine, which are in no other number.
     """
 
     number: int
@@ -86,6 +87,7 @@ class CaseCounts:
     checks: str = ""
     asked: str = ""
     partly_judged: int = 0
+    quarantined: int = 0
 
     @classmethod
     def of_runs(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.quarantine import Quarantine
     from evalmeta.model.run import CaseResult, Run, RunOptions, TestResult
 
 
@@ -72,13 +73,21 @@ class Tally:
         self._undecided: Counter[str] = Counter()
         self._averaged = AveragedCases(options)
         self._partly_judged = self._judged = self._results = self._outside = 0
+        self._quarantined = self._quarantined_passed = 0
 
     def add(self, case: CaseResult) -> None:
         """Count one case result; with `undecided="fail"`, a case with an undecided result has failed."""
         self._count(case)
 
     def _count(self, case: CaseResult) -> tuple[Verdict | None, bool]:
-        """Count a case result; return its verdict, None if it is averaged, and whether results were not judged."""
+        """Count a case result; return its verdict, and whether results were not judged.
+
+        The verdict is None if it is averaged, or if the case is in quarantine.
+        """
+        if case.is_quarantined:
+            self._quarantined += 1
+            self._quarantined_passed += case.verdict is _PASS
+            return None, False
         judged, total, outside = coverage_of(case)
         self._judged += judged
         self._results += total
@@ -109,7 +118,7 @@ class Tally:
             partly_judged += partly
             verdicts[averaged[number]] += iterations - partly
         return Summary(
-            total=verdicts.total() + partly_judged,
+            total=verdicts.total() + partly_judged + self._quarantined,
             passed=verdicts[Verdict.PASS],
             failed=verdicts[Verdict.FAILURE],
             errors=verdicts[Verdict.ERROR],
@@ -121,6 +130,8 @@ class Tally:
             averaged=averaged,
             coverage=Coverage(self._judged, self._results, self._outside),
             min_decided=self._options.min_decided,
+            quarantined=self._quarantined,
+            quarantined_passed=self._quarantined_passed,
         )
 
 
@@ -129,6 +140,13 @@ class Difference(NamedTuple):
 
     case: CaseResult
     result: TestResult
+
+
+class QuarantinedCase(NamedTuple):
+    """The quarantine of a case, and the verdicts of its results that do not count; none if it had ended."""
+
+    quarantine: Quarantine
+    verdicts: Counter[Verdict]
 
 
 class Reasons:
@@ -166,6 +184,7 @@ class DetailedTally(Tally):
         differences: the results that another org and evalmeta judge differently.
         latencies: those of answers, in milliseconds, in no order.
         answers: the number of answers; `told_tokens` of them report tokens.
+        quarantined: the cases with a quarantine, also with one that had ended, by number.
     """
 
     def __init__(self, options: RunOptions) -> None:
@@ -184,6 +203,7 @@ class DetailedTally(Tally):
         self.differences: list[Difference] = []
         self.latencies = array("d")
         self.answers = self.told_tokens = 0
+        self.quarantined: dict[int, QuarantinedCase] = {}
 
     def add(self, case: CaseResult) -> None:
         """Count one case result."""
@@ -203,7 +223,10 @@ class DetailedTally(Tally):
             self._add_answer(turn.generated)
         if case.generated is not None:
             self._add_answer(case.generated)
-        for result in case.results:
+        if case.quarantine is not None:
+            known = self.quarantined.setdefault(case.number, QuarantinedCase(case.quarantine, Counter()))
+            known.verdicts[case.verdict] += case.is_quarantined
+        for result in () if case.is_quarantined else case.results:
             self._add_result(case, result)
 
     def _add_result(self, case: CaseResult, result: TestResult) -> None:
@@ -251,11 +274,13 @@ class DetailedTally(Tally):
                 counts[_PARTLY] += partial[number] if verdict is _PASS else 0
             passed, failed, errors, undecided, partly_judged = counts
             asked, label = self._utterances[number], self._labels[number]
+            quarantined = self.quarantined.get(number)
             yield CaseCounts(
                 *(number, label or asked, passed, failed, errors, undecided, verdict is not None),
                 checks=self._checks.get(number, ""),
                 asked=asked if label else "",
                 partly_judged=partly_judged,
+                quarantined=quarantined.verdicts.total() if quarantined else 0,
             )
 
 

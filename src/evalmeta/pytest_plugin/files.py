@@ -28,7 +28,7 @@ from evalmeta.pytest_plugin.questions import Questions
 from evalmeta.pytest_plugin.results import error_text, failure_repr
 from evalmeta.report.details import case_text, iterations_text, why_not_passed
 from evalmeta.report.problems import render
-from evalmeta.report.report import coverage_text, too_few_text
+from evalmeta.report.report import coverage_text, quarantine_text, too_few_text
 from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
@@ -278,6 +278,7 @@ class CaseItem(pytest.Item):
         self.case = case
         self._file, self._line = place
         self._results: Sequence[CaseResult] = ()
+        self._is_quarantined = False
 
     def setup(self) -> None:
         """Run the case with the other selected cases of the file; raise the EvalmetaError that prevented it."""
@@ -285,6 +286,7 @@ class CaseItem(pytest.Item):
         if isinstance(answers, EvalmetaError):
             raise answers
         self._results = answers
+        self._in_quarantine(answers)
         summary = self._summary
         # JUnit files have these properties.
         if summary.pass_rate is not None and summary.total > 1:
@@ -292,12 +294,24 @@ class CaseItem(pytest.Item):
         if summary.undecided_results:
             names = ", ".join(name for name, _ in summary.undecided_results)
             self.user_properties += [("undecided", names), ("judged", coverage_text(summary))]
-        if summary.errors:
+        if summary.errors and not self._is_quarantined:
             raise _CaseError
+
+    def _in_quarantine(self, answers: Sequence[CaseResult]) -> None:
+        """Make a case in quarantine an expected failure that may pass, judged as if it counted."""
+        found = next((each.quarantine for each in answers if each.quarantine and each.is_quarantined), None)
+        if found is None:
+            return
+        reason, self._is_quarantined = quarantine_text(found), True
+        self.add_marker(pytest.mark.xfail(reason=reason, strict=False))
+        self.user_properties.append(("quarantine", reason))
+        self._results = [each._replace(quarantine=None) for each in answers]
 
     def runtest(self) -> None:
         """Pass, fail, or be skipped if nothing was judged."""
         summary = self._summary
+        if summary.errors:
+            raise _CaseError
         if summary.pass_rate is None and summary.judges_enough:
             reason = f"nothing was judged: {why_not_passed(self._results[0])}"
             raise pytest.skip.Exception(reason, _use_item_location=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import __version__
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_json, averages_of
-from evalmeta.report.details import case_name, case_text, judged_text, why_not_passed
+from evalmeta.report.details import case_name, case_text, judged_text, result_text, why_not_passed
 from evalmeta.report.json_stream import JsonDocument, JsonList, stream_json
 from evalmeta.report.org_checks import check_lines, doubt_codes, verdicts_json
 from evalmeta.report.report import (
@@ -18,11 +18,11 @@ from evalmeta.report.report import (
     forgiven_failures,
     has_passed,
     is_partly_judged,
-    known_failure,
     place_of,
     run_failures,
     verdict_counts,
     verdict_of,
+    why_not_counted,
 )
 from evalmeta.report.summary import coverage_json, measures_json
 from evalmeta.report.text import clean, json_text, shorten
@@ -70,7 +70,7 @@ def _summary(reports: Sequence[Report]) -> JsonObject:
         for verdict, number in verdict_counts(report).items():
             counts[_STATUS[verdict]] += number
         counts["failed"] += len(run_failures(report)) - forgiven_failures(report)
-        counts["other"] += forgiven_failures(report)
+        counts["other"] += forgiven_failures(report) + report.summary.quarantined
     start = min((report.run.started for report in reports), default=0.0)
     stop = max((report.run.started + duration(report) for report in reports), default=0.0)
     return {
@@ -102,6 +102,7 @@ def _run(report: Report) -> JsonObject:
         "errors": summary.errors,
         "undecided": summary.undecided,
         "partlyJudged": summary.partly_judged,
+        "quarantined": summary.quarantined,
         **coverage_json(report),
         **({"orgChecks": checks} if checks else {}),
         **averages,
@@ -121,13 +122,11 @@ def _tests(report: Report) -> Iterator[JsonObject]:
 
 def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
     verdict, (file, line) = verdict_of(report, case), place_of(report, case.number)
-    forgiven = clean(known_failure(report, case))
+    forgiven = clean(why_not_counted(report, case))
+    why = result_text(case, report.summary) if case.is_quarantined else why_not_passed(case, report.summary)
     failed = (
-        {
-            "message": f"{forgiven}{': ' * bool(forgiven)}{why_not_passed(case, report.summary)}",
-            "trace": case_text(case, report.summary, traceback=True),
-        }
-        if verdict is not Verdict.PASS
+        {"message": f"{forgiven}{': ' * bool(forgiven)}{why}", "trace": case_text(case, report.summary, traceback=True)}
+        if verdict is not Verdict.PASS or forgiven
         else {}
     )
     return {

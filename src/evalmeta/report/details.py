@@ -11,7 +11,7 @@ from evalmeta.model.expectations import CHECKS, expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_of, mean_text, missed_averages, score_text
 from evalmeta.report.org_checks import both_verdicts
-from evalmeta.report.report import known_failure, location, verdict_of
+from evalmeta.report.report import VERDICT_WORDS, location, verdict_of, why_not_counted
 from evalmeta.report.text import count, one_line, wrap
 
 if TYPE_CHECKING:
@@ -138,8 +138,8 @@ def group_name(group: CaseGroup, *, place: str = "") -> str:
 
 
 def group_title(report: Report, group: CaseGroup) -> str:
-    """Return the name of a group, and that the baseline forgives its failure."""
-    forgiven, name = known_failure(report, group.case), group_name(group, place=location(report, group.case) or "")
+    """Return the name of a group, and why its result does not count, if it does not."""
+    forgiven, name = why_not_counted(report, group.case), group_name(group, place=location(report, group.case) or "")
     return f"{name} ({one_line(forgiven)})" if forgiven else name
 
 
@@ -149,6 +149,13 @@ def iterations_text(iterations: Sequence[int], total: int) -> str:
         return f"iteration {iterations[0]}"
     which = f": {', '.join(map(str, iterations))}" if len(iterations) < total <= _LISTED_ITERATIONS else ""
     return f"in {len(iterations):,} of {count(total, 'iteration')}{which}"
+
+
+def result_text(case: CaseResult, summary: Summary) -> str:
+    """Return `passed`, or the verdict of a case and why it did not pass."""
+    if case.verdict is Verdict.PASS:
+        return "passed"
+    return f"{VERDICT_WORDS[case.verdict]}: {why_not_passed(case, summary)}"
 
 
 def case_name(case: CaseResult, run: Run) -> str:

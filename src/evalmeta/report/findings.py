@@ -8,7 +8,7 @@ from evalmeta.model.aggregation import is_failing
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import missed_averages
 from evalmeta.report.details import CaseGroups, numbered_case, why_not_passed
-from evalmeta.report.report import VERDICT_WORDS, is_known, known_failure, location, verdict_of
+from evalmeta.report.report import VERDICT_WORDS, is_known, location, verdict_of, why_not_counted
 from evalmeta.report.text import one_line
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def find(report: Report, limits: Limits) -> Findings:
     groups = CaseGroups(report)
     failing, undecided, known = _First(limits.failing), _First(limits.undecided), set[int]()
     for case in report.run.cases:
+        if case.is_quarantined:
+            continue
         if is_known(report, case):
             known.add(case.number)
             continue
@@ -124,7 +126,7 @@ def _line(report: Report, case: CaseResult, which: str) -> str:
         verdict = Verdict.UNDECIDED
     elif case.verdict in {Verdict.PASS, Verdict.UNDECIDED} and not missed_averages(report.summary, case):
         why = f"undecided: {why}" if verdict is Verdict.FAILURE else why
-    if forgiven := known_failure(report, case):
+    if forgiven := why_not_counted(report, case):
         why = f"{one_line(forgiven)}: {why}"
     name = numbered_case(case, place=place)
     return f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {place}  case {name}{which}  {why}"

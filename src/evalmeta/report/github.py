@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_title, why_not_passed
 from evalmeta.report.org_checks import check_lines
-from evalmeta.report.report import counts_as_passed, is_brief, known_failure, outcome, place_of, verdict_of
+from evalmeta.report.report import counts_as_passed, is_brief, outcome, place_of, verdict_of, why_not_counted
 from evalmeta.report.summary import totals
 from evalmeta.report.text import clean, count, one_line, workflow_command
 
@@ -44,8 +44,9 @@ def _commands(report: Report) -> Iterator[str]:
         if case.number in found or verdict_of(report, case) not in {Verdict.FAILURE, Verdict.ERROR}:
             continue
         found.add(case.number)
-        forgiven = known_failure(report, case)
-        text = f"{_times(report, case.number)}{why_not_passed(case, report.summary)}"
+        forgiven = why_not_counted(report, case)
+        times = "" if case.is_quarantined else _times(report, case.number)
+        text = f"{times}{why_not_passed(case, report.summary)}"
         text = f"{clean(forgiven)}: {text}" if forgiven else text
         properties = [*_location(report, case.number), ("title", case_title(case))]
         yield workflow_command("warning" if passed or forgiven else "error", text, properties)

@@ -14,7 +14,7 @@ from evalmeta.model.run import WORST_FIRST, Verdict
 from evalmeta.model.statistics import Standing
 from evalmeta.report.averages import averages_of
 from evalmeta.report.details import all_utterances, exchanges
-from evalmeta.report.report import PARTLY, STATE_WORDS, known_failure, location, verdict_of
+from evalmeta.report.report import PARTLY, STATE_WORDS, location, verdict_of, why_not_counted
 from evalmeta.report.text import SHOWN_CHARS, count
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ _ALL_STATES: Final = _UNDECIDED_RESULT - 1
 
 
 _KNOWN: Final = "known failure"
+_QUARANTINED: Final = "quarantined"
 _MARKED: Final = (Standing.BROKEN, Standing.SUSPECT, Standing.FIXED, Standing.MAYBE_FIXED)
 
 
@@ -175,17 +176,22 @@ def choices(pages: Sequence[Page]) -> list[Choice]:
     if any(page.report.run.options.iterations > 1 for page in pages):
         found.append(Choice("mixed", "mixed", sum(page.mixed for page in pages)))
     marked = sum((page.marked for page in pages), Counter[str]())
-    return found + [Choice(mark.replace(" ", "-"), mark, marked[mark]) for mark in (*_MARKED, _KNOWN) if marked[mark]]
+    return found + [
+        Choice(mark.replace(" ", "-"), mark, marked[mark]) for mark in (*_MARKED, _KNOWN, _QUARANTINED) if marked[mark]
+    ]
 
 
 def _marks(report: Report) -> dict[int, str]:
-    """Return how cases stand to the baseline, by number."""
+    """Return which cases are in quarantine, and how the others stand to the baseline, by number."""
+    quarantined = {
+        number: _QUARANTINED for number, case in report.tally.quarantined.items() if not case.quarantine.has_ended
+    }
     if report.baseline is None:
-        return {}
+        return quarantined
     failed = report.times.failed
     known = {number: _KNOWN for number in report.baseline.known if number in failed}
     marked = (each for each in report.baseline.comparison.cases if each.standing in _MARKED)
-    return known | {each.number: each.standing.value for each in marked}
+    return known | {each.number: each.standing.value for each in marked} | quarantined
 
 
 def _place(page: Page, number: int, flags: int, *, is_shown: bool) -> None:
@@ -254,6 +260,6 @@ def _shown_case(page: Page, number: int, iterations: list[tuple[CaseResult, Verd
     report, first = page.report, iterations[0][0]
     averages = next(filter(None, (averages_of(report.summary, case) for case, _ in iterations)), ())
     worst = min((_state(*each) for each in iterations), key=_STATES.index)
-    forgiven = next(filter(None, (known_failure(report, case) for case, _ in iterations)), "")
+    forgiven = next(filter(None, (why_not_counted(report, case) for case, _ in iterations)), "")
     where, mark = location(report, first), page.marks.get(number, "")
     return ShownCase(number, worst, all_utterances(first), first.label, where, averages, forgiven, mark, iterations)

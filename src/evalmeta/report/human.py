@@ -127,7 +127,8 @@ def _cases(report: Report, findings: Findings, *, is_all: bool) -> Iterator[Line
     for group in group_cases(report) if is_all else findings.groups:
         if group.verdict is Verdict.PASS:
             word = STATE_WORDS[PARTLY] if is_partly_judged(report, group.case) else VERDICT_WORDS[group.verdict]
-            start = f"{word:{_WORD_CHARS}} {group_name(group)}"
+            name = group_title(report, group) if group.case.is_quarantined else group_name(group)
+            start = f"{word:{_WORD_CHARS}} {name}"
             yield Line(f"{start} {passed_text(group.case)}".rstrip(), "word")
         else:
             yield CaseDetails(report, group, traceback=is_all)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.model.run import Verdict
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.averages import averages_of, case_label, mean_text, missed_averages
-from evalmeta.report.details import case_name, case_text, exchanges, judged_text, not_passed, why_not_passed
+from evalmeta.report.details import (
+    case_name,
+    case_text,
+    exchanges,
+    judged_text,
+    not_passed,
+    result_text,
+    why_not_passed,
+)
 from evalmeta.report.org_checks import both_verdicts, check_lines, doubt_codes
 from evalmeta.report.report import (
     decision,
@@ -16,14 +24,14 @@ from evalmeta.report.report import (
     forgiven_failures,
     has_passed,
     is_partly_judged,
-    known_failure,
     place_of,
     run_failures,
     undecided_reasons,
     verdict_counts,
     verdict_of,
+    why_not_counted,
 )
-from evalmeta.report.summary import case_rates, reasons_text
+from evalmeta.report.summary import case_rates, quarantine_lines, reasons_text
 from evalmeta.report.text import clean, count, decimal, shorten
 from evalmeta.xmlio.writer import Stream, node
 from evalmeta.xmlio.writer import stream as stream_xml
@@ -44,9 +52,9 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield well-formed JUnit XML for any texts.
 
     FAILURE is a failure, ERROR an error and UNDECIDED skipped, all as the summary counts them. A partly judged case
-    passes and has a property. A failure that a baseline forgives is skipped. A run that did not complete, judged too
-    little, or is worse than its baseline, has one more testcase. The suite's properties include the run's decision and
-    pass rate.
+    passes and has a property. A failure that a baseline forgives is skipped, and so is a case in quarantine. A run that
+    did not complete, judged too little, or is worse than its baseline, has one more testcase. The suite's properties
+    include the run's decision and pass rate.
     """
     counts = sum(map(_counts, reports), Counter[str]())
     total = sum(map(duration, reports))
@@ -58,8 +66,8 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
 def _counts(report: Report) -> Counter[str]:
     counts = Counter({str(verdict): number for verdict, number in verdict_counts(report).items()})
     counts.update(each.verdict for each in run_failures(report))
-    forgiven = forgiven_failures(report)
-    return counts + Counter({Verdict.UNDECIDED: forgiven}) - Counter({Verdict.FAILURE: forgiven})
+    forgiven, quarantined = forgiven_failures(report), report.summary.quarantined
+    return counts + Counter({Verdict.UNDECIDED: forgiven + quarantined}) - Counter({Verdict.FAILURE: forgiven})
 
 
 def _numbers(counts: Counter[str]) -> dict[str, str]:
@@ -97,6 +105,7 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
     yield "pass-rate", "none" if summary.pass_rate is None else f"{summary.pass_rate:g}"
     yield "min-pass-rate", f"{summary.min_pass_rate:g}"
     yield "partly-judged", f"{summary.partly_judged}"
+    yield from ((f"quarantine-{place}", clean(line)) for place, line in enumerate(quarantine_lines(report)))
     yield "judged-results", f"{summary.coverage.judged}"
     yield "results", f"{summary.coverage.total}"
     if summary.min_decided is not None:
@@ -158,12 +167,16 @@ def _case_properties(report: Report, case: CaseResult) -> Iterator[tuple[str, st
 
 
 def _outcome(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[Node]:
+    if case.is_quarantined:
+        why = f"{clean(why_not_counted(report, case))}: {result_text(case, report.summary)}"
+        yield node("skipped", case_text(case, report.summary), message=why)
+        return
     if verdict is Verdict.PASS:
         return
     if verdict is Verdict.UNDECIDED:
         yield node("skipped", case_text(case, report.summary), message=why_not_passed(case, report.summary))
         return
-    if forgiven := known_failure(report, case):
+    if forgiven := why_not_counted(report, case):
         message = f"{clean(forgiven)}: {why_not_passed(case, report.summary)}"
         yield node("skipped", case_text(case, report.summary), message=message)
         return

@@ -16,12 +16,12 @@ from evalmeta.report.report import (
     counts_as_passed,
     duration,
     is_brief,
-    known_failure,
     location,
     outcome,
     undecided_reasons,
+    why_not_counted,
 )
-from evalmeta.report.summary import case_rates, pass_chances, reasons_text, totals
+from evalmeta.report.summary import case_rates, pass_chances, quarantine_lines, reasons_text, totals
 from evalmeta.report.text import count, decimal, one_line, percent, seconds
 
 if TYPE_CHECKING:
@@ -99,10 +99,12 @@ def _section(report: Report) -> Iterator[str]:
         yield f"\n- {_code(one_line(name))}: {_prose(reasons_text(reasons))}\n"
     if checks := "\n".join(check_lines(report.run, report.tally.differences)):
         yield f"\n<pre>{html.escape(checks, quote=False)}</pre>\n"
-    # Failures that the baseline forgives come last.
-    for is_forgiven in (False, True) if report.baseline else (False,):
+    for line in quarantine_lines(report):
+        yield f"\n- {_prose(line)}\n"
+    # Results that do not count come last.
+    for is_forgiven in (False, True) if report.baseline or report.summary.quarantined else (False,):
         for group in group_cases(report):
-            if group.verdict is not Verdict.PASS and bool(known_failure(report, group.case)) is is_forgiven:
+            if group.verdict is not Verdict.PASS and bool(why_not_counted(report, group.case)) is is_forgiven:
                 yield _details(report, group)
 
 

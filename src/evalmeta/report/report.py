@@ -17,6 +17,7 @@ from evalmeta.report.text import count, one_line, percent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from evalmeta.model.quarantine import Quarantine
     from evalmeta.model.run import CaseResult, Run, Summary
     from evalmeta.model.statistics import Comparison, RunStatistics
     from evalmeta.model.tally import DetailedTally
@@ -99,7 +100,7 @@ class Report:
         """Return how often each case has a result, failed and ended in an error."""
         times = CaseTimes(Counter(), Counter(), Counter())
         for case in self.tally.cases():
-            times.results[case.number] = case.decided + case.errors + case.undecided
+            times.results[case.number] = case.decided + case.errors + case.undecided + case.quarantined
             if case.failed:
                 times.failed[case.number] = case.failed
             if case.errors:
@@ -140,18 +141,28 @@ def is_brief(report: Report) -> bool:
     run, passed = report.run, has_passed(report) and counts_as_passed(report)
     return (
         passed
-        and not (report.summary.failed or run.doubts or report.tally.differences)
+        and not (report.summary.failed or run.doubts or report.tally.differences or report.tally.quarantined)
         and (run.options.iterations == 1)
     )
 
 
-def known_failure(report: Report, case: CaseResult) -> str:
-    """Return that a failure of a case is in the baseline, or may be chance; empty for all other results."""
+def why_not_counted(report: Report, case: CaseResult) -> str:
+    """Return why a result does not count: the quarantine of its case, or its failure is in the baseline or chance.
+
+    The text is empty for all other results.
+    """
+    if case.quarantine is not None and case.is_quarantined:
+        return quarantine_text(case.quarantine)
     baseline = report.baseline
     if baseline is None or verdict_of(report, case) is not Verdict.FAILURE or not baseline.forgives(case.number):
         return ""
     label = baseline.comparison.before
     return f"known failure, in {label}" if case.number in baseline.known else f"not significantly worse than {label}"
+
+
+def quarantine_text(quarantine: Quarantine) -> str:
+    """Return until when a case is in quarantine, and why."""
+    return f"in quarantine until {quarantine.until}: {quarantine.reason}"
 
 
 def is_known(report: Report, case: CaseResult) -> bool:
@@ -201,6 +212,8 @@ def decision(report: Report) -> str:
         return f"{state}: {len(run.cases):,} of {count(run.total, 'case result')} so far{why}"
     if not has_passed(report):
         return f"not passed: {'; '.join(_failures(report))}"
+    if summary.counts_nothing:
+        return f"nothing counted: {count(len(report.tally.quarantined), 'case')} in quarantine"
     if summary.pass_rate is None:
         return "passed: no case was judged"
     judged = f"; {coverage_text(summary)}" if summary.coverage.share < 1 else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.model.run import Verdict
 from evalmeta.report.averages import mean_cells, numbered_label, shown_averages
 from evalmeta.report.org_checks import check_lines
 from evalmeta.report.report import (
@@ -16,6 +17,7 @@ from evalmeta.report.report import (
     forgiven_failures,
     has_passed,
     outcome,
+    quarantine_text,
     undecided_reasons,
 )
 from evalmeta.report.text import and_more, clean, count, decimal, one_line, percent, seconds
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 _MANY_ANSWERS: Final = 20
 _SHOWN_CASES: Final = 20
 _SHOWN_REASONS: Final = 5
+_QUARANTINE_WORDS: Final = {Verdict.PASS: "passes", Verdict.FAILURE: "fails", Verdict.ERROR: "ends in an error"}
 RATER_LINES: Final = (
     "[score]",
     'rater = "judge"',
@@ -71,6 +74,7 @@ def fact_lines(report: Report) -> Iterator[str]:
         yield "  measured, not judged:"
         for each in statistics.measures:
             yield f"    {one_line(each.name)}  {decimal(each.mean)} over {count(each.count, 'result')}"
+    yield from (f"  {line}" for line in quarantine_lines(report))
     yield from undecided_lines([report])
     yield from (f"  {line}" for line in check_lines(report.run, report.tally.differences))
 
@@ -87,13 +91,17 @@ def undecided_lines(reports: Sequence[Report]) -> Iterator[str]:
     yield f"  undecided results ({'make a case fail' if fails else 'never count as passed'}):"
     for name, reasons in found.items():
         yield from _reason_lines(name, reasons)
-    lacking = next((each for each in reports if each.summary.pass_rate is None or not each.summary.judges_enough), None)
+    lacking = next((each for each in reports if _judges_too_little(each.summary)), None)
     if lacking:
         yield from (f"  {line}".rstrip() for line in way_out_lines(lacking))
     elif not fails and all(map(has_passed, reports)):
         yield "    A partly judged case counts by what was judged, unless --undecided fail or --min-decided is set."
         if _needs_rater(found):
             yield "    An LLM rater can judge more of them: add one to evalmeta.toml (docs/rating.md) and use --rater."
+
+
+def _judges_too_little(summary: Summary) -> bool:
+    return not summary.counts_nothing and (summary.pass_rate is None or not summary.judges_enough)
 
 
 def _rate(summary: Summary) -> str:
@@ -234,6 +242,7 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
                 "failed": each.failed,
                 "errors": each.errors,
                 "undecided": each.undecided,
+                **({"quarantined": each.quarantined} if each.quarantined else {}),
                 "passRate": each.pass_rate,
                 "passRateInterval": _interval_json(interval),
             }
@@ -252,6 +261,7 @@ def counts_json(summary: Summary) -> JsonObject:
         "failed": summary.failed,
         "errors": summary.errors,
         "undecided": summary.undecided,
+        "quarantined": summary.quarantined,
     }
 
 
@@ -304,7 +314,26 @@ def _case_counts(reports: Sequence[Report]) -> str:
     errors = count(sum(each.errors for each in counts), "error")
     forgiven = sum(map(forgiven_failures, reports))
     known = f" ({forgiven:,} forgiven)" if forgiven else ""
-    return f"{passed_count(counts)}, {failed:,} failed{known}, {errors}, {undecided:,} undecided"
+    return f"{passed_count(counts)}, {failed:,} failed{known}, {errors}, {undecided:,} undecided{_quarantined(counts)}"
+
+
+def _quarantined(summaries: Sequence[Summary]) -> str:
+    """Return `, 2 quarantined (1 passed)`; empty if there are none."""
+    number, passed = (sum(each.quarantined for each in summaries), sum(each.quarantined_passed for each in summaries))
+    return f", {number:,} quarantined{f' ({passed:,} passed)' if passed else ''}" if number else ""
+
+
+def quarantine_lines(report: Report) -> Iterator[str]:
+    """Yield the results of cases in quarantine, which do not count, and the cases whose quarantine has ended."""
+    cases = sorted(report.tally.quarantined.items())
+    for number, (quarantine, verdicts) in cases[:_SHOWN_CASES]:
+        if quarantine.has_ended:
+            yield f"case {number}: its quarantine ended on {quarantine.until}, so it counts"
+            continue
+        words = [_QUARANTINE_WORDS.get(verdict, VERDICT_WORDS[verdict]) for verdict, times in verdicts.items() if times]
+        yield one_line(f"case {number}: {' and '.join(words)}, {quarantine_text(quarantine)}", chars=400)
+    if len(cases) > _SHOWN_CASES:
+        yield f"and {count(len(cases) - _SHOWN_CASES, 'more case')} with a quarantine"
 
 
 def _average_lines(report: Report) -> Iterator[str]:

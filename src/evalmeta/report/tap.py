@@ -9,7 +9,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_of, mean_text, score_text
 from evalmeta.report.details import case_name, judged_text, not_passed, why_not_passed
 from evalmeta.report.org_checks import both_verdicts, check_lines
-from evalmeta.report.report import decision, is_partly_judged, known_failure, location, run_failures, verdict_of
+from evalmeta.report.report import decision, is_partly_judged, location, run_failures, verdict_of, why_not_counted
 from evalmeta.report.text import one_line, quote, shorten
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield TAP: `not ok` for failures and errors, with a YAML block that says why, and SKIP for undecided cases.
 
     A partly judged case is `ok`, with a YAML block that names what was not judged. A failure that a baseline forgives
-    has the directive TODO, with which TAP marks expected failures. Comments name each run and its decision. A run that
-    did not complete, judged too little, or is worse than its baseline, has one more point that is not ok.
-    The texts in YAML blocks are JSON strings.
+    has the directive TODO, with which TAP marks expected failures, and so has a case in quarantine. Comments name each
+    run and its decision. A run that did not complete, judged too little, or is worse than its baseline, has one more
+    point that is not ok. The texts in YAML blocks are JSON strings.
     """
     points = sum(len(report.run.cases) + len(run_failures(report)) for report in reports)
     yield f"TAP version 14\n1..{points}\n" if points else "TAP version 14\n1..0 # SKIP no cases\n"
@@ -49,17 +49,17 @@ def _lines(report: Report, numbers: Iterator[int]) -> Iterator[str]:
 
 def _case_point(number: int, report: Report, case: CaseResult) -> Iterator[str]:
     verdict = verdict_of(report, case)
-    name = _escape(case_name(case, report.run))
+    name, forgiven = _escape(case_name(case, report.run)), why_not_counted(report, case)
+    directive = f" # TODO {_escape(one_line(forgiven))}" if forgiven else ""
     match verdict:
         case Verdict.PASS:
-            yield f"ok {number} - {name}"
+            yield f"ok {number} - {name}{directive}"
             if is_partly_judged(report, case):
                 yield from _block([f"judged: {quote(judged_text(case))}"])
         case Verdict.UNDECIDED:
             yield f"ok {number} - {name} # SKIP {_escape(why_not_passed(case, report.summary))}"
         case _:
-            forgiven = known_failure(report, case)
-            yield f"not ok {number} - {name}" + (f" # TODO {_escape(one_line(forgiven))}" if forgiven else "")
+            yield f"not ok {number} - {name}{directive}"
             yield from _block(_diagnostics(report, case, verdict))
 
 
