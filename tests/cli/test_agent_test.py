@@ -41,6 +41,27 @@ def answer(utterance):
 """
 
 
+STALE = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata">
+  <description>Stale</description>
+  <name>Stale</name>
+  <subjectName>Gone_Agent</subjectName>
+  <subjectType>AGENT</subjectType>
+  <testCase>
+    <expectation>
+      <expectedValue>Orders</expectedValue>
+      <name>topic_sequence_match</name>
+    </expectation>
+    <inputs>
+      <utterance>Where is my order?</utterance>
+    </inputs>
+    <number>1</number>
+  </testCase>
+</AiEvaluationDefinition>
+"""
+
+
 @pytest.fixture
 def slow_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Return a function that makes a project of 40 cases, whose agent writes down what it is asked and takes its time.
@@ -173,6 +194,26 @@ def test_an_unbound_agent_is_refused_with_the_lines_to_add(evalmeta: Program, co
     assert done.code == 2
     assert "[subjects.Returns_Desk]" in done.err
     assert 'adapter = "python"' in done.err
+
+
+def test_an_unbound_agent_of_a_test_that_only_the_org_has_is_called_so(evalmeta: Program, copy_samples: Copy) -> None:
+    project = copy_samples()
+    stale = project / "aiEvaluationDefinitions/Stale.aiEvaluationDefinition"
+    stale.write_text(STALE)
+    evalmeta("deploy")
+    here = evalmeta("test", "run", "--wait")
+    assert "no adapter is bound to the agent 'Gone_Agent' (Stale)" in here.err
+    stale.unlink()
+    gone = evalmeta("test", "run", "--wait")
+    message = "no adapter is bound to the agent 'Gone_Agent'; only the org has Stale, the project has no file of it"
+    assert (gone.code, message in gone.err) == (2, True)
+    key = "AiEvaluationDefinition:Stale"
+    assert f"evalmeta manifest generate --type post --metadata {key}" in gone.err
+    assert f"evalmeta retrieve --metadata {key}" in gone.err
+    assert evalmeta("manifest", "generate", "--type", "post", "--metadata", key).code == 0
+    deleted = evalmeta("deploy", "-x", "package.xml", "--post-destructive-changes", "destructiveChangesPost.xml")
+    assert deleted.code == 0
+    assert evalmeta("test", "run", "--wait").code == 0
 
 
 @pytest.mark.parametrize(

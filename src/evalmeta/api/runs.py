@@ -22,17 +22,18 @@ from evalmeta.api.saved_runs import decided
 from evalmeta.api.sync import receipts_of
 from evalmeta.api.verification import Checking, check_rater, check_run, with_definition, with_subject
 from evalmeta.client import runs as client
-from evalmeta.errors import EvalmetaError, NotFound, Suggestion, UsageError, WaitRanOut
+from evalmeta.errors import EvalmetaError, NotFound, SubjectNotBound, Suggestion, UsageError, WaitRanOut
 from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
 from evalmeta.model.run import Run, RunOptions, RunStatus, Setup, join
 from evalmeta.org.path_filter import PathFilter
+from evalmeta.package.resolver import list_files
 from evalmeta.protocol.run_faults import RunFault, joined_error
 from evalmeta.store.database import open_database
 from evalmeta.store.history import RemoteRun, open_remote_runs
 from evalmeta.store.stored_cases import open_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from evalmeta.api.agent_tests import AgentTest
     from evalmeta.api.org_targets import Target
@@ -86,6 +87,30 @@ async def finish_run(
     return FinishedRun.of(run, options)
 
 
+def _name_leftovers(faults: Sequence[RunFault], tests: Sequence[AgentTest], project: Project) -> list[RunFault]:
+    """Return faults that say of tests with an unbound agent that only the org still has them."""
+    if not any(isinstance(each.error, SubjectNotBound) for each in faults):
+        return list(faults)
+    with suppress(EvalmetaError):
+        local = {f"{each.type.name}:{each.full_name}" for each in list_files(project)}
+        return [_with_leftovers(each, [tests[number] for number in each.runs], local) for each in faults]
+    return list(faults)
+
+
+def _with_leftovers(fault: RunFault, tests: Sequence[AgentTest], local: Collection[str]) -> RunFault:
+    gone = [test for test in tests if test.file is None and test.key not in local]
+    if not isinstance(fault.error, SubjectNotBound) or not gone:
+        return fault
+    names = [word for test in gone for word in ("--metadata", test.key)]
+    only = f"only the org has {', '.join(test.full_name for test in gone)}, the project has no file of it"
+    delete = ("manifest", "generate", "--type", "post", *names)
+    actions = [
+        Suggestion("To delete it from the org, write destructive changes and deploy them", *delete),
+        Suggestion("To get its file back", "retrieve", *names),
+    ]
+    return fault._replace(error=SubjectNotBound(f"{fault.error}; {only}", actions=[*actions, *fault.error.actions]))
+
+
 class RunOrg(NamedTuple):
     """Where tests run; `other` is the org's target if it is not the project's own org, embedded or served.
 
@@ -137,7 +162,8 @@ class RunOrg(NamedTuple):
             RunFault(test.file.unbound, (n,)) for n, (test, _) in enumerate(runs) if test.file and test.file.unbound
         ]
         if faults := [*unbound, *await client.check_runs(self.connection, requests)]:
-            raise joined_error(faults, [test.full_name for test, _ in runs])
+            tests = [test for test, _ in runs]
+            raise joined_error(_name_leftovers(faults, tests, self.project), [test.full_name for test in tests])
 
     async def start(self, test: AgentTest, options: RunOptions) -> StartedRun:
         """Start a run of a test, or the first of its iterations, and remember it as the most recent run."""
