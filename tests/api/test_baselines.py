@@ -215,6 +215,11 @@ def test_failing_runs_in_a_row_come_from_the_store_and_from_reports(project: Pro
     assert (alone.is_alike, alone.cases[0].standing) == (True, Standing.SUSPECT)
     [with_reports] = compare_with(baseline, [failing[-1]], project=project, history=failing[:4]).tests
     assert with_reports.cases[0].standing is Standing.BROKEN
+    moved = [
+        replace(each, cases=tuple(case._replace(number=case.number % 10 + 1) for case in each.cases))
+        for each in failing[:4]
+    ]
+    assert compare_with(baseline, [failing[-1]], project=project, history=moved).tests == (with_reports,)
     keep(project, *nights, *failing[:4])
     [with_store] = compare_with(baseline, [failing[-1]], project=project).tests
     assert with_store == with_reports

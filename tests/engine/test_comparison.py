@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.engine.comparison import ComparedTest
+from evalmeta.engine.comparison import ComparedTest, match
 from evalmeta.engine.gate import compare
 from evalmeta.engine.significance import Table, fisher_worse
 from evalmeta.model.statistics import CaseCounts, Comparison, Standing
@@ -67,6 +67,12 @@ def test_cases_in_quarantine_are_not_compared() -> None:
     quarantined = case(1, 0, 0, quarantined=5)
     assert compared([case(1, 5, 0), case(2)], [quarantined, case(2)]).cases == compared([case(2)], [case(2)]).cases
     assert compared([quarantined, case(2)], [case(1, 0, 5), case(2)]).cases == compared([case(2)], [case(2)]).cases
+
+
+def test_a_removed_case_was_not_asked_again_although_another_case_has_its_number() -> None:
+    before, after = [case(1), case(2)], [case(2, 0, 1, utterance="Question 1")]
+    found = match(ComparedTest("Orders", LABELS, before, after, again={2: case(2, 0, 3)})).cases
+    assert [(each.standing, each.again) for each in found] == [(Standing.SUSPECT, case(2, 0, 3)), (Standing.GONE, None)]
 
 
 @given(sides, sides)

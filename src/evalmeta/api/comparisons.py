@@ -12,7 +12,7 @@ from evalmeta.api.agent_tests import file_of_run
 from evalmeta.api.run_names import run_id_of
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare, compare_all
-from evalmeta.engine.matching import changes_of
+from evalmeta.engine.matching import changes_of, pair_cases
 from evalmeta.engine.statistics import collect, observations
 from evalmeta.errors import NotFound, Suggestion, UsageError
 from evalmeta.formats.baseline import baseline_name
@@ -235,27 +235,24 @@ def compare_runs(before: Run, after: Run, *, project: Project | None = None) -> 
     return _with_changes(compare(replace(compared, name=" and ".join(names))), known, after)
 
 
-def _failing_runs(earlier: Iterable[Run], before: Iterable[CaseCounts], after: Iterable[CaseCounts]) -> dict[int, int]:
+def _failing_runs(earlier: Iterable[Run], before: Iterable[CaseCounts], after: Sequence[CaseCounts]) -> dict[int, int]:
     """Return in how many runs in a row, right before a run, its failing cases failed too.
 
     Only baselines of several runs need this: they know agents whose answers are alike within a run.
     """
-    failing = {case.number: case.utterance for case in after if case.failed and not case.passed}
+    failing = [case for case in after if case.failed and not case.passed]
     if not failing or all(len(case.by_run) == 1 for case in before):
         return {}
-    counts = dict.fromkeys(failing, 0)
+    counts = {case.number: 0 for case in failing}
     for run in islice(earlier, limits.MAX_RUNS_IN_A_ROW):
-        cases = {case.number: case for case in statistics_of(run).cases}
-        failing = {number: text for number, text in failing.items() if _failed(cases.get(number), text)}
+        pairs = pair_cases(statistics_of(run).cases, after)
+        failed = {new.number for old, new in pairs if old and new and old.failed and not old.passed}
+        failing = [case for case in failing if case.number in failed]
         if not failing:
             break
-        for number in failing:
-            counts[number] += 1
+        for case in failing:
+            counts[case.number] += 1
     return counts
-
-
-def _failed(case: CaseCounts | None, utterance: str) -> bool:
-    return case is not None and case.utterance == utterance and case.failed > 0 and not case.passed
 
 
 def known_test(run: Run) -> KnownTest:

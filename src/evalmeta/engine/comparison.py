@@ -50,7 +50,9 @@ def match(test: ComparedTest) -> Comparison:
             continue
         case = new or old
         number, utterance = (case.number, case.utterance) if case else (0, "")
-        cases.append(CaseComparison(_standing(old, new), number, utterance, old, new, again=test.again.get(number)))
+        # The number of a removed case may be that of another case now.
+        again = test.again.get(number) if new else None
+        cases.append(CaseComparison(_standing(old, new), number, utterance, old, new, again=again))
     runs = max((len(case.by_run) for case in before), default=1)
     return Comparison(test.name, *test.labels, tuple(cases), None, not_asked, is_uniform=_is_uniform(cases), runs=runs)
 

@@ -19,8 +19,6 @@ import orjson
 from evalmeta.model.run import RunOptions, Scoring
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Case
 
@@ -81,21 +79,22 @@ def fingerprint(*values: object) -> str:
 
 def checks_of(case: Case) -> str:
     """Return the fingerprint of a case's expectations, in the order of its turns; labels do not count."""
-    return " ".join(_checks(case)) or _NONE
-
-
-def _checks(case: Case) -> Iterator[str]:
-    for number, turn in enumerate(case.turns):
-        for expectation in turn.expectations:
-            yield _check(number, expectation)
+    turns = enumerate(case.turns)
+    return " ".join([_check(number, each) for number, turn in turns for each in turn.expectations]) or _NONE
 
 
 def _check(turn: int, expectation: Expectation) -> str:
-    terms, threshold = expectation.terms, expectation.terms.get("threshold")
+    # Every case result has a fingerprint, so what most expectations do not have costs nothing.
+    terms: object = expectation.terms or None
     mark = ""
-    if isinstance(threshold, int | float) and not isinstance(threshold, bool):
-        terms, mark = {key: value for key, value in terms.items() if key != "threshold"}, f"@{threshold:g}"
-    parameters = [(each.name, each.value, each.is_reference) for each in expectation.parameters]
+    if terms:
+        threshold = expectation.terms.get("threshold")
+        if isinstance(threshold, int | float) and not isinstance(threshold, bool):
+            terms = {key: value for key, value in expectation.terms.items() if key != "threshold"}
+            mark = f"@{threshold:g}"
+    parameters = expectation.parameters and [
+        (each.name, each.value, each.is_reference) for each in expectation.parameters
+    ]
     values = turn, expectation.name, expectation.expected_value, parameters, expectation.scorer_type, terms
     return fingerprint(*values) + mark
 
