@@ -191,6 +191,16 @@ def test_files_in_folders_that_are_not_tests_are_counted_and_listed(pytester: py
     ran.stdout.fnmatch_lines_random([f"  {name}: it *" for name in names])
 
 
+def test_hidden_and_ignored_files_are_not_collected_unless_they_are_named(desk: Callable[..., Path], run: Run) -> None:
+    folder = desk(PASSING).parent
+    (folder / "other").mkdir()
+    for name in (".hidden.yaml", "other/tests.yaml"):
+        (folder / name).write_text("tests:\n- question: Hi\n  expected: Hello\n")
+    (folder / ".forceignore").write_text("other\n")
+    run("--evalmeta").assert_outcomes(passed=1)
+    run("--evalmeta", "other", ".hidden.yaml").assert_outcomes(errors=2)
+
+
 def test_the_cases_in_a_file_run_once_with_the_spec_that_names_it(desk: Callable[..., Path], run: Run) -> None:
     folder = desk(PASSING).parent
     (folder / DESK).unlink()

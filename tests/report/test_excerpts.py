@@ -60,7 +60,7 @@ def test_a_line_is_shown_as_it_is_on_a_terminal_and_the_caret_is_below_its_place
     folder: Path, text: str, column: int, shown: list[str]
 ) -> None:
     (folder / "a.yaml").write_text(f"{text}\n", newline="")
-    assert [*excerpts([error(1, column)]).values()] == [shown]
+    assert excerpts([error(1, column)]) == [shown]
 
 
 def test_places_that_no_longer_exist_warnings_and_settings_have_no_excerpt(folder: Path) -> None:
@@ -73,7 +73,7 @@ def test_places_that_no_longer_exist_warnings_and_settings_have_no_excerpt(folde
         error(0),
         error(1, 1, severity=Severity.WARNING),
     ]
-    assert excerpts(problems) == {}
+    assert not any(excerpts(problems))
     assert excerpts_text(problems, most=3) == ""
 
 
@@ -90,4 +90,16 @@ def test_a_secret_in_a_line_is_not_shown(folder: Path) -> None:
 def test_all_places_of_a_file_are_found_in_one_pass(folder: Path) -> None:
     (folder / "a.yaml").write_text("".join(f"key{number}: x\n" for number in range(50_000)))
     shown = excerpts([error(number, 1) for number in range(1, 50_001, 10)])
-    assert (len(shown), shown[Location("a.yaml", 49_991, 1)][0]) == (5_000, "49991 | key49990: x")
+    assert (len(shown), shown[-1][0]) == (5_000, "49991 | key49990: x")
+
+
+def test_a_place_without_a_column_has_the_caret_below_the_word_that_its_message_quotes(folder: Path) -> None:
+    (folder / "a.csv").write_text("input,contians,rubrics\nHi,x,y\n")
+    texts = [
+        "column 2 has the unknown title 'contians'",
+        "column 3 has the unknown title 'rubrics'",
+        "'x y' is missing",
+    ]
+    problems = [Problem("csv-columns", Severity.ERROR, Location("a.csv", 1), text) for text in texts]
+    line = "1 | input,contians,rubrics"
+    assert excerpts(problems) == [[line, "  |       ^^^^^^^^"], [line, "  |                ^^^^^^^"], [line]]

@@ -6,6 +6,7 @@ import os
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,7 +23,8 @@ from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.model.tally import summarise
 from evalmeta.package.files import parse_test_name, shown
-from evalmeta.package.project import has_project
+from evalmeta.package.forceignore import ForceIgnore, read_forceignore
+from evalmeta.package.project import find_project, has_project
 from evalmeta.pytest_plugin.evaluations import gets_whole_files, is_worker
 from evalmeta.pytest_plugin.questions import Questions
 from evalmeta.pytest_plugin.results import error_text, failure_repr
@@ -57,6 +59,8 @@ def evaluation_file(path: Path, parent: pytest.Collector, *, is_named: bool) -> 
     In folders, definitions and other tests are collected, also those with mistakes. If the command line names a file
     (`is_named`), files of all formats are.
     """
+    if not is_named and _is_skipped(path, parent.session):
+        return None
     plugins, kind = parent.config.pluginmanager, kind_in_folder(path)
     is_other = kind is not None and not (kind.is_test or (is_named and kind.format))
     if kind is None and parse_test_name(path.name) is None and not (is_named and path.suffix == ".parquet"):
@@ -73,6 +77,27 @@ def evaluation_file(path: Path, parent: pytest.Collector, *, is_named: bool) -> 
     found: EvaluationFile = EvaluationFile.from_parent(parent, path=path)
     found.is_named = is_named
     return found
+
+
+def _is_skipped(path: Path, session: pytest.Session) -> bool:
+    """Return whether other searches of the folder skip a file: it is hidden, or the project's `.forceignore` has it."""
+    ignore = _ignore_of(path.parent)
+    if not ignore.ignores(_real(path)):
+        return path.name.startswith(".")
+    named = (each for each in path.parents if session.isinitpath(each))
+    return not any(ignore.ignores(_real(each), is_folder=True) for each in named)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path.parent)) / path.name
+
+
+@cache
+def _ignore_of(folder: Path) -> ForceIgnore:
+    try:
+        return read_forceignore(find_project(folder).root)
+    except ProjectError:
+        return ForceIgnore(folder)
 
 
 _QUESTIONS: Final = pytest.StashKey[Questions]()

@@ -23,25 +23,26 @@ _MOST_LINE: Final = 100_000
 _LINE_BYTES: Final = 1_000_000
 _BEFORE: Final = 60
 _CHARS: Final = 100
+_QUOTED: Final = re.compile(r"'([^']+)'")
 _WORD: Final = re.compile(r"</?[\w:.-]+>?|[\"']?[\w$.-]+[\"']?|\S|$")
 
 
-def excerpts(problems: Sequence[Problem]) -> Mapping[Location, list[str]]:
-    """Return the excerpt of each place with an error: the line of its file, and below it a caret if it has a column.
+def excerpts(problems: Sequence[Problem]) -> list[list[str]]:
+    """Return the excerpt of each problem: the line, and a caret below its column or below the word that it quotes.
 
-    Places in files that do not exist any more, or are not those of tests, have none.
+    A warning, a problem of a place that an earlier one has, or of a file that does not exist any more or is not
+    that of a test, has none: an empty list.
     """
     places = dict.fromkeys(each.location for each in problems if each.is_error and each.location.line)
     lines = {path: _lines_of(path, places) for path in dict.fromkeys(place.path for place in places)}
-    return {
-        place: _excerpt(place, lines[place.path][place.line]) for place in places if place.line in lines[place.path]
-    }
+    shown: set[tuple[str, int, int]] = set()
+    return [_excerpt(each, lines.get(each.location.path, {}), shown) if each.is_error else [] for each in problems]
 
 
 def excerpts_text(problems: Sequence[Problem], *, most: int) -> str:
     """Return the first excerpts, each with its place; empty if there are none."""
-    found = islice(excerpts(problems).items(), most)
-    return "\n".join("\n".join([f"{place}", *(f"  {line}" for line in lines)]) for place, lines in found)
+    found = ((each.location, lines) for each, lines in zip(problems, excerpts(problems), strict=True) if lines)
+    return "\n".join("\n".join([f"{place}", *(f"  {line}" for line in lines)]) for place, lines in islice(found, most))
 
 
 def _lines_of(path: str, places: Iterable[Location]) -> dict[int, str]:
@@ -61,17 +62,34 @@ def _decoded(line: bytes) -> str:
     return line.decode("utf-8", "replace").removeprefix("\ufeff").rstrip("\r\n").replace("\t", " ")
 
 
-def _excerpt(place: Location, line: str) -> list[str]:
-    at = max(place.column - 1, 0)
+def _excerpt(problem: Problem, lines: Mapping[int, str], shown: set[tuple[str, int, int]]) -> list[str]:
+    place, line = problem.location, lines.get(problem.location.line)
+    if line is None:
+        return []
+    column = place.column or _column_of_word(problem.message, line)
+    if (key := (place.path, place.line, column)) in shown:
+        return []
+    shown.add(key)
+    return _drawn(line, place.line, column)
+
+
+def _column_of_word(message: str, line: str) -> int:
+    """Return the column of the word that a message quotes, for tables and JSON Lines; 0 if the line lacks it."""
+    quoted = _QUOTED.search(message)
+    return line.find(quoted[1]) + 1 if quoted else 0
+
+
+def _drawn(line: str, number: int, column: int) -> list[str]:
+    at = max(column - 1, 0)
     begin = max(0, at - _BEFORE) if len(line) > _CHARS else 0
-    shown, before = line[begin : begin + _CHARS], clean(line[begin:at])
-    number = f"{place.line} | "
-    text = f"{number}{'…' if begin else ''}{redacted(clean(shown))}{'…' if begin + _CHARS < len(line) else ''}"
-    if not (place.column and line.strip()):
+    part, before = line[begin : begin + _CHARS], clean(line[begin:at])
+    margin = f"{number} | "
+    text = f"{margin}{'…' if begin else ''}{redacted(clean(part))}{'…' if begin + _CHARS < len(line) else ''}"
+    if not (column and line.strip()):
         return [text.rstrip()]
     found = _WORD.match(line, at)
     carets = "^" * max(1, _width(clean(found[0])) if found else 1)
-    return [text, f"{' ' * (len(number) - 2)}| {' ' * (_width(before) + bool(begin))}{carets}"]
+    return [text, f"{' ' * (len(margin) - 2)}| {' ' * (_width(before) + bool(begin))}{carets}"]
 
 
 def _width(text: str) -> int:

@@ -88,16 +88,14 @@ def _human(problems: Sequence[Problem], files: int) -> str:
 
 def _problem_lines(problems: Sequence[Problem], style: Callable[[str, str], str]) -> Iterator[str]:
     ordered = sorted(problems, key=lambda problem: problem.location)
-    shown = dict(excerpts(ordered))
     places = [_place(problem) for problem in ordered]
     width = max(map(len, places))
     severity_width = max(len(problem.severity) for problem in ordered)
-    for place, problem in zip(places, ordered, strict=True):
+    for place, problem, excerpt in zip(places, ordered, excerpts(ordered), strict=True):
         severity = style(f"{problem.severity:{severity_width}}", problem.severity)
         message = one_line(problem.message, chars=_TEXT_CHARS)
         yield f"  {place:{width}}{' ' * bool(width)}{severity} {message} [{problem.code}]"
-        # Several problems of one place share its excerpt.
-        yield from (f"    {line}" for line in (shown.pop(problem.location, []) if problem.is_error else ()))
+        yield from (f"    {line}" for line in excerpt)
         if problem.hint:
             yield f"    {one_line(problem.hint, chars=_TEXT_CHARS)}"
 
