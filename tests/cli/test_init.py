@@ -368,3 +368,60 @@ def test_a_python_agent_that_existing_settings_do_not_bind_can_be_tested_at_once
 
     assert "3 passed" in run_next(evalmeta, begun).out
     assert (folder / "evalmeta.toml").read_text() == "[run]\nconcurrency = 1\n"
+
+
+SHOP = "def answer(question):\n    return f'You said {question}'\n"
+
+
+@pytest.mark.parametrize(
+    ("agent", "meant"),
+    [("shopdsk:answer", "shopdesk:answer"), ("desk.shpo:reply", "desk.shop:reply"), ("other:answer", "")],
+)
+def test_a_module_that_does_not_exist_is_no_reason_for_a_sample_beside_an_agent(
+    folder: Path, evalmeta: Evalmeta, agent: str, meant: str
+) -> None:
+    (folder / "desk").mkdir()
+    for name in ("shopdesk.py", "desk/shop.py"):
+        (folder / name).write_text(SHOP)
+
+    refused = evalmeta("init", "--agent", agent)
+
+    assert (refused.code, f"the module of the agent '{agent}' cannot be found" in refused.err) == (2, True)
+    assert (f"Did you mean --agent {meant}?" in refused.err) == bool(meant)
+    assert sorted(files_in(folder)) == ["desk/shop.py", "shopdesk.py"]
+    asked = evalmeta("init", "--agent", agent, "--sample")
+    assert "3 passed" in run_next(evalmeta, asked).out
+
+
+def test_an_agent_in_the_folder_is_tested_and_a_sample_only_if_asked(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "shopdesk.py").write_text(SHOP)
+    (folder / "conftest.py").write_text("def answer(): ...\n")
+
+    begun = evalmeta("init")
+
+    assert "The tests ask shopdesk:answer; to test another agent, use --agent." in begun.err
+    assert "2 passed" in run_next(evalmeta, begun).out
+    assert not (folder / "sample_agent.py").exists()
+    (folder / "evalmeta.toml").unlink()
+    evalmeta("init", "--sample")
+    assert (folder / "sample_agent.py").exists()
+
+
+def test_code_that_may_be_an_agent_is_named_beside_the_sample(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "bot.py").write_text("def handle(question): ...\n")
+    begun = evalmeta("init")
+    assert "name it with --agent" in begun.err
+    assert "3 passed" in run_next(evalmeta, begun).out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--agent", "shopdesk:answer", "--sample"), "the module shopdesk exists"),
+        (("--url", "http://127.0.0.1/v1", "--sample"), "--sample writes a Python agent"),
+    ],
+)
+def test_a_sample_replaces_no_agent(folder: Path, evalmeta: Evalmeta, options: tuple[str, ...], said: str) -> None:
+    (folder / "shopdesk.py").write_text(SHOP)
+    refused = evalmeta("init", *options)
+    assert (refused.code, said in refused.err, [*files_in(folder)]) == (2, True, ["shopdesk.py"])

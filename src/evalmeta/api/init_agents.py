@@ -1,4 +1,4 @@
-"""The agent of a new project: the one that the user names, an ADK agent in the folder, or a sample."""
+"""The agent of a new project: the one that the user names, one in the folder, or a sample."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from contextlib import redirect_stdout
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.api.endpoints import chat_settings, check_url
@@ -14,6 +15,7 @@ from evalmeta.engine.subjects.python import bind_python
 from evalmeta.errors import UsageError
 from evalmeta.model.python_target import is_target, likely_target
 from evalmeta.model.settings import PythonSubject
+from evalmeta.package.files import shown
 from evalmeta.package.folders import files_below
 
 if TYPE_CHECKING:
@@ -24,12 +26,16 @@ _SAMPLE: Final = "sample_agent:answer"
 _ADK: Final = "adk_agent:Agent"
 _ADK_FILE: Final = "agent.py"
 _ROOT_AGENT: Final = re.compile(r"^root_agent\b", re.MULTILINE)
-_ADK_DEPTH: Final = 4
+_DEPTH: Final = 4
+_ANSWER: Final = re.compile(r"^(?:async )?def answer\(", re.MULTILINE)
+_DEFINES: Final = re.compile(r"^(?:async def|def|class) ", re.MULTILINE)
+# Python files that have no agent.
+_OTHERS: Final = re.compile(r"test_.*|.*_test|conftest|setup|noxfile")
 _VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
 
 
 class AgentChoice(NamedTuple):
-    """The agent that a user names for a new project: at most one of `target`, `url` and `command`.
+    """The agent that a user chooses for a new project: at most one of `target`, `url` and `command`.
 
     Attributes:
         target: `module:function` of a Python agent.
@@ -37,6 +43,7 @@ class AgentChoice(NamedTuple):
         model: the model of an endpoint for chat completions.
         api_key_env: the environment variable with the endpoint's key.
         command: a program that reads and writes JSON lines, with its arguments.
+        is_sample: whether to write a sample agent although the folder has one, as the module of `target` if it is set.
     """
 
     target: str = ""
@@ -44,6 +51,7 @@ class AgentChoice(NamedTuple):
     model: str = ""
     api_key_env: str = ""
     command: str = ""
+    is_sample: bool = False
 
 
 class NewAgent(NamedTuple):
@@ -72,7 +80,7 @@ def new_agent(root: Path, choice: AgentChoice) -> NewAgent:
     """Return the agent of a new project in a folder, without writing anything.
 
     Raises:
-        UsageError: an option is not valid.
+        UsageError: an option is not valid, or the folder has Python code but not the module that is named.
         SettingsError: the Python agent exists, but cannot be used.
     """
     if choice.url:
@@ -80,13 +88,24 @@ def new_agent(root: Path, choice: AgentChoice) -> NewAgent:
     if choice.command:
         return NewAgent("my_agent", _table(adapter="command", command=_split(choice.command)))
     if choice.target:
-        return _python_agent(root, choice.target)
+        return _python_agent(root, choice)
+    if choice.is_sample:
+        return _sample(_SAMPLE)
+    return _found_agent(root)
+
+
+def _found_agent(root: Path) -> NewAgent:
+    """Return the agent in a folder, or a sample if none is recognised."""
     if module := _adk_module(root):
         note = f"{module.replace('.', '/')}.py has an ADK agent, which {_ADK.split(':')[0]}.py lets evalmeta ask"
         values = (("module", module),)
         settings = _table(adapter="python", target=_ADK)
         return NewAgent(_name_of(module.split(".")[-2]), settings, "adk_agent", "adk_agent.py", values, note=note)
-    return _sample(_SAMPLE)
+    modules = _modules(root)
+    if module := next((name for name, text in modules.items() if _ANSWER.search(text)), ""):
+        return _own_agent(f"{module}:answer", note=f"The tests ask {module}:answer; to test another agent, use --agent")
+    note = f"The tests ask a sample agent; if {shown(root)} has yours, name it with --agent" if modules else ""
+    return _sample(_SAMPLE)._replace(note=note)
 
 
 def check_choice(choice: AgentChoice) -> None:
@@ -95,6 +114,8 @@ def check_choice(choice: AgentChoice) -> None:
     named += ["--command"] if choice.command else []
     if len(named) > 1:
         raise UsageError(f"{' and '.join(named)} name different agents", actions=["Keep one of them."])
+    if choice.is_sample and (choice.url or choice.command):
+        raise UsageError("--sample writes a Python agent", actions=["Leave out --sample, or --url and --command."])
     for option, value in (("--model", choice.model), ("--api-key-env", choice.api_key_env)):
         if value and not choice.url:
             raise UsageError(f"{option} needs --url: only endpoints have one")
@@ -106,7 +127,8 @@ def check_choice(choice: AgentChoice) -> None:
         )
 
 
-def _python_agent(root: Path, target: str) -> NewAgent:
+def _python_agent(root: Path, choice: AgentChoice) -> NewAgent:
+    target = choice.target
     if not is_target(target):
         raise UsageError(
             f"{target!r} is not a valid module:function of a Python agent",
@@ -114,11 +136,37 @@ def _python_agent(root: Path, target: str) -> NewAgent:
         )
     module = target.partition(":")[0]
     if not _exists(root, module) and "." not in target.partition(":")[2]:
+        if not choice.is_sample and (modules := _modules(root)):
+            raise _unknown_module(target, module, modules)
         return _sample(target)
+    if choice.is_sample:
+        raise UsageError(f"the module {module} exists", actions=["Leave out --sample, or name another module."])
     # What the agent prints while it is imported must not mix with the output.
     with redirect_stdout(sys.stderr):
         bind_python(PythonSubject(adapter="python", target=target), root=root)
-    return NewAgent(_name_of(module.rpartition(".")[2]), _table(adapter="python", target=target))
+    return _own_agent(target)
+
+
+def _own_agent(target: str, *, note: str = "") -> NewAgent:
+    module = target.partition(":")[0].rpartition(".")[2]
+    return NewAgent(_name_of(module), _table(adapter="python", target=target), note=note)
+
+
+def _unknown_module(target: str, module: str, modules: Iterable[str]) -> UsageError:
+    near = get_close_matches(module, modules, n=1)
+    actions = [f"Did you mean --agent {near[0]}:{target.partition(':')[2]}?"] if near else []
+    return UsageError(
+        f"the module of the agent {target!r} cannot be found",
+        actions=[*actions, f"To write a sample agent there, add --sample: evalmeta init --agent {target} --sample"],
+    )
+
+
+def _modules(root: Path) -> dict[str, str]:
+    """Return the project's Python modules that define something, and so may have an agent, with their texts."""
+    by_depth = sorted(_shallow(root), key=lambda each: (len(each.parts), each))
+    files = (each for each in by_depth if each.suffix == ".py" and not _OTHERS.fullmatch(each.stem))
+    texts = {".".join(each.relative_to(root).with_suffix("").parts): _read(each) for each in files}
+    return {name: text for name, text in texts.items() if _DEFINES.search(text)}
 
 
 def _sample(target: str) -> NewAgent:
@@ -173,17 +221,15 @@ def _split(command: str) -> list[str]:
 def _adk_module(root: Path) -> str:
     """Return the module of an ADK agent in the folder, empty if there is none: `root_agent` in an `agent.py`."""
     for path in sorted(_shallow(root)):
-        *folders, _ = path.relative_to(root).parts
-        if folders and all(map(str.isidentifier, folders)) and _ROOT_AGENT.search(_read(path)):
+        *folders, name = path.relative_to(root).parts
+        if name == _ADK_FILE and folders and all(map(str.isidentifier, folders)) and _ROOT_AGENT.search(_read(path)):
             return ".".join((*folders, "agent"))
     return ""
 
 
 def _shallow(root: Path) -> Iterable[Path]:
     return (
-        each
-        for each in (files_below(root) if root.is_dir() else ())
-        if each.name == _ADK_FILE and len(each.relative_to(root).parts) <= _ADK_DEPTH
+        each for each in (files_below(root) if root.is_dir() else ()) if len(each.relative_to(root).parts) <= _DEPTH
     )
 
 

@@ -28,7 +28,7 @@ _AGENT: Sequence[Decorator] = (
         "target",
         default="",
         metavar="MODULE:FUNCTION",
-        help="A Python agent; if its module does not exist, a sample is written.",
+        help="A Python agent; in a folder without Python code, a sample is written as its module.",
     ),
     click.option("--url", default="", help="An endpoint for chat completions, or another JSON endpoint."),
     click.option("--model", default="", help="With --url: the model to ask."),
@@ -36,6 +36,7 @@ _AGENT: Sequence[Decorator] = (
         "--api-key-env", default="", metavar="NAME", help="With --url: the environment variable with the API key."
     ),
     click.option("--command", default="", help="A program that reads and writes JSON lines, with its arguments."),
+    click.option("--sample", "is_sample", is_flag=True, help="Write a sample agent, also where there is one."),
 )
 
 
