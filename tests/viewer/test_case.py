@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from evalmeta.model.quarantine import today
 from viewer.conftest import RUN
 
 if TYPE_CHECKING:
@@ -28,6 +29,21 @@ def test_a_failure_is_explained_with_the_difference(browser: Browser, run: Calla
     assert "<mark>Orders</mark>" in html
     assert "orders.yaml" in html
     assert "evalmeta run orders.yaml --case 2" in html
+
+
+def test_a_case_in_quarantine_has_a_badge_and_its_reason(
+    browser: Browser, run: Callable[..., int], project: Project
+) -> None:
+    settings = project.root / "evalmeta.toml"
+    entry = f'\n[[quarantine]]\ntest = "orders"\ncase = 2\nreason = "<b>flaky</b>"\nuntil = {today()}\n'
+    settings.write_text(settings.read_text() + entry)
+    run()
+
+    html = browser.page(CASE)
+
+    assert '<span class="pill measured" title="&lt;b&gt;flaky&lt;/b&gt;">quarantined</span>' in html
+    assert f"In quarantine until {today()}: <bdi>&lt;b&gt;flaky&lt;/b&gt;</bdi>" in html
+    assert browser.page(f"/view/runs/{RUN}").count(">quarantined</span>") == 1
 
 
 def test_the_history_shows_the_case_in_earlier_runs(browser: Browser, run: Callable[..., int]) -> None:

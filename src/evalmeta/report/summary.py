@@ -207,7 +207,9 @@ def totals(reports: Sequence[Report]) -> str:
 
 def suite_lines(reports: Sequence[Report]) -> Iterator[str]:
     """Yield how many of several runs passed, and the counts of all their case results."""
-    yield f"{sum(map(counts_as_passed, reports)):,} of {count(len(reports), 'run')} passed"
+    nothing = sum(each.summary.counts_nothing for each in reports)
+    empty = f", {nothing:,} of them with only cases in quarantine" if nothing else ""
+    yield f"{sum(map(counts_as_passed, reports)):,} of {count(len(reports), 'run')} passed{empty}"
     begun = min((each.run.started for each in reports), default=0)
     took = max((each.run.started + duration(each) for each in reports), default=0) - begun
     total = sum(each.summary.total for each in reports)
