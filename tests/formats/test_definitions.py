@@ -2,21 +2,36 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.builders import exchange
+from evalmeta.engine.scorers.registry import score
 from evalmeta.formats.adk.config import read_test_config
 from evalmeta.formats.adk.reader import read_adk
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.document import Document
-from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
+from evalmeta.model.definition import (
+    ContextVariable,
+    Definition,
+    Expectation,
+    HistoryMessage,
+    Inputs,
+    Parameter,
+    TestCase,
+)
 from evalmeta.model.evaluation import Case, Evaluation, Turn
-from evalmeta.model.generated_data import GeneratedData
+from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.quarantine import Quarantine
+from evalmeta.model.run import TestResult, Verdict
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
 from formats.adkfiles import GREETING, MULTI_TURN, STATEFUL, case, eval_set, turn
+
+if TYPE_CHECKING:
+    from evalmeta.model.json_value import JsonValue
 
 
 def converted(data: bytes) -> tuple[Definition, list[str]]:
@@ -30,6 +45,23 @@ def of_case(*turns: Turn, **more: object) -> tuple[Definition, list[str]]:
     return definition, [str(each) for each in losses]
 
 
+def argument(name: str, path: str, value: str) -> Expectation:
+    """Return the comparison that a text argument of a call becomes."""
+    reference = f"$.generatedData.invokedActions[*][?(@.function.name=='{name}')].function.input.{path}"
+    parameters = (
+        Parameter("operator", "equals", is_reference=False),
+        Parameter("actual", reference, is_reference=True),
+        Parameter("expected", value, is_reference=False),
+    )
+    return Expectation("string_comparison", label=f"argument {path} of {name}", parameters=parameters)
+
+
+def judged(expectation: Expectation, *actions: Action) -> Verdict:
+    result = score(expectation, exchange(GeneratedData("x", actions=actions)))
+    assert isinstance(result, TestResult)
+    return result.verdict
+
+
 def test_turns_become_test_cases_with_what_was_said_as_their_history() -> None:
     definition, losses = converted(eval_set(MULTI_TURN))
 
@@ -40,6 +72,7 @@ def test_turns_become_test_cases_with_what_was_said_as_their_history() -> None:
             TestCase(
                 Inputs("What is the weather in London?"),
                 (
+                    argument("get_weather", "city", "London"),
                     Expectation("action_sequence_match", "['get_weather']"),
                     Expectation("bot_response_rating", "The weather in London is sunny, 22°C."),
                 ),
@@ -55,6 +88,7 @@ def test_turns_become_test_cases_with_what_was_said_as_their_history() -> None:
                     ),
                 ),
                 (
+                    argument("get_weather", "city", "Tokyo"),
                     Expectation("action_sequence_match", "['get_weather']"),
                     Expectation("bot_response_rating", "The weather in Tokyo is cloudy, 18°C."),
                 ),
@@ -63,14 +97,61 @@ def test_turns_become_test_cases_with_what_was_said_as_their_history() -> None:
         ),
     )
     assert losses == [
+        "definition: that calls have no other arguments than the expected ones",
         (
             "definition: the metric 'response_match_score' and its threshold 0.8; its expected answer is judged as"
             " bot_response_rating"
         ),
         "test case 1: its name 'multi-turn-test'",
-        "test case 1: the arguments of its expected calls; their names are kept",
-        "test case 2: the arguments of its expected calls; their names are kept",
     ]
+
+
+@pytest.mark.parametrize(
+    ("args", "checks", "lost"),
+    [
+        ({"a": 1, "b": "x", "c": True}, [("a", "1"), ("b", "x"), ("c", "true")], []),
+        ({"a": {"b": [1.5, {"c d": "x"}]}}, [("a.b[0]", "1.5"), ("a.b[1]['c d']", "x")], []),
+        ({"a": None}, [], ["a"]),
+        ({"a": "", "b": [], "c": {}}, [], ["a", "b", "c"]),
+        ({"a": "x" * 101}, [], ["a"]),
+        ({"a": "x\x01"}, [], ["a"]),
+        ({"it's": 1}, [], ["['it's']"]),
+        ({}, [], []),
+    ],
+)
+def test_arguments_of_calls_become_comparisons_or_are_named(
+    args: dict[str, object], checks: list[tuple[str, str]], lost: list[str]
+) -> None:
+    expected = Expectation("tool_trajectory_avg_score", terms={"calls": [{"name": "f", "args": args}]})  # type: ignore[dict-item]
+    definition, losses = of_case(Turn("a", (expected,)))
+    [case] = definition.test_cases
+    assert [(each.label, each.parameters[2].value) for each in case.expectations[:-1]] == [
+        (f"argument {path} of f", value) for path, value in checks
+    ]
+    assert losses == [
+        "definition: that calls have no other arguments than the expected ones",
+        *(f"test case 1: the argument {path} of 'f', which no comparison can hold" for path in lost),
+    ]
+    for each in case.expectations[:-1]:
+        agent = Action("f", {**args, "more": 1})  # type: ignore[dict-item]
+        assert judged(each, agent) is Verdict.PASS
+        assert judged(each, Action("f", {"a": 2, "b": "y"})) is Verdict.FAILURE
+
+
+def test_arguments_of_calls_of_one_name_are_named_as_lost() -> None:
+    calls: list[JsonValue] = [{"name": "f", "args": {"a": 1}}, {"name": "f", "args": {"a": 2}}]
+    definition, losses = of_case(
+        Turn("a", (Expectation("action_sequence_match", "['f', 'f']", terms={"calls": calls}),))
+    )
+    assert definition.test_cases[0].expectations == (Expectation("action_sequence_match", "['f', 'f']"),)
+    assert "test case 1: the arguments of its 2 calls of 'f'; their names are kept" in losses
+
+
+def test_arguments_that_are_ignored_are_no_loss() -> None:
+    expected = Expectation(
+        "tool_trajectory_avg_score", terms={"calls": [{"name": "f", "args": {"a": 1}}], "ignore_args": True}
+    )
+    assert of_case(Turn("a", (expected,)))[1] == []
 
 
 def test_the_state_of_a_session_becomes_context_variables() -> None:
@@ -118,11 +199,11 @@ def calls(**terms: object) -> Expectation:
     [
         ([Expectation("safety_v1")], "definition: the metric 'safety_v1', for which definitions have no expectation"),
         (
-            [calls(match_type="IN_ORDER")],
+            [calls(match_type="IN_ORDER", ignore_args=True)],
             "definition: the match type IN_ORDER of 'tool_trajectory_avg_score'; set it with --actions",
         ),
         (
-            [calls(threshold=0.5)],
+            [calls(threshold=0.5, ignore_args=True)],
             "definition: the threshold 0.5 of 'tool_trajectory_avg_score'; every test case is judged on its own",
         ),
         (

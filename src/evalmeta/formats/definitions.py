@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.formats.diagnostics import Loss, foreign_character, without_foreign
 from evalmeta.model.checks import TEXT_CHECKS, comparison_of, comparison_with
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
     from evalmeta.formats.document import Document
     from evalmeta.model.evaluation import Case, Turn
-    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.json_value import JsonObject, JsonValue
 
 
 _ANSWERS: Final = (
@@ -47,9 +49,9 @@ def definition_of(
 ) -> tuple[Definition, tuple[Loss, ...]]:
     """Convert a document of another format into a definition; return it with the losses.
 
-    Expected tool calls become action_sequence_match, expected answers bot_response_rating, and the state of a session
-    context variables, as text. A turn without a known answer is missing in the history of later ones: orgs accept only
-    pairs of question and answer.
+    Expected tool calls become action_sequence_match and comparisons of their arguments, expected answers
+    bot_response_rating, and the state of a session context variables, as text. A turn without a known answer is missing
+    in the history of later ones: orgs accept only pairs of question and answer.
 
     Args:
         document: the document.
@@ -233,9 +235,56 @@ class _Converter:
             scale = f"the threshold {_plain(terms.get('threshold'))} of {expectation.name!r}"
             self.lose("definition", f"{scale}; every test case is judged on its own")
         taken = [each for each in calls if isinstance(each, dict)]
-        if any(each.get("args") for each in taken) and not terms.get("ignore_args"):
-            self.lose(where, "the arguments of its expected calls; their names are kept")
-        yield Expectation(ACTIONS, render_actions(self.text(str(each.get("name", "")), where) for each in taken))
+        names = [str(each.get("name", "")) for each in taken]
+        if taken and not terms.get("ignore_args"):
+            yield from self._arguments(list(zip(names, (each.get("args") for each in taken), strict=True)), where)
+        yield Expectation(ACTIONS, render_actions(self.text(name, where) for name in names))
+
+    def _arguments(self, calls: Sequence[tuple[str, JsonValue]], where: str) -> Iterator[Expectation]:
+        """Yield a comparison for each argument; a reference can only find the call if its name is unique."""
+        self.lose("definition", "that calls have no other arguments than the expected ones")
+        counts = Counter(name for name, _ in calls)
+        for name, args in calls:
+            if args and counts[name] > 1:
+                self.lose(where, f"the arguments of its {counts[name]} calls of {name!r}; their names are kept")
+                continue
+            for path, value in _leaves(args, ""):
+                if check := _argument_check(name, path, value):
+                    yield check
+                else:
+                    self.lose(where, f"the argument {path.lstrip('.')} of {name!r}, which no comparison can hold")
+
+
+_ARGUMENT: Final = "$.generatedData.invokedActions[*][?(@.function.name=='{}')].function.input{}"
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_QUOTABLE: Final = re.compile(r"[^'\"\\\x00-\x1f]*")
+
+
+def _leaves(value: JsonValue, path: str) -> Iterator[tuple[str, JsonValue]]:
+    """Yield every value that is not a list or an object with items, and its path; None if no path can be written."""
+    if isinstance(value, dict) and (value or not path):
+        for name, inner in value.items():
+            if _PLAIN_NAME.fullmatch(name):
+                yield from _leaves(inner, f"{path}.{name}")
+            else:
+                yield from _leaves(inner if _QUOTABLE.fullmatch(name) else None, f"{path}['{name}']")
+    elif isinstance(value, list) and value:
+        for place, inner in enumerate(value):
+            yield from _leaves(inner, f"{path}[{place}]")
+    elif path:
+        yield path, value
+
+
+def _argument_check(name: str, path: str, value: JsonValue) -> Expectation | None:
+    """Return the comparison of an argument with its value; None if a definition cannot hold it."""
+    if not _QUOTABLE.fullmatch(name) or not isinstance(value, str | int | float) or value == "":
+        return None
+    terms: JsonObject = {"path": _ARGUMENT.format(name, path), "operator": "equals", "expected": value}
+    comparison = comparison_of(Expectation("json", label=f"argument {path.lstrip('.')} of {name}", terms=terms))
+    texts = [each.value for each in comparison.parameters] if comparison else []
+    if any(len(text) > limits.MAX_PARAMETER_CHARS or foreign_character(text) for text in texts):
+        return None
+    return comparison
 
 
 def _known(turn: Turn, recorded: str | None, *names: str) -> str | None:

@@ -1,21 +1,30 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.builders import exchange
+from evalmeta.engine.scorers.registry import score
 from evalmeta.errors import FormatError
 from evalmeta.formats.ballerina.reader import read_ballerina
+from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.document import recognise
+from evalmeta.formats.testspec import read_spec
+from evalmeta.formats.testspec_writer import write_testspec
 from evalmeta.model.definition import Expectation
-from formats.ballerinasets import ADD, SUBTRACT, assistant, evalset, iteration, trace, user
+from evalmeta.model.generated_data import Action, GeneratedData
+from evalmeta.model.run import TestResult, Verdict
+from formats.ballerinasets import ADD, SUBTRACT, assistant, evalset, iteration, result, trace, user
 
 if TYPE_CHECKING:
     from evalmeta.formats.document import Document
     from evalmeta.model.evaluation import Case
+    from evalmeta.model.json_value import JsonValue
 
 SEED = [
     [
@@ -62,9 +71,48 @@ def test_a_thread_is_a_case_and_a_trace_a_turn() -> None:
 def test_a_turn_expects_the_calls_and_the_answer_that_were_recorded() -> None:
     [case] = cases(read(evalset(t=[trace("7-3+9?", assistant("13"), iteration(assistant(None, SUBTRACT, ADD)))])))
     assert case.turns[0].expectations == (
-        Expectation("action_sequence_match", "['subtract', 'add']"),
+        Expectation("action_sequence_match", "['subtract', 'add']", terms={"calls": [call(SUBTRACT), call(ADD)]}),
         Expectation("bot_response_rating", "13"),
     )
+
+
+def call(recorded: dict[str, object]) -> JsonValue:
+    return {"name": recorded["name"], "args": recorded["arguments"]}  # type: ignore[dict-item]
+
+
+def test_arguments_that_a_trace_does_not_have_are_not_compared() -> None:
+    [case] = cases(read(evalset(t=[trace("4+9?", assistant("13"), iteration(result("add", "13")))])))
+    assert case.turns[0].expectations[0] == Expectation("action_sequence_match", "['add']")
+
+
+def judge(recorded: dict[str, object], **given: int) -> TestResult:
+    document = read(evalset(t=[trace("sum?", assistant("2"), toolCalls=[recorded])]))
+    expectation = cases(document)[0].turns[0].expectations[0]
+    actions = (Action(str(recorded["name"]), dict(given)),)
+    found = score(expectation, exchange(GeneratedData("2", actions=actions)))
+    assert isinstance(found, TestResult)
+    return found
+
+
+def test_recorded_arguments_are_compared() -> None:
+    recorded: dict[str, object] = {"name": "sumTool", "arguments": {"a": 1, "b": 1}}
+    assert judge(recorded, a=1, b=1).verdict is Verdict.PASS
+    other = judge(recorded, a=999, b=-7)
+    assert (other.verdict, other.explanation) == (
+        Verdict.FAILURE,
+        "call 1 is sumTool(a=999, b=-7), not sumTool(a=1, b=1); sumTool: a is 999, not 1, b is -7, not 1",
+    )
+    assert judge(recorded).verdict is Verdict.UNDECIDED
+
+
+def test_recorded_arguments_are_compared_after_a_conversion_too() -> None:
+    recorded: dict[str, object] = {"name": "sumTool", "arguments": {"a": 1, "b": 1}}
+    definition, _ = definition_of(read(evalset(t=[trace("sum?", assistant("2"), toolCalls=[recorded])])))
+    spec = read_spec(write_testspec(replace(definition, subject_name="s")).content, label="t.yaml")
+    [case] = spec.definition.test_cases
+    given = GeneratedData("2", actions=(Action("sumTool", {"a": 999, "b": -7}),))
+    verdicts = [score(each, exchange(given)) for each in case.expectations]
+    assert [getattr(each, "verdict", None) for each in verdicts][:2] == [Verdict.FAILURE, Verdict.FAILURE]
 
 
 def test_a_thread_needs_no_more_than_what_was_said_answered_and_called() -> None:

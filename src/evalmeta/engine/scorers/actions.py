@@ -68,7 +68,7 @@ def action_scorer(match: ActionMatch = "exact") -> Scorer:
             return broken(expectation, reason, actual=render_actions(actual))
         if taken is None:
             return undecided(expectation, ACTIONS_UNKNOWN, expected=expected.text)
-        rule = _rule(expectation, match)
+        rule = match_rule(expectation, match)
         if actual == expected.names:
             explanation = "the actions are as expected" if actual else "no action was taken, as expected"
             text = expected.text
@@ -86,7 +86,8 @@ def action_scorer(match: ActionMatch = "exact") -> Scorer:
     return score_actions
 
 
-def _rule(expectation: Expectation, match: ActionMatch) -> MatchRule:
+def match_rule(expectation: Expectation, match: ActionMatch) -> MatchRule:
+    """Return the rule of an expectation of actions: its term `match`, or else `match`."""
     own = expectation.terms.get("match") if expectation.terms else None
     return next((rule for name, rule in MATCH_RULES.items() if name == own), MATCH_RULES[match])
 

@@ -138,10 +138,11 @@ def _not_reported(reference: Reference, generated: GeneratedData, actions: Seque
             continue
         if "output" in step.names and any(action.output is None for action in actions):
             return "the output of its actions"
-        if "input" in step.names and not any(map(_has_details, actions)):
+        if "input" in step.names and not any(map(has_details, actions)):
             return "more than the names of its actions"
     return None
 
 
-def _has_details(action: Action) -> bool:
+def has_details(action: Action) -> bool:
+    """Return whether an agent reports more than the name of an action."""
     return bool(action.input) or action.output is not None or action.latency_ms is not None

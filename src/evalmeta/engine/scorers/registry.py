@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta.engine.process_exit import ProcessExit
 from evalmeta.engine.raters.rules.rater import Rules
-from evalmeta.engine.scorers.actions import action_scorer, score_handoff, topic_scorer
+from evalmeta.engine.scorers.actions import score_handoff, topic_scorer
 from evalmeta.engine.scorers.answer_json import json_scorer
 from evalmeta.engine.scorers.checks import score_by_check
 from evalmeta.engine.scorers.comparisons import comparison_scorer
@@ -23,7 +23,7 @@ from evalmeta.engine.scorers.rated import rated_by
 from evalmeta.engine.scorers.results import broken, score_unjudged
 from evalmeta.engine.scorers.silence import not_passing_silence
 from evalmeta.engine.scorers.texts import text_scorers
-from evalmeta.engine.scorers.trajectories import score_trajectory
+from evalmeta.engine.scorers.trajectories import calls_scorer, score_trajectory
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.expectations import EVALUATORS, canonical_name, expectation_kind, known_names
 from evalmeta.model.redaction import error_text
@@ -62,7 +62,7 @@ def _built_in_scorers(scoring: Scoring, rater: Rater, find_custom: FindScorer = 
     as_orgs = scoring.profile == "testing-center"
     compared = comparison_scorer(scoring.matches)
     of_orgs = {
-        "action_sequence_match": action_scorer(scoring.action_match),
+        "action_sequence_match": calls_scorer(scoring.action_match),
         **dict.fromkeys(_RATED, rated_by(rater, threshold=scoring.threshold)),
         "output_latency_milliseconds": latency_scorer(judges=not as_orgs),
         "string_comparison": compared,

@@ -8,17 +8,28 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN, MATCH_RULES, first_difference, first_misplaced, similarity
-from evalmeta.engine.scorers.results import averaged, broken, first_few, threshold_of, undecided
+from evalmeta.engine.scorers.actions import (
+    ACTIONS_UNKNOWN,
+    MATCH_RULES,
+    action_scorer,
+    first_difference,
+    first_misplaced,
+    match_rule,
+    similarity,
+)
+from evalmeta.engine.scorers.operands import has_details
+from evalmeta.engine.scorers.results import averaged, broken, first_few, judged, threshold_of, undecided
+from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Awaitable, Iterable, Iterator
 
-    from evalmeta.engine.interfaces import Exchange
+    from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.engine.scorers.actions import MatchRule
     from evalmeta.model.definition import Expectation
+    from evalmeta.model.generated_data import Action
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.run import TestResult
+    from evalmeta.model.run import ActionMatch
 
 
 _MAX_CALLS: Final = 10
@@ -96,7 +107,53 @@ def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult
     )
 
 
-def _calls(value: JsonValue, *, names_only: bool) -> list[_Call] | None:
+def calls_scorer(match: ActionMatch = "exact") -> Scorer:
+    """Return the scorer of actions, which also compares their arguments if the terms have `calls`.
+
+    Names are judged first, as `action_scorer` does. If the agent reports only the names of actions whose arguments
+    matter, the result is UNDECIDED.
+    """
+    by_name = action_scorer(match)
+
+    def score_calls(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
+        result = by_name(expectation, exchange)
+        if not expectation.terms or "calls" not in expectation.terms:
+            return result
+        if not isinstance(result, TestResult) or result.verdict is not Verdict.PASS:
+            return result
+        return _with_arguments(expectation, exchange.generated.actions or (), match_rule(expectation, match))
+
+    return score_calls
+
+
+def _with_arguments(expectation: Expectation, made: Sequence[Action], rule: MatchRule) -> TestResult:
+    actual, expected = [_call(each.name, each.input) for each in made], _calls(expectation.terms["calls"])
+    if expected is None:
+        return broken(expectation, "the calls of the terms are not a list of objects", actual=_list(actual))
+    expected_keys, actual_keys = [call.key for call in expected], [call.key for call in actual]
+    passed = rule.matches(expected_keys, actual_keys)
+    if not passed and _may_match(_without(expected, actual), made):
+        why = "the agent reports only the names of its actions, so their arguments cannot be compared"
+        return undecided(expectation, why, expected=_list(expected), actual=_list(actual))
+    return judged(
+        expectation,
+        passed=passed,
+        expected=_list(expected),
+        actual=_list(actual),
+        explanation="the actions and their arguments are as expected"
+        if passed
+        else _differences(expected, actual, rule),
+        detail=similarity(expected_keys, actual_keys),
+    )
+
+
+def _may_match(missing: Sequence[_Call], made: Sequence[Action]) -> bool:
+    """Return whether actions of which only the names are known can be all calls that are missing."""
+    unknown = {action.name for action in made if not has_details(action)}
+    return bool(missing) and all(call.name in unknown for call in missing)
+
+
+def _calls(value: JsonValue, *, names_only: bool = False) -> list[_Call] | None:
     if isinstance(value, str) or not isinstance(value, Sequence):
         return None
     calls = []
@@ -108,7 +165,7 @@ def _calls(value: JsonValue, *, names_only: bool) -> list[_Call] | None:
     return calls
 
 
-def _call(name: str, args: JsonObject, *, names_only: bool) -> _Call:
+def _call(name: str, args: JsonObject, *, names_only: bool = False) -> _Call:
     return _Call(name, args, name if names_only else (name, _frozen(args)))
 
 

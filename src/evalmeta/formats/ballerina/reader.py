@@ -1,9 +1,9 @@
 """Files of Ballerina's agent tests as evaluations: recorded conversations, and datasets of a data provider.
 
-Each turn of a conversation (`*.evalset.json`) expects the calls and the answer of its trace; the same answer is not
-recorded as the agent's, because comparing a recording with itself proves nothing. Each entry of a dataset is
-a case. `confidence` and `iterations` are the words of the proposal, `minPassRate` and `runs` those of Ballerina's test
-framework.
+Each turn of a conversation (`*.evalset.json`) expects the calls with their arguments and the answer of its trace; the
+same answer is not recorded as the agent's, because comparing a recording with itself proves nothing. Each entry of a
+dataset is a case. `confidence` and `iterations` are the words of the proposal, `minPassRate` and `runs` those of
+Ballerina's test framework.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.formats.ballerina.threads import read_threads
-from evalmeta.formats.ballerina.traces import TraceError, all_tool_calls
+from evalmeta.formats.ballerina.traces import UNKNOWN_ARGUMENTS, TraceError, all_tool_calls
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import Document, Reading, read_bytes
 from evalmeta.formats.json_source import read_json
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from evalmeta.formats.ballerina.traces import Trace
+    from evalmeta.formats.ballerina.traces import FunctionCall, Trace
     from evalmeta.formats.json_source import JsonFile
+    from evalmeta.model.json_value import JsonValue
 
 
 _WHY_ASKED: Final = "its expected answers are its recorded answers, so an agent must be asked"
@@ -83,9 +84,19 @@ def _conversations(file: JsonFile, diagnostics: Diagnostics, name: str) -> Docum
 def _recorded_expectations(trace: Trace) -> Iterator[Expectation]:
     calls = all_tool_calls(trace)
     if calls or trace.tool_calls is not None:
-        yield Expectation(ACTIONS, render_actions(each.name for each in calls))
+        names = render_actions(each.name for each in calls)
+        yield Expectation(ACTIONS, names, terms={"calls": _calls_json(calls)} if _have_arguments(calls) else {})
     if not isinstance(trace.output, TraceError) and trace.output.content:
         yield Expectation(OUTCOME, trace.output.content)
+
+
+def _have_arguments(calls: Sequence[FunctionCall]) -> bool:
+    """Return whether a trace has the arguments of all calls; it has none if there is only a result of one."""
+    return bool(calls) and not any(each.arguments is UNKNOWN_ARGUMENTS for each in calls)
+
+
+def _calls_json(calls: Sequence[FunctionCall]) -> list[JsonValue]:
+    return [{"name": each.name, "args": each.arguments} for each in calls]
 
 
 def _dataset(file: JsonFile, diagnostics: Diagnostics, name: str) -> Document:

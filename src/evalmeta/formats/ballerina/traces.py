@@ -7,7 +7,7 @@ Sources: "Evaluation for AI Agents in Ballerina" (ballerina-spec, issue 1402); `
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from evalmeta.errors import AgentFailed
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from evalmeta.model.json_value import JsonObject, JsonValue
+
+
+UNKNOWN_ARGUMENTS: Final[JsonObject] = {}
+"""The arguments of a call of which a trace has only the result; compare it with `is`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +195,7 @@ def _request_of(result: ChatFunctionMessage, waiting: list[FunctionCall]) -> Fun
     for place in range(len(waiting) - 1, -1, -1):
         if waiting[place].name == result.name and (result.id is None or waiting[place].id in {None, result.id}):
             return waiting.pop(place)
-    return FunctionCall(result.name, id=result.id)
+    return FunctionCall(result.name, UNKNOWN_ARGUMENTS, result.id)
 
 
 def _argument_differences(actual: JsonObject, expected: JsonObject) -> Iterator[str]:
