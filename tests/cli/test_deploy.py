@@ -292,17 +292,26 @@ def test_destructive_changes_are_sent_when_they_are_named(
     done = evalmeta("deploy", "-x", "kept.xml", f"--{when}-destructive-changes", "gone.xml")
 
     assert "Deployed 1 component, deleted 1" in done.out
-    assert "Deleted    my_test_n1" in done.out
+    [deleted] = [line.split() for line in done.out.splitlines() if line.startswith("Deleted ")]
+    assert deleted == ["Deleted", "my_test_n1", "gone.xml"]
     assert "my_test_n1" not in evalmeta("test", "list").out
 
 
 def test_deleting_a_missing_component_is_reported(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
     project = copy_samples()
-    (project / "gone.xml").write_text(PACKAGE.format(member="Nobody", type="AiEvaluationDefinition", version=VERSION))
+    (project / "old").mkdir()
+    for file, member in (("old/gone.xml", "Nobody"), ("first.xml", "Nothing")):
+        (project / file).write_text(PACKAGE.format(member=member, type="AiEvaluationDefinition", version=VERSION))
+    other = (project / "first.xml").read_text().replace("</types>", "</types><types><name>Flow</name></types>", 1)
+    (project / "first.xml").write_text(other.replace("<name>Flow", "<members>My_Flow</members><name>Flow"))
 
-    done = evalmeta("deploy", "-x", "package.xml", "--post-destructive-changes", "gone.xml")
+    words = ("--post-destructive-changes", "old/gone.xml", "--pre-destructive-changes", "first.xml")
+    done = evalmeta("deploy", "-x", "package.xml", *words)
 
-    assert (done.code, "No AiEvaluationDefinition named: Nobody found" in done.err) == (0, True)
+    assert done.code == 0
+    assert "Warning: old/gone.xml: No AiEvaluationDefinition named: Nobody found" in done.err
+    assert "Warning: first.xml: No AiEvaluationDefinition named: Nothing found" in done.err
+    assert "destructiveChanges" not in done.err
 
 
 def test_destructive_changes_beside_the_manifest_are_not_sent_but_reported(

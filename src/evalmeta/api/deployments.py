@@ -6,7 +6,7 @@ import re
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.packages import pack_project
@@ -211,6 +211,22 @@ def most_recent(connection: Connection, project: Project, *, validation: bool = 
     return job_id
 
 
+class _Files(NamedTuple):
+    """The user's files that were sent: components by type and name, destructive changes by their names in the zip."""
+
+    components: Mapping[tuple[str, str], str]
+    destructive: Mapping[str, str]
+
+    def of(self, message: DeployMessage) -> str:
+        """Return the file that an org's message is about; the name in the zip if the file is not known."""
+        of_component = self.components.get((message.component_type, message.full_name))
+        return self.destructive_of(message) or of_component or message.file_name
+
+    def destructive_of(self, message: DeployMessage) -> str:
+        """Return the file of destructive changes that a message is about; empty if it is about something else."""
+        return self.destructive.get(message.file_name.rpartition("/")[2], "")
+
+
 def outcome_of(result: DeployResult, project: Project, package: DeployPackage | None = None) -> Deployment:
     """Return a deployment with the project's files; `package` is what was sent, if it is known."""
     components = () if package is None else package.components
@@ -218,12 +234,16 @@ def outcome_of(result: DeployResult, project: Project, package: DeployPackage | 
         # Errors in the project's files do not matter to what an org has done already.
         with suppress(EvalmetaError):
             components = find_components(project)
-    files = {(each.type.name, each.full_name): shown(each.path) for each in components}
+    destructive = package.destructive if package else {}
+    files = _Files(
+        {(each.type.name, each.full_name): shown(each.path) for each in components},
+        {name: shown(path) for name, path in destructive.items()},
+    )
     warnings, messages = (package.warnings, package.messages) if package else ((), ())
     return Deployment(
         result,
         tuple(
-            DeployedComponent(_state(each), each.full_name, _file(each, files))
+            DeployedComponent(_state(each), each.full_name, files.of(each))
             for each in result.details.component_successes
             if each.component_type
         ),
@@ -274,10 +294,6 @@ def _job_errors(job_id: str) -> Iterator[None]:
         raise
 
 
-def _file(message: DeployMessage, files: Mapping[tuple[str, str], str]) -> str:
-    return files.get((message.component_type, message.full_name), message.file_name)
-
-
 def _state(message: DeployMessage) -> FileState | Literal["Deleted"]:
     if message.created:
         return "Created"
@@ -286,18 +302,18 @@ def _state(message: DeployMessage) -> FileState | Literal["Deleted"]:
     return "Changed" if message.changed else "Unchanged"
 
 
-def _org_warnings(result: DeployResult, known: set[str], files: Mapping[tuple[str, str], str]) -> Iterator[str]:
-    """Yield the org's warnings, except those about files that already have a warning."""
+def _org_warnings(result: DeployResult, known: set[str], files: _Files) -> Iterator[str]:
+    """Yield the org's warnings, except those about components whose files already have a warning."""
     for each in result.details.component_successes:
-        if each.problem and _file(each, files) not in known:
-            yield f"{_file(each, files)}: {each.problem}"
+        if each.problem and (files.destructive_of(each) or files.of(each) not in known):
+            yield f"{files.of(each)}: {each.problem}"
 
 
-def _problem(failure: DeployMessage, files: Mapping[tuple[str, str], str]) -> Problem:
+def _problem(failure: DeployMessage, files: _Files) -> Problem:
     return Problem(
         "refused",
         Severity.ERROR,
-        Location(_file(failure, files), failure.line_number or 0, failure.column_number or 0),
+        Location(files.of(failure), failure.line_number or 0, failure.column_number or 0),
         failure.problem or "the org gave no reason",
         component=f"{failure.component_type}:{failure.full_name}" if failure.component_type else "",
     )

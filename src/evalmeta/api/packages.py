@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -52,7 +52,7 @@ class DeployPackage:
 
     Attributes:
         components: the project's components in it; empty if it was packed from another folder.
-        destructive: the names of its manifests of destructive changes.
+        destructive: the files of its manifests of destructive changes, by their names in the zip.
         single_package: whether package.xml is in its root.
         warnings: about the project's files.
         messages: about the package as a whole.
@@ -60,7 +60,7 @@ class DeployPackage:
 
     zip_file: bytes
     components: tuple[Component, ...] = ()
-    destructive: tuple[str, ...] = ()
+    destructive: Mapping[str, Path] = field(default_factory=dict)
     single_package: bool = True
     warnings: tuple[Problem, ...] = ()
     messages: tuple[str, ...] = ()
@@ -182,7 +182,7 @@ def build_package(
         path,
         put_file(path, package.zip_file),
         len(package.components),
-        package.destructive,
+        tuple(sorted(package.destructive)),
         len(package.zip_file),
         hashlib.sha256(package.zip_file).hexdigest(),
         (*package.warnings, *ignore_problems(project)),
@@ -228,8 +228,9 @@ def _packed(components: ComponentSet, destructive: Mapping[str, Path] | None) ->
     entries = list(package_entries(components, deletions))
     zip_file = build_zip(entries)
     messages = near_limits(zipped=len(zip_file), entries=len(entries))
-    names = tuple(sorted(deletions))
-    return DeployPackage(zip_file, components.components, names, warnings=tuple(warnings), messages=messages)
+    return DeployPackage(
+        zip_file, components.components, destructive or {}, warnings=tuple(warnings), messages=messages
+    )
 
 
 def _files_in(folder: Path) -> Iterator[tuple[str, Path]]:
