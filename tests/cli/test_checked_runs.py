@@ -267,6 +267,18 @@ def test_the_chosen_verdicts_decide_the_exit_code(
 
 
 @pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(("whose", "rater"), [("org", "the org"), ("local", "rules"), ("both", "the org and rules")])
+def test_a_run_records_the_org_that_answered_whose_verdicts_count_and_what_was_expected(
+    evalmeta: Program, whose: str, rater: str
+) -> None:
+    ran = run_once(evalmeta, case(1), content=PLAIN, words=("--verdict", whose, "--json"))
+    [found] = json.loads(ran.out)["result"]
+    setup = found["evalmeta"]["options"]["setup"]
+    assert (setup["agent"].split(" in http://")[0], setup["rater"]) == (found["subjectName"], rater)
+    assert [len(each["checks"]) for each in found["testCases"]] == [8]
+
+
+@pytest.mark.usefixtures("project")
 def test_the_verdicts_that_count_can_be_chosen_when_the_run_is_over(evalmeta: Program) -> None:
     assert run_once(evalmeta, case(1), content=WRONG).code == 0
     assert evalmeta("test", "results", "--job-id", ID, "--verdict", "local").code == 100

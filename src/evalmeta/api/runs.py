@@ -26,6 +26,8 @@ from evalmeta.errors import EvalmetaError, NotFound, SubjectNotBound, Suggestion
 from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
 from evalmeta.model.run import Run, RunOptions, RunStatus, Setup, join
 from evalmeta.org.path_filter import PathFilter
+from evalmeta.org.setups import rater_of
+from evalmeta.org.subjects import rater_settings
 from evalmeta.package.resolver import list_files
 from evalmeta.protocol.run_faults import RunFault, joined_error
 from evalmeta.store.database import open_database
@@ -374,10 +376,17 @@ class RunOrg(NamedTuple):
             remote = await with_subject(self.connection, remote)
         run = decided(remote.run, self.checking)
         if not self.connection.is_ours:
-            agent = f"{run.subject_name} in {remote.org_url}"
-            setup = Setup(agent, run.subject_version or "", "the org", evalmeta=__version__)
-            run = replace(run, options=replace(run.options, setup=setup))
+            run = replace(run, options=replace(run.options, setup=self._setup(run, remote.org_url)))
         return FinishedRun.of(self._save(replace(remote, run=run)).run)
+
+    def _setup(self, run: Run, org_url: str) -> Setup:
+        """Return what answered in a run of a Salesforce org, and whose verdicts count."""
+        rater, prompt = "the org", ""
+        if self.checking.verifies and run.options.decides != "org":
+            name = run.options.scoring.rater
+            own, prompt = rater_of(rater_settings(self.project.settings.raters, name), root=self.project.root)
+            rater = own if run.options.decides == "local" else f"{rater} and {own}"
+        return Setup(f"{run.subject_name} in {org_url}", run.subject_version or "", rater, prompt, __version__)
 
     async def _seen(self, remote: RemoteRun) -> RemoteRun:
         """Return a run of another org with the results that it has now."""

@@ -106,7 +106,8 @@ def resume_runs(
     missing = [run for run, finished in zip(runs, saved, strict=True) if finished is None]
     if len({run.location.org_url for run in missing}) > 1:
         raise UsageError("the runs are in different orgs", actions=["Resume the runs of each org on their own."])
-    outcome = RunsOutcome([each for each in saved if each], [], [])
+    # A run that did not pass is false.
+    outcome = RunsOutcome([finished for finished in saved if finished is not None], [], [])
     if missing:
         target = missing[0].target()
         resumed = run_async(_resume(missing, target, checking, wait=wait, ignore_changes=ignore_changes, mixed=mixed))
