@@ -61,9 +61,8 @@ class Decisions:
 def decide(commands: Commands, *, confirm: bool = True) -> Decisions:
     """Decide commands as `evalmeta test run --baseline FILE` does, with and without asking again."""
     parts = [_Test(commands, number) for number in range(commands.tests)]
-    together = _together(parts)
     single = _single(parts)
-    broken, asked = np.array(single), np.zeros(len(commands.now), np.int64)
+    broken, asked = np.zeros(single.shape, bool), np.zeros(len(commands.now), np.int64)
     if confirm:
         known = (commands.before.sum(1) > 0).sum(1)
         always = (commands.before == commands.iterations_before).all(1).sum(1)
@@ -74,14 +73,20 @@ def decide(commands: Commands, *, confirm: bool = True) -> Decisions:
             found, questions = part.ask(known, suspects[:, part.cases] & ~alike[:, None])
             broken[:, part.cases] |= found
             asked += questions
-        acquitted = (suspects & ~broken & ~alike[:, None]).any(1) & (every.enough & suspects & ~broken).any(1)
-        unsure = every.may_be_alike() & (broken & ~single).any(1) & ~acquitted & ~alike
+        passes = suspects & ~broken & ~alike[:, None] & every.enough
+        unsure = every.may_be_alike() & broken.any(1) & ~passes.any(1) & ~alike
         for row in np.flatnonzero(unsure):
-            questions, alike[row] = every.probe(int(row), suspects[row])
+            questions, alike[row], differing = every.probe(int(row), suspects[row])
             asked[row] += questions
-        broken = np.where(alike[:, None], single, broken)
+            passes[row, differing] = True
+        broken &= ~alike[:, None]
         broken |= every.broken_by_runs(suspects, alike, always)
-    return Decisions(together | broken.any(1), broken, asked)
+        for part in parts:
+            part.uniform &= ~passes[:, part.cases].any(1)
+            part.noise = part.noise_of()
+        single = _single(parts)
+    broken |= single
+    return Decisions(_together(parts) | broken.any(1), broken, asked)
 
 
 class _Test:
@@ -97,7 +102,10 @@ class _Test:
         self.uniform = several & ~self.mixed_before & ~self.mixed_now
         self.enough = self.before.sum(1) >= 0.2 * self.runs * self.each
         self.passed_runs = (2 * self.before > self.each).sum(1)
-        self.noise = np.where(self.uniform, 1.0, self._noise()) if self.runs >= 3 else np.ones(len(self.now))
+        self.noise = self.noise_of()
+
+    def noise_of(self) -> Numbers:
+        return np.where(self.uniform, 1.0, self._noise()) if self.runs >= 3 else np.ones(len(self.now))
 
     def tables(self) -> tuple[Counts, Counts, Counts, Counts]:
         """Return passed and all observations of each case, before and now."""
@@ -173,8 +181,8 @@ class _Test:
     def is_alike(self) -> Flags:
         return self.may_be_alike() & (self._chances() <= ALIKE)
 
-    def probe(self, row: int, suspects: Flags) -> tuple[int, bool]:
-        """Ask passing cases again; return how many questions that takes, and whether answers are alike within a run."""
+    def probe(self, row: int, suspects: Flags) -> tuple[int, bool, list[int]]:
+        """Ask passing cases again; return how often, whether answers are alike within a run, and where they differ."""
         rates, differ = self._rates()
         rate = rates[row]
         passing = [int(case) for case in np.flatnonzero(differ[row] & (self.now[row] > 0) & ~suspects)]
@@ -186,8 +194,9 @@ class _Test:
             asked[case] += 1
             chance *= rate[case]
         answers = self.again[row]
-        same = all(answers[case, np.arange(times) % MOST_ANSWERS].all() for case, times in asked.items())
-        return sum(asked.values()), same and chance <= ALIKE
+        right = {case: answers[case, np.arange(times) % MOST_ANSWERS] for case, times in asked.items()}
+        differing = [case for case, outcomes in right.items() if not outcomes.all()]
+        return sum(asked.values()), not differing and chance <= ALIKE, differing
 
     def broken_by_runs(self, suspects: Flags, known_alike: Flags, number: Counts) -> Flags:
         if not known_alike.any():

@@ -68,6 +68,10 @@ def test_answers_that_never_differ_within_a_run_count_once() -> None:
     found = compare(compared(side(*[5] * 10, of=5), side(0, 0, *[5] * 8, of=5)))
     assert (found.is_uniform, found.is_regression()) == (True, False)
     assert [case.standing for case in found.suspects] == [Standing.SUSPECT] * 2
+    acquitted = ComparedTest(
+        "Orders", ("a", "b"), side(*[5] * 10, of=5), side(*[0] * 4, *[5] * 6, of=5), again={1: CaseCounts(1, "1", 1, 0)}
+    )
+    assert (compare(acquitted).is_uniform, compare(acquitted).is_significantly) == (False, "worse")
     differing = compare(compared(side(*[5] * 9, 4, of=5), side(0, 0, *[5] * 8, of=5)))
     assert (differing.is_uniform, differing.is_regression()) == (False, True)
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from evalmeta.engine.matching import pair_cases
 from evalmeta.engine.significance import Table
-from evalmeta.model.statistics import CaseComparison, Comparison, Standing
+from evalmeta.model.statistics import CaseComparison, Comparison, RunCounts, Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from evalmeta.model.statistics import CaseCounts, RunCounts
+    from evalmeta.model.statistics import CaseCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +93,27 @@ def _decided(before: CaseCounts, after: CaseCounts) -> Standing:
     return Standing.MAYBE_FIXED if after.passes else Standing.STILL_FAILING
 
 
-def is_mixed(run: RunCounts) -> bool:
-    """Return whether answers to a case differed within a run: some passed and some failed."""
-    return bool(run.passed and run.failed)
+def differs_within_a_run(cases: Iterable[CaseComparison]) -> bool:
+    """Return whether some answers to a case passed and others failed in a run, those after asking again included."""
+    return any(run.passed and run.failed for case in cases for run in _runs(case))
 
 
-def _is_uniform(cases: Iterable[CaseComparison]) -> bool:
+def _runs(case: CaseComparison) -> Iterator[RunCounts]:
+    if case.before is not None:
+        yield from case.before.by_run
+    if case.after is not None:
+        first, again = case.after.by_run[0], case.again
+        if again is None:
+            yield first
+        else:
+            yield RunCounts(first.passed + again.passed, first.failed + again.failed)
+
+
+def _is_uniform(cases: Sequence[CaseComparison]) -> bool:
     """Return whether runs have several answers to a case, but these never differ: then a run counts as one answer."""
     sides = [side for case in cases for side in (case.before, case.after) if side is not None]
-    runs = [run for side in sides for run in side.by_run]
-    return any(run.passed + run.failed > 1 for run in runs) and not any(map(is_mixed, runs))
+    has_several = any(run.passed + run.failed > 1 for side in sides for run in side.by_run)
+    return has_several and not differs_within_a_run(cases)
 
 
 def tables_of(comparison: Comparison) -> list[Table | None]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.engine.comparison import is_mixed
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -43,7 +41,7 @@ def detectable_fall(cases: Sequence[CaseCounts], *, iterations: int = 1) -> int 
     """
     counts = [_Counts(case.passed, case.decided) for case in cases if case.decided]
     runs = [[run for run in case.by_run if run.passed + run.failed] for case in cases]
-    if not any(is_mixed(run) for case_runs in runs for run in case_runs):
+    if not any(run.passed and run.failed for case_runs in runs for run in case_runs):
         iterations = 1
         counts = [_Counts(sum(run.passed > 0 for run in each), len(each)) for each in runs if each]
     mean = math.fsum(case.passed / case.answers for case in counts) / max(1, len(counts))

@@ -23,7 +23,7 @@ from dataclasses import replace
 from itertools import cycle
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.engine.comparison import is_mixed
+from evalmeta.engine.comparison import differs_within_a_run
 from evalmeta.model.statistics import SUSPECTS, Standing
 
 if TYPE_CHECKING:
@@ -157,15 +157,9 @@ def _judged_by_runs(test: Comparison, failing_runs: Mapping[int, int], prior: _B
 
 def _is_alike(cases: Sequence[CaseComparison]) -> bool:
     """Return whether answers to a case differ between runs, and are known never to differ within one."""
-    if not any(map(_differs_between_runs, cases)) or _differs_within_a_run(cases):
+    if not any(map(_differs_between_runs, cases)) or differs_within_a_run(cases):
         return False
     return _chance_of_alike(cases) <= _CHANCE_OF_ALIKE
-
-
-def _differs_within_a_run(cases: Sequence[CaseComparison]) -> bool:
-    if any(is_mixed(run) for case in cases if case.before for run in case.before.by_run):
-        return True
-    return any(min(_now(case)) > 0 for case in cases)
 
 
 def _rates_of_runs(cases: Sequence[CaseComparison]) -> dict[int, float]:
@@ -204,8 +198,10 @@ def _with_probes(tests: Sequence[Comparison]) -> list[Comparison]:
     """
     cases = [case for test in tests for case in test.cases]
     has_broken = any(case.again for case in cases if case.standing is Standing.BROKEN)
-    if not has_broken or _differs_within_a_run(cases):
+    if not has_broken or differs_within_a_run(cases):
         return [*tests]
+    if all(test.runs == 1 for test in tests):
+        return [replace(test, may_be_noise=any(case.again for case in test.of(Standing.BROKEN))) for test in tests]
     times, first, found = _probes(cases), 0, []
     for test in tests:
         own = enumerate(test.cases, first)

@@ -324,6 +324,8 @@ class Comparison:
         is_uniform: whether answers to a case never differed within a run, so that a run counts as one answer.
         is_alike: whether answers to a case are known to differ between runs and not within one: failing again in the
             same run shows nothing.
+        may_be_noise: whether a case is broken unless answers differ between runs and not within one, which a baseline
+            of one run cannot show.
         runs: the number of runs in the baseline, the most of any case.
         probes: the numbers of passing cases that must be asked again to tell whether answers differ within a run, and
             how often each.
@@ -338,6 +340,7 @@ class Comparison:
     changes: ChangesOfTest = field(default_factory=ChangesOfTest)
     is_uniform: bool = False
     is_alike: bool = False
+    may_be_noise: bool = False
     runs: int = 1
     probes: tuple[tuple[int, int], ...] = ()
 

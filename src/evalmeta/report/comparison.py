@@ -226,10 +226,9 @@ def _explanations(comparison: Comparison) -> Iterator[str]:
         yield "A suspect case passed before and does not pass now, but chance could explain it."
     if any(case.needed is None for case in suspects) and not comparison.is_alike:
         yield "A case that passed rarely before cannot be shown to be broken by asking it again."
-    broken = comparison.of(Standing.BROKEN)
-    if comparison.runs == 1 and comparison.is_uniform and any(case.again for case in broken):
+    if comparison.may_be_noise:
         yield (
-            "The baseline has one run, and answers never differ within a run: noise between runs would look the same."
+            "The baseline has one run, and answers never differed within a run: noise between runs would look the same."
             " A baseline of several runs tells them apart."
         )
 
