@@ -33,7 +33,7 @@ settings.register_profile(
 settings.load_profile("evalmeta")
 
 PROMISES = Path(__file__).parent.parent / "docs" / "reliability.md"
-PROMISE = re.compile(r"^\| ([A-Z]\d) \| ([^|]+) \| (.+) \|$", re.MULTILINE)
+PROMISE = re.compile(r"^\| ([A-Z]\d+) \| ([^|]+) \| (.+) \|$", re.MULTILINE)
 SAMPLES = Path(__file__).parent.parent / "metadata-samples"
 _LEFT_BEHIND = shutil.ignore_patterns(".evalmeta", "__pycache__")
 LONG = ("slow", "npm", "browser")
