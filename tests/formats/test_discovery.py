@@ -54,6 +54,7 @@ def test_the_corpus_has_at_least_60_files_of_both_kinds_in_every_format() -> Non
         ("latin.yaml", "testCases:\n- input: Café\n  contains: é\n".encode("latin-1")),
         ("damaged.yaml", b"subjectType: AGENT\nsubjectName: [\ntestCase:\n"),
         ("german.csv", b"\xef\xbb\xbfUtterance;Expected Response\nHi;Hello\n"),
+        ("excel.csv", "Utterance\tExpected Topic\nHi\tOrders\n".encode("utf-16")),
         ("damaged.csv", b'utterance,  expected   actions \n"Hi'),
         ("variables.csv", b"Context Variable CaseId,Utterance\n5,Hi\n"),
         ("payload.json", b'{"tests": [{"steps": [{"type": "agent.create_session", "id": "cs"},'),

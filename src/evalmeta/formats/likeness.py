@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _NOT_IN_WORDS: Final = re.compile(r"[\W_]+")
 # Shorter words are near too many others.
 _MIN_NEAR: Final = 5
+# Translations of user interfaces have most words.
+_MOST_STRANGE: Final = 12
 _EXAMINED: Final = 200
 
 _HEADERS: Final = ("subjectName", "subjectType", "testCases")
@@ -40,6 +42,11 @@ _STRONG: Final = (
 _WEAK: Final = ("topic", "actions", "equals", "matches", "latency_ms")
 # Programs call their data so, too.
 _VAGUE: Final = tuple(key for key in CHECK_KEYS if key not in (*_STRONG, *_WEAK))
+# In JSON and tables. Data sets for judges of texts have a prompt with rubrics.
+_QUESTIONS: Final = ("question", "prompt")
+_RUBRIC: Final = {"rubric"}
+# Words of training data and agents, which are not misspelt.
+_OTHERS: Final = ("utterances", "topics")
 _EVAL_SET: Final = ("evalCases", "evalSetId")
 _SYNONYMS: Final = (
     *("icontains", "contains_ignore_case", "llm-rubric", "llm_rubric"),
@@ -134,7 +141,7 @@ def _cuts(word: str) -> list[str]:
 @cache
 def _known() -> dict[str, str]:
     own = (*_HEADERS, *_CASES, *CASE_KEYS)
-    foreign = (*QUESTIONS, *ASSERTIONS, *ANSWERS, *_OTHER_CASES, *_SPEC_WORDS, *CASE_HINTS, *_EVAL_SET)
+    foreign = (*QUESTIONS, *ASSERTIONS, *ANSWERS, *_OTHER_CASES, *_SPEC_WORDS, *_OTHERS, *CASE_HINTS, *_EVAL_SET)
     return {_small(word): word for word in (*foreign, *own)} | {_small(word): "contains" for word in _SYNONYMS}
 
 
@@ -197,9 +204,11 @@ def _words(case: JsonObject) -> Iterator[str]:
 def _likeness(words: Iterable[str], *, is_yaml: bool, is_own: bool = False) -> Likeness:
     words = [*words]
     meant = {meant_key(each) for each in words}
-    asks = not meant.isdisjoint(_ASKS)
-    asks_otherwise = not meant.isdisjoint(QUESTIONS if is_yaml else ("question", "prompt"))
-    if (asks or asks_otherwise) and not meant.isdisjoint(_STRONG):
+    if len(words) > _MOST_STRANGE and sum(not meant_key(each) for each in words) > len(words) / 2:
+        return Likeness.NONE
+    asks, asks_otherwise = not meant.isdisjoint(_ASKS), not meant.isdisjoint(QUESTIONS if is_yaml else _QUESTIONS)
+    checks = meant.intersection(_STRONG)
+    if checks and (asks or (asks_otherwise and (is_yaml or checks != _RUBRIC))):
         return Likeness.OWN
     common = (*_WEAK, *(_VAGUE if is_own else ()), *(_FOREIGN_CHECKS if is_yaml else ()))
     if asks and not meant.isdisjoint(common):
