@@ -12,7 +12,7 @@ ROWS = {row: held for row, _, held in PROMISE.findall(PROMISES.read_text())}
 # The rows of the checklist, A7 (the viewer), and what takes long.
 CHECKLIST = {
     *(f"D{number}" for number in range(1, 8)),
-    *("X1", "X2", "X3", "Z1", "Z2", "Z3"),
+    *("X1", "X2", "X3", "X4", "Z1", "Z2", "Z3"),
     *(f"S{number}" for number in range(1, 6)),
     *(f"E{number}" for number in range(1, 8)),
     *(f"A{number}" for number in range(1, 8)),
