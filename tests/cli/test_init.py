@@ -222,10 +222,8 @@ def test_a_folder_inside_a_dx_project_stands_for_the_project(
     begun = evalmeta("init")
 
     assert begun.code == 0
-    assert (folder / "evalmeta.toml").is_file()
-    assert (folder / DEFINITIONS / "Order_Desk_Answers.aiEvaluationDefinition-meta.xml").is_file()
-    monkeypatch.chdir(folder)
-    assert "3 passed" in evalmeta("test", "run", DEFINITIONS, "--wait").out
+    assert "[subjects.Order_Desk]" in (folder / "evalmeta.toml").read_text()
+    assert sorted(files_in(bots)) == ["Order_Desk.bot-meta.xml"]
 
 
 def test_an_adk_agent_gets_a_module_that_asks_it(folder: Path, evalmeta: Evalmeta) -> None:
@@ -425,3 +423,86 @@ def test_a_sample_replaces_no_agent(folder: Path, evalmeta: Evalmeta, options: t
     (folder / "shopdesk.py").write_text(SHOP)
     refused = evalmeta("init", *options)
     assert (refused.code, said in refused.err, [*files_in(folder)]) == (2, True, ["shopdesk.py"])
+
+
+SCRIPT = """\
+start_agent router:
+    description: "Chooses a subagent"
+subagent Order_Status:
+    description: "Tells where an order is, & when it arrives"
+"""
+TEST = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata">
+    <name>Visits</name>
+    <subjectName>Front_Desk</subjectName>
+    <subjectType>AGENT</subjectType>
+    <testCase>
+        <expectation><name>topic_sequence_match</name><expectedValue>Visits</expectedValue></expectation>
+        <inputs><utterance>May I come?</utterance></inputs>
+        <number>1</number>
+    </testCase>
+</AiEvaluationDefinition>
+"""
+
+
+@pytest.fixture
+def dx_folder(folder: Path) -> Path:
+    """Give a Salesforce project with an agent in a script, and another in a test."""
+    main = folder / "force-app/main/default"
+    (main / "aiAuthoringBundles/Order_Desk").mkdir(parents=True)
+    (folder / DEFINITIONS).mkdir()
+    (folder / "sfdx-project.json").write_text(DX)
+    (main / "aiAuthoringBundles/Order_Desk/Order_Desk.agent").write_text(SCRIPT)
+    (folder / DEFINITIONS / "Visits.aiEvaluationDefinition-meta.xml").write_text(TEST)
+    return folder
+
+
+def test_agents_of_a_dx_project_are_bound_to_doubles_that_are_errors_until_they_are_edited(
+    dx_folder: Path, evalmeta: Evalmeta
+) -> None:
+    begun = evalmeta("init")
+
+    assert [*load_settings(dx_folder / "evalmeta.toml").subjects] == ["Front_Desk", "Order_Desk"]
+    assert "agent_doubles.py stands for Front_Desk, Order_Desk: connect it to them" in begun.err
+    assert "Next:\n  evalmeta run\n" in begun.out
+    done = evalmeta("run")
+    assert (done.code, "0 passed, 0 failed, 2 errors" in done.out) == (1, True)
+    assert "NotImplementedError: Order_Desk is not connected" in done.out
+    double = dx_folder / "agent_doubles.py"
+    double.write_text(
+        f"def Order_Desk(utterance):\n    return {{'topic': 'Order_Status', 'outcome': 'Soon.'}}\n{TO_VISITS}"
+    )
+    assert evalmeta("run").code == 0
+
+
+TO_VISITS = "def Front_Desk(utterance):\n    return {'topic': 'Visits', 'outcome': 'Yes.'}\n"
+
+
+def test_cases_of_a_dx_project_come_from_its_topics_and_only_for_agents_without_tests(
+    dx_folder: Path, evalmeta: Evalmeta
+) -> None:
+    evalmeta("init")
+
+    names = [each.name.partition(".")[0] for each in sorted((dx_folder / DEFINITIONS).iterdir())]
+    assert names == ["Order_Desk_Topics", "Visits"]
+    proposed = (dx_folder / DEFINITIONS / "Order_Desk_Topics.aiEvaluationDefinition-meta.xml").read_text()
+    assert "<utterance>Tells where an order is, &amp; when it arrives</utterance>" in proposed
+    assert proposed.count("<expectedValue>Order_Status</expectedValue>") == proposed.count("<testCase>") == 1
+    assert evalmeta("validate").code == 0
+    before = files_in(dx_folder)
+    assert evalmeta("init").code == 0
+    assert files_in(dx_folder) == before
+
+
+@pytest.mark.parametrize("options", [("--sample",), ("--agent", "shop:answer")])
+def test_a_sample_never_stands_for_a_real_agent(dx_folder: Path, evalmeta: Evalmeta, options: tuple[str, ...]) -> None:
+    evalmeta("init", *options)
+    [bound] = load_settings(dx_folder / "evalmeta.toml").subjects
+    assert bound in {"Sample_Agent", "Shop"}
+
+
+def test_a_python_agent_gets_the_name_of_the_agent_in_the_project(dx_folder: Path, evalmeta: Evalmeta) -> None:
+    (dx_folder / "shop.py").write_text(SHOP)
+    evalmeta("init", "--agent", "shop:answer")
+    assert [*load_settings(dx_folder / "evalmeta.toml").subjects] == ["Order_Desk"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import tomllib
 from importlib import resources
@@ -10,21 +9,26 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from evalmeta.api.init_agents import AgentChoice, NewAgent, check_choice, new_agent
+from evalmeta.api.init_agents import AgentChoice, NewAgent, check_choice, new_agent, unconnected_agents
 from evalmeta.errors import EvalmetaError, UsageError
 from evalmeta.formats.baseline import read_baseline
+from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
+from evalmeta.model.expectations import TOPIC
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, PARAMETER_API_VERSION
 from evalmeta.model.settings import key_variables
-from evalmeta.package.files import parse_test_name, read_file, shown, target_path, write_below
+from evalmeta.package.agent_topics import NO_AGENTS, find_agents
+from evalmeta.package.files import read_file, shown, target_path, write_below
 from evalmeta.package.folders import files_below
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, STATE_FOLDER, find_project, has_project
 from evalmeta.package.resolver import version_in_force
 from evalmeta.package.settings import load_settings
+from evalmeta.xmlio.definitions import write_definition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evalmeta.model.settings import SubjectSettings
+    from evalmeta.package.agent_topics import ProjectAgents
     from evalmeta.package.project import Project
 
 
@@ -51,8 +55,8 @@ _DX_FILE: Final = """\
 """
 _SAMPLE: Final = AgentChoice()
 _TESTS: Final = ("answers", "conversation")
+_PROPOSED: Final = "Proposed from the topics in the project: replace each utterance with what users say"
 _PYTEST_FILES: Final = ("conftest.py", "test_*.py", "*_test.py")
-_SUBJECT_NAME: Final = re.compile(r"<subjectName>\s*(\w+)\s*</")
 _IGNORED: Final = f"{STATE_FOLDER}/\n"
 # Where the workflows write reports.
 _CI_IGNORED: Final = "results/\n"
@@ -82,7 +86,8 @@ class NewProject(NamedTuple):
         root: the project's folder.
         subject_name: the name of the agent in the settings.
         files: the files, with what was done to each.
-        tests: the paths of the tests, or their folder if it has no others; relative to the project's folder.
+        tests: the paths of the tests, or their folder if it has no others; relative to the project's folder. Empty
+            for all tests of the project.
         notes: remarks for the user.
         is_dx: whether it is a Salesforce DX project.
     """
@@ -102,7 +107,8 @@ def init_project(
 
     Args:
         folder: the project's folder, which is created. A folder inside a Salesforce DX project stands for the project.
-        choice: the agent under test; a sample if none is named.
+        choice: the agent under test. If none is chosen, the one in the folder, or a sample. In a Salesforce DX project,
+            the agents that its files name, which are bound to doubles.
         is_dx: whether to make it a Salesforce DX project, if it is not one already.
         ci: the CI system to write a workflow for.
 
@@ -114,19 +120,26 @@ def init_project(
     check_choice(choice)
     root, is_dx = _root_of(folder, is_dx=is_dx)
     subjects = _subjects(root)
+    real = find_agents(root) if is_dx else NO_AGENTS
     if bound := _bound_name(subjects, choice):
         agent = NewAgent(bound, "")
+    elif names := real.names if choice == _SAMPLE else []:
+        agent = unconnected_agents(names)
     else:
         agent = new_agent(root, choice)
-        name = _api_name(root, agent) if is_dx else agent.name
+        name = _api_name(real, agent) if is_dx else agent.name
         agent = agent._replace(name=f"{name}_2" if name in subjects else name)
     # A spec can name a Python agent that the existing settings do not bind.
     is_unbound = (root / SETTINGS_FILE).is_file() and not bound
     subject = choice.target if is_unbound and choice.target else agent.name
-    tests = list(_definitions(root, agent) if is_dx else _specs(root, agent, subject))
+    is_real = choice == _SAMPLE and bool(real.names)
+    tests = list(
+        _proposals(root, real) if is_real else _definitions(root, agent) if is_dx else _specs(root, agent, subject)
+    )
     ignored = f"{_IGNORED}{_CI_IGNORED if ci else ''}"
     files = [*_project_files(root, agent, ignored, is_dx=is_dx), *tests]
-    paths = _test_paths(root, [each.path for each in tests])
+    # Tests of real agents may be anywhere in the project.
+    paths = () if is_real else _test_paths(root, [each.path for each in tests])
     if ci:
         files.append(_workflow(root, ci, choice, paths))
     done = tuple(map(_written, files, [root] * len(files)))
@@ -162,14 +175,10 @@ def _bound_name(subjects: Mapping[str, SubjectSettings], choice: AgentChoice) ->
     return ""
 
 
-def _api_name(root: Path, agent: NewAgent) -> str:
-    """Return the API name of the project's agent, or a name for a new one."""
-    files = sorted(files_below(root), key=lambda each: each.name) if root.is_dir() else []
-    bots = [each.name.partition(".")[0] for each in files if ".bot-meta.xml" in each.name]
-    definitions = (each for each in files if parse_test_name(each.name))
-    names = (_SUBJECT_NAME.search(each.read_text(encoding="utf-8", errors="replace")) for each in definitions)
-    if name := next(iter(bots), "") or next((found[1] for found in names if found), ""):
-        return name
+def _api_name(real: ProjectAgents, agent: NewAgent) -> str:
+    """Return the API name of the project's agent, or a name for a new one; a sample never stands for a real agent."""
+    if names := [] if agent.is_sample else [*sorted(real.topics), *sorted(real.tested)]:
+        return names[0]
     return "_".join(word[:1].upper() + word[1:] for word in agent.name.split("_"))
 
 
@@ -223,6 +232,22 @@ def _definitions(root: Path, agent: NewAgent) -> Iterator[NewFile]:
         yield NewFile(path, _filled(f"{kind}_definition_{each}", name=agent.name, test=test, check=check))
 
 
+def _proposals(root: Path, real: ProjectAgents) -> Iterator[NewFile]:
+    """Yield a definition for each agent without tests: a case for each topic that the project's files say enough of."""
+    project = find_project(root) if (root / PROJECT_FILE).is_file() else None
+    for agent, topics in sorted(real.topics.items()):
+        asked = [each for each in topics if each.utterance]
+        if asked and agent not in real.tested:
+            test = f"{agent}_Topics"
+            cases = tuple(
+                TestCase(Inputs(each.utterance), (Expectation(TOPIC, each.name),), number)
+                for number, each in enumerate(asked, 1)
+            )
+            definition = Definition(test, agent, test_cases=cases, description=_PROPOSED)
+            path = _definition_path(root, project, test)
+            yield NewFile(path, write_definition(definition).decode())
+
+
 def _definition_path(root: Path, project: Project | None, test: str) -> Path:
     if project is not None:
         return target_path(project, EVALUATION_DEFINITION, test)
@@ -243,7 +268,7 @@ def _workflow(root: Path, ci: CiSystem, choice: AgentChoice, tests: tuple[str, .
     others = " -r requirements.txt" if requirements else " ." if is_package else ""
     install = f"python -m pip install evalmeta{others}"
     baseline = f" --baseline {shlex.quote(found)}" if (found := _baseline(root)) else ""
-    run = f"evalmeta run {' '.join(tests)}{baseline}"
+    run = f"{' '.join(('evalmeta run', *tests))}{baseline}"
     head, line = _CI_KEYS[ci]
     lines = "".join(map(line.format, _key_variables(root, choice)))
     content = _filled(ci, install=install, run=run, key=f"{head}{lines}" if lines else "")

@@ -19,7 +19,7 @@ from evalmeta.package.files import shown
 from evalmeta.package.folders import files_below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 _SAMPLE: Final = "sample_agent:answer"
@@ -27,6 +27,12 @@ _ADK: Final = "adk_agent:Agent"
 _ADK_FILE: Final = "agent.py"
 _ROOT_AGENT: Final = re.compile(r"^root_agent\b", re.MULTILINE)
 _DEPTH: Final = 4
+_DOUBLES: Final = "agent_doubles"
+_DOUBLE: Final = """
+
+def {name}(utterance, *, history, context):
+    raise NotImplementedError("{name} is not connected: call it in agent_doubles.py")
+"""
 _ANSWER: Final = re.compile(r"^(?:async )?def answer\(", re.MULTILINE)
 _DEFINES: Final = re.compile(r"^(?:async def|def|class) ", re.MULTILINE)
 # Python files that have no agent.
@@ -106,6 +112,20 @@ def _found_agent(root: Path) -> NewAgent:
         return _own_agent(f"{module}:answer", note=f"The tests ask {module}:answer; to test another agent, use --agent")
     note = f"The tests ask a sample agent; if {shown(root)} has yours, name it with --agent" if modules else ""
     return _sample(_SAMPLE)._replace(note=note)
+
+
+def unconnected_agents(names: Sequence[str]) -> NewAgent:
+    """Return doubles of a Salesforce project's agents, which end every test in the error that they are not connected.
+
+    The first name is that of the new agent.
+    """
+    first, *others = names
+    tables = [_table(adapter="python", target=f"{_DOUBLES}:{first}")]
+    tables += [f"[subjects.{each}]\n{_table(adapter='python', target=f'{_DOUBLES}:{each}')}" for each in others]
+    functions = "".join(_DOUBLE.format(name=each) for each in names)
+    note = f"{_DOUBLES}.py stands for {', '.join(names)}: connect it to them, or run the tests in an org"
+    values = (("functions", functions.rstrip("\n")),)
+    return NewAgent(first, "\n".join(tables), "agent_doubles", f"{_DOUBLES}.py", values, note=note)
 
 
 def check_choice(choice: AgentChoice) -> None:

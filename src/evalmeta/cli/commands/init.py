@@ -82,7 +82,7 @@ def init(*, folder: Path, choice: AgentChoice, is_dx: bool, ci: CiSystem | None,
 
 def _next(project: NewProject) -> list[str]:
     folder = [] if project.root == Path.cwd().resolve() else [f"cd {shlex.quote(str(shown(project.root)))}"]
-    return [*folder, f"evalmeta run {shlex.join(project.tests)}"]
+    return [*folder, f"evalmeta run {shlex.join(project.tests)}".strip()]
 
 
 def _json(project: NewProject) -> JsonObject:
