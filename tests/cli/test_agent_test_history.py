@@ -33,7 +33,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_runs_are_listed_with_their_trend_the_latest_last(evalmeta: Program) -> None:
     head, *lines = evalmeta("test", "history").out.splitlines()
     assert head.split()[:2] == ["Run", "Test"]
-    assert lines[0].startswith(f"{run(1).id}  Orders   1970-01-01 00:00:01  COMPLETED         dev  2 ")
+    assert lines[0].startswith(f"{run(1).id}  Orders   1970-01-01 00:00:01  COMPLETED   ok             dev  2 ")
     assert [line[head.index("Pass rate") :].strip() for line in lines] == [
         "100 %",
         "",
@@ -74,7 +74,9 @@ def test_history_is_printed_as_json(evalmeta: Program) -> None:
         "startTime": "1970-01-01T00:00:06.000Z",
         "endTime": "1970-01-01T00:00:07.000Z",
         "total": 1,
+        "verdict": "FAILURE",
         "passed": 0,
+        "partlyJudged": 0,
         "failed": 1,
         "errors": 0,
         "undecided": 0,

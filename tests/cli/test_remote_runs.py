@@ -229,7 +229,7 @@ def test_a_run_that_others_started_is_fetched_and_saved(evalmeta: Program, proje
         evalmeta("test", "run", "-o", "dev")
         (project.state_dir / "org.sqlite3").unlink()
         assert evalmeta("test", "results", "-i", ID, "-o", "dev").code == 0
-    assert [(each.definition, each.passed) for each in history(project)] == [("Orders", 2)]
+    assert [(each.definition, each.summary.passed) for each in history(project)] == [("Orders", 2)]
 
 
 @pytest.mark.usefixtures("project")
@@ -278,9 +278,9 @@ def test_history_spans_runs_here_and_elsewhere_in_order_of_time(
         log_in(org.url)
         evalmeta("test", "run", "-o", "dev", "--wait")
     here, there = history(project)
-    assert (here.org_url, here.definition, here.total, here.pass_rate) == ("", "Returns_Desk_Checks", 4, 0.25)
+    assert (here.org_url, here.definition, here.total, here.summary.pass_rate) == ("", "Returns_Desk_Checks", 4, 0.25)
     assert (there.org_url, there.org_name, there.status) == (org.url, "dev", "COMPLETED")
-    assert (there.definition, there.passed, there.failed, there.pass_rate) == ("Orders", 1, 1, 0.5)
+    assert (there.definition, there.summary.passed, there.summary.failed, there.summary.pass_rate) == ("Orders", 1, 1, 0.5)
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def test_an_extended_run_runs_only_new_iterations_and_is_one_run(evalmeta: Progr
     assert (extended.code, len(asked(project))) == (0, 6)
     assert results(evalmeta("test", "results", "-r", "--json")) == results(extended)
     [past] = history(project)
-    assert (past.id, past.total, past.passed) == (FIRST, 6, 6)
+    assert (past.id, past.total, past.summary.passed) == (FIRST, 6, 6)
 
 
 @pytest.mark.usefixtures("project")

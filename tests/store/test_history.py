@@ -3,13 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pytest
-
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
-from evalmeta.store.history import PastRun, RemoteRun, RemoteRuns, complete_runs, list_runs
-from evalmeta.store.run_lists import RunFilter, run_page
+from evalmeta.store.history import RemoteRun, RemoteRuns, complete_runs
+from evalmeta.store.run_lists import ListedRun, RunFilter, list_runs, run_page
 from evalmeta.store.runs import Lease, RunJournal, Runs
 
 if TYPE_CHECKING:
@@ -48,15 +46,22 @@ def run_there(database: Database, name: str, *verdicts: Verdict, now: float) -> 
     return run.id
 
 
+def counts(listed: ListedRun) -> tuple[int, int, int, int]:
+    found = listed.summary
+    return found.passed, found.failed, found.errors, found.undecided
+
+
 def test_runs_of_all_orgs_are_sorted_by_time_and_have_counts(database: Database) -> None:
     first = run_here(database, "Orders", Verdict.PASS, Verdict.PASS, Verdict.FAILURE, now=1.0)
     there = run_there(database, "Orders", Verdict.PASS, Verdict.ERROR, Verdict.UNDECIDED, now=2.0)
     last = run_here(database, "Orders", now=3.0)
-    here = PastRun("", "", first, "Orders", RunStatus.IN_PROGRESS, 1.0, None, 4, 2, 1, 0, 0)
-    assert list_runs(database) == [
-        here,
-        PastRun(URL, "dev", there, "Orders", RunStatus.COMPLETED, 2.0, 3.0, 4, 1, 0, 1, 1),
-        replace(here, id=last, started=3.0, passed=0, failed=0),
+    found = [
+        (each.org_url, each.org_name, each.id, each.status, each.started, counts(each)) for each in list_runs(database)
+    ]
+    assert found == [
+        ("", "", first, RunStatus.IN_PROGRESS, 1.0, (2, 1, 0, 0)),
+        (URL, "dev", there, RunStatus.COMPLETED, 2.0, (1, 0, 1, 1)),
+        ("", "", last, RunStatus.IN_PROGRESS, 3.0, (0, 0, 0, 0)),
     ]
 
 
@@ -74,8 +79,8 @@ def test_a_limit_lists_the_latest_runs(database: Database) -> None:
 def test_a_list_does_not_read_the_cases_of_runs_of_other_orgs(database: Database) -> None:
     run_there(database, "Orders", Verdict.PASS, now=1.0)
     database.execute("UPDATE remote_run SET body = json_remove(CAST(body AS TEXT), '$.testCases')")
-    assert [each.passed for each in list_runs(database)] == [1]
-    assert [each.passed for each in run_page(database, RunFilter(), limit=5).runs] == [1]
+    assert [each.summary.passed for each in list_runs(database)] == [1]
+    assert [each.summary.passed for each in run_page(database, RunFilter(), limit=5).runs] == [1]
 
 
 def test_complete_runs_of_all_orgs_are_sorted_by_time(database: Database) -> None:
@@ -91,7 +96,7 @@ def test_strict_runs_count_undecided_as_failed_in_every_org(database: Database) 
     there = Run("4KB5e0000000001AAA", "Orders", "", RunStatus.COMPLETED, 2.0, 2, options=STRICT)
     there = replace(there, cases=cases(Verdict.PASS, Verdict.ERROR, results=(OPEN,)))
     RemoteRuns(database).keep(RemoteRun(URL, "dev", there, (there.id,)))
-    assert [(each.passed, each.failed, each.errors) for each in list_runs(database)] == [(0, 1, 1)] * 2
+    assert [counts(each)[:3] for each in list_runs(database)] == [(0, 1, 1)] * 2
 
 
 def test_averaged_cases_count_by_their_means_in_every_org(database: Database) -> None:
@@ -105,7 +110,7 @@ def test_averaged_cases_count_by_their_means_in_every_org(database: Database) ->
     RunJournal(database, here, "w").append(averaged)
     run = Run("4KB5e0000000001AAA", "Orders", "", RunStatus.COMPLETED, 2.0, 2, options=options, cases=tuple(averaged))
     RemoteRuns(database).keep(RemoteRun(URL, "dev", run, (run.id,)))
-    assert [(each.passed, each.failed) for each in list_runs(database)] == [(2, 0), (2, 0)]
+    assert [counts(each)[:2] for each in list_runs(database)] == [(2, 0), (2, 0)]
 
 
 def test_partial_runs_and_runs_judged_again_are_marked_in_every_org(database: Database) -> None:
@@ -116,9 +121,3 @@ def test_partial_runs_and_runs_judged_again_are_marked_in_every_org(database: Da
     RemoteRuns(database).keep(RemoteRun(URL, "dev", there, (there.id,)))
     found = [(each.is_partial, each.answers_of, each.is_whole) for each in list_runs(database)]
     assert found == [(True, None, False), (False, None, True), (True, "4KB1", False)]
-
-
-@pytest.mark.parametrize(("passed", "failed", "rate"), [(0, 0, None), (1, 3, 0.25), (2, 0, 1.0)])
-def test_the_pass_rate_is_that_of_the_judged_cases(passed: int, failed: int, rate: float | None) -> None:
-    past = PastRun("", "", "4KB", "Orders", RunStatus.COMPLETED, 1.0, 2.0, 9, passed, failed, 2, 1)
-    assert past.pass_rate == rate

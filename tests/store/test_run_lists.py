@@ -64,7 +64,7 @@ def test_the_newest_run_comes_first_with_its_counts(database: Database, three: l
     page = run_page(database, RunFilter(), limit=10)
 
     assert [each.id for each in page.runs] == three[::-1]
-    assert (page.runs[1].passed, page.runs[1].failed, page.runs[1].verdict) == (1, 1, Verdict.FAILURE)
+    assert (page.runs[1].summary.passed, page.runs[1].summary.failed, page.runs[1].verdict) == (1, 1, Verdict.FAILURE)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_runs_of_other_orgs_are_listed_too(database: Database) -> None:
 
     [listed] = run_page(database, RunFilter(outcome="failed"), limit=10).runs
 
-    assert (listed.org_name, listed.subject, listed.failed) == ("dev", "Desk", 1)
+    assert (listed.org_name, listed.subject, listed.summary.failed) == ("dev", "Desk", 1)
 
 
 @pytest.mark.usefixtures("three")

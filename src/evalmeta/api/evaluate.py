@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from evalmeta.model.agent_scorer import FindScorer, PromptScorer
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Case, Evaluation
-    from evalmeta.model.run import CaseResult
+    from evalmeta.model.run import CaseResult, Summary
     from evalmeta.org.needs import Need
 
     OnResults = Callable[[Sequence[CaseResult]], None]
@@ -325,7 +325,7 @@ async def _run_in(
                     scorers=task.scorers,
                     places=places,
                 )
-                record.complete()
+                record.complete(tally.summary())
             except TooManyErrors as stopped:
                 error = str(stopped)
         summary = tally.summary()
@@ -376,7 +376,7 @@ class _MemoryRecord:
         """Return the results of earlier calls: none."""
         return iter(())
 
-    def complete(self) -> None:
+    def complete(self, _: Summary) -> None:
         """Mark the run as completed."""
         self._run = replace(self._run, status=RunStatus.COMPLETED)
 

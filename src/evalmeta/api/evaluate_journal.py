@@ -19,6 +19,7 @@ from evalmeta.model.run import Origin, RunStatus
 from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.store.database import open_database
 from evalmeta.store.judge_cache import Ratings
+from evalmeta.store.run_tallies import KeptTally
 from evalmeta.store.runs import RunJournal, Runs
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from evalmeta.api.loaded_evaluations import LoadedEvaluation
     from evalmeta.engine.interfaces import Journal
     from evalmeta.model.evaluation import Case
-    from evalmeta.model.run import CaseResult, Run, RunOptions, Setup
+    from evalmeta.model.run import CaseResult, Run, RunOptions, Setup, Summary
     from evalmeta.store.database import Database
 
 
@@ -94,7 +95,7 @@ class StoredRecord:
 
     def __init__(self, database: Database, run: Run, options: RunOptions, *, worker: str = "") -> None:
         self._runs = Runs(database)
-        self._id = run.id
+        self._id, self._total = run.id, run.total
         self._options = options
         self._worker = worker
         self.is_over = run.status.is_over
@@ -104,9 +105,10 @@ class StoredRecord:
         """Return the results of earlier calls."""
         return self._runs.stream(self._id)
 
-    def complete(self) -> None:
-        """Mark the run as completed."""
-        self._runs.finish(self._id, self._worker, RunStatus.COMPLETED, error=None, now=time.time())
+    def complete(self, summary: Summary) -> None:
+        """Mark the run as completed, and keep the counts of its results."""
+        tally = KeptTally.of(summary, RunStatus.COMPLETED, total=self._total)
+        self._runs.finish(self._id, self._worker, RunStatus.COMPLETED, error=None, now=time.time(), tally=tally)
 
     def run(self, *, total: int) -> Run:
         """Return the run without its cases; `total` is the number of results that it should have."""

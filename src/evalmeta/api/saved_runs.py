@@ -10,7 +10,7 @@ from evalmeta.model.aggregation import decided_by
 from evalmeta.model.run import RunStatus
 from evalmeta.org.lease import is_free
 from evalmeta.store.database import open_database
-from evalmeta.store.history import list_runs
+from evalmeta.store.run_lists import list_runs
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evalmeta.api.verification import Checking
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
-    from evalmeta.store.history import PastRun
+    from evalmeta.store.run_lists import ListedRun
     from evalmeta.store.runs import Lease
 
 
@@ -48,7 +48,7 @@ def decided(run: Run, checking: Checking) -> Run:
     return decided_by(replace(run, options=replace(run.options, decides=whose)), whose)
 
 
-def history(project: Project, *, definition: str | None = None, limit: int | None = None) -> list[PastRun]:
+def history(project: Project, *, definition: str | None = None, limit: int | None = None) -> list[ListedRun]:
     """List the runs of a definition, or of all, in the project's own org and in others, the oldest first.
 
     With a `limit`, only that many of the latest runs are listed.
@@ -64,7 +64,7 @@ def history(project: Project, *, definition: str | None = None, limit: int | Non
         ]
 
 
-def _is_stopped(run: PastRun, leases: Mapping[str, Lease]) -> bool:
+def _is_stopped(run: ListedRun, leases: Mapping[str, Lease]) -> bool:
     is_begun = not run.org_url and run.status is RunStatus.IN_PROGRESS and run.id in leases
     return is_begun and is_free(leases[run.id])
 

@@ -37,7 +37,7 @@ def _metadata_names() -> Iterable[str]:
 
 def _run_names() -> Iterable[str]:
     from evalmeta.store.database import open_database  # noqa: PLC0415 - only these completions need it
-    from evalmeta.store.history import list_runs  # noqa: PLC0415 - as above; `api.runs` loads ten times as much
+    from evalmeta.store.run_lists import list_runs  # noqa: PLC0415 - as above; `api.runs` loads ten times as much
 
     yield from ("latest", "previous")
     project = find_project(Path.cwd(), or_folder=True, with_settings=False)

@@ -10,7 +10,6 @@ import asyncio
 import sys
 import time
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -19,6 +18,7 @@ from evalmeta.engine.event_loop import run_to_end
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, EvalmetaError, StoreError, StoreLocked, SubjectError
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import RunStatus
+from evalmeta.model.tally import Tally
 from evalmeta.org.custom_scorers import scorers_of_run
 from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.org.organization import Organization
@@ -31,6 +31,7 @@ from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
 from evalmeta.store.paces import Pace
 from evalmeta.store.places import RunPlaces
+from evalmeta.store.run_tallies import KeptTally
 from evalmeta.store.runs import RunJournal
 
 if TYPE_CHECKING:
@@ -80,18 +81,20 @@ async def _work_in(places: Places, org: Organization, run: Run, resources: RunRe
     run = await _with_agent(org, org.runs.get(run_id) or run)
     if resources.shares_places and run.answers_of is None:
         places.shared = RunPlaces(org.database, run, worker, is_free=is_free)
+    tally, status, why = Tally(run.options), RunStatus.COMPLETED, None
+    for case in org.runs.stream(run_id):
+        tally.add(case)
     try:
         with keep_lease(org.database.path.parent, run_id, worker):
-            await _execute(org, run, RunJournal(org.database, run_id, worker), places, resources)
+            await _execute(org, run, RunJournal(org.database, run_id, worker, tally), places, resources)
     except (asyncio.CancelledError, StoreError) as stop:
         if await _release(org, run_id, worker) or isinstance(stop, asyncio.CancelledError):
             raise
         return
     except Exception as error:  # noqa: BLE001 - a run that fails would fail in the next worker too
-        finish = partial(org.runs.finish, run_id, worker, RunStatus.ERROR, error=error_text(error))
-    else:
-        finish = partial(org.runs.finish, run_id, worker, RunStatus.COMPLETED, error=None)
-    await _write(org, lambda: finish(now=time.time()))
+        status, why = RunStatus.ERROR, error_text(error)
+    kept = KeptTally.of(tally.summary(), status, total=run.total)
+    await _write(org, lambda: org.runs.finish(run_id, worker, status, error=why, now=time.time(), tally=kept))
 
 
 async def _with_agent(org: Organization, run: Run) -> Run:

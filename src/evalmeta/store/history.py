@@ -11,32 +11,17 @@ import orjson
 from evalmeta.model.run import RunStatus
 from evalmeta.model.tally import summarise
 from evalmeta.protocol.connect import read_run, write_run
-from evalmeta.protocol.run_options import read_options
 from evalmeta.store.database import SHORT_ID_CHARS, open_database
-from evalmeta.store.run_counts import counts_of_runs
+from evalmeta.store.run_tallies import KeptTally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from evalmeta.model.run import Run, RunOptions
+    from evalmeta.model.run import Run
     from evalmeta.store.database import Database, Row
 
 
-_LATEST: Final = """
-    SELECT * FROM (
-      SELECT '' AS org_url, '' AS org_name, id, definition, status, coalesce(started_at, created_at) AS started_at,
-        ended_at, total,
-        NULL AS passed, NULL AS failed, NULL AS errors, NULL AS undecided, 1 AS is_here, answers_of, options
-      FROM run
-      UNION ALL
-      SELECT org_url, org_name, id, definition, status, started_at, ended_at, total, passed, failed, errors, undecided,
-        0, NULL, body
-      FROM remote_run
-    )
-    WHERE ?1 IS NULL OR definition = ?1 COLLATE NOCASE
-    ORDER BY started_at DESC, id DESC LIMIT ?2
-"""
 _COMPLETE: Final = """
     SELECT '' AS org_url, id, definition, coalesce(started_at, created_at) AS started_at,
       CASE WHEN substr(content, 1, 8) = CAST('{"file":' AS BLOB) THEN content END AS file
@@ -54,49 +39,6 @@ _NEWEST: Final = """
     WHERE (?1 IS NULL OR definition = ?1 COLLATE NOCASE) AND (?2 IS NULL OR org_url = ?2)
     ORDER BY started_at DESC, id DESC
 """
-_NO_LIMIT: Final = -1
-
-
-@dataclass(frozen=True, slots=True)
-class PastRun:
-    """A run in a list, with its org, its times and the counts of its case results.
-
-    Attributes:
-        org_url: the org's address; empty for the project's own org.
-        org_name: the name of the org when the run started; empty for the project's own org.
-        total: the number of case results of the complete run.
-        passed: the number of case results; so are `failed`, `errors` and `undecided`.
-        is_partial: whether it asked only some of the test's cases.
-        answers_of: the run whose answers it judged again; None if an agent was asked.
-        is_stopped: whether it is in progress although no process works on it.
-    """
-
-    org_url: str
-    org_name: str
-    id: str
-    definition: str
-    status: RunStatus
-    started: float
-    ended: float | None
-    total: int
-    passed: int
-    failed: int
-    errors: int
-    undecided: int
-    is_partial: bool = False
-    answers_of: str | None = None
-    is_stopped: bool = False
-
-    @property
-    def pass_rate(self) -> float | None:
-        """Return passed / (passed + failed), 0 to 1; None if no case was judged."""
-        decided = self.passed + self.failed
-        return self.passed / decided if decided else None
-
-    @property
-    def is_whole(self) -> bool:
-        """Return whether an agent was asked all cases: only such runs have comparable pass rates."""
-        return self.status is RunStatus.COMPLETED and not self.is_partial and self.answers_of is None
 
 
 class CompleteRun(NamedTuple):
@@ -132,26 +74,6 @@ def complete_runs(database: Database) -> list[CompleteRun]:
     ]
 
 
-def list_runs(database: Database, *, definition: str | None = None, limit: int | None = None) -> list[PastRun]:
-    """List the runs of a definition, or of all, in all orgs, the oldest first; at most the latest `limit`."""
-    rows = database.query(_LATEST, (definition, _NO_LIMIT if limit is None else limit))
-    options = {run_id: read_options(orjson.loads(body)) for _, _, run_id, *_, is_here, _, body in rows if is_here}
-    counts = counts_of_runs(database, options)
-    return [_past_run(row, options, counts) for row in reversed(rows)]
-
-
-def _past_run(row: Row, own: Mapping[str, RunOptions], own_counts: Mapping[str, list[int]]) -> PastRun:
-    url, name, run_id, definition, status, started, ended, total, *counts, is_here, answers_of, body = row
-    if is_here:
-        options, counts = own[run_id], own_counts[run_id]
-    else:
-        run = read_run({**orjson.loads(body), "testCases": []})
-        options, answers_of = run.options, run.answers_of
-    place = url, name, run_id, definition, RunStatus(status), started, ended, total
-    passed, failed, errors, undecided = counts
-    return PastRun(*place, passed, failed, errors, undecided, options.is_partial, answers_of)
-
-
 @dataclass(frozen=True, slots=True)
 class RemoteRun:
     """A run in another org."""
@@ -174,19 +96,18 @@ class RemoteRuns:
     def keep(self, remote: RemoteRun) -> None:
         """Save the current state of a run."""
         run = remote.run
-        summary = summarise(run.cases, run.options)
+        tally = KeptTally.of(summarise(run.cases, run.options), run.status, total=run.total)
         sql = """
             INSERT OR REPLACE INTO remote_run
               (org_url, id, org_name, definition, status, started_at, ended_at, total,
-               passed, failed, errors, undecided, jobs, body, suite, branch, content)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+               tally, verdict, jobs, body, suite, branch, content)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
         place = (remote.org_url, run.id, remote.org_name, run.definition)
         times = (run.status.value, run.started, run.ended, run.total)
-        counts = (summary.passed + summary.partly_judged, summary.failed, summary.errors, summary.undecided)
         blobs = (orjson.dumps(remote.jobs), orjson.dumps(write_run(run, escape=False)))
         origin = (run.options.origin.suite or None, run.options.origin.branch or None)
-        self._database.execute(sql, (*place, *times, *counts, *blobs, *origin, remote.content))
+        self._database.execute(sql, (*place, *times, *tally.columns(), *blobs, *origin, remote.content))
 
     def find(self, run_id: str, *, org_url: str | None = None) -> list[RemoteRun]:
         """Return the runs with an id of 15 or 18 characters, the latest first; several orgs may have the same id."""

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.model.run import RunStatus
 from evalmeta.protocol.connect import read_run
 from evalmeta.protocol.run_options import read_options
-from evalmeta.store.run_counts import counts_of_runs
+from evalmeta.store.run_tallies import KeptTally, tallies_of, tally_of_remote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from evalmeta.model.login import User
-    from evalmeta.model.run import RunOptions
+    from evalmeta.model.run import RunOptions, Summary, Verdict
     from evalmeta.store.database import Database, Row
 
 OUTCOMES: Final = ("passed", "failed", "errors", "undecided", "unfinished")
@@ -29,13 +29,13 @@ _PAGE: Final = """
       AND (?6 IS NULL OR started >= ?6) AND (?7 IS NULL OR started <= ?7) AND (?8 IS NULL OR user_id = ?8)
       AND CASE ?9
         WHEN 'unfinished' THEN status IN ('NEW', 'IN_PROGRESS')
-        WHEN 'failed' THEN coalesce(failed > 0, EXISTS (
+        WHEN 'failed' THEN coalesce(json_extract(tally, '$[2]') > 0, EXISTS (
           SELECT 1 FROM case_result WHERE run_id = listed_run.id AND verdict = 'FAILURE'))
-        WHEN 'errors' THEN status IN ('ERROR', 'TERMINATED') OR coalesce(errors > 0, EXISTS (
+        WHEN 'errors' THEN status IN ('ERROR', 'TERMINATED') OR coalesce(json_extract(tally, '$[3]') > 0, EXISTS (
           SELECT 1 FROM case_result WHERE run_id = listed_run.id AND verdict = 'ERROR'))
-        WHEN 'undecided' THEN coalesce(undecided > 0, EXISTS (
+        WHEN 'undecided' THEN verdict = 'UNDECIDED' OR coalesce(json_extract(tally, '$[4]') > 0, EXISTS (
           SELECT 1 FROM case_result WHERE run_id = listed_run.id AND verdict = 'UNDECIDED'))
-        WHEN 'passed' THEN status = 'COMPLETED' AND coalesce(failed + errors = 0, NOT EXISTS (
+        WHEN 'passed' THEN status = 'COMPLETED' AND coalesce(verdict = 'PASS', NOT EXISTS (
           SELECT 1 FROM case_result WHERE run_id = listed_run.id AND verdict IN ('FAILURE', 'ERROR')))
         ELSE 1 END
       AND (?13 = '' OR (org_url = '' AND EXISTS (
@@ -43,8 +43,15 @@ _PAGE: Final = """
       AND (?10 IS NULL OR (started, id) < (?10, ?11))
     ORDER BY started DESC, id DESC LIMIT ?12
 """
+_LATEST: Final = """
+    SELECT * FROM listed_run WHERE ?1 IS NULL OR definition = ?1 COLLATE NOCASE ORDER BY started DESC, id DESC LIMIT ?2
+"""
+_NO_LIMIT: Final = -1
 _ONE: Final = "SELECT * FROM listed_run WHERE id = ?1 AND org_url = ?2 AND (?3 IS NULL OR user_id = ?3)"
 _BY_ID: Final = "SELECT * FROM listed_run WHERE id IN ({})"
+# The place of a column of the view, after which the user's id follows, and the columns of the tally.
+_PLACE: Final = 12
+_TALLY: Final = 13
 # SQLite before 3.32 allows 999.
 _MAX_PARAMETERS: Final = 900
 _RECENT: Final = """
@@ -92,7 +99,17 @@ class RunFilter:
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A run in a list, with the numbers of its case results; times are in seconds since the epoch."""
+    """A run in a list; times are in seconds since the epoch.
+
+    Attributes:
+        org_url: the org's address; empty for the project's own org.
+        org_name: the name of the org when the run started; empty for the project's own org.
+        total: the number of case results of the complete run.
+        answers_of: the run whose answers it judged again; None if an agent was asked.
+        summary: the counts of its case results so far.
+        verdict: the verdict on the run, PASS if it has passed; None while it is in progress.
+        is_stopped: whether it is in progress although no process works on it, where that was looked up.
+    """
 
     org_url: str
     org_name: str
@@ -106,34 +123,25 @@ class ListedRun:
     suite: str
     branch: str
     answers_of: str | None
-    passed: int
-    failed: int
-    errors: int
-    undecided: int
+    summary: Summary
+    verdict: Verdict | None
     options: RunOptions
-
-    @property
-    def pass_rate(self) -> float | None:
-        """Return passed / (passed + failed), 0 to 1; None if no case was judged."""
-        decided = self.passed + self.failed
-        return self.passed / decided if decided else None
+    is_stopped: bool = False
 
     @property
     def done(self) -> int:
         """Return the number of case results so far."""
-        return self.passed + self.failed + self.errors + self.undecided
+        return self.summary.total
 
     @property
-    def verdict(self) -> Verdict | None:
-        """Return whether it failed, had errors, was undecided or passed; None while it is in progress."""
-        if not self.status.is_over:
-            return None
-        if self.errors or self.status in {RunStatus.ERROR, RunStatus.TERMINATED}:
-            return Verdict.ERROR
-        rate = self.pass_rate
-        if rate is None:
-            return Verdict.UNDECIDED if self.undecided else Verdict.PASS
-        return Verdict.PASS if rate >= self.options.min_pass_rate - 1e-9 else Verdict.FAILURE
+    def is_partial(self) -> bool:
+        """Return whether it asked only some of the test's cases."""
+        return self.options.is_partial
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether an agent was asked all cases: only such runs have comparable pass rates."""
+        return self.status is RunStatus.COMPLETED and not self.is_partial and self.answers_of is None
 
 
 class RunPage(NamedTuple):
@@ -194,19 +202,34 @@ def _only(user: User | None) -> str | None:
 def _listed(database: Database, rows: Sequence[Row]) -> list[ListedRun]:
     """Return the runs of rows of the view; its last column has the options of own runs, and all of other orgs' runs."""
     own = {row[2]: read_options(orjson.loads(row[-1])) for row in rows if not row[0]}
-    counts = counts_of_runs(database, own)
-    return [_remote(row) if row[0] else _run(row, own[row[2]], counts[row[2]]) for row in rows]
+    counted = tallies_of(database, {row[2]: own[row[2]] for row in rows if not row[0] and row[_TALLY] is None})
+    return [
+        _remote(database, row) if row[0] else _run(row, counted.get(row[2]) or _kept(row, own[row[2]]), own[row[2]])
+        for row in rows
+    ]
 
 
-def _remote(row: Row) -> ListedRun:
-    *place, _, passed, failed, errors, undecided, body = row
-    run = read_run({**orjson.loads(body), "testCases": []})
+def _kept(row: Row, options: RunOptions) -> KeptTally:
+    return KeptTally.read(row[_TALLY], row[_TALLY + 1], options)
+
+
+def _remote(database: Database, row: Row) -> ListedRun:
+    body = orjson.loads(row[-1])
+    run = read_run(body if row[_TALLY] is None else {**body, "testCases": []})
+    place = [*row[:_PLACE]]
     place[4], place[11] = run.subject_name, run.answers_of
-    return _run(tuple(place), run.options, [passed, failed, errors, undecided])
+    tally = tally_of_remote(database, row[0], run) if row[_TALLY] is None else _kept(row, run.options)
+    return _run(tuple(place), tally, run.options)
 
 
-def _run(row: Row, options: RunOptions, counts: Sequence[int]) -> ListedRun:
-    place = [*row[:12]]
+def _run(row: Row, tally: KeptTally, options: RunOptions) -> ListedRun:
+    place = [*row[:_PLACE]]
     place[5] = RunStatus(place[5])
-    values: tuple[Any, ...] = (*place, *counts, options)  # type: ignore[explicit-any] # the columns of the view
+    values: tuple[Any, ...] = (*place, *tally, options)  # type: ignore[explicit-any] # the columns of the view
     return ListedRun(*values)
+
+
+def list_runs(database: Database, *, definition: str | None = None, limit: int | None = None) -> list[ListedRun]:
+    """List the runs of a definition, or of all, in all orgs, the oldest first; at most the latest `limit`."""
+    rows = database.query(_LATEST, (definition, _NO_LIMIT if limit is None else limit))
+    return _listed(database, rows[::-1])

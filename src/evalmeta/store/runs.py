@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from evalmeta.model.login import User
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import RunOptions, Verdicts
+    from evalmeta.model.tally import Tally
     from evalmeta.store.database import Database, Row
+    from evalmeta.store.run_tallies import KeptTally
 
     _Action: TypeAlias = tuple[str, JsonObject, JsonValue, float | None]
     _Tokens: TypeAlias = tuple[int | None, int | None]
@@ -249,7 +251,8 @@ class Runs:
         Return False if the run is not over, or `total` is not greater than its total.
         """
         sql = """
-            UPDATE run SET options = ?, total = ?, status = 'NEW', ended_at = NULL, error = NULL, counts = NULL
+            UPDATE run SET options = ?, total = ?, status = 'NEW', ended_at = NULL, error = NULL,
+                tally = NULL, verdict = NULL
             WHERE id = ? AND status NOT IN ('NEW', 'IN_PROGRESS') AND total < ?
         """
         return self._database.execute(sql, (orjson.dumps(write_options(options)), total, run_id, total)) == 1
@@ -260,24 +263,39 @@ class Runs:
             "UPDATE run SET options = ? WHERE id = ?", (orjson.dumps(write_options(options)), run_id)
         )
 
-    def finish(self, run_id: str, worker: str, status: RunStatus, *, error: str | None, now: float) -> None:
-        """End a run."""
+    def finish(
+        self,
+        run_id: str,
+        worker: str,
+        status: RunStatus,
+        *,
+        error: str | None,
+        now: float,
+        tally: KeptTally | None = None,
+    ) -> None:
+        """End a run; without its tally, the first list that shows it counts its results."""
         sql = """
-            UPDATE run SET status = ?, error = ?, ended_at = ?, worker = NULL, lease_until = NULL
+            UPDATE run SET status = ?, error = ?, ended_at = ?, worker = NULL, lease_until = NULL,
+                tally = ?, verdict = ?
             WHERE id = ? AND worker = ?
         """
-        self._database.execute(sql, (status.value, error, now, run_id, worker))
+        kept = (None, None) if tally is None else tally.columns()
+        self._database.execute(sql, (status.value, error, now, *kept, run_id, worker))
 
 
 class RunJournal:
-    """A run's journal: results are on disk before `append` returns, and each case has one result."""
+    """A run's journal: results are on disk before `append` returns, and each case has one result.
 
-    __slots__ = ("_database", "_run_id", "_worker")
+    `tally` counts the appended results.
+    """
 
-    def __init__(self, database: Database, run_id: str, worker: str) -> None:
+    __slots__ = ("_database", "_run_id", "_tally", "_worker")
+
+    def __init__(self, database: Database, run_id: str, worker: str, tally: Tally | None = None) -> None:
         self._database = database
         self._run_id = run_id
         self._worker = worker
+        self._tally = tally
 
     def finished(self) -> frozenset[tuple[int, int]]:
         """Return iteration and number of every finished case."""
@@ -295,6 +313,9 @@ class RunJournal:
             if self._database.query("SELECT worker FROM run WHERE id = ?", (self._run_id,)) != [(self._worker,)]:
                 raise StoreError(f"run {self._run_id} was deleted, or taken over by another worker")
             self._database.execute_many("INSERT INTO case_result VALUES (?, ?, ?, ?, ?)", rows)
+        if self._tally is not None:
+            for case in results:
+                self._tally.add(case)
 
 
 def _run(row: Row) -> Run:

@@ -11,12 +11,12 @@ from evalmeta import __version__, limits
 from evalmeta.api.comparisons import find_run
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare
-from evalmeta.engine.statistics import collect
+from evalmeta.engine.statistics import statistics_of
 from evalmeta.errors import StoreError
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.model.statistics import CaseCounts, Standing
-from evalmeta.model.tally import Tally
+from evalmeta.model.tally import detail
 from evalmeta.protocol.json_fields import integer
 from evalmeta.report.org_checks import check_lines
 from evalmeta.report.report import Report, coverage_text, duration, outcome, undecided_reasons
@@ -109,7 +109,7 @@ def changes_between(source: Source, before: ListedRun, after: ListedRun) -> tupl
 
 
 def _stamp(listed: ListedRun) -> str:
-    return f"{__version__} {listed.status} {listed.ended} {listed.done}"
+    return f"{__version__} {listed.status} {listed.verdict} {listed.ended} {listed.done}"
 
 
 def counts_of(digest: Digest) -> tuple[CaseCounts, ...]:
@@ -122,9 +122,10 @@ def _digest(source: Source, listed: ListedRun) -> Digest:
     if listed.done <= limits.MAX_LIVE_CASES:
         # Results in memory are decoded once.
         run = replace(run, cases=tuple(run.cases))
-    counter, verdicts = Tally(run.options), dict[str, Counter[str]]()
-    statistics, summary = collect(_counted(run.cases, counter, verdicts), run.options), counter.summary()
-    report, expectations = Report(run, summary), _expectations(verdicts)
+    verdicts: dict[str, Counter[str]] = {}
+    tally = detail(_counted(run.cases, verdicts), run.options)
+    statistics, summary = statistics_of(tally), tally.summary()
+    report, expectations = Report(run, summary, counted=tally), _expectations(verdicts)
     latency, tokens = statistics.latency, statistics.tokens
     return Digest(
         outcome=outcome(report),
@@ -157,10 +158,9 @@ def _counts(statistics: RunStatistics) -> list[tuple[int, str, int, int, int, in
     ]
 
 
-def _counted(cases: Iterable[CaseResult], counter: Tally, verdicts: dict[str, Counter[str]]) -> Iterator[CaseResult]:
-    """Yield case results, and count them and the verdicts of each name."""
+def _counted(cases: Iterable[CaseResult], verdicts: dict[str, Counter[str]]) -> Iterator[CaseResult]:
+    """Yield case results, and count the verdicts of each name."""
     for case in cases:
-        counter.add(case)
         for result in case.results:
             if not result.is_measured:
                 verdicts.setdefault(result.name, Counter())[str(result.verdict)] += 1

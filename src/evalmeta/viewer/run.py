@@ -122,6 +122,7 @@ def _page(
         "is_whole": page.is_whole,
         "is_first": not text_of(query, "after"),
         "answers_org": _org_of(source, runs[0].answers_of),
+        "partly": any(run.summary.partly_judged for run in runs),
         "several": any(run.options.iterations > 1 for run in runs),
     }
     return Page("run.html.j2", title, values, command=command, live=any(not run.status.is_over for run in runs))
@@ -139,8 +140,9 @@ def _counts(source: Source, chosen: Sequence[ListedRun], rows: Sequence[RunRow])
     own = count_verdicts(source.database, [run.id for run in chosen if not run.org_url])
     for run in chosen:
         if run.org_url:
-            own.update({Verdict.PASS: run.passed, Verdict.FAILURE: run.failed})
-            own.update({Verdict.ERROR: run.errors, Verdict.UNDECIDED: run.undecided})
+            found = run.summary
+            own.update({Verdict.PASS: found.passed + found.partly_judged, Verdict.FAILURE: found.failed})
+            own.update({Verdict.ERROR: found.errors, Verdict.UNDECIDED: found.undecided})
     ids = {run.id for run in chosen}
     undecided = sum(row.digest["undecided"] for row in rows if row.digest and row.run.id in ids)
     return {**own, Verdict.UNDECIDED: max(own[Verdict.UNDECIDED], undecided)}

@@ -85,9 +85,9 @@ def trends_page(source: Source, query: Query) -> Page:
 def _point(source: Source, run: ListedRun) -> Point:
     digest = digest_of(source, run, max_cases=limits.MAX_LIVE_CASES)
     if digest is None:
-        return Point(run, run.pass_rate, None, None, None)
+        return Point(run, run.summary.pass_rate, None, None, None)
     known = [each for each in (digest["input"], digest["output"]) if each is not None]
-    return Point(run, run.pass_rate, digest["p50"], digest["p95"], sum(known) if known else None)
+    return Point(run, run.summary.pass_rate, digest["p50"], digest["p95"], sum(known) if known else None)
 
 
 def _deploys(source: Source, test: str, *, since: float) -> list[float]:

@@ -20,6 +20,8 @@ from evalmeta.model.statistics import SuiteComparison
 from evalmeta.package.project import find_project
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.comparison import comparison_json
+from evalmeta.report.report import VERDICT_WORDS
+from evalmeta.report.summary import counts_json
 from evalmeta.report.text import one_line, percent
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
-    from evalmeta.store.history import PastRun
+    from evalmeta.store.run_lists import ListedRun
 
 
 @click.command()
@@ -104,8 +106,8 @@ def _loaded(project: Project, run_id: str) -> Run:
 
 _RUNS: Final = 20
 _HEADERS: Final = (
-    *("Run", "Test", "Started (UTC)", "Status", "Kind", "Org"),
-    *("Passed", "Failed", "Errors", "Undecided", "Pass rate", "Trend"),
+    *("Run", "Test", "Started (UTC)", "Status", "Verdict", "Kind", "Org"),
+    *("Passed", "Partly", "Failed", "Errors", "Undecided", "Pass rate", "Trend"),
 )
 
 
@@ -117,7 +119,8 @@ def history(*, name: str | None, limit: int, as_json: bool) -> None:
     """List past runs, here and in other orgs, newest last.
 
     The trend is the change in the pass rate, in percentage points, since the previous run
-    of the same test. Runs that did not complete, runs of some of the cases ("part") and
+    of the same test. The verdict is "ok" if the run has passed; "partly" are the partly judged
+    cases. Runs that did not complete, runs of some of the cases ("part") and
     runs that scored earlier answers again ("rescored") have no trend. No process works on a
     run that is "stopped": `evalmeta test resume` continues it.
 
@@ -134,18 +137,20 @@ def history(*, name: str | None, limit: int, as_json: bool) -> None:
     print_table(_HEADERS, _rows(runs))
 
 
-def _rows(runs: Sequence[PastRun]) -> list[list[str]]:
+def _rows(runs: Sequence[ListedRun]) -> list[list[str]]:
     rows, rates = [], dict[str, float]()
     for each in runs:
-        counts = [f"{number:,}" for number in (each.passed, each.failed, each.errors, each.undecided)]
-        rate = each.pass_rate
+        found = each.summary
+        numbers = (found.passed, found.partly_judged, found.failed, found.errors, found.undecided)
+        rate, counts = found.pass_rate, [f"{number:,}" for number in numbers]
         trend = _trend(rates.get(each.definition.casefold()), rate) if each.is_whole else ""
         started = to_timestamp(each.started)[:19].replace("T", " ")
         kinds = {"part": each.is_partial, "rescored": each.answers_of is not None, "stopped": each.is_stopped}
         kind = ", ".join(word for word, fits in kinds.items() if fits)
         run, test, org = (one_line(text) for text in (each.id, each.definition, each.org_name))
         shown = "" if rate is None else percent(rate)
-        rows.append([run, test, started, each.status.value, kind, org, *counts, shown, trend])
+        verdict = "" if each.verdict is None else VERDICT_WORDS[each.verdict]
+        rows.append([run, test, started, each.status.value, verdict, kind, org, *counts, shown, trend])
         if rate is not None and each.is_whole:
             rates[each.definition.casefold()] = rate
     return rows
@@ -158,7 +163,7 @@ def _trend(before: float | None, rate: float | None) -> str:
     return f"{'up' if points > 0 else 'down'} {abs(points):g}" if points else "same"
 
 
-def _run_json(run: PastRun) -> JsonObject:
+def _run_json(run: ListedRun) -> JsonObject:
     return {
         "runId": run.id,
         "definition": run.definition,
@@ -168,11 +173,9 @@ def _run_json(run: PastRun) -> JsonObject:
         "startTime": to_timestamp(run.started),
         "endTime": None if run.ended is None else to_timestamp(run.ended),
         "total": run.total,
-        "passed": run.passed,
-        "failed": run.failed,
-        "errors": run.errors,
-        "undecided": run.undecided,
-        "passRate": run.pass_rate,
+        "verdict": None if run.verdict is None else run.verdict.value,
+        **counts_json(run.summary),
+        "passRate": run.summary.pass_rate,
         "partial": run.is_partial,
         "answersOf": run.answers_of,
         "stopped": run.is_stopped,

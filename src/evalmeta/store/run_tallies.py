@@ -1,0 +1,115 @@
+"""The counts of runs and the verdicts on them, which are kept with runs that are over, for lists of runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import orjson
+
+from evalmeta import limits
+from evalmeta.errors import StoreError
+from evalmeta.model.run import Coverage, RunStatus, Summary, Verdict
+from evalmeta.model.tally import run_verdict, summarise
+from evalmeta.store.runs import Runs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalmeta.model.run import Run, RunOptions
+    from evalmeta.store.database import Database
+
+
+_COUNTS: Final = ("passed", "partly_judged", "failed", "errors", "undecided")
+_VERDICTS: Final = """
+    SELECT run_id, verdict, count(*) FROM case_result
+    WHERE run_id IN (SELECT value FROM json_each(?)) GROUP BY run_id, verdict
+"""
+_STATES: Final = "SELECT id, status, ended_at, total FROM run WHERE id IN (SELECT value FROM json_each(?))"
+_SAVE: Final = """
+    UPDATE run SET tally = ?, verdict = ?
+    WHERE id = ? AND ended_at IS ? AND status NOT IN ('NEW', 'IN_PROGRESS')
+"""
+
+
+class KeptTally(NamedTuple):
+    """The counts of a run, without its averages and the names of undecided results; the verdict as `run_verdict`."""
+
+    summary: Summary
+    verdict: Verdict | None
+
+    @classmethod
+    def of(cls, summary: Summary, status: RunStatus, *, total: int) -> KeptTally:
+        """Return the tally of a run that has `total` case results when it is complete."""
+        is_complete = status is RunStatus.COMPLETED and summary.total >= total
+        return cls(summary, run_verdict(summary, status, is_complete=is_complete))
+
+    @classmethod
+    def read(cls, tally: str, verdict: str | None, options: RunOptions) -> KeptTally:
+        """Return the tally that `columns` wrote."""
+        *counts, judged, results, outside = orjson.loads(tally)
+        summary = Summary(
+            total=sum(counts),
+            **dict(zip(_COUNTS, counts, strict=True)),
+            min_pass_rate=options.min_pass_rate,
+            coverage=Coverage(judged, results, outside),
+            min_decided=options.min_decided,
+        )
+        return cls(summary, Verdict(verdict) if verdict else None)
+
+    def columns(self) -> tuple[str, str | None]:
+        """Return what is kept of a run: counts as JSON, and the verdict."""
+        counts = [*(getattr(self.summary, name) for name in _COUNTS), *self.summary.coverage]
+        return orjson.dumps(counts).decode(), None if self.verdict is None else self.verdict.value
+
+
+def tallies_of(database: Database, runs: Mapping[str, RunOptions]) -> dict[str, KeptTally]:
+    """Count the results of runs without a kept tally, and keep those of runs that are over.
+
+    In a large run that is not over, each result counts with its own verdict, because lists are often shown again:
+    partly judged ones count as passed then.
+    """
+    if not runs:
+        return {}
+    verdicts: dict[str, Counter[str]] = {each: Counter() for each in runs}
+    for run_id, verdict, number in database.query(_VERDICTS, (_list(runs),)):
+        verdicts[run_id][verdict] = number
+    found = {}
+    for run_id, state, ended, total in database.query(_STATES, (_list(runs),)):
+        counts, status = verdicts[run_id], RunStatus(state)
+        if counts and (status.is_over or counts.total() <= limits.MAX_LIVE_CASES):
+            summary = summarise(Runs(database).stream(run_id), runs[run_id])
+        else:
+            summary = _by_verdicts(counts, runs[run_id])
+        found[run_id] = tally = KeptTally.of(summary, status, total=total)
+        if status.is_over:
+            # Another program may be writing; the results are then counted again for the next list.
+            with suppress(StoreError):
+                database.execute(_SAVE, (*tally.columns(), run_id, ended))
+    return found
+
+
+def tally_of_remote(database: Database, org_url: str, run: Run) -> KeptTally:
+    """Count the results of a run of another org that was saved without its tally, and keep it."""
+    tally = KeptTally.of(summarise(run.cases, run.options), run.status, total=run.total)
+    with suppress(StoreError):
+        sql = "UPDATE remote_run SET tally = ?, verdict = ? WHERE org_url = ? AND id = ?"
+        database.execute(sql, (*tally.columns(), org_url, run.id))
+    return tally
+
+
+def _by_verdicts(counts: Counter[str], options: RunOptions) -> Summary:
+    return Summary(
+        total=counts.total(),
+        passed=counts[Verdict.PASS],
+        failed=counts[Verdict.FAILURE],
+        errors=counts[Verdict.ERROR],
+        undecided=counts[Verdict.UNDECIDED],
+        min_pass_rate=options.min_pass_rate,
+        min_decided=options.min_decided,
+    )
+
+
+def _list(ids: Mapping[str, RunOptions]) -> str:
+    return orjson.dumps([*ids]).decode()
