@@ -280,7 +280,12 @@ def test_history_spans_runs_here_and_elsewhere_in_order_of_time(
     here, there = history(project)
     assert (here.org_url, here.definition, here.total, here.summary.pass_rate) == ("", "Returns_Desk_Checks", 4, 0.25)
     assert (there.org_url, there.org_name, there.status) == (org.url, "dev", "COMPLETED")
-    assert (there.definition, there.summary.passed, there.summary.failed, there.summary.pass_rate) == ("Orders", 1, 1, 0.5)
+    assert (there.definition, there.summary.passed, there.summary.failed, there.summary.pass_rate) == (
+        "Orders",
+        1,
+        1,
+        0.5,
+    )
 
 
 @pytest.mark.slow
