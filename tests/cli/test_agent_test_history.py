@@ -80,6 +80,7 @@ def test_history_is_printed_as_json(evalmeta: Program) -> None:
         "failed": 1,
         "errors": 0,
         "undecided": 0,
+        "quarantined": 0,
         "passRate": 0.0,
         "partial": False,
         "stopped": False,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evalmeta.store.database import Database
 
 
-_COUNTS: Final = ("passed", "partly_judged", "failed", "errors", "undecided")
+_COUNTS: Final = ("passed", "partly_judged", "failed", "errors", "undecided", "quarantined")
 _VERDICTS: Final = """
     SELECT run_id, verdict, count(*) FROM case_result
     WHERE run_id IN (SELECT value FROM json_each(?)) GROUP BY run_id, verdict
@@ -48,20 +48,22 @@ class KeptTally(NamedTuple):
     @classmethod
     def read(cls, tally: str, verdict: str | None, options: RunOptions) -> KeptTally:
         """Return the tally that `columns` wrote."""
-        *counts, judged, results, outside = orjson.loads(tally)
+        *counts, quarantined_passed, judged, results, outside = orjson.loads(tally)
         summary = Summary(
             total=sum(counts),
             **dict(zip(_COUNTS, counts, strict=True)),
             min_pass_rate=options.min_pass_rate,
             coverage=Coverage(judged, results, outside),
             min_decided=options.min_decided,
+            quarantined_passed=quarantined_passed,
         )
         return cls(summary, Verdict(verdict) if verdict else None)
 
     def columns(self) -> tuple[str, str | None]:
         """Return what is kept of a run: counts as JSON, and the verdict."""
-        counts = [*(getattr(self.summary, name) for name in _COUNTS), *self.summary.coverage]
-        return orjson.dumps(counts).decode(), None if self.verdict is None else self.verdict.value
+        counts = [getattr(self.summary, name) for name in _COUNTS]
+        numbers = [*counts, self.summary.quarantined_passed, *self.summary.coverage]
+        return orjson.dumps(numbers).decode(), None if self.verdict is None else self.verdict.value
 
 
 def tallies_of(database: Database, runs: Mapping[str, RunOptions]) -> dict[str, KeptTally]:
