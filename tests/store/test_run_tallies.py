@@ -103,8 +103,8 @@ def finished(database: Database, case: CaseResult, *, options: RunOptions, kept:
     assert runs.claim(run_id, "w", taken_from=Lease(None, None), until=9.0, now=1.0)
     tally = Tally(options)
     RunJournal(database, run_id, "w", tally).append([case])
-    saved = KeptTally.of(tally.summary(), RunStatus.COMPLETED, total=1) if kept else None
-    runs.finish(run_id, "w", RunStatus.COMPLETED, error=None, now=2.0, tally=saved)
+    saved = KeptTally.of(tally.summary(), RunStatus.COMPLETED, total=1).columns() if kept else (None, None)
+    runs.finish(run_id, "w", RunStatus.COMPLETED, error=None, now=2.0, kept=saved)
     listed = find_listed(database, run_id)
     assert listed is not None
     return listed

@@ -107,8 +107,8 @@ class StoredRecord:
 
     def complete(self, summary: Summary) -> None:
         """Mark the run as completed, and keep the counts of its results."""
-        tally = KeptTally.of(summary, RunStatus.COMPLETED, total=self._total)
-        self._runs.finish(self._id, self._worker, RunStatus.COMPLETED, error=None, now=time.time(), tally=tally)
+        kept = KeptTally.of(summary, RunStatus.COMPLETED, total=self._total).columns()
+        self._runs.finish(self._id, self._worker, RunStatus.COMPLETED, error=None, now=time.time(), kept=kept)
 
     def run(self, *, total: int) -> Run:
         """Return the run without its cases; `total` is the number of results that it should have."""

@@ -93,8 +93,8 @@ async def _work_in(places: Places, org: Organization, run: Run, resources: RunRe
         return
     except Exception as error:  # noqa: BLE001 - a run that fails would fail in the next worker too
         status, why = RunStatus.ERROR, error_text(error)
-    kept = KeptTally.of(tally.summary(), status, total=run.total)
-    await _write(org, lambda: org.runs.finish(run_id, worker, status, error=why, now=time.time(), tally=kept))
+    kept = KeptTally.of(tally.summary(), status, total=run.total).columns()
+    await _write(org, lambda: org.runs.finish(run_id, worker, status, error=why, now=time.time(), kept=kept))
 
 
 async def _with_agent(org: Organization, run: Run) -> Run:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from evalmeta.model.run import RunOptions, Verdicts
     from evalmeta.model.tally import Tally
     from evalmeta.store.database import Database, Row
-    from evalmeta.store.run_tallies import KeptTally
 
     _Action: TypeAlias = tuple[str, JsonObject, JsonValue, float | None]
     _Tokens: TypeAlias = tuple[int | None, int | None]
@@ -271,15 +270,14 @@ class Runs:
         *,
         error: str | None,
         now: float,
-        tally: KeptTally | None = None,
+        kept: tuple[str | None, str | None] = (None, None),
     ) -> None:
-        """End a run; without its tally, the first list that shows it counts its results."""
+        """End a run; `kept` has the columns of its tally, which the first list that shows it computes otherwise."""
         sql = """
             UPDATE run SET status = ?, error = ?, ended_at = ?, worker = NULL, lease_until = NULL,
                 tally = ?, verdict = ?
             WHERE id = ? AND worker = ?
         """
-        kept = (None, None) if tally is None else tally.columns()
         self._database.execute(sql, (status.value, error, now, *kept, run_id, worker))
 
 
