@@ -84,19 +84,16 @@ def checks_of(case: Case) -> str:
 
 
 def _check(turn: int, expectation: Expectation) -> str:
-    # Every case result has a fingerprint, so what most expectations do not have costs nothing.
-    terms: object = expectation.terms or None
-    mark = ""
-    if terms:
-        threshold = expectation.terms.get("threshold")
-        if isinstance(threshold, int | float) and not isinstance(threshold, bool):
-            terms = {key: value for key, value in expectation.terms.items() if key != "threshold"}
-            mark = f"@{threshold:g}"
-    parameters = expectation.parameters and [
-        (each.name, each.value, each.is_reference) for each in expectation.parameters
-    ]
-    values = turn, expectation.name, expectation.expected_value, parameters, expectation.scorer_type, terms
-    return fingerprint(*values) + mark
+    value, terms = expectation.expected_value, expectation.terms
+    if not (terms or expectation.parameters or expectation.scorer_type):
+        # Every case result has a fingerprint, and most expectations are such texts.
+        text = f"{turn}\0{expectation.name}" if value is None else f"{turn}\0{expectation.name}\0{value}"
+        return f"{zlib.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
+    threshold, mark = terms.get("threshold"), ""
+    if isinstance(threshold, int | float) and not isinstance(threshold, bool):
+        terms, mark = {key: value for key, value in terms.items() if key != "threshold"}, f"@{threshold:g}"
+    parameters = [(each.name, each.value, each.is_reference) for each in expectation.parameters]
+    return fingerprint(turn, expectation.name, value, parameters, expectation.scorer_type, terms) + mark
 
 
 def compare_checks(before: str, after: str) -> CheckChanges:
