@@ -113,6 +113,7 @@ def with_setup(made: Run, checks: str = "", **setup: str) -> Run:
 def test_runs_with_another_rater_prompt_or_options_are_left_out_but_not_those_of_another_agent(path: Path) -> None:
     strict = RunOptions(scoring=Scoring(threshold=4))
     runs = [
+        run(0, PASS),
         with_setup(run(1, PASS), rater="rules"),
         with_setup(run(2, PASS), rater="llm m", prompt="v1"),
         with_setup(run(3, PASS, options=strict), rater="llm m", prompt="v2"),
@@ -122,6 +123,7 @@ def test_runs_with_another_rater_prompt_or_options_are_left_out_but_not_those_of
     [taken] = save_baseline(path, runs).taken
     assert [each.id for each in taken.runs] == [run(4).id, run(5).id]
     assert taken.left_out == {
+        "that did not record their rater": 1,
         "with another rater": 1,
         "with another prompt of the judge": 1,
         "with other options of judging": 1,

@@ -281,7 +281,7 @@ def _why_left_out(column: _Column, latest: _Column, rescored: Iterable[str | Non
         return "judged again by a later run"
     ours, theirs = column.known, latest.known
     if ours.setup.rater != theirs.setup.rater:
-        return "with another rater"
+        return "with another rater" if ours.setup.rater else "that did not record their rater"
     if ours.setup.prompt != theirs.setup.prompt:
         return "with another prompt of the judge"
     return "" if ours.options == theirs.options else "with other options of judging"
