@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+from datetime import date
 from functools import partial
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 import report_runs as make
 from evalmeta.model.generated_data import GeneratedData, Tokens
+from evalmeta.model.quarantine import Quarantine
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.report import render as render_as
 from evalmeta.report.csv import COLUMNS
@@ -44,6 +46,12 @@ def test_a_case_without_results_has_a_row_with_its_verdict() -> None:
     [row] = read(make.report(make.MIXED_CASES[2]))
     assert (row["verdict"], row["error"]) == ("ERROR", "the agent did not answer within 120 s")
     assert (row["answer"], row["expectation"], row["score"]) == ("", "", "")
+
+
+def test_a_row_says_whether_its_case_is_in_quarantine() -> None:
+    case = make.case(1, Verdict.FAILURE)._replace(quarantine=Quarantine("flaky", date(2027, 1, 31)))
+    [row] = read(make.report(case))
+    assert (row["case_verdict"], row["quarantined"]) == ("FAILURE", "true")
 
 
 def test_the_cost_of_an_answer_is_numeric() -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 COLUMNS: Final = (
     "definition", "run", "iteration", "case", "utterance", "answer", "case_verdict", "expectation", "label", "verdict",
     "score", "expected", "actual", "explanation", "error", "rater", "latency_ms", "input_tokens", "output_tokens",
-    "turn", "threshold", "case_label", "org_verdict", "local_verdict", "doubts", "partly_judged",
+    "turn", "threshold", "case_label", "org_verdict", "local_verdict", "doubts", "partly_judged", "quarantined",
 )  # fmt: skip
 # OWASP, "CSV Injection": spreadsheets read cells that begin with one of these as formulas. The apostrophe is
 # included so that removing one apostrophe always restores the text.
@@ -56,15 +56,15 @@ def _rows(report: Report, case: CaseResult) -> Iterator[list[str]]:
     run, verdict = report.run, verdict_of(report, case)
     start = [_cell(run.definition), _cell(run.id), f"{case.iteration}", f"{case.number}"]
     label, doubts = _cell(case.label), " ".join(doubt_codes(run, case))
-    partly = "true" if is_partly_judged(report, case) else "false"
+    flags = ["true" if flag else "false" for flag in (is_partly_judged(report, case), case.is_quarantined)]
     if not case.results:
         last = exchanges(case)[-1]
         broken = ["", "", verdict, "", "", "", "", _cell(case.error), ""]
-        yield [*start, *_texts(last), verdict, *broken, *_cost(last), "", "", label, "", "", doubts, partly]
+        yield [*start, *_texts(last), verdict, *broken, *_cost(last), "", "", label, "", "", doubts, *flags]
     for result in case.results:
         exchange = exchange_of(case, result)
         both = result.verdicts
-        checked = [both.org, both.local, doubts, partly] if both else ["", "", doubts, partly]
+        checked = [both.org, both.local, doubts, *flags] if both else ["", "", doubts, *flags]
         end = [f"{result.turn}" if result.turn > 0 else "", _number(result.threshold), label, *checked]
         yield [*start, *_texts(exchange), verdict, *_judgement(result, case), *_cost(exchange), *end]
 
