@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.engine.raters.rules.embedding import bind_embed
+from evalmeta.engine.raters.embedding import bind_embed
 from evalmeta.engine.raters.rules.ratings import undecided
 from evalmeta.model.run import Verdict
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from evalmeta.engine.raters.embedding import Cosine
     from evalmeta.engine.raters.judge import Rater, Rating, Rubric
-    from evalmeta.engine.raters.rules.embedding import Cosine
     from evalmeta.model.settings import RulesRater
 
 

@@ -12,23 +12,16 @@ if TYPE_CHECKING:
 
 
 BEST: Final = 5.0
-_MAX_EVIDENCE: Final = 5
-_MAX_QUOTED: Final = 60
+_MAX_EVIDENCE, _MAX_QUOTED = 5, 60
 
 
 class Texts(NamedTuple):
-    """The texts that a rule compares.
-
-    Attributes:
-        described: Whether the expectation describes the answer instead of quoting it.
-        stated: Whether the expectation is the statement that a description asks for.
-    """
+    """The texts that a rule compares, and whether the expectation describes the answer instead of quoting it."""
 
     expected: str
     actual: str
     utterance: str
     described: bool
-    stated: bool = False
 
 
 def difference(what: str, missing: Sequence[str], extra: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.engine.raters.rules.embedding import bind_embed, embedded_cosine
+from evalmeta.engine.raters.embedding import bind_embed, embedded_cosine
 from evalmeta.errors import RaterError, SettingsError
 
 if TYPE_CHECKING:
