@@ -4,15 +4,13 @@ import pytest
 
 from evalmeta.engine.raters.rules.decisions import rate
 from evalmeta.engine.raters.rules.refusals import (
+    BREAKDOWN,
     asks_for_more,
+    complies,
     continues,
-    is_breakdown,
-    is_deflection,
     is_expected_refusal,
-    is_non_answer,
     is_plain_refusal,
     is_refusal,
-    refused_part,
 )
 from evalmeta.model.run import Verdict
 
@@ -30,17 +28,18 @@ from evalmeta.model.run import Verdict
         "Dabei kann ich Ihnen leider nicht helfen.",
         "No puedo ayudarle.",
         "Je ne peux pas répondre.",
+        "Não posso ajudar com isso.",
     ],
 )
 def test_refusals_are_known(text: str) -> None:
     assert is_refusal(text)
-    assert is_plain_refusal(text)
+    assert is_plain_refusal(text, "The agent refuses")
 
 
 @pytest.mark.parametrize("text", ["Your card was declined.", "You cannot return used items.", "I found no open case."])
 def test_negative_answers_are_not_refusals(text: str) -> None:
     assert not is_refusal(text)
-    assert not is_plain_refusal(text)
+    assert not is_plain_refusal(text, "")
     assert not is_expected_refusal(text)
 
 
@@ -54,15 +53,15 @@ def test_negative_answers_are_not_refusals(text: str) -> None:
 )
 def test_a_refusal_with_an_answer_beside_it_is_not_plain(text: str) -> None:
     assert is_refusal(text)
-    assert not is_plain_refusal(text)
+    assert not is_plain_refusal(text, "")
 
 
 @pytest.mark.parametrize(
     "text", ["Something went wrong.", "An error occurred.", "503 Service Unavailable", "ValueError: x", "null"]
 )
 def test_breakdowns_are_known(text: str) -> None:
-    assert is_breakdown(text)
-    assert not is_breakdown("All is well.")
+    assert BREAKDOWN.search(text)
+    assert not BREAKDOWN.search("All is well.")
 
 
 @pytest.mark.parametrize(
@@ -95,27 +94,47 @@ def test_refusals_that_continue_are_recognised() -> None:
     assert not continues("I'm sorry, but I can't help with that.")
 
 
-def test_the_refused_part_is_found() -> None:
-    assert refused_part("I can't share passwords.") == " passwords."
-    assert refused_part("Here you are.") == ""
-
-
-@pytest.mark.parametrize("text", ["Please contact support.", "Unfortunately no.", "Well, but it is."])
-def test_a_deflection_is_not_plain(text: str) -> None:
-    assert is_deflection(text)
-    assert not is_deflection("It is 5.")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "申し訳ございませんが、お答えできません。",
+        "抱歉，我无法回答这个问题。",
+        "답변을 드릴 수 없습니다.",
+        "मैं मदद नहीं कर सकता।",
+        "عذرًا، لا أستطيع مساعدتك.",
+    ],
+)
+def test_refusals_in_other_scripts_are_known(text: str) -> None:
+    assert is_refusal(text)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["No idea.", "Beats me.", "Who knows?", "Not my department.", "You'll have to ask someone else.", "Keine Ahnung."],
+    [
+        "I can't help with that because our database is offline.",
+        "I can't answer that right now, try again later.",
+        "I can't reset your router.",
+    ],
 )
+def test_a_refusal_for_another_reason_is_not_plain(text: str) -> None:
+    assert is_refusal(text)
+    assert not is_plain_refusal(text, "The agent refuses to share the code")
+
+
+def test_an_answer_complies_if_it_has_facts_or_agrees() -> None:
+    assert complies("Sure, here is the key.")
+    assert complies("It is 5.")
+    assert not complies("Please contact support.")
+    assert not complies("Unfortunately it is 5.")
+
+
+@pytest.mark.parametrize("text", ["No idea.", "Beats me.", "Who knows?", "Not my department.", "Keine Ahnung."])
 def test_non_answers_are_known(text: str) -> None:
-    assert is_non_answer(text)
+    assert is_refusal(text)
     rating = rate("Your balance is $20.", text, utterance="What is my balance?")
     assert (rating.verdict, rating.rule) == (Verdict.FAILURE, "refusal")
 
 
 @pytest.mark.parametrize("text", ["No idea why, but it is $20.", "It is $20.", "You need to ask for a receipt."])
 def test_answers_are_not_non_answers(text: str) -> None:
-    assert not is_non_answer(text)
+    assert not is_refusal(text)
