@@ -130,3 +130,21 @@ def test_a_baseline_ignores_a_case_in_quarantine(folder: Path, evalmeta: Program
     assert done.code == 0
     assert "0 suspect" in done.out
     assert "removed" not in done.out
+
+
+def test_a_case_that_still_fails_after_its_quarantine_is_red_also_with_a_baseline_from_that_time(
+    folder: Path, evalmeta: Program
+) -> None:
+    write(folder, "bad", counted=("good",))
+    assert evalmeta("run", "t.yaml").code == 0
+    assert evalmeta("test", "baseline", "-o", "base.json").code == 0
+    write(folder, "bad", counted=("good",), until=YESTERDAY)
+    done = evalmeta("run", "t.yaml", "--baseline", "base.json")
+    assert (done.code, "1 failing case is not in base.json" in done.out) == (100, True)
+
+
+def test_lists_of_runs_do_not_count_a_case_in_quarantine(folder: Path, evalmeta: Program) -> None:
+    write(folder, "bad", counted=("good",))
+    evalmeta("run", "t.yaml")
+    [past] = json.loads(evalmeta("test", "history", "--json").out)["result"]
+    assert (past["verdict"], past["passed"], past["failed"], past["quarantined"]) == ("PASS", 1, 0, 1)
