@@ -31,12 +31,26 @@ class EventLoop:
         async def keep() -> None:
             results.append(await work)
 
+        task = self._loop.create_task(keep())
         try:
-            self._runner.run(keep())
+            while not task.done():
+                self._run_until_exit(task)
         finally:
             work.close()
         # Not the result of the task: asyncio formats its task, and a representation of many results takes long.
         return results[0]
+
+    def _run_until_exit(self, task: asyncio.Task[None]) -> None:
+        """Run a task to its end, or until another one calls `sys.exit`, which is an error of what awaits it."""
+
+        async def wait() -> None:
+            await task
+
+        try:
+            self._runner.run(wait())
+        except SystemExit:
+            if task.done():
+                raise
 
     def close(self) -> None:
         """Cancel all tasks, and wait at most `SHUTDOWN_SECONDS` for them.
