@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--evalmeta-min-pass-rate", metavar="RATE", type=rate, help="share of a case's iterations that must pass"
     )
     group.addoption(
-        "--evalmeta-min-decided", metavar="SHARE", type=decided, help="share of a case's results that must be judged"
+        "--evalmeta-min-decided", metavar="SHARE", type=decided, help="share of a file's results that must be judged"
     )
     group.addoption(
         "--evalmeta-report-dir", metavar="DIR", help="write a report of the evaluations with a time in its name"

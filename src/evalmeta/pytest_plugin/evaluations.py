@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
-    from evalmeta.pytest_plugin.results import CaseNote, EvaluationResults, SessionResults
+    from evalmeta.pytest_plugin.results import CaseNote, EvaluationResults, FileNote, SessionResults
 
 
 MARKER: Final = "evalmeta_evaluation"
 ITERATION: Final = "evalmeta_iteration"
 _NOTE: Final = "evalmeta_note"
+FILE_NOTE: Final = "evalmeta_file_note"
 _Test = TypeVar("_Test")
 
 
@@ -104,6 +105,7 @@ class Evaluations:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._loaded: SessionResults | None = None
+        self._files: dict[str, dict[str, FileNote]] = {}
         self._is_reporting = False
         self._report_line = ""
 
@@ -154,11 +156,15 @@ class Evaluations:
         note = cast("CaseNote | None", vars(report).get(_NOTE))
         if note and not is_worker(self._config):
             self._results().add(note)
+        file_note = cast("FileNote | None", vars(report).get(FILE_NOTE))
+        if file_note and not is_worker(self._config):
+            self._files.setdefault(file_note["file"], {})[report.nodeid] = file_note
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Add a report for each evaluation after all tests; an interrupted session has no verdicts."""
         result = yield
+        self._report_files(session)
         if self._loaded:
             self._loaded.is_complete = self._is_reporting = True
             for each in self._loaded.evaluations.values():
@@ -168,6 +174,18 @@ class Evaluations:
                     self._select_as_last_failed(each)
             self._is_reporting = False
         return result
+
+    def _report_files(self, session: pytest.Session) -> None:
+        """Fail the files whose cases judged too little together."""
+        if not self._files:
+            return
+        from evalmeta.pytest_plugin.results import unjudged_reports  # noqa: PLC0415 - as above
+
+        self._is_reporting = True
+        for notes in self._files.values():
+            for report in unjudged_reports([*notes.values()]):
+                session.config.hook.pytest_runtest_logreport(report=report)
+        self._is_reporting = False
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:

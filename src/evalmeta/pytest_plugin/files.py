@@ -25,12 +25,12 @@ from evalmeta.model.tally import summarise
 from evalmeta.package.files import parse_test_name, shown
 from evalmeta.package.forceignore import ForceIgnore, read_forceignore
 from evalmeta.package.project import find_project, has_project
-from evalmeta.pytest_plugin.evaluations import gets_whole_files, is_worker
+from evalmeta.pytest_plugin.evaluations import FILE_NOTE, gets_whole_files, is_worker
 from evalmeta.pytest_plugin.questions import Questions
-from evalmeta.pytest_plugin.results import error_text, failure_repr
+from evalmeta.pytest_plugin.results import error_text, failure_repr, file_note
 from evalmeta.report.details import case_text, iterations_text, why_not_passed
 from evalmeta.report.problems import render
-from evalmeta.report.report import coverage_text, quarantine_text, too_few_text
+from evalmeta.report.report import coverage_text, quarantine_text
 from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Case
     from evalmeta.model.run import CaseResult, Summary
     from evalmeta.pytest_plugin.questions import Answers, FileRun
+    from evalmeta.pytest_plugin.results import FileNote
 
 
 _NAME_CHARS: Final = 80
@@ -136,6 +137,8 @@ def pytest_runtest_makereport(
     report = yield
     if isinstance(item, CaseItem) and report.failed and report.when == "setup" and call.excinfo:
         report.longrepr = item.repr_failure(call.excinfo)
+    if isinstance(item, CaseItem) and item.note and (report.when == "call" or report.failed):
+        vars(report)[FILE_NOTE] = item.note
     return report
 
 
@@ -304,6 +307,7 @@ class CaseItem(pytest.Item):
         self._file, self._line = place
         self._results: Sequence[CaseResult] = ()
         self._is_quarantined = False
+        self.note: FileNote | None = None
 
     def setup(self) -> None:
         """Run the case with the other selected cases of the file; raise the EvalmetaError that prevented it."""
@@ -311,6 +315,7 @@ class CaseItem(pytest.Item):
         if isinstance(answers, EvalmetaError):
             raise answers
         self._results = answers
+        self.note = file_note(self.parent.nodeid, shown(self.parent.path), answers, self.parent.options)
         self._in_quarantine(answers)
         summary = self._summary
         # JUnit files have these properties.
@@ -337,7 +342,7 @@ class CaseItem(pytest.Item):
         summary = self._summary
         if summary.errors:
             raise _CaseError
-        if summary.pass_rate is None and summary.judges_enough:
+        if summary.pass_rate is None:
             reason = f"nothing was judged: {why_not_passed(self._results[0])}"
             raise pytest.skip.Exception(reason, _use_item_location=True)
         if not summary.succeeded:
@@ -354,7 +359,7 @@ class CaseItem(pytest.Item):
         error, place = excinfo.value, self._file
         if isinstance(error, _CaseError | _CaseFailed):
             summary = self._summary
-            message = why_not_passed(self._not_passed[0], summary) if summary.judges_enough else too_few_text(summary)
+            message = why_not_passed(self._not_passed[0], summary)
             return failure_repr(place, self._line, message=message, text=self._text())
         if isinstance(error, EvalmetaError):
             text = f"{place}:{self._line}: {error_text(error)}"
@@ -363,7 +368,8 @@ class CaseItem(pytest.Item):
 
     @property
     def _summary(self) -> Summary:
-        return summarise(self._results, self.parent.options)
+        # How much must be judged is asked of the file, not of each case.
+        return summarise(self._results, replace(self.parent.options, min_decided=0.0))
 
     @property
     def _not_passed(self) -> list[CaseResult]:
@@ -374,11 +380,10 @@ class CaseItem(pytest.Item):
 
     def _text(self) -> str:
         summary, place = self._summary, f"{self._file}:{self._line}"
-        too_few = "" if summary.judges_enough else f"; {too_few_text(summary)}"
         if len(self._results) == 1:
             verdict = verdict_in(summary.averaged, self._results[0], self.parent.options)
             details = case_text(self._results[0], summary, indent="  ", traceback=True)
-            return f"{place}: case {self.case.number}: {verdict}{too_few}\n{details}"
+            return f"{place}: case {self.case.number}: {verdict}\n{details}"
         errors = f", {count(summary.errors, 'error')}" if summary.errors else ""
         passed = f"{summary.passed} of {count(summary.total, 'iteration')} passed"
         required = f"at least {percent(summary.min_pass_rate)} must"
@@ -391,7 +396,7 @@ class CaseItem(pytest.Item):
             f"{iterations_text(iterations, len(self._results))}: {verdict}\n{text}"
             for (verdict, text), iterations in grouped.items()
         ]
-        return "\n\n".join([f"{place}: case {self.case.number}: {passed}{errors}; {required}{too_few}", *texts])
+        return "\n\n".join([f"{place}: case {self.case.number}: {passed}{errors}; {required}", *texts])
 
 
 class _CaseError(Exception):

@@ -17,21 +17,21 @@ from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare_all
 from evalmeta.errors import ProjectError
 from evalmeta.formats.baseline import read_baseline
-from evalmeta.model.run import CaseResult, RunOptions, Verdict
+from evalmeta.model.run import CaseResult, Coverage, RunOptions, Summary, Verdict
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.model.tally import summarise
 from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.comparison import verdict as comparison_verdict
+from evalmeta.report.report import too_few_text
 from evalmeta.report.text import and_more, clean, count, escape_unsafe, one_line, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evalmeta.errors import EvalmetaError
     from evalmeta.model.baseline import KnownTests
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.run import Summary
     from evalmeta.model.statistics import Comparison
 
     _Property = tuple[str, object]
@@ -59,6 +59,69 @@ class CaseNote(TypedDict):
     reason: str  # why the test did not pass, on one line
     file: str  # the file of the test function
     line: int  # from 1
+
+
+class FileNote(TypedDict):
+    """The results of one case of a file, as plain values that workers can send."""
+
+    file: str  # the node id of the file
+    path: str  # as messages show it
+    counts: list[int]  # passed, partly judged, failed, errors, undecided, quarantined
+    coverage: list[int]
+    min_pass_rate: float
+    min_decided: float | None
+
+
+def file_note(file: str, path: str, results: Sequence[CaseResult], options: RunOptions) -> FileNote:
+    """Return the counts of the results of a case, for the verdict on its file."""
+    found = summarise(results, options)
+    counts = (found.passed, found.partly_judged, found.failed, found.errors, found.undecided, found.quarantined)
+    return FileNote(
+        file=file,
+        path=path,
+        counts=[*counts],
+        coverage=[*found.coverage],
+        min_pass_rate=options.min_pass_rate,
+        min_decided=options.min_decided,
+    )
+
+
+def unjudged_reports(notes: Sequence[FileNote]) -> list[pytest.TestReport]:
+    """Return reports that fail a file whose cases judged too little together, as a run of it; none for other files."""
+    first, counts = notes[0], [sum(column) for column in zip(*(each["counts"] for each in notes), strict=True)]
+    passed, partly_judged, failed, errors, undecided, quarantined = counts
+    summary = Summary(
+        sum(counts),
+        *(passed, failed, errors, undecided, partly_judged),
+        min_pass_rate=first["min_pass_rate"],
+        coverage=Coverage(*(sum(column) for column in zip(*(each["coverage"] for each in notes), strict=True))),
+        min_decided=first["min_decided"],
+        quarantined=quarantined,
+    )
+    if summary.verdict is not Verdict.UNDECIDED:
+        return []
+    why = "no case was judged" if summary.pass_rate is None else too_few_text(summary)
+    text = f"{first['path']}: not passed: {why}"
+    failure = failure_repr(first["path"], 1, message=why, text=text)
+    return _reports(f"{first['file']}::[judged results]", (first["path"], 0, "[judged results]"), failure)
+
+
+def _reports(
+    nodeid: str, location: tuple[str, int, str], failure: ReprExceptionInfo | None, properties: Sequence[_Property] = ()
+) -> list[pytest.TestReport]:
+    """Return reports for pytest of what is not a test: a call with the verdict, and a teardown, which completes it."""
+    return [
+        pytest.TestReport(
+            nodeid=nodeid,
+            location=location,
+            keywords={},
+            outcome="failed" if phase == "call" and failure else "passed",
+            longrepr=failure if phase == "call" else None,
+            when=phase,
+            user_properties=[*properties],
+        )
+        for phase in ("call", "teardown")
+    ]
 
 
 class SessionResults:
@@ -244,18 +307,8 @@ class EvaluationResults:
             [f"{first['file']}:{first['line']}: {message}", *(f"  {each}" for each in self.detail_lines())]
         )
         failure = None if summary.succeeded else failure_repr(first["file"], first["line"], message=message, text=text)
-        return [
-            pytest.TestReport(
-                nodeid=self.name,
-                location=(first["file"], first["line"] - 1, self.name.rpartition("::")[2]),
-                keywords={},
-                outcome="failed" if phase == "call" and failure else "passed",
-                longrepr=failure if phase == "call" else None,
-                when=phase,
-                user_properties=self._properties(),
-            )
-            for phase in ("call", "teardown")
-        ]
+        location = (first["file"], first["line"] - 1, self.name.rpartition("::")[2])
+        return _reports(self.name, location, failure, self._properties())
 
     def _properties(self) -> list[_Property]:
         summary = self.summary
