@@ -24,10 +24,9 @@ from evalmeta.api.evaluate_inputs import check_keywords
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.scorers.judged import read_parts
 from evalmeta.engine.subjects.replay import bind_recorded
-from evalmeta.errors import UsageError
+from evalmeta.errors import UsageError, did_you_mean
 from evalmeta.formats.databricks.reader import RowOptions, read_databricks_file, read_databricks_rows
 from evalmeta.formats.databricks.tables import result_rows, rows_of, run_metrics
-from evalmeta.formats.diagnostics import did_you_mean
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:

@@ -38,10 +38,11 @@ Problems of files and results of tests are values; an error stops a command.
 from __future__ import annotations
 
 import shlex
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from evalmeta.model.problem import Problem
 
@@ -77,6 +78,18 @@ class Suggestion(str):
 
     def __getnewargs__(self) -> tuple[str, ...]:  # type: ignore[override] # str's own has one item
         return (self.purpose, *self.command)
+
+
+# Comparing longer words takes long.
+_COMPARED_CHARS: Final = 80
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a hint with the known word that is closest to `word`, or with all of them."""
+    known = list(known)
+    by_small = {name.lower(): name for name in known}
+    close = get_close_matches(word[:_COMPARED_CHARS].lower(), by_small, n=1)
+    return f"Did you mean {by_small[close[0]]!r}?" if close else f"Known: {', '.join(known)}."
 
 
 class EvalmetaError(Exception):

@@ -211,6 +211,8 @@ PLACES_POLL_SECONDS: Final = 0.05
 MAX_CONCURRENCY: Final = 1_000
 MAX_ITERATIONS: Final = 1_000
 MAX_QUARANTINE_DAYS: Final = 366
+# How often a suspect case is asked again at most.
+MAX_ANSWERS_AGAIN: Final = 20
 # Earlier runs in which a failing case may have failed too.
 MAX_RUNS_IN_A_ROW: Final = 10
 MAX_RATE: Final = 10_000.0

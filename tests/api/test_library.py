@@ -18,8 +18,8 @@ PRINTED = (
         "Case_Care_Assertions True\nField_Service_Appointments True\nFollow_Up_Conversations True\n"
         "Order_Desk_Criteria True\nRefund_Limits True\nWorld_Accounts True\nmy_test_n1 True\n"
     ),
-    "<ComparedRuns WORSE, 1 broken> True\n",
-    "2 2\n2 2\n",
+    "<ComparedRuns WORSE, 8 suspect> True\n",
+    "1 2\n1 2\n",
     "2000 []\n",
     "Agentforce_for_Salesforce 2\n1.0\n",
 )

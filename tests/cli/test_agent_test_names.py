@@ -154,7 +154,7 @@ def test_suggested_commands_name_the_file_of_a_run(evalmeta: Program, folder: Pa
     (folder / "other_desk.py").write_text(broken)
     evalmeta("test", "run", file, "--subject", "other_desk:answer", "--wait")
     compared = evalmeta("test", "compare", SECOND)
-    assert f"evalmeta test run {file} --subject other_desk:answer --wait --baseline {FIRST} --confirm" in compared.out
+    assert f"evalmeta test run {file} --subject other_desk:answer --wait --baseline {FIRST}\n" in compared.out
 
 
 def test_a_run_that_stopped_is_started_again_with_its_file(evalmeta: Program, folder: Path) -> None:

@@ -533,7 +533,7 @@ def test_many_problems_are_printed_once_each_up_to_a_limit(evalmeta: Program, tm
         ("--output-dir", "results"),
         ("--result-format", "junit"),
         ("--baseline", "baseline.json"),
-        ("--fail-on", "broken"),
+        ("--suspect", "fail"),
         ("--min-pass-rate", "0.5"),
         ("--undecided", "fail"),
     ],
@@ -550,9 +550,9 @@ def test_options_that_need_results_are_refused_without_wait(
 
 def test_several_options_that_need_results_are_refused_together(evalmeta: Program) -> None:
     refused = evalmeta(
-        "test", "run", "orders.yaml", *SUBJECT, "-d", "results", "--min-pass-rate", "1", "--fail-on", "broken"
+        "test", "run", "orders.yaml", *SUBJECT, "-d", "results", "--min-pass-rate", "1", "--suspect", "fail"
     )
-    assert "--min-pass-rate, --fail-on and --output-dir need --wait" in refused.err
+    assert "--min-pass-rate, --suspect and --output-dir need --wait" in refused.err
 
 
 def test_a_dry_run_and_settings_need_no_wait(evalmeta: Program, folder: Path) -> None:
@@ -596,12 +596,12 @@ def test_suspect_cases_of_a_file_are_asked_again(evalmeta: Program, folder: Path
     evalmeta("test", "baseline", "-o", "b.json")
     # Python takes a file of the same second and size for the one that it compiled before.
     (folder / "desk.py").write_text(AGENT.replace("Orders", "Nowhere at all"))
-    first = evalmeta("test", "run", file, *SUBJECT, "--wait", "--baseline", "b.json")
-    assert (first.code, "Add --confirm 8 to run suspect cases again before they count." in first.out) == (0, True)
-    command = f"evalmeta test run {file} --subject desk:answer --wait --baseline b.json --confirm 8"
+    never = evalmeta("test", "run", file, *SUBJECT, "--wait", "--baseline", "b.json", "--confirm", "0")
+    assert never.code == 0
+    command = f"evalmeta test run {file} --subject desk:answer --wait --baseline b.json\n"
     assert command in evalmeta("test", "compare", "--baseline", "b.json").out
-    confirmed = evalmeta("test", "run", file, *SUBJECT, "--wait", "--baseline", "b.json", "--confirm", "8")
-    assert (confirmed.code, "1/1 -> 0/1, again 0/8" in confirmed.out) == (100, True)
+    asked = evalmeta("test", "run", file, *SUBJECT, "--wait", "--baseline", "b.json")
+    assert (asked.code, "1/1 -> 0/1, again 0/20" in asked.out) == (100, True)
 
 
 @pytest.mark.parametrize(

@@ -274,13 +274,15 @@ def test_quiet_and_verbose_change_what_the_report_shows(suite: Suite) -> None:
     assert (done.code, "--verbose and --quiet exclude each other" in done.err) == (2, True)
 
 
-def test_a_suite_suggests_confirmations_once(suite: Suite) -> None:
+def test_suspect_cases_of_all_tests_of_a_suite_are_asked_again_together(suite: Suite) -> None:
     suite.test("Long", *(f"c{number}" for number in range(1, 13)))
     suite.evalmeta("deploy")
     suite.run()
     suite.answers(wrong=("a1", "c1", "c2", "c3"))
-    done, _ = suite.run("--baseline", "previous")
-    assert done.out.count("Add --confirm") == 1
+    done, asked = suite.run("--baseline", "previous")
+    assert done.err.count("Asking 4 suspect cases again.") == 2
+    assert all(15 < asked.count(word) <= 21 for word in ("a1", "c1", "c2", "c3"))
+    assert done.out.endswith("exit 100: 4 cases broke compared with the previous runs\n")
 
 
 def test_a_conversation_that_ended_at_its_first_turn_has_not_changed(suite: Suite) -> None:

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta import limits
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare, compare_all
-from evalmeta.engine.suspects import MOST_ANSWERS
 from evalmeta.model.statistics import CaseCounts, RunCounts, Standing
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def test_a_case_that_no_rater_judges_any_more_is_broken_only_if_it_is_never_judg
     unjudged = now(1, 0, 0, undecided=1)
     assert first(flipped(after=unjudged)).standing is Standing.UNJUDGED
     assert first(flipped(after=unjudged, again={1: (1, 0)})).standing is Standing.BACK
-    answers = {1: now(1, 0, 0, undecided=MOST_ANSWERS)}
+    answers = {1: now(1, 0, 0, undecided=limits.MAX_ANSWERS_AGAIN)}
     test = ComparedTest("Orders", ("a", "b"), [known(1, [ALWAYS])], [unjudged], again=answers)
     assert first(compare(test)).standing is Standing.BROKEN
 

@@ -13,8 +13,7 @@ from evalmeta.api.loaded_evaluations import LoadedEvaluation, Roots
 from evalmeta.engine.case_run import close
 from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.engine.subjects.python import subject_of
-from evalmeta.errors import SettingsError, UsageError
-from evalmeta.formats.diagnostics import did_you_mean
+from evalmeta.errors import SettingsError, UsageError, did_you_mean
 from evalmeta.model.definition import Definition
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.fingerprints import object_of

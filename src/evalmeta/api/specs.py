@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta.api.files import bytes_of
-from evalmeta.errors import FormatError, InvalidMetadata, UsageError
+from evalmeta.errors import FormatError, InvalidMetadata, UsageError, did_you_mean
 from evalmeta.formats.adk.writer import respell, write_adk
 from evalmeta.formats.definitions import definition_of
-from evalmeta.formats.diagnostics import Written, did_you_mean
+from evalmeta.formats.diagnostics import Written
 from evalmeta.formats.document import read_bytes
 from evalmeta.formats.files import format_of, read_document
 from evalmeta.formats.run_eval.writer import write_run_eval

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from evalmeta import api
+from evalmeta import api, limits
 from evalmeta.cli.options import FILE, option_group
 from evalmeta.cli.output import note, print_styled
 from evalmeta.cli.ranges import IntRange
 from evalmeta.cli.rerun_commands import file_words
 from evalmeta.cli.suggestions import completed
-from evalmeta.engine.suspects import MOST_ANSWERS
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_FAILED, EXIT_PASSED, Suggestion, UsageError
 from evalmeta.model.statistics import Standing
 from evalmeta.report.comparison import suite_lines, verdict
@@ -104,12 +103,12 @@ class _Confirm(IntRange):
 _AUTO: Final = -1
 _confirm = click.option(
     "--confirm",
-    type=_Confirm(0, MOST_ANSWERS),
+    type=_Confirm(0, limits.MAX_ANSWERS_AGAIN),
     metavar="auto|N",
     default="auto",
     show_default=True,
     help="Ask a case that passed before and not now again, at most N times, until it passes once or is known to be"
-    f" broken. auto: at most {MOST_ANSWERS} times; 0: never.",
+    f" broken. auto: at most {limits.MAX_ANSWERS_AGAIN} times; 0: never.",
 )
 
 
@@ -137,7 +136,7 @@ def _option(
     *, baseline: Path | None, suspect: str, confirm: int = 0, history: tuple[Path, ...] = ()
 ) -> BaselineOption | None:
     if baseline is not None:
-        most = MOST_ANSWERS if confirm == _AUTO else confirm
+        most = limits.MAX_ANSWERS_AGAIN if confirm == _AUTO else confirm
         return BaselineOption(baseline, suspect == "fail", most, confirm > 0, history)
     if history:
         raise UsageError("--history needs --baseline", actions=["Add --baseline FILE."])

@@ -7,11 +7,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.api.run_selection import CaseChoice
+from evalmeta import api, limits
 from evalmeta.cli.orgs import connected, run_async
 from evalmeta.cli.output import note
 from evalmeta.cli.runs import run_tests
-from evalmeta.engine.suspects import MOST_ANSWERS
 from evalmeta.errors import EvalmetaError, Suggestion
 from evalmeta.model.evaluation import CaseList
 from evalmeta.model.registry import type_of_run
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
 # How often a suspect case has been asked again after each round. Most unchanged cases pass in the first ones.
-_ROUNDS: Final = (1, 2, 6, 12, MOST_ANSWERS)
+_ROUNDS: Final = (1, 2, 6, 12, limits.MAX_ANSWERS_AGAIN)
 _ROUNDS_FOR_ALL: Final = 2
 # Later rounds ask so many cases, those that passed most often in the baseline first.
 _MOST_SUSPECTS: Final = 10
@@ -126,7 +125,7 @@ def _request(request: RunRequest, group: Sequence[_Question], times: int) -> Run
     files = tuple(_repeated(file) for file in request.files if f"{file.type.name}:{file.name}" in runs)
     lists = tuple(CaseList(name, frozenset(chosen)) for name, chosen in numbers.items())
     options = replace(request.options, iterations=times, shard=None, seed=None)
-    choice = CaseChoice(() if files else tuple(runs), (lists,))
+    choice = api.run_selection.CaseChoice(() if files else tuple(runs), (lists,))
     return request._replace(choice=choice, options=options, files=files, confirms=runs)
 
 

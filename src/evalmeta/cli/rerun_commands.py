@@ -39,7 +39,8 @@ def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call
     if not runs or context is None:
         return []
     words = context.ensure_object(CallOptions).words
-    if is_whole_call and words is not None and not (context.params.get("extend") or context.params.get("confirm")):
+    # With a baseline, the last runs may be those of suspect cases that were asked again.
+    if is_whole_call and words is not None and not (context.params.get("extend") or context.params.get("baseline")):
         first = () if set(words) & set(_LAST_FAILED) else _LAST_FAILED[:1]
         return [f"{_PURPOSE}: {context.command_path} {shlex.join((*first, *_without_reports(words)))}"]
     groups: dict[tuple[str, ...], list[Run]] = {}

@@ -23,6 +23,7 @@ from dataclasses import replace
 from itertools import cycle
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta import limits
 from evalmeta.engine.comparison import differs_within_a_run
 from evalmeta.model.statistics import SUSPECTS, Standing
 
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from evalmeta.model.statistics import CaseComparison, CaseCounts, Comparison, RunCounts
-
-MOST_ANSWERS: Final = 20
-"""A suspect case is asked again at most so often."""
 
 _FEWEST_ANSWERS: Final = 3
 _LEVEL: Final = 0.0025
@@ -119,8 +117,8 @@ def _needed(case: CaseComparison, prior: _Beta, number: int) -> int | None:
         return None
     own = _Beta(prior.passed + before.passed, prior.failed + before.failed)
     first = after.failed + after.undecided
-    answers = range(_FEWEST_ANSWERS, MOST_ANSWERS)
-    return next((more for more in answers if number * own.fails_all(first + more) <= _LEVEL), MOST_ANSWERS)
+    answers = range(_FEWEST_ANSWERS, limits.MAX_ANSWERS_AGAIN)
+    return next((more for more in answers if number * own.fails_all(first + more) <= _LEVEL), limits.MAX_ANSWERS_AGAIN)
 
 
 def _fitted(cases: Iterable[tuple[int, int]], most: float) -> _Beta:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.errors import FormatError
+from evalmeta.errors import FormatError, did_you_mean
 from evalmeta.model.problem import Location, Problem, Severity
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Definition, Expectation, TestCase
 
 
-_SHOWN_CHARS: Final = 80
 _MESSAGE_CHARS: Final = 500
 _NOT_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -81,14 +79,6 @@ class Diagnostics:
         problems = sorted(self._problems, key=lambda problem: problem.location)
         more = f", and {len(problems) - 1:,} more" if len(problems) > 1 else ""
         raise FormatError(f"{problems[0].location}: {problems[0].message}{more}", problems=problems)
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a hint with the known word that is closest to `word`, or with all of them."""
-    known = list(known)
-    by_small = {each.lower(): each for each in known}
-    close = get_close_matches(word[:_SHOWN_CHARS].lower(), by_small, n=1)
-    return f"Did you mean {by_small[close[0]]!r}?" if close else f"Known: {', '.join(known)}."
 
 
 def foreign_character(text: str) -> str | None:

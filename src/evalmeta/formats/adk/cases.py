@@ -11,7 +11,7 @@ from functools import cache
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.formats.diagnostics import did_you_mean
+from evalmeta.errors import did_you_mean
 from evalmeta.formats.records import Record
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ import re
 from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta import limits
-from evalmeta.errors import FormatError, UsageError
+from evalmeta.errors import FormatError, UsageError, did_you_mean
 from evalmeta.formats.csv_source import read_csv
 from evalmeta.formats.databricks.rows import COLUMNS, GENAI_COLUMNS, Row
 from evalmeta.formats.databricks.tables import plain_row
-from evalmeta.formats.diagnostics import did_you_mean
 from evalmeta.formats.json_source import JsonFile, read_json
 from evalmeta.formats.records import kind_of
 

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from evalmeta.errors import UsageError
-from evalmeta.formats.diagnostics import did_you_mean
+from evalmeta.errors import UsageError, did_you_mean
 from evalmeta.model.definition import Expectation
 
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from evalmeta import limits
-from evalmeta.errors import FormatError
+from evalmeta.errors import FormatError, did_you_mean
 from evalmeta.formats.databricks.metrics import RowExpectations, expectations_of
 from evalmeta.formats.databricks.texts import broken_json, content_text, decoded, known_text, response_text
 from evalmeta.formats.databricks.traces import read_trace
-from evalmeta.formats.diagnostics import did_you_mean
 from evalmeta.formats.records import Record, kind_of
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.evaluation import Case, Turn
