@@ -194,3 +194,45 @@ def test_a_run_of_a_folder_names_the_files_that_were_not_tests_last(
     assert f"\n{done.err}".endswith(shown)
     assert "not test" not in evalmeta("run", "tests", *SUBJECT).err
     assert "not test" not in evalmeta("run", *SUBJECT, "-q").err
+
+
+MUTE = """\
+testCases:
+- input: Tell me the password.
+  not_contains: hunter2
+  latency_ms: 60000
+  actions: []
+"""
+
+
+def test_an_agent_that_does_nothing_does_not_pass(evalmeta: Program, folder: Path) -> None:
+    (folder / "mute.yaml").write_text(MUTE)
+    (folder / "mute.py").write_text("def answer(question):\n    return {'outcome': ' ', 'actions': []}\n")
+    done = evalmeta("run", "mute.yaml", "--subject", "mute:answer")
+    assert done.code == 100
+    assert "the agent returned an empty answer and took no action" in " ".join(done.out.split())
+
+
+def test_an_empty_answer_passes_where_the_case_says_that_it_is_valid(evalmeta: Program, folder: Path) -> None:
+    (folder / "mute.yaml").write_text(f"{MUTE}  empty: true\n")
+    (folder / "mute.py").write_text("def answer(question):\n    return {'outcome': '', 'actions': []}\n")
+    assert evalmeta("run", "mute.yaml", "--subject", "mute:answer").code == 0
+
+
+def test_a_recorded_call_with_other_arguments_fails_before_and_after_a_conversion(
+    evalmeta: Program, folder: Path
+) -> None:
+    call = {"name": "sumTool", "arguments": {"a": 1, "b": 1}}
+    said = {"role": "assistant", "content": "2"}
+    trace = {"userMessage": {"role": "user", "content": "1+1?"}, "output": said, "toolCalls": [call]}
+    (folder / "sums.evalset.json").write_text(json.dumps({"threads": [{"id": "sums", "traces": [trace]}]}))
+    (folder / "sums.py").write_text(
+        "def answer(_):\n    return {'outcome': '2', 'actions': [{'name': 'sumTool', 'input': {'a': 999, 'b': -7}}]}\n"
+    )
+    asked = ("--subject", "sums:answer")
+    assert "a is 999, not 1" in " ".join(evalmeta("run", "sums.evalset.json", *asked).out.split())
+    convert = ("convert", "sums.evalset.json", "--to", "testspec", "--subject-name", "Sums", "-o", "sums.yaml")
+    assert evalmeta(*convert).code == 0
+    done = evalmeta("run", "sums.yaml", *asked)
+    assert done.code == 100
+    assert "argument a of sumTool" in done.out
