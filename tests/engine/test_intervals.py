@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.engine.intervals import clustered, pass_at_k, wilson
-from evalmeta.model.statistics import CaseCounts, Interval
+from evalmeta.engine.intervals import clustered, corrected, pass_at_k, wilson
+from evalmeta.model.statistics import CaseCounts, Interval, JudgeCheck
 
 trials = st.integers(1, 300).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total)))
 cases = st.lists(st.builds(lambda p, f: CaseCounts(1, "", p, f), st.integers(0, 6), st.integers(0, 6)), max_size=6)
@@ -119,3 +119,81 @@ def test_the_interval_covers_the_pass_rate_of_similar_cases(
         covered += low <= shape[0] / sum(shape) <= high
     # Of 30 cases with a mean of 95 %, few ever fail: 89 % is the lowest coverage. The standard error is 0.9 points.
     assert covered / repeats >= 0.87
+
+
+# The errors of a judge.
+
+
+def one_each(passed: int, failed: int) -> list[CaseCounts]:
+    return counts(*[(1, 0)] * passed, *[(0, 1)] * failed)
+
+
+# Worked out by hand from the formulas of Rogan and Gladen, and of Lang and Reiczigel, with z = 1.959964.
+@pytest.mark.parametrize(
+    ("passed", "check", "rate", "low", "high"),
+    [(82, JudgeCheck(45, 50, 36, 40), 0.9, 0.7691, 1.0), (50, JudgeCheck(90, 100, 80, 100), 0.42857, 0.26552, 0.58376)],
+)
+def test_a_rate_without_the_errors_of_the_judge_is_that_of_the_formulas(
+    passed: int, check: JudgeCheck, rate: float, low: float, high: float
+) -> None:
+    found = corrected(one_each(passed, 100 - passed), check)
+    assert found is not None
+    assert (found.raw, found.answers, found.rate) == (passed / 100, 100, pytest.approx(rate, abs=1e-5))
+    assert found.interval == pytest.approx((low, high), abs=1e-4)
+
+
+def test_the_interval_is_wider_than_that_of_the_judged_rate() -> None:
+    answers = one_each(60, 40)
+    found, plain = corrected(answers, JudgeCheck(95, 100, 95, 100)), clustered(answers)
+    assert found is not None
+    assert plain is not None
+    assert found.interval.high - found.interval.low > plain.high - plain.low
+
+
+@pytest.mark.parametrize("check", [JudgeCheck(5, 10, 5, 10), JudgeCheck(2, 10, 3, 10)])
+def test_a_judge_that_is_no_better_than_chance_corrects_nothing(check: JudgeCheck) -> None:
+    assert corrected(one_each(5, 5), check) is None
+
+
+def test_without_judged_answers_nothing_is_corrected() -> None:
+    assert corrected(counts((0, 0)), JudgeCheck(9, 10, 9, 10)) is None
+
+
+@given(st.integers(0, 30), st.integers(1, 30), st.integers(1, 20), st.integers(1, 20), st.data())
+def test_a_corrected_rate_lies_in_its_interval(
+    passed: int, failed: int, right: int, wrong: int, data: st.DataObject
+) -> None:
+    check = JudgeCheck(data.draw(st.integers(0, right)), right, data.draw(st.integers(0, wrong)), wrong)
+    found = corrected(one_each(passed, failed), check)
+    if found is not None:
+        assert 0 <= found.interval.low <= found.rate <= found.interval.high <= 1
+
+
+def coverage(rate: float, right_passes: float, wrong_failures: float, *, answers: int, labelled: int) -> float:
+    """Return the share of 400 simulated runs whose interval has the true rate."""
+    draw, held = random.Random(1), 0  # noqa: S311 - a simulation
+    passes = rate * right_passes + (1 - rate) * (1 - wrong_failures)
+    for _ in range(400):
+        said, of_right, of_wrong = (
+            sum(draw.random() < chance for _ in range(number))
+            for chance, number in ((passes, answers), (right_passes, labelled), (wrong_failures, labelled))
+        )
+        found = corrected(one_each(said, answers - said), JudgeCheck(of_right, labelled, of_wrong, labelled))
+        held += found is None or found.interval.low <= rate <= found.interval.high
+    return held / 400
+
+
+@pytest.mark.parametrize(
+    ("rate", "right_passes", "wrong_failures", "labelled"),
+    [
+        pytest.param(0.8, 0.9, 0.8, 40),
+        *(
+            pytest.param(*cell, marks=pytest.mark.slow)
+            for cell in [(0.5, 0.9, 0.9, 20), (0.9, 0.95, 0.7, 100), (0.3, 0.8, 0.95, 40), (0.95, 0.85, 0.85, 40)]
+        ),
+    ],
+)
+def test_corrected_intervals_have_the_true_rate_in_about_95_of_100_runs(
+    rate: float, right_passes: float, wrong_failures: float, labelled: int
+) -> None:
+    assert coverage(rate, right_passes, wrong_failures, answers=60, labelled=labelled) >= 0.92

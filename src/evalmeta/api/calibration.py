@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.engine.raters.calibration import RESPONSES, RatedPair, RatingTask, calibrate
+from evalmeta.engine.raters.calibration import RESPONSES, RatedPair, RatingTask, agreement, calibrate
 from evalmeta.engine.raters.example_choice import choice_ratings, choose_examples, min_pairs
 from evalmeta.engine.raters.label_files import read_pairs
 from evalmeta.engine.raters.labels import Labels, write_pairs
@@ -18,9 +18,11 @@ from evalmeta.engine.raters.probes import PROBES, Probe, pick_probed, probe
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.model.settings import LlmRater, ScoreSettings
+from evalmeta.org.setups import rater_of
 from evalmeta.org.subjects import rater_settings
 from evalmeta.package.project import find_project
 from evalmeta.store.judge_cache import FolderRatings
+from evalmeta.store.judge_checks import keep_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -113,6 +115,9 @@ async def check_rater(  # noqa: PLR0913 - as documented
             if on_start:
                 on_start(needed)
         rated = await calibrate(fresh, bound, task)
+        if isinstance(settings, LlmRater) and found.state_dir is not None and metric == RESPONSES.metric:
+            judge = rater_of(settings, root=found.root)
+            keep_check(found.state_dir, judge, found.threshold, agreement(rated).judge_check)
         return Checked(
             rated,
             await probe(pick_probed(rated, probed, seed=seed), bound, task) if probed != 0 else (),

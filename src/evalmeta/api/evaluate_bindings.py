@@ -25,6 +25,7 @@ from evalmeta.org import setups
 from evalmeta.org.subjects import bind_subject, rater_settings, sign_in
 from evalmeta.package.config_file import key_name
 from evalmeta.store.judge_cache import FolderRatings
+from evalmeta.store.judge_checks import find_check
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -101,6 +102,11 @@ def rater_of(loaded: LoadedEvaluation, rater: object, name: str) -> tuple[str, s
     """Return what identifies the rater of an evaluation, and a fingerprint of its prompts or source if it is known."""
     settings = rater_settings(loaded.settings.raters, name) if rater is None else _rater_settings(rater)
     return object_of(rater) if settings is None else setups.rater_of(settings, root=loaded.root)
+
+
+def check_of(loaded: LoadedEvaluation, judge: tuple[str, str], threshold: float) -> str:
+    """Return the check of a rater that the project of an evaluation keeps; empty if there is none."""
+    return "" if loaded.project is None else find_check(loaded.project.state_dir, judge, threshold)
 
 
 def open_cache(state_dir: Path | None, stack: AsyncExitStack) -> RatingCache:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Subject
     from evalmeta.engine.raters.judge import Rater, Rating, RatingCache, Rubric
-    from evalmeta.model.run import RunOptions
+    from evalmeta.model.run import RunOptions, Scoring
 
 _OFFLINE_RATER: Final = "rules"
 _CASE_EXAMPLE: Final = '{"input": "Hello!", "contains": "Hi"}'
@@ -154,7 +154,7 @@ class Bindings:
         self._cache = cache
         self._subjects: dict[tuple[Path, str] | None, Subject] = {}
         self._raters: dict[tuple[Path, str] | None, Rater] = {}
-        self._setups: dict[tuple[tuple[Path, str] | None, str], Setup] = {}
+        self._setups: dict[tuple[tuple[Path, str] | None, str, float], Setup] = {}
 
     def subject(self, loaded: LoadedEvaluation) -> Subject:
         """Return the subject of an evaluation; it stays open when a run closes it.
@@ -187,13 +187,13 @@ class Bindings:
 
     def setup(self, loaded: LoadedEvaluation, options: RunOptions) -> Setup:
         """Return what answers and what judges in a run; both are bound."""
-        key = self.agent(loaded), options.scoring.rater
+        key = self.agent(loaded), options.scoring.rater, options.scoring.threshold
         if key not in self._setups:
-            self._setups[key] = self._new_setup(loaded, options.scoring.rater)
+            self._setups[key] = self._new_setup(loaded, options.scoring)
         return self._setups[key]
 
-    def _new_setup(self, loaded: LoadedEvaluation, rater: str) -> Setup:
-        subject, judge = self._subject, self._rater
+    def _new_setup(self, loaded: LoadedEvaluation, scoring: Scoring) -> Setup:
+        subject, judge, rater = self._subject, self._rater, scoring.rater
         has_settings = loaded.project is not None and loaded.project.declared is not None
         is_offline = judge is None and rater == _OFFLINE_RATER and not has_settings
         if is_offline and subject is not None and not _may_describe(subject):
@@ -202,7 +202,8 @@ class Bindings:
 
         agent = evaluate_bindings.agent_of(loaded, subject)
         prompt = evaluate_bindings.rater_of(loaded, judge, rater)
-        return Setup(*agent, *prompt, __version__)
+        check = evaluate_bindings.check_of(loaded, prompt, scoring.threshold)
+        return Setup(*agent, *prompt, __version__, check)
 
     def _new_subject(self, loaded: LoadedEvaluation) -> Subject:
         subject, root = self._subject, loaded.root

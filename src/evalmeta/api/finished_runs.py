@@ -40,7 +40,8 @@ class FinishedRun:
     @classmethod
     def of(cls, run: Run, options: RunOptions | None = None) -> FinishedRun:
         """Return a run with its summary; `options` decide what passes, instead of the run's own."""
-        tally = detail(run.cases, options or run.options)
+        options = run.options if options is None else replace(options, setup=run.options.setup)
+        tally = detail(run.cases, options)
         return cls(run, tally.summary(), tally=tally)
 
     @property

@@ -6,7 +6,11 @@ number of positive counts estimated from survey data", Survey Methodology 24 (19
 E. Miller, "Adding Error Bars to Evals" (arXiv:2411.00640, 2024), section 2.2, for standard errors clustered by case;
 M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions" (1964), 26.7.5, for quantiles of Student's t;
 M. Chen et al., "Evaluating Large Language Models Trained on Code" (arXiv:2107.03374, 2021), section 2.1, for pass@k;
-S. Yao et al., "tau-bench" (arXiv:2406.12045, 2024), section 3, for pass^k.
+S. Yao et al., "tau-bench" (arXiv:2406.12045, 2024), section 3, for pass^k; for the errors of judges: W. J. Rogan and
+B. Gladen, "Estimating prevalence from the results of a screening test", American Journal of Epidemiology 107 (1978),
+Z. Lang and J. Reiczigel, "Confidence limits for prevalence of disease adjusted for estimated sensitivity and
+specificity", Preventive Veterinary Medicine 113 (2014), and Lee et al., "How to correctly report LLM-as-a-judge
+evaluations" (arXiv:2511.21140, 2025), who apply them to judges.
 """
 
 from __future__ import annotations
@@ -15,12 +19,12 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.statistics import Interval, PassAtK
+from evalmeta.model.statistics import CorrectedRate, Interval, PassAtK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evalmeta.model.statistics import CaseCounts
+    from evalmeta.model.statistics import CaseCounts, JudgeCheck
 
 _CONFIDENCE: Final = 0.95
 # Student's t for one and two degrees of freedom, for which the series is not exact enough.
@@ -68,6 +72,39 @@ def _effective_size(cases: Sequence[CaseCounts], total: int) -> float:
     # All passed or all failed says nothing about how similar the answers to one case are.
     size = min(total, share * (1 - share) / variance) if variance else total if 0 < share < 1 else number
     return max(number, size * (_t_quantile(total - 1) / _t_quantile(number - 1)) ** 2)
+
+
+def corrected(cases: Iterable[CaseCounts], check: JudgeCheck) -> CorrectedRate | None:
+    """Return the pass rate of judged answers without the judge's errors; None if its check cannot correct anything.
+
+    With the observed rate p, the share s of right answers that the judge passed and the share t of wrong ones that it
+    failed, the rate is (p + t - 1) / (s + t - 1), from 0 to 1 (Rogan and Gladen). A judge with s + t <= 1 is no better
+    than chance. The interval is that of Lang and Reiczigel, with the effective number of independent answers.
+    """
+    decided = [each for each in cases if each.decided]
+    answers = sum(each.decided for each in decided)
+    informed = check.passed / check.right + check.failed / check.wrong - 1
+    if not answers or informed <= 0:
+        return None
+    share = sum(each.passed for each in decided) / answers
+    rate = (share + check.failed / check.wrong - 1) / informed
+    interval = _corrected_interval(share, _effective_size(decided, answers), check, otherwise=rate)
+    return CorrectedRate(share, answers, min(1.0, max(0.0, rate)), interval, check)
+
+
+def _corrected_interval(share: float, size: float, check: JudgeCheck, *, otherwise: float) -> Interval:
+    z = _normal_quantile((1 + _CONFIDENCE) / 2)
+    number, positives, negatives = size + z * z, check.right + 2, check.wrong + 2
+    p, s, t = (share * size + z * z / 2) / number, (check.passed + 1) / positives, (check.failed + 1) / negatives
+    scale = s + t - 1
+    if scale <= 0:
+        return Interval(0.0, 1.0)
+    rate = (p + t - 1) / scale
+    of_right, of_wrong = s * (1 - s) / positives, t * (1 - t) / negatives
+    shift = 2 * z * z * (rate * of_right - (1 - rate) * of_wrong)
+    variance = p * (1 - p) / number + rate**2 * of_right + (1 - rate) ** 2 * of_wrong
+    spread, centre, known = z * math.sqrt(variance) / scale, rate + shift, min(1.0, max(0.0, otherwise))
+    return Interval(min(known, max(0.0, centre - spread)), max(known, min(1.0, centre + spread)))
 
 
 def _t_quantile(freedom: int) -> float:

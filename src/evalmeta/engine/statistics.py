@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import math
 from array import array
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from evalmeta.engine.intervals import clustered, pass_at_k, wilson
+from evalmeta.engine.intervals import clustered, corrected, pass_at_k, wilson
 from evalmeta.model.statistics import CaseCounts, Interval, Latency, RunStatistics
-from evalmeta.model.tally import detail
-
-# How the names of raters that are language models begin.
-_JUDGE: Final = "llm:"
+from evalmeta.model.tally import JUDGE, detail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +33,7 @@ def observations(cases: Iterable[CaseResult]) -> Iterator[CaseResult]:
     """
     seen: set[int] = set()
     for case in cases:
-        if any(result.rater and result.rater.startswith(_JUDGE) for result in case.results):
+        if any(result.rater and result.rater.startswith(JUDGE) for result in case.results):
             turns = (*(turn.generated for turn in case.earlier), case.generated)
             answers = tuple(generated.outcome for generated in turns if generated)
             words = tuple((result.name, result.turn, result.verdict, result.explanation) for result in case.results)
@@ -61,6 +58,7 @@ def statistics_of(tally: DetailedTally) -> RunStatistics:
         told_tokens=tally.told_tokens,
         measures=tally.measures(),
         pass_at=pass_at_k(cases),
+        corrected=corrected(tally.judged_by_model(), tally.check) if tally.check else None,
     )
 
 

@@ -233,6 +233,7 @@ class Setup(NamedTuple):
         rater: the rater with its models.
         prompt: a fingerprint of the prompts with which its models judge.
         evalmeta: the version of evalmeta.
+        judge_check: how often the rater was right about labelled pairs, as `JudgeCheck.text`.
     """
 
     agent: str = ""
@@ -240,6 +241,7 @@ class Setup(NamedTuple):
     rater: str = ""
     prompt: str = ""
     evalmeta: str = ""
+    judge_check: str = ""
 
     def other_agent(self, now: Setup) -> str:
         """Return which agent answered before and which would now; empty if it is the same, or one is not known."""

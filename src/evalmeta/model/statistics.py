@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -145,6 +146,48 @@ class CaseCounts:
         return bool(self.passed and self.failed)
 
 
+_CHECK: Final = re.compile(r"(\d{1,9})/(\d{1,9}) (\d{1,9})/(\d{1,9})")
+
+
+class JudgeCheck(NamedTuple):
+    """How often a judge was right about labelled pairs: what it passed of right answers, and failed of wrong ones."""
+
+    passed: int
+    right: int
+    failed: int
+    wrong: int
+
+    @property
+    def text(self) -> str:
+        """Return the check as runs record it, such as `45/50 36/40`."""
+        return f"{self.passed}/{self.right} {self.failed}/{self.wrong}"
+
+    @classmethod
+    def read(cls, text: str) -> JudgeCheck | None:
+        """Return a recorded check; None if it is not one, or has no right or no wrong answer."""
+        found = _CHECK.fullmatch(text)
+        check = cls(*map(int, found.groups())) if found else None
+        return check if check and 0 < check.right >= check.passed and 0 < check.wrong >= check.failed else None
+
+
+class CorrectedRate(NamedTuple):
+    """The share of answers that pass, as the judge says and without the errors that it made in its check.
+
+    Attributes:
+        raw: the share of the answers that it judged.
+        answers: how many these are.
+        rate: the corrected share.
+        interval: its 95 % confidence interval.
+        check: the judge's check.
+    """
+
+    raw: float
+    answers: int
+    rate: float
+    interval: Interval
+    check: JudgeCheck
+
+
 @dataclass(frozen=True, slots=True)
 class RunStatistics:
     """The numbers of a run over its cases and iterations.
@@ -161,6 +204,7 @@ class RunStatistics:
         told_tokens: the number of answers that report tokens.
         measures: the means of results that are measured and not judged, in the order of their first results.
         pass_at: pass@k and pass^k for k from 1 to the number of iterations; empty if every case counts by its mean.
+        corrected: the share of answers that a checked judge passes, corrected for its errors; None without a check.
     """
 
     cases: tuple[CaseCounts, ...]
@@ -173,6 +217,7 @@ class RunStatistics:
     told_tokens: int
     measures: tuple[Measure, ...] = ()
     pass_at: tuple[PassAtK, ...] = ()
+    corrected: CorrectedRate | None = None
 
     @property
     def flaky(self) -> tuple[CaseCounts, ...]:

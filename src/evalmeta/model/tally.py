@@ -11,9 +11,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.aggregation import AveragedCases, counted_verdict, coverage_of, mean_name
+from evalmeta.model.expectations import OUTCOME, canonical_name
 from evalmeta.model.generated_data import Tokens
 from evalmeta.model.run import Coverage, RunStatus, Summary, Verdict
-from evalmeta.model.statistics import CaseCounts, Measure
+from evalmeta.model.statistics import CaseCounts, JudgeCheck, Measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,6 +30,9 @@ _UNDECIDED: Final = Verdict.UNDECIDED
 _INDEX: Final = {Verdict.PASS: 0, Verdict.FAILURE: 1, Verdict.ERROR: 2, Verdict.UNDECIDED: 3}
 _PARTLY: Final = 4
 _REASON_CHARS: Final = 300
+JUDGE: Final = "llm:"
+"""How the names of raters that are language models begin."""
+
 DETAILS: Final = re.compile(r"[:;] ")
 """What separates a reason from its details."""
 
@@ -178,6 +182,7 @@ class DetailedTally(Tally):
     """A tally with five numbers for each case, and eight bytes for each latency.
 
     Attributes:
+        check: the check of the run's judge; None if it was not checked.
         ended: the end of the last case; None if there are no cases.
         has_results: whether a case has results; `has_judged`, whether one of them is not only measured.
         reasons: why results are undecided, by name.
@@ -189,12 +194,14 @@ class DetailedTally(Tally):
 
     def __init__(self, options: RunOptions) -> None:
         super().__init__(options)
+        self.check = JudgeCheck.read(options.setup.judge_check)
         self._counts: dict[int, list[int]] = {}
         self._utterances: dict[int, str] = {}
         self._labels: dict[int, str] = {}
         self._checks: dict[int, str] = {}
         self._turns: dict[int, int] = {}
         self._measures: dict[str, tuple[float, int]] = {}
+        self._by_judge: dict[int, Counter[Verdict]] = {}
         self._input: int | None = None
         self._output: int | None = None
         self.ended: float | None = None
@@ -235,6 +242,8 @@ class DetailedTally(Tally):
             self.differences.append(Difference(case, result))
         if not result.is_measured:
             self.has_judged = True
+            if self.check and _is_rated_by_model(result):
+                self._by_judge.setdefault(case.number, Counter())[result.verdict] += 1
         elif result.score is not None:
             name = mean_name(result)
             total, count = self._measures.get(name, (0.0, 0))
@@ -264,6 +273,11 @@ class DetailedTally(Tally):
         """Return the means of measured results, in the order of their first results."""
         return tuple(Measure(name, total / count, count) for name, (total, count) in self._measures.items())
 
+    def judged_by_model(self) -> tuple[CaseCounts, ...]:
+        """Return how many answers to each case a language model passed and failed; empty if it was not checked."""
+        found = self._by_judge.items()
+        return tuple(CaseCounts(number, "", each[Verdict.PASS], each[Verdict.FAILURE], 0, 0) for number, each in found)
+
     def cases(self) -> Iterator[CaseCounts]:
         """Yield the counts of each case, in order of number."""
         verdicts, iterations, partial = self._averaged.verdicts(), self._averaged.iterations(), self._averaged.partial()
@@ -282,6 +296,10 @@ class DetailedTally(Tally):
                 partly_judged=partly_judged,
                 quarantined=quarantined.verdicts.total() if quarantined else 0,
             )
+
+
+def _is_rated_by_model(result: TestResult) -> bool:
+    return (result.rater or "").startswith(JUDGE) and canonical_name(result.name) == OUTCOME
 
 
 def _asked(case: CaseResult) -> str:

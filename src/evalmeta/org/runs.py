@@ -37,6 +37,7 @@ from evalmeta.org.subjects import rater_settings_of
 from evalmeta.protocol.run_faults import joined_error
 from evalmeta.protocol.run_options import RunDefinition
 from evalmeta.store.history import RemoteRuns
+from evalmeta.store.judge_checks import find_check
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
@@ -179,6 +180,8 @@ def _setup_of(org: Organization, run: PreparedRun) -> Setup:
     """Return what answers and judges in a new run; recorded answers are those of the agent that gave them."""
     subjects = subjects_of_run(org.settings().subjects, run.evaluation.subject_name, run.content)
     setup = setup_of(subjects, run.evaluation.subject_name, rater_settings_of(org, run.options), root=org.root)
+    check = find_check(org.database.path.parent, (setup.rater, setup.prompt), run.options.scoring.threshold)
+    setup = setup._replace(judge_check=check)
     if run.answers_of is None:
         return setup
     saved = RemoteRuns(org.database).find(run.answers_of)

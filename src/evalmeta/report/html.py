@@ -30,7 +30,7 @@ from evalmeta.report.report import (
     outcome,
     undecided_reasons,
 )
-from evalmeta.report.summary import case_rates, milliseconds, reasons_text, totals
+from evalmeta.report.summary import case_rates, corrected_text, milliseconds, reasons_text, totals
 from evalmeta.report.text import count, decimal, json_text, one_line, percent, seconds, shorten
 from evalmeta.report.word_difference import word_difference
 
@@ -105,6 +105,7 @@ def environment(*folders: Path) -> Environment:
         "check_lines": check_lines,
         "comparison_lines": comparison_lines,
         "counts_as_passed": counts_as_passed,
+        "corrected_text": corrected_text,
         "coverage_text": coverage_text,
         "duration": duration,
         "exchanges": exchanges,

@@ -21,7 +21,7 @@ from evalmeta.report.report import (
     undecided_reasons,
     why_not_counted,
 )
-from evalmeta.report.summary import case_rates, pass_chances, quarantine_lines, reasons_text, totals
+from evalmeta.report.summary import case_rates, corrected_text, pass_chances, quarantine_lines, reasons_text, totals
 from evalmeta.report.text import count, decimal, one_line, percent, seconds
 
 if TYPE_CHECKING:
@@ -76,7 +76,11 @@ def _is_told(report: Report) -> bool:
     """Return whether the row of a run in the table says all about it."""
     is_same = report.baseline is None or is_unchanged(report.baseline.comparison)
     statistics = report.statistics
-    has_more = report.summary.averages or undecided_reasons(report) or (statistics and statistics.measures)
+    has_more = (
+        report.summary.averages
+        or undecided_reasons(report)
+        or (statistics and (statistics.measures or statistics.corrected))
+    )
     return is_brief(report) and is_same and not has_more
 
 
@@ -143,9 +147,11 @@ def _averages(report: Report) -> str:
 
 
 def _rates(report: Report) -> str:
-    """Return pass@k, and a table of the cases that did not pass in all iterations."""
-    chances = pass_chances(report.statistics) if report.statistics else ""
-    text = f"\n- {_prose(chances)}\n" if chances else ""
+    """Return the rate without the judge's errors, pass@k, and a table of the cases that failed in some iterations."""
+    statistics = report.statistics
+    corrected = corrected_text(statistics.corrected) if statistics and statistics.corrected else ""
+    lines = filter(None, (corrected, pass_chances(statistics) if statistics else ""))
+    text = "".join(f"\n- {_prose(line)}\n" for line in lines)
     rates = [(each, rate) for each, rate in case_rates(report.run, report.statistics) if each.failed]
     if not rates:
         return text

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import Run, Summary
-    from evalmeta.model.statistics import CaseCounts, Interval, Measure, RunStatistics
+    from evalmeta.model.statistics import CaseCounts, CorrectedRate, Interval, Measure, RunStatistics
     from evalmeta.report.report import Report
 
 
@@ -166,6 +166,8 @@ def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
     if repeated and statistics.interval is not None:
         low, high = map(percent, statistics.interval)
         yield f"95 % confidence interval of the pass rate: {low} to {high}"
+    if statistics.corrected is not None:
+        yield corrected_text(statistics.corrected)
     if chances := pass_chances(statistics):
         yield chances
     if flaky := statistics.flaky:
@@ -178,6 +180,13 @@ def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
         answers, reported = statistics.answers, statistics.told_tokens
         partly = "" if reported == answers else f", reported by {reported:,} of {count(answers, 'answer')}"
         yield f"tokens: {_known(statistics.tokens.input)} in, {_known(statistics.tokens.output)} out{partly}"
+
+
+def corrected_text(found: CorrectedRate) -> str:
+    """Return the share of answers that the judge passed, and what it is without the judge's errors."""
+    low, high = map(percent, found.interval)
+    of_answers = f"the judge passed {percent(found.raw)} of {count(found.answers, 'answer')}"
+    return f"{of_answers}; corrected for the judge's errors {percent(found.rate)} (95 %: {low} to {high})"
 
 
 def pass_chances(statistics: RunStatistics) -> str:
@@ -250,6 +259,14 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
             }
             for each, interval in zip(statistics.cases, statistics.intervals, strict=True)
         ]
+    if (rate := statistics.corrected) is not None:
+        found["correctedForJudge"] = {
+            "raw": rate.raw,
+            "answers": rate.answers,
+            "rate": rate.rate,
+            "interval": _interval_json(rate.interval),
+            "judge": rate.check._asdict(),
+        }
     if statistics.measures:
         found["measures"] = [*measures_json(statistics.measures)]
     return found

@@ -17,6 +17,7 @@ from evalmeta.engine.intervals import wilson
 from evalmeta.engine.raters.judge import Rubric
 from evalmeta.errors import RaterError
 from evalmeta.model.run import Verdict
+from evalmeta.model.statistics import JudgeCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -119,6 +120,12 @@ class Agreement:
     def true_negatives(self) -> Share:
         """Return the failed answers among the decided wrong ones."""
         return Share(self.right_failures, self.right_failures + self.wrong_passes)
+
+    @property
+    def judge_check(self) -> JudgeCheck:
+        """Return the counts of right decisions, by which reports correct pass rates."""
+        passed, failed = self.true_positives, self.true_negatives
+        return JudgeCheck(passed.count, passed.total, failed.count, failed.total)
 
     @property
     def kappa(self) -> float | None:
