@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.raters.llm.model_server import ModelServer, judging, serving
+from evalmeta import RunOptions, evaluate
+from evalmeta.model.run import Scoring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,3 +75,11 @@ def test_a_check_holds_only_for_its_judge_and_its_threshold(evalmeta: Program) -
     evalmeta("rater", "check", "pairs.jsonl", "--rater", "judge", "--probes", "0")
     for others in (("--rater", "other"), ("--rater", "judge", "--threshold", "4"), ()):
         assert "corrected" not in evalmeta("run", "even.yaml", *others).out
+
+
+@pytest.mark.usefixtures("server")
+def test_evaluate_uses_the_check_of_its_projects_judge(tmp_path: Path, evalmeta: Program) -> None:
+    evalmeta("rater", "check", "pairs.jsonl", "--rater", "judge", "--probes", "0")
+    done = evaluate(tmp_path / "even.yaml", options=RunOptions(scoring=Scoring(rater="judge")))
+    assert "corrected for the judge's errors 83.33 % (95 %: " in done.report()
+    assert not done.succeeded
