@@ -141,6 +141,9 @@ def test_what_only_a_model_can_judge_does_not_make_a_run_without_a_judge_red(eva
     (folder / "orders.yaml").write_text(PARTLY.replace("rubric: It is polite.", "rubric: [Polite., Short., Kind.]"))
     done = evalmeta("run", "orders.yaml")
     assert done.code == 0
+    assert done.err.startswith(
+        "Only an LLM rater can judge 3 of 4 expectations (75 %); without one they are undecided."
+    )
     assert "1 case: 0 passed, 1 partly judged, 0 failed, 0 errors, 0 undecided" in done.out
     assert "rubric, 3 results: only an LLM rater can judge this, and this run has none" in done.out
     assert evalmeta("run", "orders.yaml", "--min-decided", "0.5").code == 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -19,6 +20,7 @@ from evalmeta.cli.run_reports import report_outcome
 from evalmeta.cli.runs import RunRequest, RunsOutcome, make_plan, print_plan, run_tests
 from evalmeta.errors import Suggestion, UsageError
 from evalmeta.package.files import shown
+from evalmeta.report.text import count, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
 
+_OFFLINE_RATER: Final = "rules"
 _FUNCTION: Final = re.compile(r"^(?:async )?def ([A-Za-z]\w*)\(", re.MULTILINE)
 
 
@@ -134,6 +137,7 @@ def _run_found(call: RunCall, found: FoundTests, output: Output, comparator: Com
     )
     files = _read_files(found, call.paths, read, given=call.given)
     _note_criteria(files, agent.config)
+    _note_unjudged(files, call.options)
     if project.settings.quarantine:
         print_warnings(api.quarantines.listed_problems(project))
     choice = selection.choose(project, call.names, files)
@@ -191,6 +195,22 @@ def _note_criteria(files: Sequence[FileTest], config: Path | None) -> None:
         raise UsageError("--config is only for eval sets of ADK, and there are none among the files")
     if used:
         note(f"Criteria: {', '.join(used)}")
+
+
+def _note_unjudged(files: Sequence[FileTest], options: RunOptions) -> None:
+    """Print how many expectations of the tests only a language model can judge, if the run has none."""
+    if options.scoring.rater != _OFFLINE_RATER:
+        return
+    from evalmeta.engine.scorers.registry import needs_model  # noqa: PLC0415 - the dry run of an org needs no scorers
+
+    cases = [case for each in files for case in each.document.evaluation.cases]
+    names = Counter(each.name for case in cases for turn in case.turns for each in turn.expectations)
+    if lacking := sum(number for name, number in names.items() if needs_model(name)):
+        share = f"{lacking:,} of {count(names.total(), 'expectation')} ({percent(lacking / names.total())})"
+        note(
+            f"Only an LLM rater can judge {share}; without one they are undecided. Add one to evalmeta.toml"
+            " (docs/rating.md) and use --rater."
+        )
 
 
 def _without(document: Document, given: Values) -> Document:

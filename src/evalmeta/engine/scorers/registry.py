@@ -9,14 +9,14 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta.engine.process_exit import ProcessExit
-from evalmeta.engine.raters.rules.rater import Rules
+from evalmeta.engine.raters.rules.rater import Rules, rules_judge
 from evalmeta.engine.scorers.actions import score_handoff, topic_scorer
 from evalmeta.engine.scorers.answer_json import json_scorer
 from evalmeta.engine.scorers.checks import score_by_check
 from evalmeta.engine.scorers.comparisons import comparison_scorer
 from evalmeta.engine.scorers.custom import custom_scorer, no_scorer
 from evalmeta.engine.scorers.functions import score_by_function
-from evalmeta.engine.scorers.judged import judge_scorers
+from evalmeta.engine.scorers.judged import METRICS, judge_scorers
 from evalmeta.engine.scorers.measures import latency_scorer, measure_scorers, score_document_recall, score_tokens
 from evalmeta.engine.scorers.overlap import score_response_match
 from evalmeta.engine.scorers.rated import rated_by
@@ -47,6 +47,12 @@ _RATED: Final = (
 _CUSTOM: Final = "custom scorers"
 # orjson writes 64-bit integers only.
 _MAX_INTEGER: Final = 2**63
+
+
+def needs_model(name: str) -> bool:
+    """Return whether only a language model can judge expectations of a name."""
+    metric = canonical_name(name)
+    return metric in {*_RATED, *METRICS} and not rules_judge(metric)
 
 
 def make_scorers(scoring: Scoring, rater: Rater, *, find_custom: FindScorer = no_scorer) -> Mapping[str, Scorer]:

@@ -23,6 +23,11 @@ _METRICS: Final = frozenset(
 )
 
 
+def rules_judge(metric: str) -> bool:
+    """Return whether rules can judge some results of a metric; its name is canonical."""
+    return metric in _METRICS
+
+
 class Rules:
     """The offline rater: it compares responses with expected ones, and judges no other quality."""
 
