@@ -9,9 +9,9 @@ import pytest
 from lxml import etree
 
 from api.test_comparisons import run
-from evalmeta.api.comparisons import baseline_of
+from evalmeta.api.comparisons import Baseline, baseline_of
 from evalmeta.api.finished_runs import FinishedRun
-from evalmeta.cli.baselines import Comparator, verdicts_by_baseline
+from evalmeta.cli.baselines import Comparator, judge_by_baseline, verdicts_by_baseline
 from evalmeta.model.run import Verdict
 from evalmeta.model.tally import summarise
 from evalmeta.report import render
@@ -160,3 +160,18 @@ def test_a_run_without_a_baseline_is_judged_on_its_own() -> None:
     finished = FinishedRun(now, summarise(now.cases, now.options))
     assert verdicts_by_baseline(None, [finished]) == [None]
     assert junit_of(Report(now, finished.summary)) == {"1": "failure"}
+
+
+def test_a_fall_of_all_tests_together_is_red_in_the_reports_of_those_that_fell() -> None:
+    before = [run(number, *[PASS] * 4, name=f"Test{number}") for number in range(1, 13)]
+    after = [
+        run(20 + number, *[FAILURE] * (number > 2), *[PASS] * (4 - (number > 2)), name=f"Test{number}")
+        for number in range(1, 13)
+    ]
+    known = {name: baseline_of(one).tests[name] for one in before for name in baseline_of(one).tests}
+    comparator = Comparator(Baseline("b.json", known), suspects_fail=False)
+    finished = [FinishedRun(now, summarise(now.cases, now.options)) for now in after]
+    verdicts = verdicts_by_baseline(comparator, finished)
+    assert [verdict.passed for verdict in verdicts if verdict] == [True] * 2 + [False] * 10
+    assert verdicts[-1].text == "all tests together are significantly worse than b.json"
+    assert judge_by_baseline(comparator, finished, code=0, err=True) == 100

@@ -206,8 +206,7 @@ class _Judged(NamedTuple):
             return code
         if any(case.is_unconfirmed for test in self.suite.tests for case in test.cases):
             return EXIT_FAILED
-        failed = self.suite.is_significantly == "worse" or any(self._fails(*pair) for pair in self.pairs)
-        return EXIT_EXPECTATION_FAILED if failed else EXIT_PASSED
+        return EXIT_EXPECTATION_FAILED if any(self._fails(*pair) for pair in self.pairs) else EXIT_PASSED
 
     def verdict(self, finished: FinishedRun, comparison: Comparison | None) -> BaselineVerdict | None:
         if comparison is None or _is_judged_alone(finished):
@@ -229,9 +228,14 @@ class _Judged(NamedTuple):
     def _fails(self, finished: FinishedRun, comparison: Comparison | None) -> bool:
         if comparison is None or _is_judged_alone(finished):
             return not finished.summary.succeeded
-        if comparison.is_regression(suspects_fail=self.suspects_fail):
+        if comparison.is_regression(suspects_fail=self.suspects_fail) or self._falls_with_others(comparison):
             return True
         return _misses_pass_rate(comparison, finished.summary.min_pass_rate)
+
+    def _falls_with_others(self, comparison: Comparison) -> bool:
+        """Return whether all tests together became significantly worse, this one among them."""
+        fell = comparison.significance is not None and comparison.significance.change == "worse"
+        return fell and self.suite.is_significantly == "worse"
 
     def _why_failed(self, comparisons: Sequence[Comparison]) -> str:
         """Return why a comparison fails runs that passed; the label of the baseline follows."""
