@@ -156,7 +156,7 @@ def test_an_interrupted_run_is_resumed_with_another_version_of_its_agent_only_wi
     agent.write_text(source.replace("time.sleep(0)", "time.sleep(60 * utterance.endswith('2'))"))
     running = subprocess.Popen([*program, "test", "run", "--wait"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 120
-    while not any(past.passed for past in history(project)) and time.monotonic() < deadline:
+    while not any(past.done for past in history(project)) and time.monotonic() < deadline:
         time.sleep(0.01)
     running.kill()
     running.communicate()

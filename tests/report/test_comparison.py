@@ -154,7 +154,7 @@ def test_noise_between_runs_is_named_where_a_baseline_of_one_run_cannot_show_it(
         [case(1, 0, 3), *[case(n, 3) for n in range(2, 9)]],
         again={1: case(1, 0, 20)},
     )
-    assert found[-1].startswith("  The baseline has one run, and answers never differed within a run")
+    assert found[-1].startswith("  The baseline has one run, and no answers differed within a run")
 
 
 def test_all_tests_of_a_command_are_compared_together() -> None:
