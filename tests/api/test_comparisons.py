@@ -16,6 +16,7 @@ from evalmeta.store.history import RemoteRun, open_remote_runs
 from org.parts import make_project, started
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from evalmeta.package.project import Project
@@ -143,3 +144,22 @@ def test_new_answers_belong_to_the_run_whose_suspect_cases_they_confirm(project:
 def test_a_run_that_confirms_another_is_never_the_most_recent_one(project: Project) -> None:
     keep(project, run(1, PASS), run(2, FAILURE, options=RunOptions(confirms=run(1).id)))
     assert latest_runs(project) == [run(1, PASS)]
+
+
+class CountedCases(list[CaseResult]):
+    """Case results that count how often they are read."""
+
+    reads = 0
+
+    def __iter__(self) -> Iterator[CaseResult]:
+        self.reads += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_comparison_reads_the_results_of_each_run_once(project: Project, number: int) -> None:
+    runs = [run(1, PASS), run(2, FAILURE)]
+    cases = CountedCases(runs[number - 1].cases)
+    runs[number - 1] = replace(runs[number - 1], cases=cases)
+    compare_runs(*runs, project=project)
+    assert cases.reads == 1

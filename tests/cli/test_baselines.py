@@ -12,14 +12,7 @@ from click.testing import CliRunner
 from api.test_comparisons import keep, run
 from evalmeta.api.comparisons import baseline_of, compare_runs
 from evalmeta.api.finished_runs import FinishedRun
-from evalmeta.cli.baselines import (
-    BaselineOption,
-    Comparator,
-    code_by_baseline,
-    confirming_option,
-    judge_by_baseline,
-    print_comparisons,
-)
+from evalmeta.cli.baselines import BaselineOption, Comparator, Judgement, confirming_option, print_comparisons
 from evalmeta.model.run import RunOptions, Verdict
 from evalmeta.model.statistics import SuiteComparison
 from evalmeta.model.tally import summarise
@@ -34,9 +27,9 @@ PASS, FAILURE, UNDECIDED, ERROR = Verdict.PASS, Verdict.FAILURE, Verdict.UNDECID
 def judged(before: Run, after: Run, *, suspects_fail: bool = True, code: int = 100, err: bool = False) -> int:
     finished = FinishedRun(after, summarise(after.cases, after.options))
     comparator = Comparator(baseline_of(before), suspects_fail)
-    judged = judge_by_baseline(comparator, [finished], code=code, err=err)
-    assert code_by_baseline(comparator, [finished], code=code) == judged
-    return judged
+    judgement = Judgement.of(comparator, [finished])
+    judgement.show(code, err=err)
+    return judgement.code(code)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +68,6 @@ def test_a_test_that_is_not_in_the_baseline_is_judged_on_its_own(
 ) -> None:
     assert judged(run(1, PASS), run(2, verdict, name="Returns")) == code
     assert capsys.readouterr().err == f"Returns is not in {run(1).id}: its run is judged on its own\n"
-
-
-def test_without_a_baseline_runs_exit_as_they_do() -> None:
-    assert judge_by_baseline(None, [], code=100, err=False) == 100
 
 
 @pytest.mark.parametrize(
@@ -186,9 +175,11 @@ def test_a_case_that_comes_to_errors_when_asked_again_is_an_error(
     after, project = run(2, FAILURE), make_project(tmp_path / "project")
     finished = FinishedRun(after, summarise(after.cases, after.options))
     comparator = Comparator(baseline_of(run(1, PASS)), False, project, 20)
-    assert judge_by_baseline(comparator, [finished], code=100, err=False) == 0
+    assert Judgement.of(comparator, [finished]).code(100) == 0
     keep(project, run(3, ERROR, options=RunOptions(confirms=after.id)))
-    assert judge_by_baseline(comparator, [finished], code=100, err=False) == 1
+    judgement = Judgement.of(comparator, [finished])
+    judgement.show(100, err=False)
+    assert judgement.code(100) == 1
     assert capsys.readouterr().out.splitlines()[-1].startswith("exit 1: 1 suspect case ended in errors")
 
 

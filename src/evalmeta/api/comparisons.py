@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.agent_tests import file_of_run
@@ -19,6 +19,7 @@ from evalmeta.formats.baseline import baseline_name
 from evalmeta.model.baseline import KnownTest
 from evalmeta.model.fingerprints import options_of
 from evalmeta.model.registry import type_of_run
+from evalmeta.model.tally import detail
 from evalmeta.store.database import open_database
 from evalmeta.store.history import RemoteRuns, complete_runs
 from evalmeta.store.runs import Runs
@@ -57,6 +58,15 @@ class Baseline:
         """Return what is known of a test; None if the test is not in the baseline."""
         known = same_test(name, self.tests, self.root)
         return None if known is None else self.tests[known]
+
+
+class _Pair(NamedTuple):
+    """A run that is compared, and what is known of its test before and now."""
+
+    run: Run
+    baseline: Baseline
+    before: KnownTest
+    now: KnownTest
 
 
 def load_run(project: Project, run_id: str) -> Run:
@@ -160,7 +170,7 @@ def new_answers(project: Project, run: Run) -> dict[int, CaseCounts]:
     later = [each for each in _runs_of(project, run) if each.started >= run.started and each.id != run.id]
     found = [find_run(project, each.id, org_url=each.org_url) for each in later]
     counts: dict[int, CaseCounts] = {}
-    for each in (case for again in found if again.options.confirms == run.id for case in statistics_of(again).cases):
+    for each in (case for again in found if again.options.confirms == run.id for case in _counts(again)):
         counts[each.number] = each + counts[each.number] if each.number in counts else each
     return counts
 
@@ -193,14 +203,13 @@ def compare_with(
         StoreError: the project's database cannot be used.
     """
     found = [(run, known) for run in runs if (known := _known_before(baseline, run)) is not None]
-    suite = compare_all([_compared(run, *known, project=project, history=history) for run, known in found])
-    pairs = zip(suite.tests, found, strict=True)
-    tests = tuple(_with_changes(test, known[1], run) for test, (run, known) in pairs)
-    return replace(suite, tests=tests)
+    pairs = [_Pair(run, *known, known_test(run)) for run, known in found]
+    suite = compare_all([_compared(pair, project=project, history=history) for pair in pairs])
+    return replace(suite, tests=tuple(map(_with_changes, suite.tests, pairs)))
 
 
-def _with_changes(test: Comparison, before: KnownTest, run: Run) -> Comparison:
-    return replace(test, changes=changes_of(test.cases, before, known_test(run)))
+def _with_changes(test: Comparison, pair: _Pair) -> Comparison:
+    return replace(test, changes=changes_of(test.cases, pair.before, pair.now))
 
 
 def _known_before(baseline: Baseline, run: Run) -> tuple[Baseline, KnownTest] | None:
@@ -211,28 +220,27 @@ def _known_before(baseline: Baseline, run: Run) -> tuple[Baseline, KnownTest] | 
     return None if before is None else (baseline, before)
 
 
-def _compared(
-    run: Run, baseline: Baseline, before: KnownTest, *, project: Project | None, history: Iterable[Run] = ()
-) -> ComparedTest:
-    after = observed_cases(run)
+def _compared(pair: _Pair, *, project: Project | None, history: Iterable[Run] = ()) -> ComparedTest:
+    run, baseline, before, now = pair
     return ComparedTest(
         name_of(run),
         (baseline.label, run.id),
         before.cases,
-        after,
+        now.cases,
         partial=(baseline.is_partial, is_partial(run)),
         again=new_answers(project, run) if project else {},
-        failing_runs=_failing_runs(earlier_runs(project, run, history), before.cases, after) if project else {},
+        failing_runs=_failing_runs(earlier_runs(project, run, history), before.cases, now.cases) if project else {},
         subject=run.subject_name,
     )
 
 
 def compare_runs(before: Run, after: Run, *, project: Project | None = None) -> Comparison:
     """Compare two runs, of the same test or of two tests; `project` is that of `compare_with`."""
-    known = known_test(before)
-    compared = _compared(after, baseline_of(before), known, project=project)
+    baseline = baseline_of(before)
+    pair = _Pair(after, baseline, baseline.tests[name_of(before)], known_test(after))
     names = dict.fromkeys([name_of(before), name_of(after)])
-    return _with_changes(compare(replace(compared, name=" and ".join(names))), known, after)
+    compared = replace(_compared(pair, project=project), name=" and ".join(names))
+    return _with_changes(compare(compared), pair)
 
 
 def _failing_runs(earlier: Iterable[Run], before: Iterable[CaseCounts], after: Sequence[CaseCounts]) -> dict[int, int]:
@@ -245,7 +253,7 @@ def _failing_runs(earlier: Iterable[Run], before: Iterable[CaseCounts], after: S
         return {}
     counts = {case.number: 0 for case in failing}
     for run in islice(earlier, limits.MAX_RUNS_IN_A_ROW):
-        pairs = pair_cases(statistics_of(run).cases, after)
+        pairs = pair_cases(_counts(run), after)
         failed = {new.number for old, new in pairs if old and new and old.failed and not old.passed}
         failing = [case for case in failing if case.number in failed]
         if not failing:
@@ -267,7 +275,11 @@ def observed_cases(run: Run) -> tuple[CaseCounts, ...]:
     """
     is_single = run.options.iterations == 1 or bool(run.options.confirms)
     cases = run.cases if is_single else observations(run.cases)
-    return collect(cases, run.options).cases
+    return tuple(detail(cases, run.options).cases())
+
+
+def _counts(run: Run) -> tuple[CaseCounts, ...]:
+    return tuple(detail(run.cases, run.options).cases())
 
 
 def statistics_of(run: Run) -> RunStatistics:

@@ -145,78 +145,64 @@ def _option(
     return None
 
 
-def judge_by_baseline(comparator: Comparator | None, finished: Sequence[FinishedRun], *, code: int, err: bool) -> int:
-    """Print how runs compare with a baseline, and return the exit code that replaces the runs' own.
+class Judgement(NamedTuple):
+    """What a baseline decides about the runs of a command, each with its comparison, None if it lacks their test.
 
     Failures that the baseline has are ignored, even if a run misses its pass rate because of them. Regressions fail.
     New cases must reach the run's pass rate. A test that is not in the baseline, without decided cases, or with too few
     judged results is judged on its own. Errors and time-outs are never ignored.
     """
-    if comparator is None:
-        return code
-    judged = _Judged.of(comparator, finished)
-    if not err and judged.suite.tests:
-        click.echo()
-    print_comparisons(judged.suite, suspects_fail=comparator.suspects_fail, project=comparator.project, err=err)
-    for run, comparison in judged.pairs:
-        if comparison is None:
-            note(f"{run.run.definition} is not in {judged.label}: its run is judged on its own")
-    new_code = judged.code(code)
-    if new_code == EXIT_PASSED and (suspects := len(judged.suite.suspects)):
-        verb = "does" if suspects == 1 else "do"
-        why = f"exit 0, but {count(suspects, 'suspect case')} passed in {judged.label} and {verb} not pass now"
-        print_styled([("worse", why)], _COLOURS, err=err)
-    elif why := judged.why(new_code, code):
-        click.echo(f"exit {new_code}: {why} {judged.label}", err=err)
-    return new_code
 
-
-def verdicts_by_baseline(
-    comparator: Comparator | None, finished: Sequence[FinishedRun]
-) -> list[BaselineVerdict | None]:
-    """Return what the baseline decides about each run; None for those that are judged on their own."""
-    if comparator is None:
-        return [None] * len(finished)
-    judged = _Judged.of(comparator, finished)
-    return [judged.verdict(*pair) for pair in judged.pairs]
-
-
-def code_by_baseline(comparator: Comparator | None, finished: Sequence[FinishedRun], *, code: int) -> int:
-    """Return the exit code that `judge_by_baseline` returns, without printing."""
-    return code if comparator is None else _Judged.of(comparator, finished).code(code)
-
-
-class _Judged(NamedTuple):
-    """The runs of a command, each with its comparison, None if its test is not in the baseline."""
-
-    label: str
-    suspects_fail: bool
+    comparator: Comparator
     suite: SuiteComparison
     pairs: list[tuple[FinishedRun, Comparison | None]]
 
     @classmethod
-    def of(cls, comparator: Comparator, finished: Sequence[FinishedRun]) -> _Judged:
+    def of(cls, comparator: Comparator, finished: Sequence[FinishedRun]) -> Judgement:
+        """Compare runs with a baseline; this reads all their results."""
         suite = comparator.compare([run.run for run in finished])
         tests = {comparison.after: comparison for comparison in suite.tests}
-        pairs = [(run, tests.get(run.run.id)) for run in finished]
-        return cls(comparator.baseline.label, comparator.suspects_fail, suite, pairs)
+        return cls(comparator, suite, [(run, tests.get(run.run.id)) for run in finished])
+
+    def verdicts(self) -> list[BaselineVerdict | None]:
+        """Return what the baseline decides about each run; None for those that are judged on their own."""
+        return [self._verdict(*pair) for pair in self.pairs]
 
     def code(self, code: int) -> int:
+        """Return the exit code that replaces the runs' own."""
         if code not in {EXIT_PASSED, EXIT_EXPECTATION_FAILED}:
             return code
         if any(case.is_unconfirmed for test in self.suite.tests for case in test.cases):
             return EXIT_FAILED
         return EXIT_EXPECTATION_FAILED if any(self._fails(*pair) for pair in self.pairs) else EXIT_PASSED
 
-    def verdict(self, finished: FinishedRun, comparison: Comparison | None) -> BaselineVerdict | None:
+    def show(self, code: int, *, err: bool) -> None:
+        """Print how the runs compare, and why that replaces or keeps their own exit code."""
+        label, new_code = self.comparator.baseline.label, self.code(code)
+        if not err and self.suite.tests:
+            click.echo()
+        fails = self.comparator.suspects_fail
+        print_comparisons(self.suite, suspects_fail=fails, project=self.comparator.project, err=err)
+        for run, comparison in self.pairs:
+            if comparison is None:
+                note(f"{run.run.definition} is not in {label}: its run is judged on its own")
+        if new_code == EXIT_PASSED and (suspects := len(self.suite.suspects)):
+            verb = "does" if suspects == 1 else "do"
+            why = f"exit 0, but {count(suspects, 'suspect case')} passed in {label} and {verb} not pass now"
+            print_styled([("worse", why)], _COLOURS, err=err)
+        elif why := self._why(new_code, code):
+            click.echo(f"exit {new_code}: {why} {label}", err=err)
+
+    def _verdict(self, finished: FinishedRun, comparison: Comparison | None) -> BaselineVerdict | None:
         if comparison is None or _is_judged_alone(finished):
             return None
         unconfirmed = any(case.is_unconfirmed for case in comparison.cases)
         passed = not (unconfirmed or self._fails(finished, comparison))
-        text = verdict(comparison, suspects_fail=self.suspects_fail)
-        return BaselineVerdict(comparison, passed, text if passed else f"{self._why_failed([comparison])} {self.label}")
+        text = verdict(comparison, suspects_fail=self.comparator.suspects_fail)
+        why = text if passed else f"{self._why_failed([comparison])} {self.comparator.baseline.label}"
+        return BaselineVerdict(comparison, passed, why)
 
-    def why(self, new_code: int, code: int) -> str:
+    def _why(self, new_code: int, code: int) -> str:
         """Return why the comparison decides the exit code; empty if the runs alone decide it."""
         if new_code == EXIT_PASSED:
             return "" if new_code == code else _why_ignored(self.suite.tests)
@@ -228,7 +214,7 @@ class _Judged(NamedTuple):
     def _fails(self, finished: FinishedRun, comparison: Comparison | None) -> bool:
         if comparison is None or _is_judged_alone(finished):
             return not finished.summary.succeeded
-        if comparison.is_regression(suspects_fail=self.suspects_fail) or self._falls_with_others(comparison):
+        if comparison.is_regression(suspects_fail=self.comparator.suspects_fail) or self._falls_with_others(comparison):
             return True
         return _misses_pass_rate(comparison, finished.summary.min_pass_rate)
 
@@ -250,7 +236,7 @@ class _Judged(NamedTuple):
     def _why_else(self, comparisons: Sequence[Comparison]) -> str:
         if lost := sum(len(test.lost) for test in comparisons):
             return f"{count(lost, 'case')} ended in errors and passed in"
-        if self.suspects_fail and (suspects := sum(len(test.suspects) for test in comparisons)):
+        if self.comparator.suspects_fail and (suspects := sum(len(test.suspects) for test in comparisons)):
             return f"--suspect fail: {count(suspects, 'suspect case')} passed in"
         new = sum(case.is_new_failure for test in comparisons for case in test.cases)
         verb = "is" if new == 1 else "are"

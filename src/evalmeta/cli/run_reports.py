@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from evalmeta import api, report
-from evalmeta.cli.baselines import code_by_baseline, judge_by_baseline, verdicts_by_baseline
+from evalmeta.cli.baselines import Judgement
 from evalmeta.cli.errors import print_error
 from evalmeta.cli.options import FILE, FOLDER, option_group
 from evalmeta.cli.output import console, json_option, note, print_json, print_stream, warn
@@ -211,12 +211,16 @@ def report_runs(
 
     `is_whole_call` says that the current call started no other runs.
     """
-    verdicts = verdicts_by_baseline(comparator, finished)
+    judgement = None if comparator is None else Judgement.of(comparator, finished)
+    verdicts = judgement.verdicts() if judgement else [None] * len(finished)
     reports = [replace(_report(project, each), baseline=by) for each, by in zip(finished, verdicts, strict=True)]
     code = _exit_code(reports)
     closing = rerun_commands(project, reports, is_whole_call=is_whole_call) if output.shows_failures else []
-    _print(reports, output, closing, status=code_by_baseline(comparator, finished, code=code))
-    return judge_by_baseline(comparator, finished, code=code, err=not output.is_human)
+    new_code = judgement.code(code) if judgement else code
+    _print(reports, output, closing, status=new_code)
+    if judgement:
+        judgement.show(code, err=not output.is_human)
+    return new_code
 
 
 def report_outcome(project: Project, outcome: RunsOutcome, output: Output, comparator: Comparator | None) -> int:
