@@ -98,7 +98,7 @@ def test_the_human_report_counts_known_failures_and_shows_the_others() -> None:
     lines = render("human", [report]).splitlines()
     assert "2 known failures, in 4KB000000000001AAA: cases 2-3; -v or the html report has all" in lines
     assert [line.split()[1] for line in lines if line.startswith("FAILED   ")] == ["1"]
-    assert lines[-2:-1] == ["Orders not passed: --suspect fail: 1 suspect case passed in 4KB000000000001AAA"]
+    assert lines[-2:-1] == ["Orders not passed: 1 suspect case did not pass again, and passed in 4KB000000000001AAA"]
     assert "3 failed (2 forgiven)" in lines[-1]
     assert f"FAILED    2 ({KNOWN})" in render_human([report], detail="all")
 

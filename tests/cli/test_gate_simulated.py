@@ -127,6 +127,19 @@ def test_a_command_decides_as_the_simulation_does(
     check(evalmeta, tmp_path / "one", commands, label, confirm=confirm)
 
 
+def test_cases_that_rarely_pass_cannot_make_a_command_ask_without_end(
+    evalmeta: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases, bound = 24, 2 * 24 + 200
+    monkeypatch.chdir(tmp_path)
+    write_project(tmp_path, {utterance(case): [False] * 12 + [True] for case in range(cases)}, 1)
+    write_known(tmp_path / "known.json", np.ones((1, cases), np.int64), 1, 1)
+    done = evalmeta("run", "tests", "--concurrency", "1", "--baseline", "known.json")
+    asked = len((tmp_path / "asked.jsonl").read_text().splitlines()) - cases
+    assert (done.code, bound <= asked <= bound + 80) == (100, True)
+    assert f"{asked} further questions left " in done.err
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_two_hundred_commands_decide_as_the_simulation_does(

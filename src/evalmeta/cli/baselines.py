@@ -237,7 +237,7 @@ class Judgement(NamedTuple):
         if lost := sum(len(test.lost) for test in comparisons):
             return f"{count(lost, 'case')} ended in errors and passed in"
         if self.comparator.suspects_fail and (suspects := sum(len(test.suspects) for test in comparisons)):
-            return f"--suspect fail: {count(suspects, 'suspect case')} passed in"
+            return f"{count(suspects, 'suspect case')} did not pass again, and passed in"
         new = sum(case.is_new_failure for test in comparisons for case in test.cases)
         verb = "is" if new == 1 else "are"
         return (

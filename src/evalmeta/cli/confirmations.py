@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from itertools import count as count_up
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -17,7 +18,7 @@ from evalmeta.model.registry import type_of_run
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.api.agent_tests import FileTest
     from evalmeta.api.org_targets import Target
@@ -44,25 +45,33 @@ class _Question(NamedTuple):
 
 def confirm_suspects(
     project: Project, target: Target | None, request: RunRequest, outcome: RunsOutcome, comparator: Comparator
-) -> None:
+) -> Comparator:
     """Ask the suspect cases of finished runs again, as runs of their own that comparisons then find.
 
     A case is asked until it passes once, or has failed as often as is needed to show that it broke. At most twice the
     number of cases are asked, and 20 answers more for each of ten cases. What cannot be run is added to the errors of
-    `outcome`.
+    `outcome`. Return the comparator that decides then: if so many questions left a case suspect, it fails the command.
     """
     runs = {finished.run.id: finished.run for finished in outcome.finished}
     if not comparator.most_answers or not any(_suspects(comparator, runs)) or not _can_choose(project, target):
-        return
-    for place, round_end in enumerate(_ROUNDS):
+        return comparator
+    cases = {(run.id, case.number) for run in runs.values() for case in run.cases}
+    asked, bound = 0, 2 * len(cases) + limits.MAX_ANSWERS_AGAIN * _MOST_SUSPECTS
+    for place in count_up():
         limit = None if place < _ROUNDS_FOR_ALL else _MOST_SUSPECTS
-        wanted = [*islice(_suspects(comparator, runs), limit)]
-        questions = [*_questions(wanted, runs, min(round_end, comparator.most_answers))]
+        questions = [*islice(_questions(_suspects(comparator, runs), runs, comparator.most_answers), limit)]
+        if not questions:
+            break
+        if asked >= bound:
+            note(f"{asked:,} further questions left {count(len(questions), 'case')} suspect.")
+            return comparator._replace(suspects_fail=True)
+        asked += sum(question.times for question in questions)
         if not _ask(project, target, request, questions, outcome):
-            return
+            return comparator
     tests = comparator.compare([*runs.values()]).tests
     probes = [_Question(runs[test.after], number, times) for test in tests for number, times in test.probes]
     _ask(project, target, request, probes, outcome)
+    return comparator
 
 
 def _can_choose(project: Project, target: Target | None) -> bool:
@@ -86,10 +95,12 @@ def _suspects(comparator: Comparator, runs: Mapping[str, Run]) -> Iterator[tuple
 
 
 def _questions(
-    suspects: Sequence[tuple[Comparison, CaseComparison]], runs: Mapping[str, Run], round_end: int
+    suspects: Iterable[tuple[Comparison, CaseComparison]], runs: Mapping[str, Run], most: int
 ) -> Iterator[_Question]:
+    """Yield how often to ask each suspect case in the next round; nothing for one that was asked `most` times."""
     for test, case in suspects:
         asked = (case.needed or 0) - case.left_to_ask
+        round_end = min(most, next((end for end in _ROUNDS if end > asked), most))
         if (times := min(case.left_to_ask, round_end - asked)) > 0:
             yield _Question(runs[test.after], case.number, times)
 

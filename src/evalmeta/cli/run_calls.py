@@ -156,7 +156,7 @@ def _run_found(call: RunCall, found: FoundTests, output: Output, comparator: Com
     if not any(outcome):
         _refuse_no_cases(call, request)
     if comparator:
-        confirm_suspects(project, target, request, outcome, comparator)
+        comparator = confirm_suspects(project, target, request, outcome, comparator)
     return report_outcome(project, outcome, output, comparator)
 
 
