@@ -123,7 +123,7 @@ def test_runs_with_another_rater_prompt_or_options_are_left_out_but_not_those_of
     [taken] = save_baseline(path, runs).taken
     assert [each.id for each in taken.runs] == [run(4).id, run(5).id]
     assert taken.left_out == {
-        "that did not record their rater": 1,
+        "without a recorded rater": 1,
         "with another rater": 1,
         "with another prompt of the judge": 1,
         "with other options of judging": 1,

@@ -72,6 +72,15 @@ def test_a_case_that_broke_is_found_without_an_option(evalmeta: Program) -> None
 
 
 @pytest.mark.usefixtures("runs")
+def test_passing_cases_that_are_asked_again_are_not_called_suspect(evalmeta: Program) -> None:
+    evalmeta("test", "baseline", "-o", "baseline.json", FIRST, SECOND)
+    done = evalmeta("test", "run", "--wait", "--baseline", "baseline.json")
+    asked = [line for line in done.err.splitlines() if line.startswith("Asking ")]
+    assert asked[0] == "Asking 1 suspect case again."
+    assert re.fullmatch(r"Asking 1 passing case again, \d+ times\.", asked[-1])
+
+
+@pytest.mark.usefixtures("runs")
 def test_confirm_limits_how_often_a_case_is_asked_again(evalmeta: Program) -> None:
     never = evalmeta("test", "run", "--wait", "--baseline", FIRST, "--confirm", "0")
     assert (never.code, "Asking" in never.err) == (0, False)

@@ -232,7 +232,7 @@ def _by_test(runs: Iterable[Run]) -> dict[str, list[Run]]:
 
 def _take(name: str, runs: Sequence[Run], entry: KnownTest | None, named: frozenset[str], *, accept: bool) -> TakenTest:
     usable = [run for run in runs if run.status is RunStatus.COMPLETED or run.id in named]
-    left_out = {"not complete": len(runs) - len(usable)} if len(usable) < len(runs) else {}
+    left_out = {"incomplete": len(runs) - len(usable)} if len(usable) < len(runs) else {}
     if not usable:
         return TakenTest(name, None, (), left_out)
     columns = [*_columns(usable)]
@@ -281,7 +281,7 @@ def _why_left_out(column: _Column, latest: _Column, rescored: Iterable[str | Non
         return "judged again by a later run"
     ours, theirs = column.known, latest.known
     if ours.setup.rater != theirs.setup.rater:
-        return "with another rater" if ours.setup.rater else "that did not record their rater"
+        return "with another rater" if ours.setup.rater else "without a recorded rater"
     if ours.setup.prompt != theirs.setup.prompt:
         return "with another prompt of the judge"
     return "" if ours.options == theirs.options else "with other options of judging"

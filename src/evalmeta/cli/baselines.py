@@ -79,7 +79,8 @@ suspect_option = click.option(
     type=click.Choice(("show", "fail")),
     default="show",
     show_default=True,
-    help="Whether a case that passed before and not now fails the command although it is not known to be broken.",
+    help="Whether a suspect case fails the command. It passed before and does not pass now, but is not known to be"
+    " broken.",
 )
 _baseline = click.option(
     "--baseline",
@@ -107,8 +108,8 @@ _confirm = click.option(
     metavar="auto|N",
     default="auto",
     show_default=True,
-    help="Ask a case that passed before and not now again, at most N times, until it passes once or is known to be"
-    f" broken. auto: at most {limits.MAX_ANSWERS_AGAIN} times; 0: never.",
+    help="Ask each case that passed before and does not pass now again, at most N times, until it passes once or is"
+    f" known to be broken. auto: at most {limits.MAX_ANSWERS_AGAIN} times; 0: never.",
 )
 
 
@@ -141,7 +142,7 @@ def _option(
     if history:
         raise UsageError("--history needs --baseline", actions=["Add --baseline FILE."])
     if confirm > 0:
-        raise UsageError("--confirm needs --baseline: it asks cases again that passed in the baseline and not now")
+        raise UsageError("--confirm needs --baseline: it asks suspect cases again, which passed in the baseline")
     return None
 
 

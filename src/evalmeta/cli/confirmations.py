@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # How often a suspect case has been asked again after each round. Most unchanged cases pass in the first ones.
 _ROUNDS: Final = (1, 2, 6, 12, limits.MAX_ANSWERS_AGAIN)
 _ROUNDS_FOR_ALL: Final = 2
-# Later rounds ask so many cases, those that passed most often in the baseline first.
+# Later rounds ask at most this many cases, those that passed most often in the baseline first.
 _MOST_SUSPECTS: Final = 10
 
 
@@ -66,11 +66,11 @@ def confirm_suspects(
             note(f"{asked:,} further questions left {count(len(questions), 'case')} suspect.")
             return comparator._replace(suspects_fail=True)
         asked += sum(question.times for question in questions)
-        if not _ask(project, target, request, questions, outcome):
+        if not _ask(project, target, request, questions, outcome, called="suspect case"):
             return comparator
     tests = comparator.compare([*runs.values()]).tests
     probes = [_Question(runs[test.after], number, times) for test in tests for number, times in test.probes]
-    _ask(project, target, request, probes, outcome)
+    _ask(project, target, request, probes, outcome, called="passing case")
     return comparator
 
 
@@ -106,14 +106,20 @@ def _questions(
 
 
 def _ask(
-    project: Project, target: Target | None, request: RunRequest, questions: Sequence[_Question], outcome: RunsOutcome
+    project: Project,
+    target: Target | None,
+    request: RunRequest,
+    questions: Sequence[_Question],
+    outcome: RunsOutcome,
+    *,
+    called: str,
 ) -> bool:
     """Ask cases again; return False, and add what went wrong to the errors of the outcome, if that is not possible."""
     groups: defaultdict[int, list[_Question]] = defaultdict(list)
     for question in questions:
         groups[question.times].append(question)
     for times, group in groups.items():
-        note(f"Asking {count(len(group), 'suspect case')} again{f', {times:,} times' if times > 1 else ''}.")
+        note(f"Asking {count(len(group), called)} again{f', {times:,} times' if times > 1 else ''}.")
         try:
             asked = run_async(run_tests(project, target, _request(request, group, times)))
         except EvalmetaError as error:

@@ -268,8 +268,8 @@ class RunOptions:
         iterations: the number of times to run each case.
         min_pass_rate: the share of cases, 0 to 1, that must pass.
         undecided: `fail` counts a case with an undecided result as failed.
-        min_decided: the share of results, 0 to 1, that must be judged; None for half of those that the run's rater can
-            judge, see `Coverage`.
+        min_decided: the share of results, 0 to 1, that must be judged; None for half of them, without those that need
+            an LLM rater if the run has none.
         concurrency: the number of cases that run at the same time.
         case_timeout: the time limit of a case in seconds, without the pauses that the agent asks for.
         rate_limit: the maximum number of requests to the agent per second; None for no limit.

@@ -228,8 +228,8 @@ def _explanations(comparison: Comparison) -> Iterator[str]:
         yield "A case that passed rarely before cannot be shown to be broken by asking it again."
     if comparison.may_be_noise:
         yield (
-            "The baseline has one run, and no answers differed within a run: noise between runs would look the same."
-            " A baseline of several runs tells them apart."
+            "The baseline has one run, and no answers differed within a run. An agent that varies from run to run would"
+            " look the same: use a baseline of several runs."
         )
 
 

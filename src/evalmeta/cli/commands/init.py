@@ -36,7 +36,7 @@ _AGENT: Sequence[Decorator] = (
         "--api-key-env", default="", metavar="NAME", help="With --url: the environment variable with the API key."
     ),
     click.option("--command", default="", help="A program that reads and writes JSON lines, with its arguments."),
-    click.option("--sample", "is_sample", is_flag=True, help="Write a sample agent, also where there is one."),
+    click.option("--sample", "is_sample", is_flag=True, help="Write a sample agent even if the folder has an agent."),
 )
 
 

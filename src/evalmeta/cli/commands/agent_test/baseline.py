@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN: Final = 10
+_ADJECTIVES: Final = ("incomplete", "red")
 _ACCEPT: Final = "Take red runs too: what broke in them becomes a known failure."
 
 
@@ -40,12 +41,12 @@ _ACCEPT: Final = "Take red runs too: what broke in them becomes a known failure.
 def baseline(sources: tuple[str, ...], *, output_file: Path, accept: bool, as_json: bool) -> None:
     """Save the results of runs as a baseline to commit and compare with.
 
-    By default, the last 10 complete runs of each test are saved whose rater, prompt and
-    options of judging are those of the latest one, and that are not red. A run is red if it
-    did not pass because of a case that passed before and has not passed since. FILE is a
-    report that `--result-format json` wrote. In an existing file, other tests are kept, and
-    so are cases that a run did not include. Runs that are named by their ids are saved even
-    if they are red. Name the runs of all shards to join them.
+    By default, the last 10 complete runs of each test are saved. Runs with another rater,
+    prompt or options of judging than the latest one are left out, and so are red runs: a
+    case failed that passed before and has not passed since. Runs that you name are saved
+    even if they are red. FILE is a report that `--result-format json` wrote. In an existing
+    file, other tests are kept, and so are cases that a run did not include. Name the runs
+    of all shards to join them.
 
     \b
     evalmeta test baseline -o evalmeta-baseline.json
@@ -119,7 +120,7 @@ def _lines(test: TakenTest) -> Iterator[str]:
     if test.left_out:
         found.append(f"left out {_left_out(test)}")
     if test.other_checks:
-        found.append(f"left out {count(test.other_checks, 'result')} of cases that expected something else then")
+        found.append(f"left out {count(test.other_checks, 'result')} of cases that had other expectations")
     if test.known is None:
         found.append("nothing was taken; its results in the file did not change")
     if test.failing:
@@ -127,12 +128,15 @@ def _lines(test: TakenTest) -> Iterator[str]:
     if test.flaky:
         found.append(f"flaky: {_numbers(test.flaky)}")
     if test.known is not None:
-        found.append(f"finds {_detectable(test)}")
+        found.append(f"a comparison finds {_detectable(test)}")
     yield from (f"{one_line(test.name)}: {line}" for line in found)
 
 
 def _left_out(test: TakenTest) -> str:
-    parts = [f"{count(number, 'run')} {reason}" for reason, number in test.left_out.items()]
+    parts = [
+        count(number, f"{reason} run") if reason in _ADJECTIVES else f"{count(number, 'run')} {reason}"
+        for reason, number in test.left_out.items()
+    ]
     accept = " (--accept takes red runs too)" if "red" in test.left_out else ""
     return f"{', '.join(parts)}{accept}"
 
@@ -143,11 +147,10 @@ def _numbers(cases: Sequence[CaseCounts]) -> str:
 
 
 def _detectable(test: TakenTest) -> str:
-    fall, dead = _fall(test), "a case that always fails, if it passed before"
-    iterations = count(_iterations(test), "iteration")
+    fall, iterations = _fall(test), count(_iterations(test), "iteration")
     if fall is None:
-        return f"{dead}; no fall of the pass rate with {iterations}"
-    return f"{dead}; a fall of the pass rate by {count(fall, 'point')} with {iterations}"
+        return f"a broken case, but no fall of the pass rate with {iterations}"
+    return f"a broken case, and a fall of the pass rate by {count(fall, 'point')} or more with {iterations}"
 
 
 def _iterations(test: TakenTest) -> int:

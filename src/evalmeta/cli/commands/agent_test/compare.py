@@ -54,8 +54,8 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, suspect: str, as_js
     evalmeta test compare --baseline evalmeta-baseline.json
 
     The exit code is 100 if the tests became significantly worse, as a whole or in one case,
-    or if a case that passed now ends in errors. A case that passed and now fails is suspect:
-    no case is asked again here, so only --suspect fail makes it count.
+    or if a case that passed now ends in errors. A case that passed and now fails is suspect.
+    This command asks no case again, so suspect cases count only with --suspect fail.
     """
     most = 1 if baseline else 2
     if len(runs) > most or not (runs or baseline):
@@ -119,8 +119,8 @@ def history(*, name: str | None, limit: int, as_json: bool) -> None:
     """List past runs, here and in other orgs, newest last.
 
     The trend is the change in the pass rate, in percentage points, since the previous run
-    of the same test. The verdict is "ok" if the run has passed; "partly" are the partly judged
-    cases. Runs that did not complete, runs of some of the cases ("part") and
+    of the same test. The verdict is "ok" if the run has passed. "Partly" is the number of
+    partly judged cases. Runs that did not complete, runs of some of the cases ("part") and
     runs that scored earlier answers again ("rescored") have no trend. No process works on a
     run that is "stopped": `evalmeta test resume` continues it.
 

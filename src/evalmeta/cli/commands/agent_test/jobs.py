@@ -60,7 +60,7 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
     is_flag=True,
     help="Use the definition as it was when the run started, even if another one is deployed now.",
 )
-@click.option("--mixed", is_flag=True, help="Ask the missing cases even if another agent answers than before.")
+@click.option("--mixed", is_flag=True, help="Ask the missing cases even if the agent has changed.")
 @target_org_option
 @checking_options
 @baseline_option

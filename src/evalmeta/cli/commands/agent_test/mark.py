@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option("--expectation", metavar="NAME", help="The expectation.  [default: the only one]")
 @click.option("--turn", type=IntRange(1), help="The turn of the result, if the expectation is judged in several.")
 @click.option("--iteration", type=IntRange(1), help="The iteration, if the run has several.")
-@click.option("--note", "text", default="", metavar="TEXT", help="Why you judge so.")
+@click.option("--note", "text", default="", metavar="TEXT", help="The reason for your judgement.")
 @click.option("--remove", is_flag=True, help="Remove your judgement.")
 @target_org_option
 @json_option
@@ -94,8 +94,8 @@ def mark(
 def marks(*, job_id: str | None, file: Path | None, metric: str, target_org: str | None, as_json: bool) -> None:
     """List what people said of results, or export it to check raters.
 
-    With --export, each judged result that a rater decided, or that should pass or fail, becomes
-    a labelled pair in JSON Lines.
+    With --export, these judged results become labelled pairs in JSON Lines: those that a rater
+    decided, and undecided ones that should pass or fail.
 
     \b
     evalmeta test marks --job-id latest

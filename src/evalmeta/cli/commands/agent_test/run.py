@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 @click.option(
     "--ignore-changes", is_flag=True, help="With --extend: use the definition as it was, even if it has changed."
 )
-@click.option("--mixed", is_flag=True, help="With --extend: continue even if another agent answers than before.")
+@click.option("--mixed", is_flag=True, help="With --extend: continue even if the agent has changed.")
 @target_org_option
 @confirming_option
 @report_options
