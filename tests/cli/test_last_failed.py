@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -283,6 +285,22 @@ def test_suspect_cases_of_all_tests_of_a_suite_are_asked_again_together(suite: S
     assert done.err.count("Asking 4 suspect cases again.") == 2
     assert all(15 < asked.count(word) <= 21 for word in ("a1", "c1", "c2", "c3"))
     assert done.out.endswith("exit 100: 4 cases broke compared with the previous runs\n")
+
+
+def test_passing_cases_that_show_whether_answers_are_alike_are_not_called_suspect(suite: Suite) -> None:
+    runs = {f"c{number}": [1] * 8 + [0] * 2 if number > 1 else [1] * 10 for number in range(1, 13)}
+    suite.test("Long", *runs)
+    suite.evalmeta("deploy")
+    cases = {
+        f"{number}": {"utterance": utterance, "passed": passed, "failed": [1 - each for each in passed]}
+        for number, (utterance, passed) in enumerate(runs.items(), 1)
+    }
+    baseline = {"evalmeta": "baseline", "version": 2, "tests": {"Long": {"subject": "Desk", "cases": cases}}}
+    Path("base.json").write_text(json.dumps(baseline))
+    suite.answers(wrong=("c1",))
+    done, asked = suite.run("-n", "Long", "--baseline", "base.json")
+    assert {*re.findall(r"Asking (\d+ \w+) cases? again", done.err)} == {"1 suspect", "5 passing", "4 passing"}
+    assert asked.count("c2") > 1
 
 
 def test_a_conversation_that_ended_at_its_first_turn_has_not_changed(suite: Suite) -> None:
