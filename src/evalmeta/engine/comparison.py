@@ -112,7 +112,7 @@ def _runs(case: CaseComparison) -> Iterator[RunCounts]:
 def _is_uniform(cases: Sequence[CaseComparison]) -> bool:
     """Return whether runs have several answers to a case, but these never differ: then a run counts as one answer."""
     sides = [side for case in cases for side in (case.before, case.after) if side is not None]
-    has_several = any(run.passed + run.failed > 1 for side in sides for run in side.by_run)
+    has_several = any(run.decided > 1 for side in sides for run in side.by_run)
     return has_several and not differs_within_a_run(cases)
 
 
@@ -130,11 +130,4 @@ def _table(case: CaseComparison, *, is_uniform: bool) -> Table | None:
         return None
     if not is_uniform and not (before.is_averaged or after.is_averaged):
         return Table(before.passed, before.failed, after.passed, after.failed)
-    return Table(*_observed(before), *_observed(after))
-
-
-def _observed(side: CaseCounts) -> tuple[int, int]:
-    """Return in how many runs a case passed and failed."""
-    runs = [run for run in side.by_run if run.passed + run.failed]
-    passed = sum(run.passed > run.failed for run in runs)
-    return passed, len(runs) - passed
+    return Table(*before.observed_runs, *after.observed_runs)

@@ -49,7 +49,7 @@ def _of_cases(cases: Sequence[CaseCounts]) -> float:
         deviations = [
             deviation
             for deviation, run in zip(_deviations(case), case.by_run, strict=True)
-            if run.passed + run.failed > 1 and deviation[1]
+            if run.decided > 1 and deviation[1]
         ]
         pearson += sum(distance**2 / variance for distance, variance in deviations)
         degrees += len(deviations)
@@ -64,7 +64,7 @@ def _deviations(case: CaseCounts) -> list[tuple[float, float]]:
     total, rate = case.decided, case.passed / case.decided
     found = []
     for run in case.by_run:
-        number = run.passed + run.failed
+        number = run.decided
         variance = number * rate * (1 - rate) * (total - number) / (total - 1) if total > 1 else 0.0
         found.append((run.passed - number * rate, variance))
     return found

@@ -40,10 +40,9 @@ def detectable_fall(cases: Sequence[CaseCounts], *, iterations: int = 1) -> int 
     Iterations that never differ within a run count as one answer.
     """
     counts = [_Counts(case.passed, case.decided) for case in cases if case.decided]
-    runs = [[run for run in case.by_run if run.passed + run.failed] for case in cases]
-    if not any(run.passed and run.failed for case_runs in runs for run in case_runs):
+    if not any(run.passed and run.failed for case in cases for run in case.by_run):
         iterations = 1
-        counts = [_Counts(sum(run.passed > 0 for run in each), len(each)) for each in runs if each]
+        counts = [_Counts(case.observed_runs[0], sum(case.observed_runs)) for case in cases if case.decided]
     mean = math.fsum(case.passed / case.answers for case in counts) / max(1, len(counts))
     rates = [
         _Rate(case.passed / case.answers, (case.passed + mean) / (case.answers + 1), case.answers) for case in counts

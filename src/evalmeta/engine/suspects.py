@@ -30,7 +30,7 @@ from evalmeta.model.statistics import SUSPECTS, Standing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalmeta.model.statistics import CaseComparison, CaseCounts, Comparison, RunCounts
+    from evalmeta.model.statistics import CaseComparison, Comparison
 
 _FEWEST_ANSWERS: Final = 3
 _LEVEL: Final = 0.0025
@@ -83,7 +83,7 @@ def judge_suspects(
             continue
         cases = [case for test in group for case in test.cases]
         if _is_alike(cases):
-            prior = _fitted([_observed(case.before) for case in cases if case.before], _MOST_WEIGHT_OF_RUNS)
+            prior = _fitted([case.before.observed_runs for case in cases if case.before], _MOST_WEIGHT_OF_RUNS)
             found = [_judged_by_runs(tests[place], failing_runs[place], prior, always) for place in places]
         else:
             found = _with_probes([_judged_by_answers(test, known) for test in group])
@@ -146,7 +146,7 @@ def _judged_by_runs(test: Comparison, failing_runs: Mapping[int, int], prior: _B
         if case.again and case.again.passed:
             cases.append(replace(case, standing=Standing.BACK))
             continue
-        own = _Beta(prior.passed + len(_runs(case.before)), prior.failed)
+        own = _Beta(prior.passed + len(case.before.decided_runs), prior.failed)
         runs = 1 + failing_runs.get(case.number, 0)
         is_broken = _always_passed(case) and number * own.fails_all(runs) <= _LEVEL_OF_RUNS
         cases.append(replace(case, standing=Standing.BROKEN) if is_broken else case)
@@ -162,10 +162,10 @@ def _is_alike(cases: Sequence[CaseComparison]) -> bool:
 
 def _rates_of_runs(cases: Sequence[CaseComparison]) -> dict[int, float]:
     """Return the pass rates of cases that passed in some runs of the baseline and failed in others, by their place."""
-    observed = [_observed(case.before) for case in cases if case.before]
+    observed = [case.before.observed_runs for case in cases if case.before]
     prior = _fitted(observed, _MOST_WEIGHT_OF_RUNS)
     differing = ((place, case.before) for place, case in enumerate(cases) if _differs_between_runs(case))
-    runs = {place: _observed(before) for place, before in differing if before}
+    runs = {place: before.observed_runs for place, before in differing if before}
     weight = prior.passed + prior.failed
     return {place: (prior.passed + run[0]) / (weight + sum(run)) for place, run in runs.items()}
 
@@ -178,7 +178,7 @@ def _chance_of_alike(cases: Sequence[CaseComparison]) -> float:
     chance = 1.0
     for place, rate in _rates_of_runs(cases).items():
         case = cases[place]
-        answers = [(run.passed, run.failed) for run in _runs(case.before)] if case.before else []
+        answers = [(run.passed, run.failed) for run in case.before.decided_runs] if case.before else []
         answers += [] if case.standing in _NOT_PASSING else [_now(case)]
         chance *= math.prod(_chance_of_equal(rate, *run) for run in answers)
     return chance
@@ -227,21 +227,9 @@ def _probes(cases: Sequence[CaseComparison]) -> dict[int, int]:
     return times
 
 
-def _runs(side: CaseCounts) -> list[RunCounts]:
-    """Return the runs in which a case was decided."""
-    return [run for run in side.by_run if run.passed + run.failed]
-
-
-def _observed(side: CaseCounts) -> tuple[int, int]:
-    """Return in how many runs a case passed and failed."""
-    runs = _runs(side)
-    passed = sum(run.passed > run.failed for run in runs)
-    return passed, len(runs) - passed
-
-
 def _differs_between_runs(case: CaseComparison) -> bool:
     """Return whether a case passed in some runs of the baseline and failed in others."""
-    return case.before is not None and min(_observed(case.before)) > 0
+    return case.before is not None and min(case.before.observed_runs) > 0
 
 
 def _always_passed(case: CaseComparison) -> bool:

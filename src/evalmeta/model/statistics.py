@@ -61,6 +61,11 @@ class RunCounts(NamedTuple):
     errors: int = 0
     undecided: int = 0
 
+    @property
+    def decided(self) -> int:
+        """Return in how many iterations the case passed or failed."""
+        return self.passed + self.failed
+
 
 @dataclass(frozen=True, slots=True)
 class CaseCounts:
@@ -107,6 +112,18 @@ class CaseCounts:
         if self.is_averaged and self.decided:
             return (RunCounts(int(self.passed > 0), int(self.failed > 0), self.errors, self.undecided),)
         return (RunCounts(self.passed, self.failed, self.errors, self.undecided),)
+
+    @property
+    def decided_runs(self) -> list[RunCounts]:
+        """Return those of the runs in which the case was decided."""
+        return [run for run in self.by_run if run.decided]
+
+    @property
+    def observed_runs(self) -> tuple[int, int]:
+        """Return in how many runs the case passed, in most of the decided iterations, and in how many it did not."""
+        runs = self.decided_runs
+        passed = sum(run.passed > run.failed for run in runs)
+        return passed, len(runs) - passed
 
     def __add__(self, other: CaseCounts) -> CaseCounts:
         """Return the counts of this case with those of more answers to it."""
