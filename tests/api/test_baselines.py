@@ -70,6 +70,14 @@ def test_runs_of_all_shards_are_joined(path: Path) -> None:
     assert columns(path) == [[RunCounts(1), RunCounts(1)], [RunCounts(0, 1), RunCounts(0, 1)]]
 
 
+def test_the_cases_of_a_run_after_shards_are_those_of_the_test_now(path: Path) -> None:
+    whole = run(1, PASS, FAILURE)
+    shards = [replace(whole, cases=(case,), options=RunOptions(shard=(case.number, 2))) for case in whole.cases]
+    done = save_baseline(path, [*shards, run(9, PASS)])
+    assert [taken.started for taken in done.taken[0].runs] == [1, 1, 9]
+    assert columns(path) == [[RunCounts(1), RunCounts(1)]]
+
+
 def test_the_last_ten_complete_runs_of_each_test_are_taken(project: Project, path: Path) -> None:
     keep(project, *(run(number, FAILURE if number == 5 else PASS, PASS) for number in range(1, 13)))
     keep(project, run(13, PASS, status=RunStatus.TERMINATED), run(14, PASS, options=RunOptions(confirms=run(12).id)))

@@ -85,6 +85,8 @@ def test_specs_and_tables_in_folders_are_tests_and_files_of_other_programs_are_n
         ("specs/desk.yaml", SPEC, {"name": "Order_Desk_Test", "subject": "Desk"}),
         ("specs/Order_Desk_Test-testSpec.yaml", SPEC, {"name": "Other", "subject": "Desk"}),
         ("tables/Order_Desk_Test.csv", TABLE, {}),
+        ("specs/DESK.YAML", SPEC, {"name": "Order Desk Test", "subject": "Desk"}),
+        ("tables/Order_Desk_Test.CSV", TABLE, {}),
     ],
 )
 def test_a_definition_and_the_file_that_it_was_made_from_run_once(

@@ -35,7 +35,7 @@ from evalmeta.store.database import open_database
 from evalmeta.store.run_lists import distinct_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evalmeta.model.baseline import KnownTest
@@ -242,8 +242,8 @@ def _take(name: str, runs: Sequence[Run], entry: KnownTest | None, named: frozen
         if reason := _why_left_out(column, latest, rescored):
             left_out[reason] = left_out.get(reason, 0) + len(column.runs)
         else:
-            mapped.append((column, _by_number(column, latest)))
-    known_before = _entry_by_number(entry, latest)
+            mapped.append((column, _by_number(column.known.cases, latest)))
+    known_before = _by_number(entry.cases if entry else (), latest)
     kept = []
     for place, (column, cases) in enumerate(mapped):
         is_accepted = accept or all(run.id in named for run in column.runs)
@@ -254,28 +254,32 @@ def _take(name: str, runs: Sequence[Run], entry: KnownTest | None, named: frozen
     return _taken(name, latest, kept[-RUNS:], entry, left_out)
 
 
-def _columns(runs: Sequence[Run]) -> Iterator[_Column]:
+def _columns(runs: Iterable[Run]) -> Iterator[_Column]:
     """Yield runs of all cases, and runs of some cases joined as far as they have different ones, the latest last."""
-    shards: list[Run] = []
+    shards: list[_Column] = []
+    numbers: set[int] = set()
     for run in runs:
-        if not is_partial(run):
-            yield _Column((run,), known_test(run))
-            continue
-        if {case.number for shard in shards for case in shard.cases} & {case.number for case in run.cases}:
+        column = _Column((run,), known_test(run))
+        own = {case.number for case in column.known.cases}
+        if shards and not (column.is_partial and numbers.isdisjoint(own)):
             yield _joined(shards)
-            shards = []
-        shards.append(run)
+            shards, numbers = [], set()
+        if column.is_partial:
+            shards.append(column)
+            numbers |= own
+        else:
+            yield column
     if shards:
         yield _joined(shards)
 
 
-def _joined(shards: Sequence[Run]) -> _Column:
-    parts = [known_test(shard) for shard in shards]
-    cases = sorted((case for part in parts for case in part.cases), key=lambda case: case.number)
-    return _Column(tuple(shards), replace(parts[-1], cases=tuple(cases)))
+def _joined(shards: Sequence[_Column]) -> _Column:
+    cases = sorted((case for shard in shards for case in shard.known.cases), key=lambda case: case.number)
+    runs = tuple(run for shard in shards for run in shard.runs)
+    return _Column(runs, replace(shards[-1].known, cases=tuple(cases)))
 
 
-def _why_left_out(column: _Column, latest: _Column, rescored: Iterable[str | None]) -> str:
+def _why_left_out(column: _Column, latest: _Column, rescored: Collection[str | None]) -> str:
     """Return why a run is not comparable with the latest one; empty if it is."""
     if any(run.id in rescored for run in column.runs):
         return "judged again by a later run"
@@ -287,14 +291,9 @@ def _why_left_out(column: _Column, latest: _Column, rescored: Iterable[str | Non
     return "" if ours.options == theirs.options else "with other options of judging"
 
 
-def _by_number(column: _Column, latest: _Column) -> dict[int, CaseCounts]:
-    """Return the cases of a run by the numbers that they have in the latest one."""
-    pairs = pair_cases(column.known.cases, latest.known.cases)
-    return {new.number: old for old, new in pairs if old and new}
-
-
-def _entry_by_number(entry: KnownTest | None, latest: _Column) -> dict[int, CaseCounts]:
-    pairs = pair_cases(entry.cases if entry else (), latest.known.cases)
+def _by_number(cases: Iterable[CaseCounts], latest: _Column) -> dict[int, CaseCounts]:
+    """Return cases by the numbers that they have in the latest run."""
+    pairs = pair_cases(cases, latest.known.cases)
     return {new.number: old for old, new in pairs if old and new}
 
 

@@ -243,7 +243,7 @@ def sources_of(tests: Iterable[Path], *, searched: Iterable[Path]) -> dict[Path,
     A definition is made from a file that has its name, as a spec's name or as that of the file, and that names the same
     agent or none.
     """
-    files = [each for each in searched if each.suffix in (*SPEC_NAMES, *TABLE_NAMES)]
+    files = [each for each in searched if each.suffix.lower() in (*SPEC_NAMES, *TABLE_NAMES)]
     if not files:
         return {}
     made: dict[str, list[tuple[Path, str]]] = {}
@@ -275,7 +275,7 @@ def _differ(source: Path, definition: Path) -> bool:
         return False
     data = read_bytes(source, limits.MAX_SPEC_BYTES)
     try:
-        if source.suffix in TABLE_NAMES:
+        if source.suffix.lower() in TABLE_NAMES:
             given = read_testing_center_csv(data, label=label, name=made.name, subject_name=made.subject_name)
         else:
             given = _definition_of(_read_spec(data, label, source.parent))
@@ -301,7 +301,7 @@ def _names_of_source(path: Path) -> tuple[list[str], str]:
     A spec with checks that definitions cannot hold has no names, so that its checks are run in any case.
     """
     stem = _comparable(_SPEC_ENDING.sub("", path.stem))
-    if path.suffix in TABLE_NAMES:
+    if path.suffix.lower() in TABLE_NAMES:
         return [stem], ""
     try:
         spec = _read_spec(read_bytes(path, limits.MAX_SPEC_BYTES), path.name, path.parent)

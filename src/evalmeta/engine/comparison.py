@@ -60,7 +60,9 @@ def match(test: ComparedTest) -> Comparison:
 def _without_unsent(
     before: Sequence[CaseCounts], after: Sequence[CaseCounts], partial: tuple[bool, bool]
 ) -> tuple[Sequence[CaseCounts], Sequence[CaseCounts], tuple[int, int]]:
-    """Return both runs without the cases that a partial run did not send, and how many these are in case run."""
+    """Return both runs without the cases that a partial run did not send, and how many these are in each run."""
+    if not any(partial):
+        return before, after, (0, 0)
     pairs = list(pair_cases(before, after))
     new = {now.number for old, now in pairs if now and not old} - {case.number for case in before}
     gone = {old.number for old, now in pairs if old and not now} - {case.number for case in after}

@@ -86,9 +86,7 @@ class Defaults:
 def read_defaults(record: YamlRecord) -> Defaults:
     """Read the mapping `defaults` of a spec."""
     allowed = ("context", "contextVariables", "conversationHistory", "tags", *_CHECKS, *FLAGS)
-    record.check_keys(
-        *allowed, hints=CASE_HINTS | dict.fromkeys(("input", "utterance", "turns", "name", "quarantine"), _PER_CASE)
-    )
+    record.check_keys(*allowed, hints=CASE_HINTS | dict.fromkeys(_ONLY_OF_CASES, _PER_CASE))
     return Defaults(
         _checks(record),
         _flags(record),
