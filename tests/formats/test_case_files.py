@@ -87,7 +87,10 @@ def test_a_cell_with_half_a_quarantine_is_an_error(spec: Path) -> None:
     table = 'input,quarantine\nHi,"{""reason"": ""flaky""}"\nBye,flaky\n'
     assert problems(spec, "q.csv", table) == [
         "data/q.csv:2 a quarantine needs 'until' [spec-missing]",
-        "data/q.csv:3 a quarantine is a text, not a mapping [spec-type]",
+        (
+            "data/q.csv:3 a quarantine is a text, not a mapping [spec-type]"
+            " Write quarantine: {reason: why it fails, until: 2027-01-31}."
+        ),
     ]
 
 

@@ -80,7 +80,13 @@ def test_a_case_has_a_quarantine_with_a_reason_and_a_last_day() -> None:
             f"3:38 'until' of a quarantine: 9999-01-31 is more than 366 days away; the latest is {LATEST} [spec-value]",
         ),
         ("{why: flaky, reason: flaky, until: 2026-01-31}", "3:16 a quarantine has no key 'why' [spec-key] Use reason."),
-        ("flaky", "3:15 a quarantine is a text, not a mapping [spec-type]"),
+        (
+            "flaky",
+            (
+                "3:15 a quarantine is a text, not a mapping [spec-type]"
+                " Write quarantine: {reason: why it fails, until: 2027-01-31}."
+            ),
+        ),
     ],
 )
 def test_a_quarantine_without_reason_or_near_end_is_an_error(quarantine: str, found: str) -> None:
@@ -132,6 +138,25 @@ testCases:
         case.turns[0].expectations[place].expected_value for place, case in zip((1, 1, 0), spec.cases, strict=True)
     ] == ["A", "B", "A"]
     assert [case.tags for case in spec.cases] == [("smoke",), ("slow",), ("smoke",)]
+
+
+NO_VALUE = "has no value, so it checks nothing [spec-value] Write what is expected, or remove the key."
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("testCases:\n- input: Hi\n  contains:\n  matches: H\n", [f"3:12 'contains' {NO_VALUE}"]),
+        ("testCases:\n- turns:\n  - input: Hi\n    topic:\n", [f"4:11 'topic' {NO_VALUE}"]),
+        ("defaults:\n  tokens:\ntestCases:\n- input: Hi\n", [f"2:10 'tokens' {NO_VALUE}"]),
+    ],
+)
+def test_a_check_without_a_value_that_removes_no_default_is_an_error(text: str, found: list[str]) -> None:
+    assert problems(text) == found
+
+
+def test_a_check_without_a_value_removes_the_default_of_its_other_name() -> None:
+    assert labels(read("defaults: {expectedTopic: A}\ntestCases:\n- input: Hi\n  topic:\n")) == [[]]
 
 
 def test_a_case_of_several_turns_has_checks_in_each() -> None:

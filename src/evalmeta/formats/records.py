@@ -43,6 +43,7 @@ class Record:
         value: the object; anything else is a problem, and reads as an object without keys.
         diagnostics: where problems are added.
         called: what messages call the object, such as `a turn`.
+        hint: what to write if the value is not an object.
     """
 
     code: ClassVar[str] = "json"
@@ -50,7 +51,9 @@ class Record:
     object_hint: ClassVar[str] = ""
     list_hint: ClassVar[str] = ""
 
-    def __init__(self, source: Source, path: Path, value: JsonValue, diagnostics: Diagnostics, *, called: str) -> None:
+    def __init__(
+        self, source: Source, path: Path, value: JsonValue, diagnostics: Diagnostics, *, called: str, hint: str = ""
+    ) -> None:
         self.source = source
         self.path = path
         self.called = called
@@ -60,9 +63,8 @@ class Record:
         if isinstance(value, dict):
             self.values = value
         else:
-            self.error(
-                f"{self.code}-type", f"{called} is {self._kind(value)}, not {self.object_kind}", hint=self.object_hint
-            )
+            message = f"{called} is {self._kind(value)}, not {self.object_kind}"
+            self.error(f"{self.code}-type", message, hint=hint or self.object_hint)
             self.is_object = False
 
     def spellings(self, names: tuple[str, ...]) -> Sequence[str]:
@@ -126,9 +128,9 @@ class Record:
         for place, each in enumerate(self.items(*names)):
             yield self.at(each, self.key(*names), place, called=called)
 
-    def at(self, value: JsonValue, *steps: str | int, called: str) -> Self:
+    def at(self, value: JsonValue, *steps: str | int, called: str, hint: str = "") -> Self:
         """Return an object further inside, to be read by its keys."""
-        return type(self)(self.source, (*self.path, *steps), value, self.diagnostics, called=called)
+        return type(self)(self.source, (*self.path, *steps), value, self.diagnostics, called=called, hint=hint)
 
     def require(self, *names: str, hint: str = "") -> bool:
         """Report a key that is missing, with the key that looks like it; return whether the object has it."""

@@ -18,7 +18,7 @@ from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TO
 from evalmeta.model.quarantine import Quarantine, end_fault, parse_day
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
     from evalmeta.model.json_value import JsonValue
 
@@ -87,6 +87,7 @@ def read_defaults(record: YamlRecord) -> Defaults:
     """Read the mapping `defaults` of a spec."""
     allowed = ("context", "contextVariables", "conversationHistory", "tags", *_CHECKS, *FLAGS)
     record.check_keys(*allowed, hints=CASE_HINTS | dict.fromkeys(_ONLY_OF_CASES, _PER_CASE))
+    _refuse_keys_without_effect(record, ())
     return Defaults(
         _checks(record),
         _flags(record),
@@ -98,6 +99,8 @@ def read_defaults(record: YamlRecord) -> Defaults:
 
 _ONLY_OF_CASES: Final = ("input", "utterance", "turns", "name", "quarantine")
 _PER_CASE: Final = "Write it in each test case."
+_NO_VALUE_HINT: Final = "Write what is expected, or remove the key."
+_QUARANTINE_EXAMPLE: Final = "Write quarantine: {reason: why it fails, until: 2027-01-31}."
 _QUARANTINE_HINTS: Final = {
     **dict.fromkeys(("why", "because", "issue", "ticket", "comment"), "Use reason."),
     **dict.fromkeys(("end", "ends", "expires", "date"), "Use until."),
@@ -152,6 +155,7 @@ def _turn(record: YamlRecord, defaults: Defaults, *, own_keys: bool) -> Turn:
     if own_keys and record.has("input") and record.has("utterance", "utterance"):
         _refuse_both(record, "utterance", "input")
     utterance = record.required_text(*names)
+    _refuse_keys_without_effect(record, defaults.checks)
     checks, flags = {**defaults.checks, **_checks(record)}, {**defaults.flags, **_flags(record)}
     return Turn(utterance, tuple(_flagged(each, flags) for key in _CHECKS for each in checks.get(key, ())))
 
@@ -179,6 +183,15 @@ def _checks(record: YamlRecord) -> Checks:
         is_nothing = key in SHORT_FORMS and record.values[key] is None
         found[name] = () if is_nothing else tuple(read(record, key))
     return found
+
+
+def _refuse_keys_without_effect(record: YamlRecord, removable: Container[str]) -> None:
+    """Report each short form in YAML without a value that removes no default; in a table, it is an empty cell."""
+    if isinstance(record.source, LineSource):
+        return
+    for key, value in record.values.items():
+        if value is None and key in SHORT_FORMS and _SAME.get(key, key) not in removable:
+            record.error("spec-value", f"{key!r} has no value, so it checks nothing", key, hint=_NO_VALUE_HINT)
 
 
 def _refuse_both(record: YamlRecord, name: str, key: str) -> None:
@@ -250,9 +263,9 @@ def _tags(record: YamlRecord) -> tuple[str, ...]:
 
 
 def _quarantine(case: YamlRecord) -> Quarantine | None:
-    record = case.record("quarantine", called="a quarantine")
-    if record is None:
+    if (value := case.raw("quarantine")) is None:
         return None
+    record = case.at(value, "quarantine", called="a quarantine", hint=_QUARANTINE_EXAMPLE)
     record.check_keys("reason", "until", hints=_QUARANTINE_HINTS)
     reason, text = record.required_text("reason"), record.required_text("until")
     until = parse_day(text)
