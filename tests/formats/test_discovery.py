@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import FormatError
-from evalmeta.formats.discovery import SEARCHED, kind_of
-from evalmeta.formats.document import Reading
+from evalmeta.formats.discovery import kind_of
+from evalmeta.formats.document import SEARCHED, Reading
 from evalmeta.formats.files import read_document
 from evalmeta.formats.likeness import meant_key
 from evalmeta.formats.short_forms import SHORT_FORMS

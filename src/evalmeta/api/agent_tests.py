@@ -15,8 +15,7 @@ from evalmeta.api.endpoints import endpoint_settings, is_url
 from evalmeta.api.files import validate_and_read
 from evalmeta.engine.subjects.python import own_modules
 from evalmeta.errors import InvalidMetadata, SubjectNotBound, UsageError
-from evalmeta.formats.discovery import SPEC_NAMES
-from evalmeta.formats.document import Document, Reading, digest_of, reading_of
+from evalmeta.formats.document import SPEC_NAMES, Document, Reading, digest_of, reading_of
 from evalmeta.formats.files import read_document
 from evalmeta.formats.recent import recent_document, remember
 from evalmeta.model.evaluation import evaluation_of

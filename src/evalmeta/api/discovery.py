@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, NotFound, ProjectError, Suggestion
-from evalmeta.formats.discovery import SEARCHED, SPEC_NAMES, TABLE_NAMES, kind_of
-from evalmeta.formats.document import ADK_CONFIG, Reading, read_bytes, reading_of
-from evalmeta.formats.files import format_of, read_document
+from evalmeta.formats.document import ADK_CONFIG, SPEC_NAMES, TABLE_NAMES, Reading, read_bytes, reading_of
+from evalmeta.formats.files import format_of, kind_of_file, read_document
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.model.difference import compare
 from evalmeta.model.problem import Location, Problem, Severity
@@ -96,9 +95,7 @@ def search(files: Iterable[Path]) -> Searched:
 
 def kind_in_folder(path: Path) -> FileKind | None:
     """Return what a file in a folder is; None for definitions, settings, and files that no search looks at."""
-    if path.suffix.lower() not in SEARCHED or path.name in _READ_OTHERWISE:
-        return None
-    return kind_of(path)
+    return None if path.name in _READ_OTHERWISE else kind_of_file(path)
 
 
 def all_of(searched: Iterable[Searched]) -> Searched:

@@ -12,8 +12,18 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import NotFound
+from evalmeta.formats import likeness
 from evalmeta.formats.csv_source import titles_of
-from evalmeta.formats.document import HEAD_BYTES, read_bytes, recognise, without_mark
+from evalmeta.formats.document import (
+    HEAD_BYTES,
+    LINES_NAMES,
+    SPEC_NAMES,
+    TABLE_NAMES,
+    read_bytes,
+    recognise,
+    without_mark,
+)
+from evalmeta.formats.yaml_source import peek_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,12 +32,6 @@ if TYPE_CHECKING:
     from evalmeta.formats.document import SourceFormat
     from evalmeta.model.json_value import JsonObject, JsonValue
 
-
-SPEC_NAMES: Final = (".yaml", ".yml")
-TABLE_NAMES: Final = (".csv", ".tsv")
-LINES_NAMES: Final = (".jsonl", ".ndjson")
-SEARCHED: Final = (*SPEC_NAMES, *TABLE_NAMES, *LINES_NAMES, ".json")
-"""The names of the files in folders that can be tests, definitions apart."""
 
 _EVAL_SET: Final = ".evalset.json"
 _ADK_TEST: Final = ".test.json"
@@ -115,8 +119,6 @@ def kind_of(path: Path) -> FileKind:
 
 
 def _kind_of_yaml(head: bytes) -> FileKind:
-    from evalmeta.formats import likeness  # noqa: PLC0415 - it loads YAML, and most folders have definitions only
-
     head = _COMMENT.sub(b"", head)
     root, words = _found(_ROOT_KEY, head), _found(_YAML_KEY, head)
     if not likeness.has_words(words):
@@ -135,8 +137,6 @@ def _kind_of_yaml(head: bytes) -> FileKind:
 
 def _parsed(head: bytes) -> JsonValue:
     """Return the value of a YAML file, of a long one that of its first lines; raise ValueError if it is not YAML."""
-    from evalmeta.formats.yaml_source import peek_yaml  # noqa: PLC0415 - as above
-
     if head.lstrip().startswith((b"{", b"[")) and (value := _json(head)) is not None:
         return value
     text = head.decode("utf-8", "replace")
@@ -155,8 +155,6 @@ def _is_dataset(value: JsonValue) -> bool:
 
 
 def _kind_of_table(head: bytes) -> FileKind:
-    from evalmeta.formats import likeness  # noqa: PLC0415 - as above
-
     rows = [[" ".join(title.split()) for title in titles] for titles in titles_of(head.decode("utf-8", "replace"))]
     found = recognise(head)
     if any(map(_is_evaluation_row, rows)):
@@ -173,8 +171,6 @@ def _has_variables(titles: Iterable[str]) -> bool:
 
 
 def _kind_of_lines(head: bytes) -> FileKind:
-    from evalmeta.formats import likeness  # noqa: PLC0415 - as above
-
     lines = [line for line in head.split(b"\n")[:_ROWS] if line.strip()]
     rows = [value for value in map(_json, lines) if isinstance(value, dict)]
     keys = [*rows[0]] if rows else _found(_JSON_KEY, head)
@@ -190,8 +186,6 @@ def _kind_of_json(name: str, head: bytes) -> FileKind:
     found, value = recognise(head), _json(head)
     if value is None:
         return _kind_of_damaged_json(name, head, found)
-    from evalmeta.formats import likeness  # noqa: PLC0415 - as above
-
     rows, root = _rows_of(value), [*value] if isinstance(value, dict) else []
     if program := _program(root):
         return FileKind(found, program)
@@ -206,8 +200,6 @@ def _kind_of_json(name: str, head: bytes) -> FileKind:
 
 def _kind_of_damaged_json(name: str, head: bytes, found: SourceFormat | None) -> FileKind:
     """Return what a file is that is not valid JSON, or too long to be parsed here, by its keys."""
-    from evalmeta.formats import likeness  # noqa: PLC0415 - as above
-
     words = _found(_JSON_KEY, head)
     if name.endswith((_EVAL_SET, _ADK_TEST)) or likeness.is_eval_set(words) or _is_payload(head):
         return FileKind(found)

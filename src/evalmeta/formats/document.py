@@ -118,7 +118,7 @@ def digest_of(path: Path, reading: Reading) -> str:
     config = Path(reading.config) if reading.config else path.with_name(ADK_CONFIG)
     if config.is_file():
         digest.update(read_bytes(config))
-    if path.suffix.lower() in {".yaml", ".yml", ".json"}:
+    if path.suffix.lower() in (*SPEC_NAMES, ".json"):
         from evalmeta.formats.spec_files import files_of  # noqa: PLC0415 - it loads YAML, and most runs need none
 
         for file in files_of(path):
@@ -149,8 +149,13 @@ TargetFormat = Literal["definition", "testspec", "csv", "adk", "databricks", "ru
 TARGET_FORMATS: Final[tuple[TargetFormat, ...]] = ("definition", "testspec", "csv", "adk", "databricks", "run-eval")
 
 
-CASE_FILES: Final = (".csv", ".tsv", ".jsonl", ".ndjson")
-"""The files with test cases that a test spec can name."""
+SPEC_NAMES: Final = (".yaml", ".yml")
+TABLE_NAMES: Final = (".csv", ".tsv")
+LINES_NAMES: Final = (".jsonl", ".ndjson")
+CASE_FILES: Final = (*TABLE_NAMES, *LINES_NAMES)
+"""The names of the files with test cases that a test spec can name."""
+SEARCHED: Final = (*SPEC_NAMES, *CASE_FILES, ".json")
+"""The names of the files in folders that can be tests, definitions apart."""
 ADK_CONFIG: Final = "test_config.json"
 """The file beside ADK's files that has their criteria."""
 

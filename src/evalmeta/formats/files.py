@@ -9,8 +9,17 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import FormatError
-from evalmeta.formats.discovery import SEARCHED, SPEC_NAMES, TABLE_NAMES, FileKind, kind_of
-from evalmeta.formats.document import ADK_CONFIG, HEAD_BYTES, Document, Reading, read_bytes, recognise
+from evalmeta.formats.document import (
+    ADK_CONFIG,
+    HEAD_BYTES,
+    SEARCHED,
+    SPEC_NAMES,
+    TABLE_NAMES,
+    Document,
+    Reading,
+    read_bytes,
+    recognise,
+)
 from evalmeta.formats.json_source import read_json
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.xmlio.definitions import read_definition
@@ -19,6 +28,7 @@ from evalmeta.xmlio.reader import read_xml
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from evalmeta.formats.discovery import FileKind
     from evalmeta.formats.document import SourceFormat
     from evalmeta.model.json_value import JsonValue
 
@@ -70,17 +80,27 @@ def read_document(path: Path, *, label: str, name: str, reading: Reading = _DEFA
 def format_of(path: Path, *, label: str) -> SourceFormat:
     """Detect the format of a file from its content; raise FormatError if it is unknown, or not a test."""
     head = read_bytes(path, HEAD_BYTES)
-    kind = kind_of(path) if path.suffix.lower() in SEARCHED else FileKind()
-    found = kind.format or recognise(head)
+    kind = kind_of_file(path)
+    known = kind.format if kind else None
+    found = known or recognise(head)
     if not head.strip():
         raise FormatError(f"{label} is empty", actions=[_KNOWN])
     if found is None and len(head) >= HEAD_BYTES:
         found = recognise(read_bytes(path))
     if found is None:
         raise _unknown(head, label)
-    if found == "testspec" and kind.format is None:
-        raise _not_a_test(path, label, kind.why_not)
+    if found == "testspec" and known is None:
+        raise _not_a_test(path, label, kind.why_not if kind else "")
     return found
+
+
+def kind_of_file(path: Path) -> FileKind | None:
+    """Return what a file is by its name and content; None for definitions, and files that no search looks at."""
+    if path.suffix.lower() not in SEARCHED:
+        return None
+    from evalmeta.formats.discovery import kind_of  # noqa: PLC0415 - it loads YAML, which definitions do not need
+
+    return kind_of(path)
 
 
 def _not_a_test(path: Path, label: str, why_not: str) -> FormatError:

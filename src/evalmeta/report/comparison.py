@@ -105,11 +105,11 @@ def _is_as_before(case: CaseComparison) -> bool:
 
 def verdict(comparison: Comparison, *, suspects_fail: bool = False) -> str:
     """Return in a few words whether the test became worse, and why."""
-    text, new = _verdict(comparison, suspects_fail), sum(case.is_new_failure for case in comparison.cases)
+    text, new = _verdict(comparison, suspects_fail=suspects_fail), sum(case.is_new_failure for case in comparison.cases)
     return f"{text}; {count(new, 'new case')} {'fails' if new == 1 else 'fail'}" if new else text
 
 
-def _verdict(comparison: Comparison, suspects_fail: bool) -> str:  # noqa: FBT001 - a private helper
+def _verdict(comparison: Comparison, *, suspects_fail: bool) -> str:
     suspects, lost = len(comparison.suspects), len(comparison.lost)
     reasons = [f"{len(broken):,} broken"] if (broken := comparison.of(Standing.BROKEN)) else []
     reasons += [f"{suspects:,} suspect"] if suspects else []
