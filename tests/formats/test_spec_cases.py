@@ -76,6 +76,10 @@ def test_a_case_has_a_quarantine_with_a_reason_and_a_last_day() -> None:
             "3:38 'until' of a quarantine: 'soon' is not a day, such as 2027-01-31 [spec-value]",
         ),
         (
+            "{reason: flaky, until: ''}",
+            "3:38 'until' of a quarantine: '' is not a day, such as 2027-01-31 [spec-value]",
+        ),
+        (
             "{reason: flaky, until: 9999-01-31}",
             f"3:38 'until' of a quarantine: 9999-01-31 is more than 366 days away; the latest is {LATEST} [spec-value]",
         ),

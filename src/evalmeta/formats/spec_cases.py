@@ -267,9 +267,10 @@ def _quarantine(case: YamlRecord) -> Quarantine | None:
         return None
     record = case.at(value, "quarantine", called="a quarantine", hint=_QUARANTINE_EXAMPLE)
     record.check_keys("reason", "until", hints=_QUARANTINE_HINTS)
-    reason, text = record.required_text("reason"), record.required_text("until")
-    until = parse_day(text)
-    not_a_day = f"{text!r} is not a day, such as 2027-01-31" if text else ""
+    record.require("until")
+    reason, text = record.required_text("reason"), record.text("until")
+    until = parse_day(text or "")
+    not_a_day = "" if text is None else f"{text!r} is not a day, such as 2027-01-31"
     if fault := end_fault(until) if until else not_a_day:
         record.error("spec-value", f"'until' of a quarantine: {fault}", "until")
     if record.has("reason") and not reason.strip():

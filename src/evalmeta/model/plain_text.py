@@ -17,6 +17,8 @@ _SIGNS: Final = str.maketrans(
     }
 )
 _BLANKS: Final = re.compile(r"\s+")
+# Letters and a symbol of Unicode that are drawn as nothing: Hangul fillers and the empty pattern of Braille.
+_FILLERS: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 
 
 def normalised(text: str, form: Literal["NFC", "NFKC"]) -> str:
@@ -34,3 +36,8 @@ def plain_text(text: str) -> str:
 def has_variants(text: str) -> bool:
     """Return whether other texts can have the same `plain_text`, as all with blanks, quotes or hyphens do."""
     return not text.isascii() or any(each in "'\"-" or each.isspace() for each in text)
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a text shows nothing: white space, signs of no width, controls, and marks without a letter."""
+    return not any(unicodedata.category(sign)[0] not in "CMZ" and sign not in _FILLERS for sign in text)

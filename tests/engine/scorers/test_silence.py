@@ -64,7 +64,7 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("blank", ["", " ", "\n\t \u00a0"])
+@pytest.mark.parametrize("blank", ["", " ", "\n\t \u00a0", "\u200b\ufeff", "\u3164"])
 @pytest.mark.parametrize("actions", [(), None])
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: f"{check.name} {check.expected_value}")
 def test_an_agent_that_does_nothing_passes_no_check(

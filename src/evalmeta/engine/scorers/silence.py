@@ -6,6 +6,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta.engine.scorers.results import undecided
+from evalmeta.model.plain_text import is_blank
 from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ def _without_pass(expectation: Expectation, result: object) -> object:
 
 
 def _is_silent(generated: GeneratedData) -> bool:
-    outcome = generated.outcome
-    return not generated.actions and (not outcome or outcome.isspace())
+    return not generated.actions and is_blank(generated.outcome or "")
 
 
 def _may_be_silent(expectation: Expectation, generated: GeneratedData) -> bool:
