@@ -129,6 +129,12 @@ def test_cases_that_a_run_did_not_ask_are_left_out() -> None:
     assert compare_with(comparisons.baseline_of(part), [whole]).tests[0].not_asked == (2, 0)
 
 
+def test_cases_that_a_run_did_not_reach_are_not_removed() -> None:
+    stopped = run(2, PASS, total=3, status=RunStatus.ERROR)
+    found = compare_runs(run(1, PASS, PASS, PASS), stopped)
+    assert (found.not_asked, found.changes and found.changes.removed) == ((0, 2), 0)
+
+
 def test_new_answers_belong_to_the_run_whose_suspect_cases_they_confirm(project: Project) -> None:
     first, second = run(2, FAILURE, PASS), run(9, FAILURE)
     again = [run(number, FAILURE, options=RunOptions(confirms=first.id)) for number in range(3, 9)]

@@ -183,6 +183,12 @@ def test_a_case_that_comes_to_errors_when_asked_again_is_an_error(
     assert capsys.readouterr().out.splitlines()[-1].startswith("exit 1: 1 suspect case ended in errors")
 
 
+def test_what_a_baseline_of_some_cases_does_not_know_is_not_forgiven() -> None:
+    part = run(1, PASS, options=RunOptions(cases=(1,)))
+    assert judged(part, run(2, PASS, FAILURE)) == 100
+    assert judged(part, run(2, PASS, PASS)) == 0
+
+
 def test_new_cases_must_reach_the_pass_rate_of_the_run() -> None:
     tolerant = RunOptions(min_pass_rate=0.5)
     assert judged(run(1, PASS), run(2, PASS, PASS, FAILURE, options=tolerant)) == 0

@@ -100,6 +100,12 @@ def test_errors_show_nothing() -> None:
     assert (first(compare(test)).standing, first(compare(test)).is_unconfirmed) == (Standing.SUSPECT, True)
 
 
+def test_an_error_among_the_new_answers_of_a_suspect_case_is_not_ignored() -> None:
+    answers = {1: now(1, 0, 2, errors=1)}
+    found = first(compare(ComparedTest("Orders", ("a", "b"), [known(1, [ALWAYS])], [now(1, 0, 1)], again=answers)))
+    assert (found.standing, found.is_unconfirmed, found.has_only_errors) == (Standing.SUSPECT, True, False)
+
+
 def test_a_test_without_any_judged_answer_before_needs_no_prior() -> None:
     broken = ComparedTest("A", ("a", "b"), [known(1, [ALWAYS])], [now(1, 0, 1)])
     errors = ComparedTest("B", ("a", "c"), [now(1, 0, 0, errors=1)], [now(1, 0, 1)])

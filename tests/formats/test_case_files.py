@@ -140,6 +140,26 @@ def test_cases_of_files_follow_those_of_the_spec(spec: Path) -> None:
         ("q.csv", "", [("data/q.csv:1 the table is empty [csv-columns] Its first line names the keys of the cells.")]),
         (
             "q.csv",
+            "input,contains\n",
+            [
+                (
+                    "data/q.csv:1 the file has no test cases [spec-missing]"
+                    " Write at least one: an input, and a check such as contains."
+                )
+            ],
+        ),
+        (
+            "q.jsonl",
+            "\n",
+            [
+                (
+                    "data/q.jsonl:1 the file has no test cases [spec-missing]"
+                    " Write at least one: an input, and a check such as contains."
+                )
+            ],
+        ),
+        (
+            "q.csv",
             "input,contains\nHi,a,b\n",
             ["data/q.csv:2 the row has 3 cells for 2 columns [csv-cells] Put a text with commas in quotes."],
         ),

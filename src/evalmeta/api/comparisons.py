@@ -227,7 +227,7 @@ def _compared(pair: _Pair, *, project: Project | None, history: Iterable[Run] = 
         (baseline.label, run.id),
         before.cases,
         now.cases,
-        partial=(baseline.is_partial, is_partial(run)),
+        partial=(baseline.is_partial, is_partial(run) or len(run.cases) < run.total),
         again=new_answers(project, run) if project else {},
         failing_runs=_failing_runs(earlier_runs(project, run, history), before.cases, now.cases) if project else {},
         subject=run.subject_name,

@@ -90,7 +90,7 @@ def _can_choose(project: Project, target: Target | None) -> bool:
 def _suspects(comparator: Comparator, runs: Mapping[str, Run]) -> Iterator[tuple[Comparison, CaseComparison]]:
     """Yield the suspect cases that more answers can decide, those that passed most often before first."""
     tests = comparator.compare([*runs.values()]).tests
-    found = [(test, case) for test in tests for case in test.suspects if case.left_to_ask and not case.is_unconfirmed]
+    found = [(test, case) for test in tests for case in test.suspects if case.left_to_ask and not case.has_only_errors]
     yield from sorted(found, key=lambda pair: -((pair[1].before.pass_rate if pair[1].before else 0) or 0))
 
 

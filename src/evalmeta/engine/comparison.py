@@ -21,8 +21,8 @@ class ComparedTest:
 
     Attributes:
         labels: the names of the baseline and of the run.
-        partial: whether the earlier run, and this run, only sent some of their cases; cases with numbers that a partial
-            run does not have are ignored.
+        partial: whether the earlier run, and this run, only sent some of their cases; cases with numbers that this run
+            did not send are ignored, and those that the earlier run did not send are new.
         again: the answers to cases that were asked again, by number.
         failing_runs: in how many runs in a row, right before this one, a case failed all answers, by number.
         subject: the agent that answered.
@@ -43,7 +43,8 @@ def match(test: ComparedTest) -> Comparison:
 
     Cases in quarantine are left out.
     """
-    before, after, not_asked = _without_unsent(test.before, test.after, test.partial)
+    after = test.after
+    before, not_asked = _without_unsent(test.before, after, test.partial)
     cases = []
     for old, new in pair_cases(before, after):
         if any(case and case.quarantined for case in (old, new)):
@@ -59,17 +60,16 @@ def match(test: ComparedTest) -> Comparison:
 
 def _without_unsent(
     before: Sequence[CaseCounts], after: Sequence[CaseCounts], partial: tuple[bool, bool]
-) -> tuple[Sequence[CaseCounts], Sequence[CaseCounts], tuple[int, int]]:
-    """Return both runs without the cases that a partial run did not send, and how many these are in each run."""
+) -> tuple[Sequence[CaseCounts], tuple[int, int]]:
+    """Return the baseline without the cases that a partial run did not send now, and how many each run did not send."""
     if not any(partial):
-        return before, after, (0, 0)
+        return before, (0, 0)
     pairs = list(pair_cases(before, after))
     new = {now.number for old, now in pairs if now and not old} - {case.number for case in before}
     gone = {old.number for old, now in pairs if old and not now} - {case.number for case in after}
-    new, gone = new if partial[0] else set(), gone if partial[1] else set()
-    kept_before = [case for case in before if case.number not in gone]
-    kept_after = [case for case in after if case.number not in new]
-    return kept_before, kept_after, (len(new), len(gone))
+    gone = gone if partial[1] else set()
+    kept = [case for case in before if case.number not in gone]
+    return kept, (len(new) if partial[0] else 0, len(gone))
 
 
 def _standing(before: CaseCounts | None, after: CaseCounts | None) -> Standing:

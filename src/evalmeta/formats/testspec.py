@@ -297,8 +297,11 @@ class _Cases:
             return
         diagnostics = Diagnostics(str(PurePath(self._root.diagnostics.label).parent / name))
         self.others.append(diagnostics)
+        record = None
         for record in read_case_file(path, diagnostics):
             yield record, name
+        if record is None and not diagnostics.has_errors:
+            diagnostics.error("spec-missing", "the file has no test cases", line=1, hint=_EXAMPLE)
 
 
 def _test_case(case: Case) -> TestCase:

@@ -329,9 +329,14 @@ class CaseComparison:
 
     @property
     def is_unconfirmed(self) -> bool:
-        """Return whether it is suspect, and was asked again with no other result than errors."""
+        """Return whether it is suspect, and some answers ended in errors when it was asked again."""
+        return self.standing in SUSPECTS and self.again is not None and self.again.errors > 0
+
+    @property
+    def has_only_errors(self) -> bool:
+        """Return whether it was asked again, and every answer ended in an error."""
         again = self.again
-        return self.standing in SUSPECTS and bool(again and again.errors and not again.decided and not again.undecided)
+        return again is not None and again.errors > 0 and not (again.decided or again.undecided)
 
     @property
     def left_to_ask(self) -> int:
