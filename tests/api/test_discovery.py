@@ -10,6 +10,7 @@ from evalmeta import evaluate
 from evalmeta.api.discovery import find_tests, others_note, source_note
 from evalmeta.api.files import format_files, validate
 from evalmeta.errors import FormatError, NotFound
+from evalmeta.formats.baseline import write_baseline
 from formats.discovery_corpus import FOREIGN, NEAR
 
 if TYPE_CHECKING:
@@ -241,6 +242,8 @@ def test_files_of_other_programs_in_a_folder_are_named_with_their_reasons(write:
 def test_a_closing_line_counts_the_files_that_are_not_tests(write: Callable[..., Path]) -> None:
     write("a.csv", TABLE)
     assert others_note(find_tests([Path()]).others, verbose=False) == ""
+    write_baseline(Path("evalmeta-baseline.json"), {})
+    assert others_note(find_tests([Path()]).others, verbose=True) == ""
     write("b.json", "{}")
     assert others_note(find_tests([Path()]).others, verbose=False) == "1 file was not a test: b.json; -v says why"
     for name in "cdef":

@@ -143,3 +143,14 @@ def test_a_file_that_is_not_a_baseline_is_not_overwritten(evalmeta: Program, pro
 def test_without_runs_there_is_no_baseline(evalmeta: Program, words: list[str]) -> None:
     assert evalmeta("test", "baseline", "-o", FILE, *words).code == 2
     assert not Path(FILE).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "command"), [(("init", "--sample"), "run"), (("init", "--sample", "--dx"), "test run --wait")]
+)
+def test_without_runs_the_way_out_is_the_command_that_runs_the_tests_of_the_project(
+    evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert evalmeta(*words).code == 0
+    assert evalmeta("test", "baseline", "-o", FILE).err.endswith(f"  Run the tests: evalmeta {command}\n")

@@ -189,6 +189,11 @@ def test_colours_tell_worse_from_better() -> None:
     ]
 
 
+def test_a_case_that_was_asked_again_shows_no_p_value_of_its_first_answers() -> None:
+    found = lines([case(1)], [case(1, 0, 5)], again={1: case(1, 0, 20)})
+    assert "  broken              1  1/1 -> 0/5, again 0/20  Question 1" in found
+
+
 @pytest.mark.parametrize(("p", "text"), [(0.0004, "p < 0.001"), (0.0313, "p = 0.031"), (1.0, "p = 1")])
 def test_p_values_are_short(p: float, text: str) -> None:
     assert p_text(p) == text

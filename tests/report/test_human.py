@@ -40,6 +40,12 @@ def test_an_undecided_run_with_a_rate_says_that_there_is_none() -> None:
     assert "  pass rate none, no case was judged (required: at least 50 %)\n" in render([report])
 
 
+def test_a_run_that_a_baseline_decides_names_no_required_pass_rate() -> None:
+    report = make.report(make.MIXED_CASES[0], make.MIXED_CASES[3], options=RunOptions(min_pass_rate=0.5))
+    assert "  pass rate 100 % (required: at least 50 %)" in render([report])
+    assert "(required" not in render([replace(report, baseline=make.compared().baseline)])
+
+
 def test_a_run_without_cases_is_only_heading_and_summary() -> None:
     assert len(render([make.report()]).splitlines()) == 4
 

@@ -94,8 +94,9 @@ def search(files: Iterable[Path]) -> Searched:
 
 
 def kind_in_folder(path: Path) -> FileKind | None:
-    """Return what a file in a folder is; None for definitions, settings, and files that no search looks at."""
-    return None if path.name in _READ_OTHERWISE else kind_of_file(path)
+    """Return what a file in a folder is; None for definitions, settings, baselines, and files that are not searched."""
+    kind = None if path.name in _READ_OTHERWISE else kind_of_file(path)
+    return None if kind and kind.is_baseline else kind
 
 
 def all_of(searched: Iterable[Searched]) -> Searched:

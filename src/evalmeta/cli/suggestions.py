@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from evalmeta.package.project import Project
+
 _ORG_COMMANDS: Final = frozenset({"deploy", "diff", "retrieve", "status", "test"})
 _SELECTING_COMMANDS: Final = frozenset({"deploy", "retrieve"})
 
@@ -62,3 +64,8 @@ def completed(text: str) -> str:
     is_subcommand = bool(rest) and not rest[0].startswith("-")
     selection = options.selection if command in _SELECTING_COMMANDS and not is_subcommand else ()
     return Suggestion(text.purpose, *text.command, *target, *selection)
+
+
+def run_hint(project: Project) -> Suggestion:
+    """Suggest the command that runs the tests of a project: in its org, or in files."""
+    return Suggestion("Run the tests", *(("test", "run", "--wait") if project.is_dx else ("run",)))

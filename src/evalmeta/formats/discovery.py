@@ -42,6 +42,7 @@ _ROWS: Final = 20
 _SHOWN: Final = 6
 _SHOWN_CHARS: Final = 40
 
+_BASELINE: Final = re.compile(rb'\s*\{\s*"evalmeta"\s*:\s*"baseline"')
 _COMMENT: Final = re.compile(rb"^[ \t]*#.*(?:\n|\Z)", re.MULTILINE)
 _YAML_KEY: Final = re.compile(rb"""(?:^|[\s{,\[-])["']?([A-Za-z][\w.-]{0,60})["']?[ \t]*:""", re.MULTILINE)
 _ROOT_KEY: Final = re.compile(rb"""^["']?([$A-Za-z][\w.$-]{0,60})["']?[ \t]*:""", re.MULTILINE)
@@ -84,10 +85,12 @@ class FileKind(NamedTuple):
     Attributes:
         format: the format in which it is read; None if its reader finds it out, or if no reader knows it.
         why_not: why it is not a test; empty for a test, also for one with mistakes.
+        is_baseline: whether it is a baseline, which commands read by its name only.
     """
 
     format: SourceFormat | None = None
     why_not: str = ""
+    is_baseline: bool = False
 
     @property
     def is_test(self) -> bool:
@@ -183,6 +186,8 @@ def _kind_of_lines(head: bytes) -> FileKind:
 
 
 def _kind_of_json(name: str, head: bytes) -> FileKind:
+    if _BASELINE.match(head):
+        return FileKind(None, "it is a baseline of evalmeta", is_baseline=True)
     found, value = recognise(head), _json(head)
     if value is None:
         return _kind_of_damaged_json(name, head, found)

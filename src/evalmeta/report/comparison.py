@@ -200,7 +200,8 @@ def _rates(significance: Significance, cases: str = "") -> str:
 def _case_line(case: CaseComparison) -> StyledLine:
     again = "" if case.again is None else f", again {_rate(case.again)}"
     rates = f"{_rate(case.before)} -> {_rate(case.after)}{again}"
-    chance = "" if case.p_value is None else f"  ({p_text(case.p_value)})"
+    # The answers to asking again decide about a case, whatever p its first answers have.
+    chance = "" if case.p_value is None or case.again is not None else f"  ({p_text(case.p_value)})"
     style = "worse" if case.is_new_failure or case.is_lost else _STYLES.get(case.standing, "plain")
     text = f"  {case.standing:{_STANDING_CHARS}} {case.number:>4}  {rates:15}{chance}  {one_line(case.utterance)}"
     return StyledLine(style, text.rstrip())

@@ -66,7 +66,7 @@ def fact_lines(report: Report) -> Iterator[str]:
     # Without iterations and with a required rate of 100 %, the rate of judged results says no more than the counts.
     judged = _judged(report)
     if run.options.iterations > 1 or summary.min_pass_rate < 1 or judged:
-        yield f"  {_rate(summary)}{judged}"
+        yield f"  {_rate(report)}{judged}"
     for line in () if statistics is None else statistics_lines(run, statistics):
         yield f"  {line}"
     yield from _average_lines(report)
@@ -104,9 +104,11 @@ def _judges_too_little(summary: Summary) -> bool:
     return not summary.counts_nothing and (summary.pass_rate is None or not summary.judges_enough)
 
 
-def _rate(summary: Summary) -> str:
+def _rate(report: Report) -> str:
+    """Return the pass rate, and the required one unless a baseline decides instead."""
+    summary = report.summary
     rate = "none, no case was judged" if summary.pass_rate is None else percent(summary.pass_rate)
-    return f"pass rate {rate} (required: at least {percent(summary.min_pass_rate)})"
+    return f"pass rate {rate}{'' if report.baseline else f' (required: at least {percent(summary.min_pass_rate)})'}"
 
 
 def _judged(report: Report) -> str:

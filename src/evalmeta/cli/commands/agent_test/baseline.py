@@ -13,8 +13,9 @@ from evalmeta.cli.options import FILE
 from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.reruns import check_run_id
 from evalmeta.cli.run_reports import warn_if_incomplete
+from evalmeta.cli.suggestions import run_hint
 from evalmeta.engine.power import detectable_fall
-from evalmeta.errors import NotFound, Suggestion, UsageError
+from evalmeta.errors import NotFound, UsageError
 from evalmeta.package.project import find_project
 from evalmeta.report.text import and_more, count, one_line
 
@@ -57,7 +58,7 @@ def baseline(sources: tuple[str, ...], *, output_file: Path, accept: bool, as_js
     project = find_project(Path.cwd())
     named, runs = _chosen(project, sources)
     if not runs:
-        raise NotFound("there is no complete run here", actions=[Suggestion("Run the tests", "test", "run", "--wait")])
+        raise NotFound("there is no complete run here", actions=[run_hint(project)])
     done = api.baselines.save_baseline(output_file, runs, named=named, accept=accept, root=project.root)
     if not any(test.known for test in done.taken):
         raise _nothing_taken(output_file, done)

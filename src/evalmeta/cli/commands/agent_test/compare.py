@@ -15,7 +15,8 @@ from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.ranges import IntRange
 from evalmeta.cli.reruns import check_run_id
 from evalmeta.cli.run_reports import warn_if_incomplete
-from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_PASSED, NotFound, Suggestion
+from evalmeta.cli.suggestions import run_hint
+from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_PASSED, NotFound
 from evalmeta.model.statistics import SuiteComparison
 from evalmeta.package.project import find_project
 from evalmeta.protocol.json_fields import to_timestamp
@@ -91,10 +92,7 @@ def _with_baseline(project: Project, runs: Sequence[str], path: Path) -> SuiteCo
         if run.id not in known:
             note(f"{api.comparisons.name_of(run)} is not in {baseline.label}; `evalmeta test baseline` adds it")
     if not found.tests:
-        raise NotFound(
-            f"there is no run of a test that is in {baseline.label}",
-            actions=[Suggestion("Run the tests", "test", "run", "--wait")],
-        )
+        raise NotFound(f"there is no run of a test that is in {baseline.label}", actions=[run_hint(project)])
     return found
 
 
