@@ -55,14 +55,14 @@ def _problems(project: Project, tests: list[_Test], place: int, entry: Quarantin
 
     file = project.root / SETTINGS_FILE
     location = Location(shown(file), *place_of_key(file, ("quarantine", place)))
-    found = [each for each in tests if entry.test in names_of_test(each.name, each.kind)]
+    found = [test for test in tests if entry.test in names_of_test(test.name, test.kind)]
     if not found:
-        names = {name for each in tests for name in names_of_test(each.name, each.kind)}
+        names = {name for test in tests for name in names_of_test(test.name, test.kind)}
         near = get_close_matches(entry.test, names, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else "A test that only an org has is not checked."
         message = f"the quarantine names {quote(entry.test)}, and the project has no such test"
         yield Problem("quarantine-test", Severity.WARNING, location, message, hint)
-    elif all(_lacks(project, each, entry.case) for each in found):
+    elif all(_lacks(project, test, entry.case) for test in found):
         case = entry.case if isinstance(entry.case, int) else quote(entry.case)
         message = f"the quarantine names case {case}, which {entry.test} does not have"
         hint = "Correct its number, utterance or label, or remove the quarantine."

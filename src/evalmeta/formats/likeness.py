@@ -81,27 +81,27 @@ def is_spec(value: JsonValue, *, is_yaml: bool) -> bool:
     meant = {meant_key(key) for key in value}
     if len(meant.intersection(_HEADERS)) > 1:
         return True
-    return any(_has_cases(key, each, meant, is_yaml=is_yaml) for key, each in value.items()) or _is_bare(
+    return any(_has_cases(key, item, meant, is_yaml=is_yaml) for key, item in value.items()) or _is_bare(
         value, is_yaml=is_yaml
     )
 
 
 def is_damaged_spec(root: Iterable[str], words: Iterable[str], *, is_yaml: bool) -> bool:
     """Return whether the keys of a text that cannot be parsed are those of a test spec: those at its root, and all."""
-    headers = {meant_key(each) for each in root}.intersection(_HEADERS)
+    headers = {meant_key(key) for key in root}.intersection(_HEADERS)
     if len(headers) > 1 or (is_yaml and "testCases" in headers):
         return True
-    return is_case(words) and (is_yaml or not {meant_key(each) for each in root}.isdisjoint(_CASES))
+    return is_case(words) and (is_yaml or not {meant_key(key) for key in root}.isdisjoint(_CASES))
 
 
 def is_eval_set(root: Iterable[str]) -> bool:
     """Return whether keys are those of an eval set of ADK, also with mistakes."""
-    return not {meant_key(each) for each in root}.isdisjoint(_EVAL_SET)
+    return not {meant_key(key) for key in root}.isdisjoint(_EVAL_SET)
 
 
 def has_words(words: Iterable[str]) -> bool:
     """Return whether keys can be those of a test spec, so that their places must be known."""
-    meant = {meant_key(each) for each in words}
+    meant = {meant_key(word) for word in words}
     if not meant.isdisjoint((*_HEADERS, *_CASES, *_OTHER_CASES)):
         return True
     return not meant.isdisjoint((*_ASKS, *QUESTIONS)) and not meant.isdisjoint((*_STRONG, *_WEAK, *_FOREIGN_CHECKS))
@@ -175,7 +175,7 @@ def _has_cases(key: str, value: JsonValue, others: set[str], *, is_yaml: bool) -
 
 def _names_files(value: JsonValue) -> bool:
     names = value if isinstance(value, list) else [value]
-    return any(isinstance(each, str) and each.lower().endswith(CASE_FILES) for each in names)
+    return any(isinstance(name, str) and name.lower().endswith(CASE_FILES) for name in names)
 
 
 def _items(value: JsonValue) -> Iterator[JsonValue]:
@@ -188,8 +188,8 @@ def _items(value: JsonValue) -> Iterator[JsonValue]:
 
 
 def _best(items: Iterable[JsonValue], *, is_yaml: bool, is_own: bool = False) -> Likeness:
-    cases = (each for each in islice(items, _EXAMINED) if isinstance(each, dict))
-    found = (_likeness(_words(each), is_yaml=is_yaml, is_own=is_own) for each in cases)
+    cases = (case for case in islice(items, _EXAMINED) if isinstance(case, dict))
+    found = (_likeness(_words(case), is_yaml=is_yaml, is_own=is_own) for case in cases)
     return max(found, default=Likeness.NONE)
 
 
@@ -203,8 +203,8 @@ def _words(case: JsonObject) -> Iterator[str]:
 
 def _likeness(words: Iterable[str], *, is_yaml: bool, is_own: bool = False) -> Likeness:
     words = [*words]
-    meant = {meant_key(each) for each in words}
-    if len(words) > _MOST_STRANGE and sum(not meant_key(each) for each in words) > len(words) / 2:
+    meant = {meant_key(word) for word in words}
+    if len(words) > _MOST_STRANGE and sum(not meant_key(word) for word in words) > len(words) / 2:
         return Likeness.NONE
     asks, asks_otherwise = not meant.isdisjoint(_ASKS), not meant.isdisjoint(QUESTIONS if is_yaml else _QUESTIONS)
     checks = meant.intersection(_STRONG)

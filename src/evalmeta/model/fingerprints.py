@@ -80,7 +80,9 @@ def fingerprint(*values: object) -> str:
 def checks_of(case: Case) -> str:
     """Return the fingerprint of a case's expectations, in the order of its turns; labels do not count."""
     turns = enumerate(case.turns)
-    return " ".join([_check(number, each) for number, turn in turns for each in turn.expectations]) or _NONE
+    return (
+        " ".join([_check(number, expectation) for number, turn in turns for expectation in turn.expectations]) or _NONE
+    )
 
 
 def _check(turn: int, expectation: Expectation) -> str:
@@ -92,7 +94,7 @@ def _check(turn: int, expectation: Expectation) -> str:
     threshold, mark = terms.get("threshold"), ""
     if isinstance(threshold, int | float) and not isinstance(threshold, bool):
         terms, mark = {key: value for key, value in terms.items() if key != "threshold"}, f"@{threshold:g}"
-    parameters = [(each.name, each.value, each.is_reference) for each in expectation.parameters]
+    parameters = [(parameter.name, parameter.value, parameter.is_reference) for parameter in expectation.parameters]
     return fingerprint(turn, expectation.name, value, parameters, expectation.scorer_type, terms) + mark
 
 

@@ -35,7 +35,7 @@ def plain_text(text: str) -> str:
 
 def has_variants(text: str) -> bool:
     """Return whether other texts can have the same `plain_text`, as all with blanks, quotes or hyphens do."""
-    return not text.isascii() or any(each in "'\"-" or each.isspace() for each in text)
+    return not text.isascii() or any(sign in "'\"-" or sign.isspace() for sign in text)
 
 
 def is_blank(text: str) -> bool:

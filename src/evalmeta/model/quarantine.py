@@ -89,8 +89,8 @@ class Quarantines:
 
         The keys of the case are its number, its label and its utterances.
         """
-        known = [each for each in (own, *map(self.listed.get, keys)) if each is not None]
-        return max(known, key=lambda each: each.until).on(self.day) if known else None
+        known = [quarantine for quarantine in (own, *map(self.listed.get, keys)) if quarantine is not None]
+        return max(known, key=lambda quarantine: quarantine.until).on(self.day) if known else None
 
 
 def names_of_test(test: str, kind: str) -> frozenset[str]:

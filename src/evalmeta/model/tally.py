@@ -275,8 +275,8 @@ class DetailedTally(Tally):
 
     def judged_by_model(self) -> tuple[CaseCounts, ...]:
         """Return how many answers to each case a language model passed and failed; empty if it was not checked."""
-        found = self._by_judge.items()
-        return tuple(CaseCounts(number, "", each[Verdict.PASS], each[Verdict.FAILURE], 0, 0) for number, each in found)
+        judged = self._by_judge.items()
+        return tuple(CaseCounts(number, "", times[_PASS], times[Verdict.FAILURE]) for number, times in judged)
 
     def cases(self) -> Iterator[CaseCounts]:
         """Yield the counts of each case, in order of number."""

@@ -33,15 +33,18 @@ def excerpts(problems: Sequence[Problem]) -> list[list[str]]:
     A warning, a problem of a place that an earlier one has, or of a file that does not exist any more or is not
     that of a test, has none: an empty list.
     """
-    places = dict.fromkeys(each.location for each in problems if each.is_error and each.location.line)
+    places = dict.fromkeys(problem.location for problem in problems if problem.is_error and problem.location.line)
     lines = {path: _lines_of(path, places) for path in dict.fromkeys(place.path for place in places)}
     shown: set[tuple[str, int, int]] = set()
-    return [_excerpt(each, lines.get(each.location.path, {}), shown) if each.is_error else [] for each in problems]
+    return [
+        _excerpt(problem, lines.get(problem.location.path, {}), shown) if problem.is_error else []
+        for problem in problems
+    ]
 
 
 def excerpts_text(problems: Sequence[Problem], *, most: int) -> str:
     """Return the first excerpts, each with its place; empty if there are none."""
-    found = ((each.location, lines) for each, lines in zip(problems, excerpts(problems), strict=True) if lines)
+    found = ((problem.location, lines) for problem, lines in zip(problems, excerpts(problems), strict=True) if lines)
     return "\n".join("\n".join([f"{place}", *(f"  {line}" for line in lines)]) for place, lines in islice(found, most))
 
 
@@ -94,4 +97,4 @@ def _drawn(line: str, number: int, column: int) -> list[str]:
 
 def _width(text: str) -> int:
     """Return the columns of a text on a terminal."""
-    return sum(2 if east_asian_width(each) in "WF" else 1 for each in text)
+    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)

@@ -74,7 +74,7 @@ def tallies_of(database: Database, runs: Mapping[str, RunOptions]) -> dict[str, 
     """
     if not runs:
         return {}
-    verdicts: dict[str, Counter[str]] = {each: Counter() for each in runs}
+    verdicts: dict[str, Counter[str]] = {run_id: Counter() for run_id in runs}
     for run_id, verdict, number in database.query(_VERDICTS, (_list(runs),)):
         verdicts[run_id][verdict] = number
     found = {}

@@ -24,9 +24,9 @@ class Topic(NamedTuple):
 def read_planner(data: bytes, *, label: str) -> tuple[list[Topic], list[str]]:
     """Return the topics in a planner, and the names of its plugins; raise InvalidMetadata if it is not valid XML."""
     root = read_xml(data, label=label).root
-    topics = [_topic(each) for each in root.iterfind(f"{{{NAMESPACE}}}localTopics")]
-    plugins = [_child(each, "genAiPluginName") for each in root.iterfind(f"{{{NAMESPACE}}}genAiPlugins")]
-    return [each for each in topics if each.name], plugins
+    topics = [_topic(element) for element in root.iterfind(f"{{{NAMESPACE}}}localTopics")]
+    plugins = [_child(element, "genAiPluginName") for element in root.iterfind(f"{{{NAMESPACE}}}genAiPlugins")]
+    return [topic for topic in topics if topic.name], plugins
 
 
 def read_plugin(data: bytes, *, label: str) -> Topic:
@@ -35,7 +35,7 @@ def read_plugin(data: bytes, *, label: str) -> Topic:
 
 
 def _topic(element: Element) -> Topic:
-    name = next(filter(None, (_child(element, each) for each in _NAMES)), "")
+    name = next(filter(None, (_child(element, name) for name in _NAMES)), "")
     example = element.find(f"{{{NAMESPACE}}}aiPluginUtterances")
     said = "" if example is None else _child(example, "utterance")
     return Topic(name, said or _child(element, "description"))

@@ -57,5 +57,7 @@ def _is_silent(generated: GeneratedData) -> bool:
 def _may_be_silent(expectation: Expectation, generated: GeneratedData) -> bool:
     if expectation.terms and expectation.terms.get("empty") is True:
         return True
-    references = [each.value for each in expectation.parameters if each.is_reference]
-    return bool(generated.topic) and any("topic" in each for each in (*references, str(expectation.terms.get("path"))))
+    references = [parameter.value for parameter in expectation.parameters if parameter.is_reference]
+    return bool(generated.topic) and any(
+        "topic" in reference for reference in (*references, str(expectation.terms.get("path")))
+    )
