@@ -175,7 +175,7 @@ def rated_by(folder: Path, evalmeta: Evalmeta, *ratings: bytes) -> tuple[str, st
 
 def test_a_judge_is_ok_if_it_judges_a_right_and_a_wrong_answer_correctly(folder: Path, evalmeta: Evalmeta) -> None:
     status, message, _ = rated_by(folder, evalmeta, judging(5), judging(0))
-    assert (status, message) == ("ok", "llm: rated a correct answer with 5 of 5, a wrong one 0")
+    assert (status, message) == ("ok", "llm: rated a correct answer with 5 of 5, and a wrong one with 0")
 
 
 @pytest.mark.parametrize(

@@ -464,7 +464,7 @@ def test_agents_of_a_dx_project_are_bound_to_doubles_that_are_errors_until_they_
     begun = evalmeta("init")
 
     assert [*load_settings(dx_folder / "evalmeta.toml").subjects] == ["Front_Desk", "Order_Desk"]
-    assert "agent_doubles.py stands for Front_Desk, Order_Desk: connect it to them" in begun.err
+    assert "agent_doubles.py stands in for Front_Desk, Order_Desk: edit it to call them" in begun.err
     assert "Next:\n  evalmeta run\n" in begun.out
     done = evalmeta("run")
     assert (done.code, "0 passed, 0 failed, 2 errors" in done.out) == (1, True)

@@ -147,7 +147,7 @@ def test_a_suite_that_passed_says_once_why_results_are_undecided() -> None:
 
 def test_a_run_that_passes_with_undecided_results_says_how_to_be_stricter() -> None:
     text = render([make.report(make.MIXED_CASES[0])])
-    assert "unless --undecided fail or --min-decided is set" in text
+    assert "To be stricter, use --undecided fail or --min-decided." in text
     assert "An LLM rater can judge more of them: add one to evalmeta.toml (docs/rating.md) and use --rater." in text
     assert "--min-decided" not in render([make.mixed()])
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 RUNS: Final = 10
 """The number of runs of each test that a baseline takes."""
-# So many runs are looked at, because some of them may be left out.
+# The number of runs to read, because some of them may be left out.
 _LOOKED_AT: Final = 3 * RUNS
 _NOT_RUN: Final = RunCounts()
 _AS_JSON: Final = "Name a report that `--result-format json` wrote."

@@ -139,9 +139,8 @@ def _finding_of_ratings(name: str, adapter: str, right: Rating | None, wrong: Ra
         reason = "" if rating is None else f": {redacted(rating.explanation)}"
         return Finding("warning", f"{adapter}: did not rate an answer{reason}", "Correct its model or its url.")
     if right.verdict is Verdict.PASS and wrong.verdict is Verdict.FAILURE:
-        return Finding(
-            "ok", f"{adapter}: rated a correct answer with {right.score:g} of 5, a wrong one {wrong.score:g}"
-        )
+        ratings = f"rated a correct answer with {right.score:g} of 5, and a wrong one with {wrong.score:g}"
+        return Finding("ok", f"{adapter}: {ratings}")
     rubric, rating = (_WRONG, wrong) if right.verdict is Verdict.PASS else (_RIGHT, right)
     answer, question, expected = map(excerpt, (rubric.actual, rubric.utterance, rubric.expected))
     return Finding(

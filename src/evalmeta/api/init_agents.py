@@ -123,7 +123,7 @@ def unconnected_agents(names: Sequence[str]) -> NewAgent:
     tables = [_table(adapter="python", target=f"{_DOUBLES}:{first}")]
     tables += [f"[subjects.{each}]\n{_table(adapter='python', target=f'{_DOUBLES}:{each}')}" for each in others]
     functions = "".join(_DOUBLE.format(name=each) for each in names)
-    note = f"{_DOUBLES}.py stands for {', '.join(names)}: connect it to them, or run the tests in an org"
+    note = f"{_DOUBLES}.py stands in for {', '.join(names)}: edit it to call them, or run the tests in an org"
     values = (("functions", functions.rstrip("\n")),)
     return NewAgent(first, "\n".join(tables), "agent_doubles", f"{_DOUBLES}.py", values, note=note)
 

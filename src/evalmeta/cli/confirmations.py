@@ -50,7 +50,7 @@ def confirm_suspects(
 
     A case is asked until it passes once, or has failed as often as is needed to show that it broke. At most twice the
     number of cases are asked, and 20 answers more for each of ten cases. What cannot be run is added to the errors of
-    `outcome`. Return the comparator that decides then: if so many questions left a case suspect, it fails the command.
+    `outcome`. Return the comparator that decides: it fails the command if a case is suspect after so many questions.
     """
     runs = {finished.run.id: finished.run for finished in outcome.finished}
     if not comparator.most_answers or not any(_suspects(comparator, runs)) or not _can_choose(project, target):
@@ -63,7 +63,7 @@ def confirm_suspects(
         if not questions:
             break
         if asked >= bound:
-            note(f"{asked:,} further questions left {count(len(questions), 'case')} suspect.")
+            note(f"Asked {asked:,} further questions, which is the maximum: some cases are still suspect.")
             return comparator._replace(suspects_fail=True)
         asked += sum(question.times for question in questions)
         if not _ask(project, target, request, questions, outcome, called="suspect case"):

@@ -42,11 +42,11 @@ _LEAST_RATE: Final = 0.2
 _LEAST_WEIGHT: Final = 0.02
 _MOST_WEIGHT: Final = 10.0
 _MOST_WEIGHT_OF_RUNS: Final = 50.0
-# A fit to so many pairs of answers counts as much as the weight of one answer.
+# With this number of pairs of answers, the fitted weight and that of one answer count alike.
 _PAIRS_OF_ONE: Final = 50
-# If answers differed within a run, so many equal ones would have at most this chance.
+# The chance of only equal answers within a run, if they differed there, below which answers are alike.
 _CHANCE_OF_ALIKE: Final = 0.01
-# To find out, passing cases are asked again: at most so many, and so often together.
+# To find out, passing cases are asked again: the maximum of cases, and of questions to all of them.
 _MOST_PROBED: Final = 9
 _MOST_PROBES: Final = 180
 _NOT_PASSING: Final = frozenset({*SUSPECTS, Standing.BROKEN})

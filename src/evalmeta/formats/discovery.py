@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _EVAL_SET: Final = ".evalset.json"
 _ADK_TEST: Final = ".test.json"
 _TEXT_BYTES: Final = 4_096
-# What is parsed of a file in doubt: enough for its keys, and little enough to search thousands of files.
+# How much of a file is parsed: enough for its keys, and little enough to search thousands of files.
 _PARSED_CHARS: Final = 262_144
 _ROWS: Final = 20
 _SHOWN: Final = 6

@@ -282,7 +282,7 @@ class RunOptions:
         scoring: how results are judged.
         decides: whose verdicts count in a run of another org: the org's, those of evalmeta's rules, or the worse ones.
         origin: the command and the commit from which it was started.
-        setup: what answers and what judges; whoever executes the run records it.
+        setup: what answers and what judges; recorded when the run is executed.
     """
 
     iterations: int = 1

@@ -95,7 +95,7 @@ def undecided_lines(reports: Sequence[Report]) -> Iterator[str]:
     if lacking:
         yield from (f"  {line}".rstrip() for line in way_out_lines(lacking))
     elif not fails and all(map(has_passed, reports)):
-        yield "    A partly judged case counts by what was judged, unless --undecided fail or --min-decided is set."
+        yield "    Partly judged cases do not fail. To be stricter, use --undecided fail or --min-decided."
         if _needs_rater(found):
             yield "    An LLM rater can judge more of them: add one to evalmeta.toml (docs/rating.md) and use --rater."
 

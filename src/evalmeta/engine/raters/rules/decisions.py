@@ -101,7 +101,7 @@ def _expected_refusal(texts: Texts) -> Rating:
         return undecided("a refusal was expected and given; the rest of the expectation needs an LLM rater")
     if refusals.is_plain_refusal(texts.actual, f"{texts.expected} {texts.utterance}"):
         return passed("refusal", "a refusal was expected and given")
-    return undecided("a refusal was expected and given, but perhaps for another reason or of something else")
+    return undecided("a refusal was expected and given, but perhaps of another request or for another reason")
 
 
 def _question(texts: Texts) -> Rating | None:
