@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tomllib
+from datetime import timedelta
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -758,3 +759,10 @@ def test_a_case_in_quarantine_is_an_expected_failure_that_may_pass(desk: Callabl
     result = run(path.name, "-rxX")
     result.assert_outcomes(xfailed=2, xpassed=1, failed=1)
     result.stdout.fnmatch_lines([f"*in quarantine until {today()}: flaky*"])
+
+
+def test_a_failure_says_that_the_quarantine_of_its_case_has_ended(desk: Callable[..., Path], run: Run) -> None:
+    ended = f'[[quarantine]]\ntest = "desk"\ncase = 1\nreason = "flaky"\nuntil = {today() - timedelta(days=1)}\n'
+    result = run(desk(FAILING, settings=SETTINGS + ended).name)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"  its quarantine ended on {today() - timedelta(days=1)}, so it counts"])

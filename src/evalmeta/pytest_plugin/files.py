@@ -30,7 +30,7 @@ from evalmeta.pytest_plugin.questions import Questions
 from evalmeta.pytest_plugin.results import error_text, failure_repr, file_note
 from evalmeta.report.details import case_text, iterations_text, why_not_passed
 from evalmeta.report.problems import render
-from evalmeta.report.report import coverage_text, quarantine_text
+from evalmeta.report.report import coverage_text, ended_text, quarantine_text
 from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
@@ -360,7 +360,7 @@ class CaseItem(pytest.Item):
         if isinstance(error, _CaseError | _CaseFailed):
             summary = self._summary
             message = why_not_passed(self._not_passed[0], summary)
-            return failure_repr(place, self._line, message=message, text=self._text())
+            return failure_repr(place, self._line, message=message, text=f"{self._text()}{self._after_quarantine}")
         if isinstance(error, EvalmetaError):
             text = f"{place}:{self._line}: {error_text(error)}"
             return failure_repr(place, self._line, message=str(error), text=text)
@@ -377,6 +377,11 @@ class CaseItem(pytest.Item):
         averaged, options = self._summary.averaged, self.parent.options
         found = [each for each in self._results if verdict_in(averaged, each, options) is not Verdict.PASS]
         return sorted(found, key=lambda each: each.verdict is not Verdict.ERROR)
+
+    @property
+    def _after_quarantine(self) -> str:
+        quarantine = self._results[0].quarantine
+        return f"\n  {ended_text(quarantine)}" if quarantine and quarantine.has_ended else ""
 
     def _text(self) -> str:
         summary, place = self._summary, f"{self._file}:{self._line}"

@@ -165,6 +165,11 @@ def quarantine_text(quarantine: Quarantine) -> str:
     return f"in quarantine until {quarantine.until}: {quarantine.reason}"
 
 
+def ended_text(quarantine: Quarantine) -> str:
+    """Return since when a case counts whose quarantine has ended."""
+    return f"its quarantine ended on {quarantine.until}, so it counts"
+
+
 def is_known(report: Report, case: CaseResult) -> bool:
     """Return whether the baseline has this failure of a case already."""
     baseline = report.baseline

@@ -14,6 +14,7 @@ from evalmeta.report.report import (
     coverage_text,
     decision,
     duration,
+    ended_text,
     forgiven_failures,
     has_passed,
     outcome,
@@ -349,7 +350,7 @@ def quarantine_lines(report: Report) -> Iterator[str]:
     cases = sorted(report.tally.quarantined.items())
     for number, (quarantine, verdicts) in cases[:_SHOWN_CASES]:
         if quarantine.has_ended:
-            yield f"case {number}: its quarantine ended on {quarantine.until}, so it counts"
+            yield f"case {number}: {ended_text(quarantine)}"
             continue
         words = [_QUARANTINE_WORDS.get(verdict, VERDICT_WORDS[verdict]) for verdict, times in verdicts.items() if times]
         yield one_line(f"case {number}: {' and '.join(words)}, {quarantine_text(quarantine)}", chars=400)
