@@ -149,6 +149,16 @@ def test_what_only_a_model_can_judge_does_not_make_a_run_without_a_judge_red(eva
     assert evalmeta("run", "orders.yaml", "--min-decided", "0.5").code == 100
 
 
+@pytest.mark.parametrize(("name", "adapter", "is_told"), [("offline", "rules", True), ("rules", "llm", False)])
+def test_what_only_a_model_can_judge_is_told_by_the_adapter_of_the_rater_and_not_by_its_name(
+    evalmeta: Program, folder: Path, name: str, adapter: str, *, is_told: bool
+) -> None:
+    (folder / "orders.yaml").write_text(PARTLY)
+    model = 'model = "test"\n' * (adapter == "llm")
+    (folder / "evalmeta.toml").write_text(f'[score]\nrater = "{name}"\n[raters.{name}]\nadapter = "{adapter}"\n{model}')
+    assert ("Only an LLM rater can judge" in evalmeta("run", "orders.yaml").err) is is_told
+
+
 @pytest.mark.parametrize("place", ["option", "settings"])
 def test_a_run_that_judges_too_little_fails_and_says_what_to_do(evalmeta: Program, folder: Path, place: str) -> None:
     (folder / "orders.yaml").write_text(MIXED)

@@ -6,7 +6,7 @@ import math
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta import limits
 from evalmeta.engine.raters.calibration import RESPONSES, RatedPair, RatingTask, agreement, calibrate
@@ -17,6 +17,7 @@ from evalmeta.engine.raters.llm.custom_rubric import METRICS_WITH_EXAMPLES, bind
 from evalmeta.engine.raters.probes import PROBES, Probe, pick_probed, probe
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.errors import ProjectError, UsageError
+from evalmeta.model.run import OFFLINE_RATER
 from evalmeta.model.settings import LlmRater, ScoreSettings
 from evalmeta.org.setups import rater_of
 from evalmeta.org.subjects import rater_settings
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from evalmeta.engine.raters.llm.rater import ModelRater
     from evalmeta.engine.raters.llm.requests import Usage
     from evalmeta.model.settings import RaterSettings
-
-
-_RULES: Final = "rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class Checked:
 async def check_rater(  # noqa: PLR0913 - as documented
     file: Path,
     *,
-    rater: str = _RULES,
+    rater: str = OFFLINE_RATER,
     start: Path | None = None,
     metric: str = RESPONSES.metric,
     label_threshold: float | None = None,
@@ -152,7 +150,7 @@ def save_examples(choice: ExampleChoice, file: Path) -> None:
 
 
 def _is_free(settings: RaterSettings) -> bool:
-    return settings.adapter == _RULES
+    return settings.adapter == OFFLINE_RATER
 
 
 def _model_rater(bound: Rater, settings: RaterSettings) -> ModelRater | None:
@@ -211,7 +209,7 @@ def _find(name: str, start: Path) -> _Found:
     try:
         project = find_project(start)
     except ProjectError:
-        if name != _RULES:
+        if name != OFFLINE_RATER:
             raise
         return _Found(rater_settings({}, name), start, None, ScoreSettings().threshold)
     settings = project.settings

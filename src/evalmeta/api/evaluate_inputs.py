@@ -18,7 +18,7 @@ from evalmeta.model.definition import Definition
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.fingerprints import object_of
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import Setup
+from evalmeta.model.run import OFFLINE_RATER, Setup
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Collection
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from evalmeta.engine.raters.judge import Rater, Rating, RatingCache, Rubric
     from evalmeta.model.run import RunOptions, Scoring
 
-_OFFLINE_RATER: Final = "rules"
 _CASE_EXAMPLE: Final = '{"input": "Hello!", "contains": "Hi"}'
 _Given = Iterable[Case | Mapping[str, object]]
 _Source = Definition | Evaluation | Path | str | _Given
@@ -195,7 +194,7 @@ class Bindings:
     def _new_setup(self, loaded: LoadedEvaluation, scoring: Scoring) -> Setup:
         subject, judge, rater = self._subject, self._rater, scoring.rater
         has_settings = loaded.project is not None and loaded.project.declared is not None
-        is_offline = judge is None and rater == _OFFLINE_RATER and not has_settings
+        is_offline = judge is None and rater == OFFLINE_RATER and not has_settings
         if is_offline and subject is not None and not _may_describe(subject):
             return Setup(*object_of(subject), rater, evalmeta=__version__)
         from evalmeta.api import evaluate_bindings  # noqa: PLC0415 - pydantic, which functions do not need
@@ -217,7 +216,7 @@ class Bindings:
 
     def _new_rater(self, loaded: LoadedEvaluation, name: str) -> Rater:
         rater, has_settings = self._rater, loaded.project is not None and loaded.project.declared is not None
-        if rater is None and name == _OFFLINE_RATER and not has_settings:
+        if rater is None and name == OFFLINE_RATER and not has_settings:
             return Rules()
         if rater is not None and not _may_describe(rater):
             return _rater_of_argument(rater)

@@ -14,7 +14,7 @@ from evalmeta.api.result_names import named_results, results_called, shown_names
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.expectations import OUTCOME, canonical_name
 from evalmeta.model.redaction import redacted
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import DECIDED, Verdict
 from evalmeta.report.details import exchange_of
 from evalmeta.store.database import open_database
 from evalmeta.store.marks import Mark, ResultPlace, keep_mark, list_marks, remove_mark
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from evalmeta.store.marks import Judgement
 
 
-_DECIDED: Final = frozenset({Verdict.PASS, Verdict.FAILURE})
 _SHOULD_BE: Final[Mapping[str, Verdict]] = {"pass": Verdict.PASS, "fail": Verdict.FAILURE}
 
 
@@ -76,7 +75,7 @@ def mark_result(
 def _judgement_of(result: TestResult, judgement: Judgement) -> Judgement:
     """Return a judgement as it is kept: of a decided result, whether its verdict is right; else what it should be."""
     wanted = _SHOULD_BE.get(judgement)
-    if result.verdict in _DECIDED:
+    if result.verdict in DECIDED:
         return judgement if wanted is None else "right" if wanted is result.verdict else "wrong"
     if wanted is None:
         raise UsageError(
@@ -152,7 +151,7 @@ def count_wrong(project: Project, run_id: str, *, org_url: str = "") -> int:
 
 def agreement(marked: Sequence[MarkedResult]) -> tuple[int, int]:
     """Return how many judgements agree with the verdict, and how many there are of results that were decided."""
-    decided = [each.mark.judgement for each in marked if each.result and each.result.verdict in _DECIDED]
+    decided = [each.mark.judgement for each in marked if each.result and each.result.verdict in DECIDED]
     return decided.count("right"), len(decided)
 
 
@@ -187,7 +186,7 @@ def _pair(same: Sequence[MarkedResult], metric: str) -> JsonObject | str:
     _, case, result = same[0]
     if case is None or result is None:
         return "does not exist any more"
-    if result.verdict in _DECIDED and not result.rater:
+    if result.verdict in DECIDED and not result.rater:
         return "was not rated by a rater"
     if canonical_name(result.name) != canonical_name(metric):
         return f"is not of {canonical_name(metric)}"
@@ -207,7 +206,7 @@ def _label(result: TestResult, mark: Mark) -> bool | None:
     """Return whether a person finds the answer of a result right; None if the judgement does not say it."""
     if wanted := _SHOULD_BE.get(mark.judgement):
         return wanted is Verdict.PASS
-    if result.verdict not in _DECIDED:
+    if result.verdict not in DECIDED:
         return None
     return (result.verdict is Verdict.PASS) == (mark.judgement == "right")
 

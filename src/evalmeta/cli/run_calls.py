@@ -19,6 +19,7 @@ from evalmeta.cli.run_options import CaseSelection
 from evalmeta.cli.run_reports import report_outcome
 from evalmeta.cli.runs import RunRequest, RunsOutcome, make_plan, print_plan, run_tests
 from evalmeta.errors import Suggestion, UsageError
+from evalmeta.model.run import OFFLINE_RATER
 from evalmeta.package.files import shown
 from evalmeta.report.text import count, percent
 
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
 
-_OFFLINE_RATER: Final = "rules"
 _FUNCTION: Final = re.compile(r"^(?:async )?def ([A-Za-z]\w*)\(", re.MULTILINE)
 
 
@@ -137,7 +137,7 @@ def _run_found(call: RunCall, found: FoundTests, output: Output, comparator: Com
     )
     files = _read_files(found, call.paths, read, given=call.given)
     _note_criteria(files, agent.config)
-    _note_unjudged(files, call.options)
+    _note_unjudged(files, call.options, project)
     if project.settings.quarantine:
         print_warnings(api.quarantines.listed_problems(project))
     choice = selection.choose(project, call.names, files)
@@ -197,14 +197,16 @@ def _note_criteria(files: Sequence[FileTest], config: Path | None) -> None:
         note(f"Criteria: {', '.join(used)}")
 
 
-def _note_unjudged(files: Sequence[FileTest], options: RunOptions) -> None:
+def _note_unjudged(files: Sequence[FileTest], options: RunOptions, project: Project) -> None:
     """Print how many expectations of the tests only a language model can judge, if the run has none."""
-    if options.scoring.rater != _OFFLINE_RATER:
+    rater = project.settings.raters.get(options.scoring.rater)
+    if (rater.adapter if rater else options.scoring.rater) != OFFLINE_RATER:
         return
     from evalmeta.engine.scorers.registry import needs_model  # noqa: PLC0415 - the dry run of an org needs no scorers
 
-    cases = [case for each in files for case in each.document.evaluation.cases]
-    names = Counter(each.name for case in cases for turn in case.turns for each in turn.expectations)
+    cases = [case for file in files for case in file.document.evaluation.cases]
+    expectations = (expectation for case in cases for turn in case.turns for expectation in turn.expectations)
+    names = Counter(expectation.name for expectation in expectations)
     if lacking := sum(number for name, number in names.items() if needs_model(name)):
         share = f"{lacking:,} of {count(names.total(), 'expectation')} ({percent(lacking / names.total())})"
         note(

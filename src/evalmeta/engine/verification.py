@@ -17,7 +17,7 @@ from evalmeta.engine.plan import WorkItem
 from evalmeta.engine.raters.rules.refusals import is_refusal
 from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.expectations import ACTIONS, METRICS, OUTCOME, canonical_name, expectation_kind, parse_actions
-from evalmeta.model.run import CaseResult, Doubt, RunStatus, TestResult, Verdict, Verdicts
+from evalmeta.model.run import DECIDED, CaseResult, Doubt, RunStatus, TestResult, Verdict, Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.run import Run
 
-_DECIDED: Final = frozenset({Verdict.PASS, Verdict.FAILURE})
 _COMPARISONS: Final = frozenset({"string_comparison", "numeric_comparison"})
 _REFUSAL_METRICS: Final = frozenset({"coherence", "completeness"})
 _RATED: Final = frozenset({*METRICS, OUTCOME, "response_match", "task_resolution"}) - {"output_latency_milliseconds"}
@@ -227,7 +226,7 @@ def _changed_verdicts(run: Run, earlier: Sequence[Run]) -> Iterator[Doubt]:
             for result in case.results:
                 name = canonical_name(result.name)
                 verdict = result.verdicts.org if result.verdicts else result.verdict
-                if name in _RATED and verdict in _DECIDED:
+                if name in _RATED and verdict in DECIDED:
                     seen[case.number, name][verdict] += 1
     runs = len(earlier) + 1
     for (number, name), verdicts in sorted(seen.items()):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.expectations import CHECKS
-from evalmeta.model.run import NEEDS_MODEL, Average, Coverage, Verdict
+from evalmeta.model.run import DECIDED, NEEDS_MODEL, Average, Coverage, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _TOLERANCE: Final = 1e-9
 # Before Python 3.12, `Verdict.ERROR` calls a function.
 _ERROR: Final = Verdict.ERROR
-_DECIDED: Final = frozenset({Verdict.PASS, Verdict.FAILURE})
 
 
 class Mean:
@@ -117,7 +116,7 @@ def coverage_of(case: CaseResult) -> Coverage:
         if result.is_measured:
             continue
         total += 1
-        if result.verdict in _DECIDED:
+        if result.verdict in DECIDED:
             judged += 1
         elif result.verdict is _ERROR or result.explanation.startswith(NEEDS_MODEL) or _has_mean(result, case):
             outside += 1
@@ -126,13 +125,13 @@ def coverage_of(case: CaseResult) -> Coverage:
     if total:
         return Coverage(judged, total, outside)
     # Cases without results have a verdict of their own in evaluations of pytest.
-    return Coverage(int(case.verdict in _DECIDED), 1, int(case.verdict is _ERROR))
+    return Coverage(int(case.verdict in DECIDED), 1, int(case.verdict is _ERROR))
 
 
 def _has_mean(result: TestResult, case: CaseResult) -> bool:
     """Return whether an undecided result of one turn is left out of a mean over the others, which is judged."""
     return bool(result.turn) and any(
-        each.name == result.name and each.threshold is not None and each.verdict in _DECIDED for each in case.results
+        each.name == result.name and each.threshold is not None and each.verdict in DECIDED for each in case.results
     )
 
 

@@ -25,6 +25,8 @@ _TOLERANCE: Final = 1e-9
 DEFAULT_MIN_DECIDED: Final = 0.5
 NEEDS_MODEL: Final = "only an LLM rater can "
 """How the explanation of an undecided result begins if only a language model can judge it, and the run has none."""
+OFFLINE_RATER: Final = "rules"
+"""The name of the rater that needs no settings and no language model."""
 SCORING_PROFILES: Final = ("default", "testing-center")
 DECIDING: Final = ("org", "local", "both")
 ACTION_MATCHES: Final = ("exact", "in_order", "any_order", "superset", "subset")
@@ -61,6 +63,8 @@ class Verdict(StrEnum):
     __hash__ = str.__hash__
 
 
+DECIDED: Final = frozenset({Verdict.PASS, Verdict.FAILURE})
+"""The verdicts of results that were judged."""
 WORST_FIRST: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED, Verdict.PASS)
 """The order of verdicts in lists."""
 
@@ -200,7 +204,7 @@ class Scoring:
     topics: TopicMatch = "exact"
     matches: Matches = "first"
     threshold: float = 3.0
-    rater: str = "rules"
+    rater: str = OFFLINE_RATER
 
     @property
     def action_match(self) -> ActionMatch:

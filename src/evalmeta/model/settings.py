@@ -24,7 +24,7 @@ from pydantic_core import PydanticCustomError
 
 from evalmeta import limits
 from evalmeta.model.quarantine import Quarantine, Quarantines, day_of, end_fault, names_of_test, parse_day
-from evalmeta.model.run import ActionMatch, Matches, RunOptions, Scoring, ScoringProfile, TopicMatch
+from evalmeta.model.run import OFFLINE_RATER, ActionMatch, Matches, RunOptions, Scoring, ScoringProfile, TopicMatch
 
 Profile = Literal["orgs", "documented"]
 AdkDialect = Literal["auto", "python", "typescript"]
@@ -309,7 +309,7 @@ class ScoreSettings(_Table):
     topics: TopicMatch = "exact"
     matches: Matches = "first"
     threshold: Annotated[float, Field(ge=0, le=5)] = 3.0
-    rater: str = "rules"
+    rater: str = OFFLINE_RATER
 
     def scoring(self) -> Scoring:
         """Return the settings as the engine's value."""

@@ -11,6 +11,7 @@ from evalmeta.client.logins import user_logins
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import NotFound, SettingsError, SubjectNotBound
 from evalmeta.model.login import SignedIn
+from evalmeta.model.run import OFFLINE_RATER
 from evalmeta.model.settings import AgentforceSubject, PythonSubject, RulesRater, Settings
 from evalmeta.package.config_file import key_name
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE
@@ -110,9 +111,9 @@ def rater_settings(
     """Return the settings of a rater (`rules` needs none); raise SettingsError if it is not configured."""
     if name in raters:
         return raters[name]
-    if name == "rules":
+    if name == OFFLINE_RATER:
         return RulesRater(adapter="rules")
-    near = get_close_matches(name, (*raters, "rules"), n=1)
+    near = get_close_matches(name, (*raters, OFFLINE_RATER), n=1)
     actions = [f"Did you mean {near[0]!r} instead of {name!r}?"] if near else []
     lines = f"[{key_name(['raters', name])}]\n{_RATER_LINES}"
     raise SettingsError(

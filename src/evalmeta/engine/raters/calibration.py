@@ -16,7 +16,7 @@ from evalmeta import limits
 from evalmeta.engine.intervals import wilson
 from evalmeta.engine.raters.judge import Rubric
 from evalmeta.errors import RaterError
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import DECIDED, Verdict
 from evalmeta.model.statistics import JudgeCheck
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class RatedPair:
     @property
     def is_decided(self) -> bool:
         """Say whether the rater passed or failed the answer."""
-        return self.verdict in {Verdict.PASS, Verdict.FAILURE}
+        return self.verdict in DECIDED
 
     @property
     def is_right(self) -> bool:
