@@ -129,6 +129,13 @@ def test_cases_that_a_run_did_not_ask_are_left_out() -> None:
     assert compare_with(comparisons.baseline_of(part), [whole]).tests[0].not_asked == (2, 0)
 
 
+def test_a_run_is_not_compared_with_itself() -> None:
+    with pytest.raises(UsageError, match="would be compared with itself"):
+        compare_with(comparisons.baseline_of(run(1, FAILURE)), [run(1, FAILURE)])
+    with pytest.raises(UsageError, match="would be compared with itself"):
+        compare_runs(run(1, FAILURE), run(1, FAILURE))
+
+
 def test_cases_that_a_run_did_not_reach_are_not_removed() -> None:
     stopped = run(2, PASS, total=3, status=RunStatus.ERROR)
     found = compare_runs(run(1, PASS, PASS, PASS), stopped)

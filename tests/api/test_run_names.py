@@ -10,6 +10,7 @@ from evalmeta.api.comparisons import compare_with, load_run
 from evalmeta.api.run_location import locate
 from evalmeta.api.run_names import is_run_name, run_id_of
 from evalmeta.errors import NotFound
+from evalmeta.model.run import RunOptions
 from org.parts import make_project
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ def project(tmp_path: Path) -> Project:
 def test_a_name_is_the_newest_run_or_the_one_of_the_same_test_before(project: Project, name: str, started: int) -> None:
     assert load_run(project, name).started == started
     assert locate(project, name).run_id == run_id_of(project, name)
+
+
+def test_a_run_that_only_asked_suspect_cases_again_has_no_name(project: Project) -> None:
+    keep(project, run(6, FAILURE), run(7, PASS, options=RunOptions(cases=(1,), confirms=run(6).id)))
+    assert (run_id_of(project, "latest"), run_id_of(project, "previous")) == (run(6).id, run(5).id)
 
 
 def test_an_id_stays_as_it_is(project: Project) -> None:

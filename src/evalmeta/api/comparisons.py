@@ -200,12 +200,19 @@ def compare_with(
     earlier runs that are not in its database.
 
     Raises:
+        UsageError: a run would be compared with itself.
         StoreError: the project's database cannot be used.
     """
     found = [(run, known) for run in runs if (known := _known_before(baseline, run)) is not None]
     pairs = [_Pair(run, *known, known_test(run)) for run, known in found]
     suite = compare_all([_compared(pair, project=project, history=history) for pair in pairs])
     return replace(suite, tests=tuple(map(_with_changes, suite.tests, pairs)))
+
+
+def _check_other(label: str, run: Run) -> None:
+    if label == run.id:
+        list_all = Suggestion("Name another run; list them", "test", "history")
+        raise UsageError(f"run {run.id} would be compared with itself", actions=[list_all])
 
 
 def _with_changes(test: Comparison, pair: _Pair) -> Comparison:
@@ -216,6 +223,7 @@ def _known_before(baseline: Baseline, run: Run) -> tuple[Baseline, KnownTest] | 
     if baseline.moving:
         found = baseline.moving(run)
         return None if found is None else _known_before(found, run)
+    _check_other(baseline.label, run)
     before = baseline.find(name_of(run))
     return None if before is None else (baseline, before)
 
@@ -235,7 +243,12 @@ def _compared(pair: _Pair, *, project: Project | None, history: Iterable[Run] = 
 
 
 def compare_runs(before: Run, after: Run, *, project: Project | None = None) -> Comparison:
-    """Compare two runs, of the same test or of two tests; `project` is that of `compare_with`."""
+    """Compare two runs, of the same test or of two tests; `project` is that of `compare_with`.
+
+    Raises:
+        UsageError: both are the same run.
+    """
+    _check_other(before.id, after)
     baseline = baseline_of(before)
     pair = _Pair(after, baseline, baseline.tests[name_of(before)], known_test(after))
     names = dict.fromkeys([name_of(before), name_of(after)])

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.errors import NotFound, Suggestion
 from evalmeta.model.registry import type_of_run
 from evalmeta.store.database import open_database
-from evalmeta.store.history import newest_runs
+from evalmeta.store.history import newest_runs, only_asks_again
 
 if TYPE_CHECKING:
     from evalmeta.package.project import Project
+    from evalmeta.store.history import KnownRun
 
 
 _NAME: Final = re.compile(r"(latest|previous)(?::(.+))?", re.DOTALL)
@@ -28,29 +29,34 @@ def run_id_of(project: Project, text: str, *, org_url: str | None = None) -> str
     Args:
         project: the project that remembers its runs.
         text: an id, which is returned as it is; `latest` for the newest run, in any state; `previous` for the run of
-            the same test before it; or one of these with the name of a test, such as `latest:Order_Desk`.
+            the same test before it; or one of these with the name of a test, such as `latest:Order_Desk`. Runs that
+            only asked suspect cases again are left out.
         org_url: the address of the only org to look in, empty for the project's own; None for all orgs.
 
     Raises:
         NotFound: there is no such run.
         StoreError: the project's database cannot be used.
     """
-    found = _NAME.fullmatch(text)
-    if found is None:
+    name = _NAME.fullmatch(text)
+    if name is None:
         return text
-    word, test = found.groups()
+    word, test = name.groups()
     with open_database(project.state_dir) as database:
-        runs = newest_runs(database, definition=test, org_url=org_url)
+        newest = newest_runs(database, definition=test, org_url=org_url)
+        runs = (each for each in newest if not only_asks_again(database, each))
+        latest = next(runs, None)
+        same = (each for each in runs if latest and _is_same_test(each, latest))
+        found = next(same, None) if word == "previous" else latest
     where, list_all = "here" if org_url is None else "in this org", Suggestion("List all runs", "test", "history")
-    if not runs:
+    if latest is None:
         of_test = f" of {test}" if test else ""
         raise NotFound(f"there is no run{of_test} {where}", actions=[list_all])
-    latest = runs[0]
-    if word == "latest":
-        return latest.id
-    key = type_of_run(latest.id), latest.definition.casefold()
-    for each in runs[1:]:
-        if (type_of_run(each.id), each.definition.casefold()) == key:
-            return each.id
-    message = f"there is no run of {latest.definition} {where} before the latest one, {latest.id}"
-    raise NotFound(message, actions=[list_all])
+    if found is None:
+        message = f"there is no run of {latest.definition} {where} before the latest one, {latest.id}"
+        raise NotFound(message, actions=[list_all])
+    return found.id
+
+
+def _is_same_test(run: KnownRun, other: KnownRun) -> bool:
+    one, two = ((type_of_run(each.id), each.definition.casefold()) for each in (run, other))
+    return one == two

@@ -168,7 +168,10 @@ class RunOrg(NamedTuple):
             raise joined_error(_name_leftovers(faults, tests, self.project), [test.full_name for test in tests])
 
     async def start(self, test: AgentTest, options: RunOptions) -> StartedRun:
-        """Start a run of a test, or the first of its iterations, and remember it as the most recent run."""
+        """Start a run of a test, or the first of its iterations, and remember it as the most recent run.
+
+        A run that only asks suspect cases again is not remembered.
+        """
         options = options if options.confirms else replace(options, origin=self.origin)
         options = self._checked(options, test.type)
         file = test.file.request if test.file else None
@@ -177,7 +180,8 @@ class RunOrg(NamedTuple):
         if self.other is not None and file is None:
             run = Run(run_id, test.full_name, "", RunStatus.NEW, time.time(), 0, options=options)
             remote = self._save(RemoteRun(self.other.login.url, self.other.login.name, run, (run_id,)))
-        self._remember(run_id)
+        if not options.confirms:
+            self._remember(run_id)
         return StartedRun(run_id, test.full_name, remote, options.iterations)
 
     def find(self, location: RunLocation) -> StartedRun:

@@ -39,6 +39,11 @@ _NEWEST: Final = """
     WHERE (?1 IS NULL OR definition = ?1 COLLATE NOCASE) AND (?2 IS NULL OR org_url = ?2)
     ORDER BY started_at DESC, id DESC
 """
+_ASKS_AGAIN: Final = """
+    SELECT 1 FROM run WHERE ?2 = '' AND id = ?1 AND instr(options, ?3)
+    UNION ALL
+    SELECT 1 FROM remote_run WHERE org_url = ?2 AND id = ?1 AND instr(body, ?3)
+"""
 
 
 class CompleteRun(NamedTuple):
@@ -64,6 +69,12 @@ def newest_runs(database: Database, *, definition: str | None = None, org_url: s
     """List the runs of a definition, or of all, in an org, or in all, the newest first."""
     rows = database.query(_NEWEST, (definition, org_url))
     return [KnownRun(url, run_id, name, RunStatus(status)) for url, run_id, name, status in rows]
+
+
+def only_asks_again(database: Database, run: KnownRun) -> bool:
+    """Return whether a run only asked the suspect cases of another run again."""
+    # In JSON, only a key is followed by a quote and a colon: quotes in texts are escaped.
+    return bool(database.query(_ASKS_AGAIN, (run.id, run.org_url, b'"confirms":"')))
 
 
 def complete_runs(database: Database) -> list[CompleteRun]:
