@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta.api import quarantines
 from evalmeta.api.files import validate
 from evalmeta.api.quarantines import listed_problems
 from evalmeta.model.quarantine import today
@@ -13,6 +14,8 @@ from org.parts import definition
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from evalmeta.formats.document import Document, Reading
 
 YESTERDAY = today() - timedelta(days=1)
 SPEC = "subject: a:b\ntestCases:\n- name: late\n  input: Where is it?\n  contains: here\n"
@@ -68,6 +71,21 @@ def test_a_quarantine_of_an_unknown_test_or_case_is_a_warning(folder: Path) -> N
 def test_a_case_of_a_file_with_errors_is_not_missing(folder: Path) -> None:
     (folder / "tests" / "desk.yaml").write_text(SPEC + "  contians: here\n")
     assert problems(folder, "desk", "7") == []
+
+
+def test_a_test_with_several_quarantines_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    read_document = quarantines.read_document
+
+    def counted(path: Path, *, label: str, name: str, reading: Reading) -> Document:
+        read.append(path)
+        return read_document(path, label=label, name=name, reading=reading)
+
+    monkeypatch.setattr(quarantines, "read_document", counted)
+    entry = '[[quarantine]]\ntest = "desk"\ncase = {}\nreason = "flaky"\nuntil = {}\n'
+    (folder / "evalmeta.toml").write_text("".join(entry.format(case, today()) for case in (1, 2, 3)))
+    assert [problem.code for problem in listed_problems(find_project(folder))] == ["quarantine-case"] * 2
+    assert read == [folder / "tests" / "desk.yaml"]
 
 
 def test_a_quarantine_that_has_ended_is_a_warning(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta import limits
@@ -22,7 +23,7 @@ from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from evalmeta.model.evaluation import Case
@@ -41,16 +42,23 @@ class _Test(NamedTuple):
 def listed_problems(project: Project) -> list[Problem]:
     """Return warnings about the quarantines in `evalmeta.toml`: those that have ended, or that no case has.
 
-    Only tests that the settings name are read. A test with errors may have any case.
+    Only tests that the settings name are read, each once. A test with errors may have any case.
     """
     listed = project.settings.quarantine
     if not listed:
         return []
-    tests = list(_tests(project))
-    return [problem for place, entry in enumerate(listed) for problem in _problems(project, tests, place, entry)]
+    tests, keys_of = list(_tests(project)), cache(partial(_keys_of, project))
+    entries = enumerate(listed)
+    return [problem for place, entry in entries for problem in _problems(project, tests, keys_of, place, entry)]
 
 
-def _problems(project: Project, tests: list[_Test], place: int, entry: QuarantineSettings) -> Iterator[Problem]:
+def _problems(
+    project: Project,
+    tests: Sequence[_Test],
+    keys_of: Callable[[_Test], frozenset[int | str] | None],
+    place: int,
+    entry: QuarantineSettings,
+) -> Iterator[Problem]:
     from evalmeta.package.settings import place_of_key  # noqa: PLC0415 - pydantic, which few projects need
 
     file = project.root / SETTINGS_FILE
@@ -62,7 +70,7 @@ def _problems(project: Project, tests: list[_Test], place: int, entry: Quarantin
         hint = f"Did you mean {near[0]!r}?" if near else "A test that only an org has is not checked."
         message = f"the quarantine names {quote(entry.test)}, and the project has no such test"
         yield Problem("quarantine-test", Severity.WARNING, location, message, hint)
-    elif all(_lacks(project, test, entry.case) for test in found):
+    elif all(keys is not None and entry.case not in keys for keys in map(keys_of, found)):
         case = entry.case if isinstance(entry.case, int) else quote(entry.case)
         message = f"the quarantine names case {case}, which {entry.test} does not have"
         hint = "Correct its number, utterance or label, or remove the quarantine."
@@ -80,12 +88,13 @@ def _tests(project: Project) -> Iterator[_Test]:
         yield _Test(path.relative_to(project.root).as_posix(), EVALUATION_DEFINITION.name, path)
 
 
-def _lacks(project: Project, test: _Test, wanted: int | str) -> bool:
-    """Return whether a test certainly has no such case."""
+def _keys_of(project: Project, test: _Test) -> frozenset[int | str] | None:
+    """Return the numbers, labels and utterances of a test's cases; None if it has errors."""
     try:
-        return all(wanted not in _keys(case) for case in _document(project, test).evaluation.cases)
+        cases = _document(project, test).evaluation.cases
     except EvalmetaError:
-        return False
+        return None
+    return frozenset(key for case in cases for key in _keys(case))
 
 
 def _keys(case: Case) -> set[int | str]:
