@@ -173,6 +173,19 @@ def test_an_agent_that_settings_bind_already_gets_tests(folder: Path, evalmeta: 
     assert yaml.safe_load((folder / "tests/answers.yaml").read_text())["subject"] == "Desk"
 
 
+def test_kept_tests_of_another_agent_than_the_chosen_one_are_named(folder: Path, evalmeta: Evalmeta) -> None:
+    evalmeta("init")
+    (folder / "desk.py").write_text("def answer(question):\n    return 'Hello'\n")
+
+    begun = evalmeta("init", "--agent", "desk:answer")
+    assert "Note: tests/answers.yaml was kept and tests sample_agent; write subject: desk:answer in it" in begun.err
+    assert "Note:" not in evalmeta("init", "--agent", "sample_agent:answer").err
+
+    spec = folder / "tests/answers.yaml"
+    spec.write_text(spec.read_text().replace("subject: sample_agent", "subject: desk:answer"))
+    assert "Note: tests/answers.yaml" not in evalmeta("init", "--agent", "desk:answer").err
+
+
 def test_a_gitignore_gets_what_it_lacks_once(folder: Path, evalmeta: Evalmeta) -> None:
     (folder / ".gitignore").write_text("*.pyc")
 

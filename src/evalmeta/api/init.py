@@ -143,7 +143,22 @@ def init_project(
     if ci:
         files.append(_workflow(root, ci, choice, paths))
     done = tuple(map(_written, files, [root] * len(files)))
-    return NewProject(root, agent.name, done, paths, (agent.note,) if agent.note else (), is_dx)
+    kept = [] if choice == _SAMPLE else [each.path for each in done if each.state == "Kept"]
+    notes = (agent.note, *(_kept_note(path, subject) for path in kept if path.suffix == ".yaml"))
+    return NewProject(root, agent.name, done, paths, tuple(filter(None, notes)), is_dx)
+
+
+def _kept_note(path: Path, subject: str) -> str:
+    """Return that a test spec was kept that tests another agent than the chosen one; empty for other files."""
+    from evalmeta.formats.testspec import read_spec_file  # noqa: PLC0415 - yaml, and most projects keep no specs
+
+    try:
+        asked = read_spec_file(path, label=shown(path)).definition.subject_name
+    except EvalmetaError:
+        return ""
+    if asked in {"", subject}:
+        return ""
+    return f"{shown(path)} was kept and tests {asked}; write subject: {subject} in it to test the chosen agent"
 
 
 def _root_of(folder: Path, *, is_dx: bool) -> tuple[Path, bool]:
