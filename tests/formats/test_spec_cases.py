@@ -14,6 +14,9 @@ SOON = today() + timedelta(days=30)
 LATEST = today() + timedelta(days=366)
 
 
+INPUT = "Write input: and the message to the agent."
+
+
 def read(text: str) -> Spec:
     return read_spec(text.encode(), label="tests/t.yaml")
 
@@ -202,6 +205,8 @@ testCases:
             "testCases: x\n",
             ["1:12 'testCases' of a test spec is a text, not a list [spec-type] Begin each item with '- '."],
         ),
+        ("testCases:\n- Hi\n", [f"2:3 a test case is a text, not a mapping [spec-type] {INPUT}"]),
+        ("testCases:\n- turns: [Hi]\n", [f"2:11 a turn is a text, not a mapping [spec-type] {INPUT}"]),
         ("testCases:\n- contains: x\n", ["2:3 a test case needs 'input' [spec-missing]"]),
         (
             "testCases:\n- inputs: Hi\n  contains: x\n",

@@ -123,10 +123,10 @@ class Record:
         """Return an object to be read by its keys; None when the key is missing."""
         return self.at(self.raw(*names), self.key(*names), called=called) if self.has(*names) else None
 
-    def records(self, *names: str, called: str) -> Iterator[Self]:
+    def records(self, *names: str, called: str, hint: str = "") -> Iterator[Self]:
         """Yield the objects of a list, to be read by their keys."""
         for place, each in enumerate(self.items(*names)):
-            yield self.at(each, self.key(*names), place, called=called)
+            yield self.at(each, self.key(*names), place, called=called, hint=hint)
 
     def at(self, value: JsonValue, *steps: str | int, called: str, hint: str = "") -> Self:
         """Return an object further inside, to be read by its keys."""

@@ -97,6 +97,8 @@ def read_defaults(record: YamlRecord) -> Defaults:
     )
 
 
+INPUT_HINT: Final = "Write input: and the message to the agent."
+"""What to write instead of a test case or a turn that is only a text."""
 _ONLY_OF_CASES: Final = ("input", "utterance", "turns", "name", "quarantine")
 _PER_CASE: Final = "Write it in each test case."
 _NO_VALUE_HINT: Final = "Write what is expected, or remove the key."
@@ -141,7 +143,7 @@ def _turns(case: YamlRecord, defaults: Defaults) -> tuple[Turn, ...]:
             case.error(
                 "spec-turns", f"a test case with turns has no {key!r} of its own", key, hint="Write it in a turn."
             )
-    turns = list(case.records("turns", called="a turn"))
+    turns = list(case.records("turns", called="a turn", hint=INPUT_HINT))
     if not turns:
         case.error("spec-missing", "a test case has no turns", "turns", hint="Write at least one turn with an input.")
     for each in turns:

@@ -19,7 +19,7 @@ from evalmeta.formats.case_files import read_case_file
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import CASE_FILES, Document, Reading, read_bytes
-from evalmeta.formats.spec_cases import OWN_KEYS, Defaults, read_case, read_defaults
+from evalmeta.formats.spec_cases import INPUT_HINT, OWN_KEYS, Defaults, read_case, read_defaults
 from evalmeta.formats.spec_files import is_file, named_files
 from evalmeta.formats.studio_cases import read_studio_cases
 from evalmeta.formats.yaml_source import YamlRecord, YamlScalar, read_yaml
@@ -261,14 +261,14 @@ class _Cases:
 
     def _records(self) -> Iterator[tuple[YamlRecord, str]]:
         """Yield the mapping of each test case, and the other file that has it."""
-        for record in self._root.records("testCases", called="a test case"):
+        for record in self._root.records("testCases", called="a test case", hint=INPUT_HINT):
             yield record, ""
         cases = self._root.raw("cases")
         if cases is not None and not isinstance(cases, list | YamlScalar):
             self._root.mistyped(cases, "a list or the name of a file", "cases")
         for place, each in enumerate(cases if isinstance(cases, list) else ()):
             if not isinstance(each, YamlScalar):
-                yield self._root.at(each, "cases", place, called="a test case"), ""
+                yield self._root.at(each, "cases", place, called="a test case", hint=INPUT_HINT), ""
         for number, (index, name) in enumerate(named_files(cases), 1):
             if number > limits.MAX_CASE_FILES:
                 message = f"more than {limits.MAX_CASE_FILES} files with test cases"
