@@ -176,3 +176,12 @@ def test_a_comparison_reads_the_results_of_each_run_once(project: Project, numbe
     runs[number - 1] = replace(runs[number - 1], cases=cases)
     compare_runs(*runs, project=project)
     assert cases.reads == 1
+
+
+def test_new_answers_are_compared_without_reading_the_results_again(project: Project) -> None:
+    first, now = run(1, PASS), run(2, FAILURE)
+    cases = CountedCases(now.cases)
+    compared = comparisons.runs_in(comparisons.baseline_of(first), [replace(now, cases=cases)])
+    keep(project, run(3, PASS, options=RunOptions(confirms=now.id)))
+    standings = [comparisons.compare_again(compared, project=of).tests[0].cases[0].standing for of in (None, project)]
+    assert (standings, cases.reads) == ([Standing.SUSPECT, Standing.BACK], 1)

@@ -60,7 +60,7 @@ class Baseline:
         return None if known is None else self.tests[known]
 
 
-class _Pair(NamedTuple):
+class ComparedRun(NamedTuple):
     """A run that is compared, and what is known of its test before and now."""
 
     run: Run
@@ -194,19 +194,34 @@ def baseline_of(run: Run) -> Baseline:
 def compare_with(
     baseline: Baseline, runs: Sequence[Run], *, project: Project | None = None, history: Iterable[Run] = ()
 ) -> SuiteComparison:
-    """Compare the runs of a command with a baseline; a test that is not in it is left out.
+    """Compare the runs of a command with a baseline, as `compare_again` does; a test that is not in it is left out."""
+    return compare_again(runs_in(baseline, runs), project=project, history=history)
 
-    `project` has the runs that asked suspect cases again, and earlier runs; without it, there are none. `history` has
-    earlier runs that are not in its database.
+
+def runs_in(baseline: Baseline, runs: Iterable[Run]) -> list[ComparedRun]:
+    """Return the runs whose tests are in a baseline; this reads their results.
 
     Raises:
         UsageError: a run would be compared with itself.
         StoreError: the project's database cannot be used.
     """
     found = [(run, known) for run in runs if (known := _known_before(baseline, run)) is not None]
-    pairs = [_Pair(run, *known, known_test(run)) for run, known in found]
-    suite = compare_all([_compared(pair, project=project, history=history) for pair in pairs])
-    return replace(suite, tests=tuple(map(_with_changes, suite.tests, pairs)))
+    return [ComparedRun(run, *known, known_test(run)) for run, known in found]
+
+
+def compare_again(
+    runs: Sequence[ComparedRun], *, project: Project | None = None, history: Iterable[Run] = ()
+) -> SuiteComparison:
+    """Compare the runs of a command, whose results are not read again.
+
+    `project` has the runs that asked suspect cases again, and earlier runs; without it, there are none. `history` has
+    earlier runs that are not in its database.
+
+    Raises:
+        StoreError: the project's database cannot be used.
+    """
+    suite = compare_all([_compared(run, project=project, history=history) for run in runs])
+    return replace(suite, tests=tuple(map(_with_changes, suite.tests, runs)))
 
 
 def _check_other(label: str, run: Run) -> None:
@@ -215,7 +230,7 @@ def _check_other(label: str, run: Run) -> None:
         raise UsageError(f"run {run.id} would be compared with itself", actions=[list_all])
 
 
-def _with_changes(test: Comparison, pair: _Pair) -> Comparison:
+def _with_changes(test: Comparison, pair: ComparedRun) -> Comparison:
     return replace(test, changes=changes_of(test.cases, pair.before, pair.now))
 
 
@@ -228,7 +243,7 @@ def _known_before(baseline: Baseline, run: Run) -> tuple[Baseline, KnownTest] | 
     return None if before is None else (baseline, before)
 
 
-def _compared(pair: _Pair, *, project: Project | None, history: Iterable[Run] = ()) -> ComparedTest:
+def _compared(pair: ComparedRun, *, project: Project | None, history: Iterable[Run] = ()) -> ComparedTest:
     run, baseline, before, now = pair
     return ComparedTest(
         name_of(run),
@@ -250,7 +265,7 @@ def compare_runs(before: Run, after: Run, *, project: Project | None = None) -> 
     """
     _check_other(before.id, after)
     baseline = baseline_of(before)
-    pair = _Pair(after, baseline, baseline.tests[name_of(before)], known_test(after))
+    pair = ComparedRun(after, baseline, baseline.tests[name_of(before)], known_test(after))
     names = dict.fromkeys([name_of(before), name_of(after)])
     compared = replace(_compared(pair, project=project), name=" and ".join(names))
     return _with_changes(compare(compared), pair)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from evalmeta.api.comparisons import Baseline
+    from evalmeta.api.comparisons import Baseline, ComparedRun
     from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.cli.options import Command
     from evalmeta.model.run import Run
@@ -71,7 +71,11 @@ class Comparator(NamedTuple):
 
     def compare(self, runs: Sequence[Run]) -> SuiteComparison:
         """Compare the runs of a command."""
-        return api.comparisons.compare_with(self.baseline, runs, project=self.project, history=self.history)
+        return self.compare_again(api.comparisons.runs_in(self.baseline, runs))
+
+    def compare_again(self, runs: Sequence[ComparedRun]) -> SuiteComparison:
+        """Compare runs whose results were read, with the new answers to their suspect cases."""
+        return api.comparisons.compare_again(runs, project=self.project, history=self.history)
 
 
 suspect_option = click.option(

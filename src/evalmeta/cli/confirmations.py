@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.api.agent_tests import FileTest
+    from evalmeta.api.comparisons import ComparedRun
     from evalmeta.api.org_targets import Target
     from evalmeta.cli.baselines import Comparator
     from evalmeta.cli.runs import RunRequest, RunsOutcome
@@ -53,13 +54,16 @@ def confirm_suspects(
     `outcome`. Return the comparator that decides: it fails the command if a case is suspect after so many questions.
     """
     runs = {finished.run.id: finished.run for finished in outcome.finished}
-    if not comparator.most_answers or not any(_suspects(comparator, runs)) or not _can_choose(project, target):
+    if not comparator.most_answers:
+        return comparator
+    compared = api.comparisons.runs_in(comparator.baseline, runs.values())
+    if not any(_suspects(comparator, compared)) or not _can_choose(project, target):
         return comparator
     cases = {(run.id, case.number) for run in runs.values() for case in run.cases}
     asked, bound = 0, 2 * len(cases) + limits.MAX_ANSWERS_AGAIN * _MOST_SUSPECTS
     for place in count_up():
         limit = None if place < _ROUNDS_FOR_ALL else _MOST_SUSPECTS
-        questions = [*islice(_questions(_suspects(comparator, runs), runs, comparator.most_answers), limit)]
+        questions = [*islice(_questions(_suspects(comparator, compared), runs, comparator.most_answers), limit)]
         if not questions:
             break
         if asked >= bound:
@@ -68,7 +72,7 @@ def confirm_suspects(
         asked += sum(question.times for question in questions)
         if not _ask(project, target, request, questions, outcome, called="suspect case"):
             return comparator
-    tests = comparator.compare([*runs.values()]).tests
+    tests = comparator.compare_again(compared).tests
     probes = [_Question(runs[test.after], number, times) for test in tests for number, times in test.probes]
     _ask(project, target, request, probes, outcome, called="passing case")
     return comparator
@@ -87,9 +91,9 @@ def _can_choose(project: Project, target: Target | None) -> bool:
     return False
 
 
-def _suspects(comparator: Comparator, runs: Mapping[str, Run]) -> Iterator[tuple[Comparison, CaseComparison]]:
+def _suspects(comparator: Comparator, compared: Sequence[ComparedRun]) -> Iterator[tuple[Comparison, CaseComparison]]:
     """Yield the suspect cases that more answers can decide, those that passed most often before first."""
-    tests = comparator.compare([*runs.values()]).tests
+    tests = comparator.compare_again(compared).tests
     found = [(test, case) for test in tests for case in test.suspects if case.left_to_ask and not case.has_only_errors]
     yield from sorted(found, key=lambda pair: -((pair[1].before.pass_rate if pair[1].before else 0) or 0))
 
