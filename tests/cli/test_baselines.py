@@ -67,7 +67,10 @@ def test_a_test_that_is_not_in_the_baseline_is_judged_on_its_own(
     capsys: pytest.CaptureFixture[str], verdict: Verdict, code: int
 ) -> None:
     assert judged(run(1, PASS), run(2, verdict, name="Returns")) == code
-    assert capsys.readouterr().err == f"Returns is not in {run(1).id}: its run is judged on its own\n"
+    assert capsys.readouterr().err.splitlines() == [
+        f"Returns is not in {run(1).id}: its run is judged on its own",
+        f"1 test in {run(1).id} was not run: Orders",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ CHECKLIST = {
     *(f"E{number}" for number in range(1, 8)),
     *(f"A{number}" for number in range(1, 8)),
     *(f"R{number}" for number in range(1, 9)),
-    *(f"V{number}" for number in range(1, 77)),
+    *(f"V{number}" for number in range(1, 83)),
     *("P1", "P2", "P3"),
     *("L1", "L2", "L3"),
 }

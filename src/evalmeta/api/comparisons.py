@@ -59,6 +59,11 @@ class Baseline:
         known = same_test(name, self.tests, self.root)
         return None if known is None else self.tests[known]
 
+    def tests_without(self, runs: Iterable[Run]) -> list[str]:
+        """Return the names of the tests in the baseline of which no run is."""
+        found = {same_test(name_of(run), self.tests, self.root) for run in runs}
+        return [name for name in self.tests if name not in found]
+
 
 class ComparedRun(NamedTuple):
     """A run that is compared, and what is known of its test before and now."""

@@ -16,7 +16,7 @@ from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_FAILED, EXIT_PASSED, S
 from evalmeta.model.statistics import Standing
 from evalmeta.report.comparison import suite_lines, verdict
 from evalmeta.report.report import BaselineVerdict
-from evalmeta.report.text import count
+from evalmeta.report.text import and_more, count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from evalmeta.model.statistics import Comparison, SuiteComparison
     from evalmeta.package.project import Project
 
+_SHOWN_TESTS: Final = 3
 _COLOURS: Final = {"worse": "red", "better": "green"}
 
 
@@ -191,6 +192,9 @@ class Judgement(NamedTuple):
         for run, comparison in self.pairs:
             if comparison is None:
                 note(f"{run.run.definition} is not in {label}: its run is judged on its own")
+        if others := self.comparator.baseline.tests_without(run.run for run, _ in self.pairs):
+            verb = "was" if len(others) == 1 else "were"
+            note(f"{count(len(others), 'test')} in {label} {verb} not run: {and_more(others, _SHOWN_TESTS)}")
         if new_code == EXIT_PASSED and (suspects := len(self.suite.suspects)):
             verb = "does" if suspects == 1 else "do"
             why = f"exit 0, but {count(suspects, 'suspect case')} passed in {label} and {verb} not pass now"
