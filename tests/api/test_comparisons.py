@@ -129,6 +129,13 @@ def test_cases_that_a_run_did_not_ask_are_left_out() -> None:
     assert compare_with(comparisons.baseline_of(part), [whole]).tests[0].not_asked == (2, 0)
 
 
+def test_reports_of_other_stores_count_also_if_their_runs_have_the_id_of_a_stored_one(project: Project) -> None:
+    keep(project, run(3, PASS))
+    nights = [run(3, FAILURE, started=started) for started in (1.0, 2.0)]
+    found = comparisons.earlier_runs(project, run(4, FAILURE), [*nights, nights[0], run(3, PASS, started=3.0004)])
+    assert [earlier.started for earlier in found] == [3.0, 2.0, 1.0]
+
+
 def test_a_run_is_not_compared_with_itself() -> None:
     with pytest.raises(UsageError, match="would be compared with itself"):
         compare_with(comparisons.baseline_of(run(1, FAILURE)), [run(1, FAILURE)])

@@ -97,7 +97,8 @@ def test_reports_are_read_where_the_store_is_not_kept(evalmeta: Program, project
         )
     for file in (project.state_dir).glob("org.sqlite3*"):
         file.unlink()
-    done = evalmeta("test", "baseline", "-o", FILE, "1.json", "2.json")
+    Path("copy.json").write_text(Path("1.json").read_text())
+    done = evalmeta("test", "baseline", "-o", FILE, "1.json", "copy.json", "2.json")
     assert done.out.startswith(f"Created {FILE}: 1 test, 2 cases, 0 of them failing\n")
     assert '"passed": [0, 1], "failed": [1, 0]' in Path(FILE).read_text()
     assert evalmeta("test", "baseline", "-o", FILE, "3.json").err.startswith(

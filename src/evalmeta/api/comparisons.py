@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.agent_tests import file_of_run
@@ -21,7 +21,7 @@ from evalmeta.model.fingerprints import options_of
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.tally import detail
 from evalmeta.store.database import open_database
-from evalmeta.store.history import RemoteRuns, complete_runs
+from evalmeta.store.history import CompleteRun, RemoteRuns, complete_runs
 from evalmeta.store.runs import Runs
 from evalmeta.store.stored_cases import open_cases
 
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from evalmeta.model.run import Run
     from evalmeta.model.statistics import CaseCounts, Comparison, RunStatistics, SuiteComparison
     from evalmeta.package.project import Project
-    from evalmeta.store.history import CompleteRun
+
+# Reports have the time of a run in milliseconds; two runs of one test with the same id are of two stores.
+_SAME_START: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +156,21 @@ def earlier_runs(project: Project, run: Run, history: Iterable[Run] = ()) -> Ite
     Raises:
         StoreError: the project's database cannot be used.
     """
-    stored = {past.id: past for past in _runs_of(project, run)}
-    others = {other.id: other for other in history if name_of(other) == name_of(run) and other.id not in stored}
-    times = {run_id: past.started for run_id, past in stored.items()}
-    times |= {run_id: other.started for run_id, other in others.items()}
-    for run_id in sorted(times, key=times.__getitem__, reverse=True):
-        if times[run_id] >= run.started:
+    stored = [*_runs_of(project, run)]
+    others = {(other.id, other.started): other for other in history if name_of(other) == name_of(run)}
+    found: list[CompleteRun | Run] = [*stored]
+    found += [other for other in others.values() if not any(_is_run(past, other) for past in stored)]
+    for each in sorted(found, key=lambda past: past.started, reverse=True):
+        if each.started >= run.started:
             continue
-        found = others.get(run_id) or find_run(project, run_id, org_url=stored[run_id].org_url)
-        if not found.options.confirms:
-            yield found
+        whole = find_run(project, each.id, org_url=each.org_url) if isinstance(each, CompleteRun) else each
+        if not whole.options.confirms:
+            yield whole
+
+
+def _is_run(stored: CompleteRun, other: Run) -> bool:
+    """Return whether a report is of a stored run; runs of different stores may have the same id."""
+    return stored.id == other.id and abs(stored.started - other.started) < _SAME_START
 
 
 def new_answers(project: Project, run: Run) -> dict[int, CaseCounts]:

@@ -91,7 +91,9 @@ def _chosen(project: Project, sources: Sequence[str]) -> tuple[frozenset[str], l
     for run in named:
         warn_if_incomplete(run)
     read = [run for file in files for run in api.baselines.read_results(Path(file))]
-    return frozenset(run.id for run in named), [*named, *read]
+    # Runs of different stores may have the same id; two copies of a report have one run.
+    distinct = {(run.id, round(run.started, 3)): run for run in [*read, *named]}
+    return frozenset(run.id for run in named), [*distinct.values()]
 
 
 def _nothing_taken(output_file: Path, done: SavedBaseline) -> UsageError:
