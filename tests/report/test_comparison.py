@@ -57,11 +57,12 @@ def lines(
 
 
 def test_what_changed_in_the_test_itself_is_said_in_sentences() -> None:
-    parts = (PartChange("rater", "rules", "llm m"),)
+    parts = (PartChange("rater", "rules", "llm m"), PartChange("options of judging", "default", "threshold=4"))
     assert list(change_texts(ChangesOfTest(3, 2, 1, 4, parts))) == [
         "3 cases were removed.",
         "2 expectations are weaker, 1 is changed, 4 are new or stricter.",
         "Another rater: rules before, llm m now.",
+        "Other options of judging: default before, threshold=4 now.",
     ]
     assert list(change_texts(ChangesOfTest(1, changed=1))) == ["1 case was removed.", "1 expectation is changed."]
     assert list(change_texts(ChangesOfTest())) == []

@@ -89,7 +89,8 @@ def change_texts(changes: ChangesOfTest) -> Iterator[str]:
         noun = "expectation" if found[0][0] == 1 else "expectations"
         yield f"{', '.join([first.replace(' ', f' {noun} ', 1), *others])}."
     for what, before, after in changes.parts:
-        yield f"Another {what}: {one_line(before)} before, {one_line(after)} now."
+        kind = "Other" if what.startswith("options") else "Another"
+        yield f"{kind} {what}: {one_line(before)} before, {one_line(after)} now."
 
 
 def is_unchanged(comparison: Comparison) -> bool:
