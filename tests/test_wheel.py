@@ -63,13 +63,15 @@ def test_an_installed_wheel_adds_tests_to_an_existing_dx_project(program: Path, 
     bot.parent.mkdir(parents=True)
     bot.write_text('<Bot xmlns="http://soap.sforce.com/2006/04/metadata"><label>Order Desk</label></Bot>')
 
+    spec = "subjectName: Order_Desk\nsubjectType: AGENT\nname: Orders\ntestCases:\n"
+    cases = "".join(f"- input: {text}\n  contains: Hello\n" for text in ("Hi", "Good morning", "Hey"))
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs/Orders.yaml").write_text(spec + cases)
+    (tmp_path / "agent_doubles.py").write_text("def Order_Desk(utterance):\n    return 'Hello.'\n")
+
     _init_and_run(program, tmp_path, "--dx")
 
-    written = tmp_path / "force-app/main/default/aiEvaluationDefinitions"
-    assert {each.name.partition(".")[0] for each in written.iterdir()} == {
-        "Order_Desk_Answers",
-        "Order_Desk_Conversation",
-    }
+    assert "Order_Desk" in (tmp_path / "evalmeta.toml").read_text()
     assert "<label>Order Desk</label>" in bot.read_text()
 
 

@@ -492,6 +492,20 @@ def test_agents_of_a_dx_project_are_bound_to_doubles_that_are_errors_until_they_
 TO_VISITS = "def Front_Desk(utterance):\n    return {'topic': 'Visits', 'outcome': 'Yes.'}\n"
 
 
+def test_a_dx_project_without_tests_is_told_how_to_write_one(
+    tmp_path: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bot = tmp_path / "force-app/main/default/bots/Order_Desk/Order_Desk.bot-meta.xml"
+    bot.parent.mkdir(parents=True)
+    bot.write_text('<Bot xmlns="http://soap.sforce.com/2006/04/metadata"><label>Order Desk</label></Bot>')
+    (tmp_path / "sfdx-project.json").write_text('{"packageDirectories": [{"path": "force-app", "default": true}]}')
+    monkeypatch.chdir(tmp_path)
+    first, second = evalmeta("init").out.partition("Next:\n")[2].splitlines()[:2]
+    assert second == "  evalmeta run"
+    assert evalmeta(*shlex.split(first)[1:]).code == 0
+    assert "Order_Desk is not connected" in evalmeta("run").out
+
+
 def test_cases_of_a_dx_project_come_from_its_topics_and_only_for_agents_without_tests(
     dx_folder: Path, evalmeta: Evalmeta
 ) -> None:

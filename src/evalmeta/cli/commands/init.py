@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from evalmeta import api
 from evalmeta.cli.options import PATH, option_group
 from evalmeta.cli.output import json_option, note, print_json
+from evalmeta.errors import NotFound
 from evalmeta.package.files import shown
 
 if TYPE_CHECKING:
@@ -80,9 +81,22 @@ def init(*, folder: Path, choice: AgentChoice, is_dx: bool, ci: CiSystem | None,
             click.echo(f"  evalmeta {command}")
 
 
+_FIRST_TEST: Final = (
+    "evalmeta generate spec --name First --subject-name {} --utterance Hello --outcome 'A greeting' -o specs/First.yaml"
+)
+
+
 def _next(project: NewProject) -> list[str]:
     folder = [] if project.root == Path.cwd().resolve() else [f"cd {shlex.quote(str(shown(project.root)))}"]
-    return [*folder, f"evalmeta run {shlex.join(project.tests)}".strip()]
+    first = [] if project.tests or _has_tests(project.root) else [_FIRST_TEST.format(shlex.quote(project.subject_name))]
+    return [*folder, *first, f"evalmeta run {shlex.join(project.tests)}".strip()]
+
+
+def _has_tests(root: Path) -> bool:
+    try:
+        return bool(api.discovery.find_tests([root]).paths)
+    except NotFound:
+        return False
 
 
 def _json(project: NewProject) -> JsonObject:
