@@ -9,7 +9,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta.engine.process_exit import ProcessExit
-from evalmeta.engine.raters.rules.rater import Rules, rules_judge
+from evalmeta.engine.raters.rules.rater import JUDGED, Rules
 from evalmeta.engine.scorers.actions import score_handoff, topic_scorer
 from evalmeta.engine.scorers.answer_json import json_scorer
 from evalmeta.engine.scorers.checks import score_by_check
@@ -52,7 +52,7 @@ _MAX_INTEGER: Final = 2**63
 def needs_model(name: str) -> bool:
     """Return whether only a language model can judge expectations of a name."""
     metric = canonical_name(name)
-    return metric in {*_RATED, *METRICS} and not rules_judge(metric)
+    return metric in {*_RATED, *METRICS} and metric not in JUDGED
 
 
 def make_scorers(scoring: Scoring, rater: Rater, *, find_custom: FindScorer = no_scorer) -> Mapping[str, Scorer]:

@@ -17,15 +17,10 @@ if TYPE_CHECKING:
     from evalmeta.engine.raters.judge import Rater, Rating, Rubric
     from evalmeta.model.settings import RulesRater
 
-
-_METRICS: Final = frozenset(
+JUDGED: Final = frozenset(
     {"bot_response_rating", "response_match", "final_response_match_v2", "response/llm_judged/correctness/rating"}
 )
-
-
-def rules_judge(metric: str) -> bool:
-    """Return whether rules can judge some results of a metric; its name is canonical."""
-    return metric in _METRICS
+"""The canonical names of the metrics of which rules can judge some results."""
 
 
 class Rules:
@@ -36,7 +31,7 @@ class Rules:
 
     def __call__(self, rubric: Rubric) -> Rating | None:
         """Return the rating of `rate`; None for a metric that rules cannot judge."""
-        if rubric.metric not in _METRICS or rubric.facts:
+        if rubric.metric not in JUDGED or rubric.facts:
             return None
         from evalmeta.engine.raters.rules.decisions import rate  # noqa: PLC0415 - see above
 
@@ -47,7 +42,7 @@ class Rules:
 
     def load_for(self, metrics: Iterable[str]) -> None:
         """Load the rules now if one of the metrics needs them, so that no answer waits while others are measured."""
-        if not _METRICS.isdisjoint(metrics):
+        if not JUDGED.isdisjoint(metrics):
             import_module("evalmeta.engine.raters.rules.decisions")
 
     async def close(self) -> None:
@@ -57,5 +52,5 @@ class Rules:
 def bind_rules(settings: RulesRater, *, root: Path) -> Rater:
     """Return the offline rater, with the embeddings that the settings name."""
     rules = Rules(bind_embed(settings.embed, root=root)) if settings.embed else Rules()
-    rules.load_for(_METRICS)
+    rules.load_for(JUDGED)
     return rules

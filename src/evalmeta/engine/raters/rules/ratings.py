@@ -10,7 +10,6 @@ from evalmeta.model.run import Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
 BEST: Final = 5.0
 _MAX_EVIDENCE, _MAX_QUOTED = 5, 60
 
