@@ -136,11 +136,11 @@ def test_reports_of_other_stores_count_also_if_their_runs_have_the_id_of_a_store
     assert [earlier.started for earlier in found] == [3.0, 2.0, 1.0]
 
 
-def test_a_run_is_not_compared_with_itself() -> None:
+def test_a_run_is_not_compared_with_itself(project: Project) -> None:
     with pytest.raises(UsageError, match="would be compared with itself"):
         compare_with(comparisons.baseline_of(run(1, FAILURE)), [run(1, FAILURE)])
     with pytest.raises(UsageError, match="would be compared with itself"):
-        compare_runs(run(1, FAILURE), run(1, FAILURE))
+        compare_runs(run(1, FAILURE), run(1, FAILURE), project=project)
 
 
 def test_cases_that_a_run_did_not_reach_are_not_removed() -> None:

@@ -107,8 +107,10 @@ def test_hostile_answers_are_text(
 ) -> None:
     (project.root / "order_agent.py").write_text(f'def answer(_):\n    return "{text}"\n')
     run()
+    run()
 
-    for path in (CASE, f"/view/runs/{RUN}", f"/view/compare?after={RUN}&before={RUN}"):
+    second = RUN.replace("1GAA", "2GAA")
+    for path in (CASE, f"/view/runs/{RUN}", f"/view/compare?after={second}&before={RUN}"):
         html = browser.page(path)
         assert "<script>alert" not in html
         assert "\u202e" not in html
