@@ -23,14 +23,13 @@ from evalmeta.store.run_tallies import KeptTally
 from evalmeta.store.runs import RunJournal, Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from _typeshed import DataclassInstance
 
     from evalmeta.api.loaded_evaluations import LoadedEvaluation
     from evalmeta.engine.interfaces import Journal
-    from evalmeta.model.evaluation import Case
     from evalmeta.model.run import CaseResult, Run, RunOptions, Setup, Summary
     from evalmeta.store.database import Database
 
@@ -168,39 +167,26 @@ def _content(loaded: LoadedEvaluation) -> bytes:
     """Return what identifies the cases: the definition, or a hash of cases that have none."""
     if loaded.content is not None:
         return loaded.content
-    # Without the names of fields, which take longer to write than their values.
-    return _hash_of(loaded, lambda case: orjson.dumps(case, _values, orjson.OPT_PASSTHROUGH_DATACLASS))
-
-
-def _earlier_content(loaded: LoadedEvaluation) -> bytes:
-    """Return what earlier versions wrote for cases without a definition."""
-    return _hash_of(loaded, lambda case: orjson.dumps({name: getattr(case, name) for name in _hashed(type(case))}))
-
-
-def _hash_of(loaded: LoadedEvaluation, write: Callable[[Case], bytes]) -> bytes:
     digest = sha256()
     for case in loaded.evaluation.cases:
-        digest.update(write(case))
+        # Without the names of fields, which take longer to write than their values.
+        digest.update(orjson.dumps(case, _values, orjson.OPT_PASSTHROUGH_DATACLASS))
     return orjson.dumps({"cases": digest.hexdigest()})
 
 
-def _values(model: DataclassInstance) -> object:
-    return _reader_of(type(model))(model)
+def _values(model: DataclassInstance | tuple[object, ...]) -> object:
+    return tuple(model) if isinstance(model, tuple) else _reader_of(type(model))(model)
 
 
 @cache
 def _reader_of(kind: type[DataclassInstance]) -> attrgetter[object]:
-    return attrgetter(*_hashed(kind))
-
-
-def _hashed(kind: type[DataclassInstance]) -> Iterator[str]:
-    """Return the fields that identify a case, but not whether it is run and whether its result counts."""
-    return (each.name for each in fields(kind) if each.name not in {"not_run", "quarantine"})
+    """Return what reads the fields that identify a case, but not whether it is run and whether its result counts."""
+    return attrgetter(*(field.name for field in fields(kind) if field.name not in {"not_run", "quarantine"}))
 
 
 def _changes(before: bytes, loaded: LoadedEvaluation) -> list[str]:
     after = _content(loaded)
-    if before == after or (loaded.content is None and before == _earlier_content(loaded)):
+    if before == after:
         return []
     if loaded.content is None or before.startswith(b"{"):
         return ["  the cases are different"]

@@ -163,7 +163,7 @@ def _without_value(place: ExpectationPlace) -> Case:
     """Return a case without one expected value; the labels of checks are made of their values."""
     turns, expectations = [*place.case.turns], [*place.case.turns[place.turn].expectations]
     each = place.expectation
-    parameters = tuple(replace(one, value="") if one.name == "expected" else one for one in each.parameters)
+    parameters = tuple(one._replace(value="") if one.name == "expected" else one for one in each.parameters)
     label = None if each.name == "equals" else each.label
     expectations[place.position] = replace(each, expected_value=None, parameters=parameters, label=label)
     turns[place.turn] = replace(turns[place.turn], expectations=tuple(expectations))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.case_run import CasePolicy, close, rescore_case, run_case
+from evalmeta.engine.cycle_search import rare_searches
 from evalmeta.engine.plan import work_items
 from evalmeta.engine.process_exit import exits_refused
 from evalmeta.engine.scheduler import Places, Pool
@@ -57,7 +58,7 @@ async def execute(
     """
     places = places or Places(Pool(options))
     policy = CasePolicy(scorers, seconds=options.case_timeout, retries=options.retries, pacer=places.pacer)
-    with exits_refused():
+    with exits_refused(), rare_searches():
         try:
             await _run(evaluation, lambda item: run_case(item, subject, policy), journal, options, on_results, places)
         finally:

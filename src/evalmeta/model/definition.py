@@ -7,7 +7,7 @@ unchanged, numbers are integers. Both types have the same model: a `scorer` of a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from evalmeta.model.registry import EVALUATION_DEFINITION
 
@@ -22,8 +22,7 @@ SCORER_TYPES: Final = ("Standard", "OOTB", "Custom")
 """Standard scorers have two names: the metadata says Standard, some tools say OOTB (out of the box)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One criterion parameter of a custom expectation (AiEvaluationTestCaseCritParam, API 64.0)."""
 
     name: str

@@ -12,6 +12,7 @@ import zlib
 from collections import Counter
 from contextlib import suppress
 from dataclasses import fields
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
@@ -19,10 +20,11 @@ import orjson
 from evalmeta.model.run import RunOptions, Scoring
 
 if TYPE_CHECKING:
-    from evalmeta.model.definition import Expectation
+    from evalmeta.model.definition import Expectation, Parameter
     from evalmeta.model.evaluation import Case
 
 _NONE: Final = "-"
+_MAX_CACHED: Final = 1_024
 _OPTIONS: Final = RunOptions()
 _SCORING: Final = Scoring()
 
@@ -87,15 +89,23 @@ def checks_of(case: Case) -> str:
 
 def _check(turn: int, expectation: Expectation) -> str:
     value, terms = expectation.expected_value, expectation.terms
-    if not (terms or expectation.parameters or expectation.scorer_type):
-        # Every case result has a fingerprint, and most expectations are such texts.
-        text = f"{turn}\0{expectation.name}" if value is None else f"{turn}\0{expectation.name}\0{value}"
-        return f"{zlib.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
+    if not (terms or expectation.scorer_type):
+        return _plain_check(turn, expectation.name, value, expectation.parameters)
     threshold, mark = terms.get("threshold"), ""
     if isinstance(threshold, int | float) and not isinstance(threshold, bool):
         terms, mark = {key: value for key, value in terms.items() if key != "threshold"}, f"@{threshold:g}"
-    parameters = [(parameter.name, parameter.value, parameter.is_reference) for parameter in expectation.parameters]
+    parameters = [tuple(parameter) for parameter in expectation.parameters]
     return fingerprint(turn, expectation.name, value, parameters, expectation.scorer_type, terms) + mark
+
+
+# Every case result has a fingerprint, and cases of a test often expect the same.
+@lru_cache(_MAX_CACHED)
+def _plain_check(turn: int, name: str, value: str | None, parameters: tuple[Parameter, ...]) -> str:
+    text = f"{turn}\0{name}" if value is None else f"{turn}\0{name}\0{value}"
+    if parameters:
+        members = [f"{key}\0{operand}\0{is_reference}" for key, operand, is_reference in parameters]
+        text = "\0".join([text, *members])
+    return f"{zlib.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
 
 def compare_checks(before: str, after: str) -> CheckChanges:

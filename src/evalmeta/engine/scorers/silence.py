@@ -31,7 +31,8 @@ def not_passing_silence(scorer: Scorer) -> Scorer:
 
     def score(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
         result: object = scorer(expectation, exchange)
-        if _is_silent(exchange.generated) and not _may_be_silent(expectation, exchange.generated):
+        generated = exchange.generated
+        if not generated.actions and _has_no_text(generated) and not _may_be_silent(expectation, generated):
             result = _awaited(expectation, result) if isawaitable(result) else _without_pass(expectation, result)
         return cast("TestResult", result)
 
@@ -50,8 +51,8 @@ def _without_pass(expectation: Expectation, result: object) -> object:
     return silent._replace(rater=result.rater, threshold=result.threshold)
 
 
-def _is_silent(generated: GeneratedData) -> bool:
-    return not generated.actions and is_blank(generated.outcome or "")
+def _has_no_text(generated: GeneratedData) -> bool:
+    return is_blank(generated.outcome or "")
 
 
 def _may_be_silent(expectation: Expectation, generated: GeneratedData) -> bool:
