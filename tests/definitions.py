@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from hypothesis import strategies as st
@@ -115,7 +116,7 @@ def _cases(case: TestCase) -> Iterator[tuple[str, TestCase]]:
                 replace(case, expectations=_put(case.expectations, place, replace(expectation, parameters=changed))),
             )
         for number, parameter in enumerate(expectation.parameters):
-            turned = _put(expectation.parameters, number, replace(parameter, is_reference=not parameter.is_reference))
+            turned = _put(expectation.parameters, number, parameter._replace(is_reference=not parameter.is_reference))
             yield (
                 "isReference",
                 replace(case, expectations=_put(case.expectations, place, replace(expectation, parameters=turned))),
@@ -125,7 +126,8 @@ def _cases(case: TestCase) -> Iterator[tuple[str, TestCase]]:
 def _each(items: tuple[T, ...], fields: Mapping[str, str]) -> Iterator[tuple[str, tuple[T, ...]]]:
     for place, item in enumerate(items):
         for name, attribute in fields.items():
-            yield name, _put(items, place, replace(item, **{attribute: _other(getattr(item, attribute))}))
+            change = getattr(item, "_replace", None) or partial(replace, item)
+            yield name, _put(items, place, change(**{attribute: _other(getattr(item, attribute))}))
 
 
 def _put(items: tuple[T, ...], place: int, item: T) -> tuple[T, ...]:

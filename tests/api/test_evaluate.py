@@ -8,12 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, replace
-from hashlib import sha256
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
 import pytest
 
 import evalmeta
@@ -594,19 +592,6 @@ def test_a_run_that_another_process_works_on_is_refused(tmp_path: Path) -> None:
 def test_evaluations_that_a_journal_cannot_keep_are_refused(tmp_path: Path, what: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         evaluate(what, answer, journal=tmp_path)
-
-
-def test_a_run_that_an_earlier_version_began_is_resumed(tmp_path: Path) -> None:
-    made, again = [case("Hello"), case("Bye", number=2)], Recorder()
-    before = evaluate(made, answer, name="Greetings", journal=tmp_path).run
-    fields = [
-        {name: each for name, each in asdict(each).items() if name not in {"not_run", "quarantine"}} for each in made
-    ]
-    digest = sha256(b"".join(map(orjson.dumps, fields))).hexdigest()
-    with open_database(tmp_path) as database:
-        database.execute("UPDATE run SET content = ?", (orjson.dumps({"cases": digest}),))
-    assert evaluate(made, again, name="Greetings", journal=tmp_path, mixed=True).run.id == before.id
-    assert not again.asked
 
 
 def test_a_run_that_is_deleted_from_its_journal_is_an_error(tmp_path: Path) -> None:

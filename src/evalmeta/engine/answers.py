@@ -66,12 +66,12 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
     outcome, topic, actions, latency_ms, session_id, tokens, trace, retrieved = values
     return GeneratedData(
         _text(outcome, "answer"),
-        _optional_text(topic, "topic"),
+        None if topic is None else _text(topic, "topic"),
         _actions(actions),
         measured_ms if latency_ms is None else _latency(latency_ms),
-        _optional_text(session_id, "session_id"),
-        _tokens(tokens),
-        _json(trace, "trace"),
+        None if session_id is None else _text(session_id, "session_id"),
+        None if tokens is None else _tokens(tokens),
+        None if trace is None else _json(trace, "trace"),
         None if retrieved is None else _passages(retrieved),
     )
 
@@ -123,7 +123,7 @@ def _action(action: object) -> Action:
     name, given, output, latency_ms = values
     name = _text(name, "action's name")
     checked = None if output is None else _json(output, f"output of {name}")
-    return Action(name, _input(given, name), checked, _latency(latency_ms))
+    return Action(name, _input(given, name), checked, None if latency_ms is None else _latency(latency_ms))
 
 
 def _input(given: object, name: str) -> JsonObject:
@@ -136,9 +136,7 @@ def _input(given: object, name: str) -> JsonObject:
     return value
 
 
-def _tokens(tokens: object) -> Tokens | None:
-    if tokens is None:
-        return None
+def _tokens(tokens: object) -> Tokens:
     if isinstance(tokens, Tokens):
         return Tokens(_count(tokens.input), _count(tokens.output))
     if not isinstance(tokens, Mapping):
@@ -213,9 +211,7 @@ def _text(value: object, what: str) -> str:
     return value
 
 
-def _latency(value: object) -> float | None:
-    if value is None:
-        return None
+def _latency(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise SubjectError(f"the agent's latency_ms is {_kind(value)}; expected a number of milliseconds")
     if not 0 <= value <= sys.float_info.max:

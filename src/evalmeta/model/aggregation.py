@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _TOLERANCE: Final = 1e-9
 # Before Python 3.12, `Verdict.ERROR` calls a function.
+_PASS: Final = Verdict.PASS
 _ERROR: Final = Verdict.ERROR
 
 
@@ -80,7 +81,14 @@ def case_verdict(results: Iterable[TestResult]) -> Verdict:
     Results with a threshold count by their mean. Measured results cannot fail, so they cannot make a case pass either.
     A case without other results is UNDECIDED.
     """
-    results = [result for result in results if not result.is_measured or result.verdict is Verdict.ERROR]
+    results = tuple(results)
+    for result in results:
+        if result.verdict is not _PASS or result.is_measured:
+            break
+    else:
+        # The usual case takes little time.
+        return _PASS if results else Verdict.UNDECIDED
+    results = [result for result in results if not result.is_measured or result.verdict is _ERROR]
     verdicts = {result.verdict for result in results}
     if len(verdicts) == 1 and Verdict.UNDECIDED not in verdicts:
         return verdicts.pop()

@@ -89,7 +89,8 @@ def action_scorer(match: ActionMatch = "exact") -> Scorer:
 def match_rule(expectation: Expectation, match: ActionMatch) -> MatchRule:
     """Return the rule of an expectation of actions: its term `match`, or else `match`."""
     own = expectation.terms.get("match") if expectation.terms else None
-    return next((rule for name, rule in MATCH_RULES.items() if name == own), MATCH_RULES[match])
+    rule = MATCH_RULES.get(own) if isinstance(own, str) else None
+    return rule or MATCH_RULES[match]
 
 
 def similarity(expected: Items, actual: Items) -> float:
@@ -128,7 +129,7 @@ def first_misplaced(expected: Items, actual: Items) -> int | None:
     return next((index for index, item in enumerate(expected) if item not in rest), None)
 
 
-MATCH_RULES: Final[Mapping[ActionMatch, MatchRule]] = {
+MATCH_RULES: Final[Mapping[str, MatchRule]] = {
     "exact": MatchRule(lambda expected, actual: expected == actual),
     "in_order": MatchRule(lambda expected, actual: first_misplaced(expected, actual) is None, allows_extra=True),
     "any_order": MatchRule(lambda expected, actual: Counter(expected) == Counter(actual), allows_reordering=True),

@@ -81,21 +81,9 @@ def comparison_scorer(
     UNDECIDED. An unknown operator, a missing parameter, a reference that can never match and a
     literal that cannot be compared are ERRORs.
     """
-    # Keyed by identity: hashing the parameters takes longer than comparing.
-    cache: dict[int, tuple[Expectation, Criterion | str]] = {}
-
-    def cached_criterion(expectation: Expectation) -> Criterion | str:
-        found = cache.get(id(expectation))
-        if found is not None and found[0] is expectation:
-            return found[1]
-        if len(cache) >= _MAX_CACHED:
-            cache.clear()
-        criterion = criterion_of(canonical_name(expectation.name), expectation.parameters)
-        cache[id(expectation)] = expectation, criterion
-        return criterion
 
     def score_comparison(expectation: Expectation, exchange: Exchange) -> TestResult:
-        criterion = cached_criterion(expectation)
+        criterion = criterion_of(canonical_name(expectation.name), expectation.parameters)
         if isinstance(criterion, str):
             return broken(expectation, criterion)
         operator, read_actual, read_expected, compare = criterion

@@ -164,7 +164,7 @@ def _checked(expectation: Expectation, result: object) -> TestResult:
 
 def _is_plain(result: TestResult) -> bool:
     """Say whether a fast check shows that the result has no `_fault`; true for nearly every result."""
-    name, verdict, expected, actual, score, explanation, label, detail, rater, error, threshold, *_ = result
+    name, verdict, expected, actual, score, explanation, label, detail, rater, error, threshold = result[:11]
     if rater is not None or error is not None or threshold is not None or type(verdict) is not Verdict:
         return False
     try:
