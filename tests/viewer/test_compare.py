@@ -65,16 +65,17 @@ def test_cases_are_paired_as_the_statistics_pair_them(
     spec, agent = project.root / "orders.yaml", project.root / "order_agent.py"
     head, first, second = re.split(r"(?=  - utterance)", spec.read_text())
     spec.write_text(head + "  - utterance: Return order 14.\n    expectedTopic: Returns\n" + first + second)
-    agent.write_text(agent.read_text().replace("Friday", "Monday"))
+    # A file of the same size, changed in the same second, would be loaded from its cache.
+    agent.write_text(agent.read_text().replace("Friday", "Wednesday"))
     run()
 
     html = browser.page(f"/view/compare?after={LATER}&standing=still+passing")
     assert "Order 12 arrives on <mark>Friday</mark>: Where is order 12?" in html
-    assert "Order 12 arrives on <mark>Monday</mark>: Where is order 12?" in html
+    assert "Order 12 arrives on <mark>Wednesday</mark>: Where is order 12?" in html
     assert "Another version of the agent" in html
 
     new = browser.page(f"/view/compare?after={LATER}&standing=new")
-    assert "Order 12 arrives on Monday: Return order 14." in new
+    assert "Order 12 arrives on Wednesday: Return order 14." in new
     assert "answer before" not in new
 
 
