@@ -177,7 +177,7 @@ def migrate_eval_data_to_new_schema(
     if file.dialect is None:
         raise FormatError(f"{old} is an eval set already; nothing was written")
     session = None if initial_session_file is None else session_in(Path(initial_session_file))
-    cases = [replace(each, session=each.session or session) for each in file.cases]
+    cases = [replace(case, session=case.session or session) for case in file.cases]
     put_file(Path(new_eval_data_file), write_adk_cases(cases, name=name_of(old.name), dialect=file.dialect))
 
 
@@ -237,14 +237,17 @@ def _arguments(
     options = replace(how.get("options", RunOptions(min_decided=0.0)), iterations=num_runs)
     asked = [source.document.evaluation for source in sources]
     if isinstance(agent, str) and ":" not in agent:
-        asked, agent = [replace(each, subject_name=agent) for each in asked], agent_named(agent, how.get("root"))
+        asked, agent = (
+            [replace(evaluation, subject_name=agent) for evaluation in asked],
+            agent_named(agent, how.get("root")),
+        )
     elif agent is None and (
         unnamed := [source.label for source in sources if not source.document.evaluation.subject_name]
     ):
         raise UsageError(f"{unnamed[0]} does not name an app, and no agent was passed", actions=["Pass the agent."])
     else:
         called = agent if isinstance(agent, str) else str(getattr(agent, "__name__", type(agent).__name__))
-        asked = [replace(each, subject_name=each.subject_name or called) for each in asked]
+        asked = [replace(evaluation, subject_name=evaluation.subject_name or called) for evaluation in asked]
     return asked, _subject(agent), {"options": options, "rater": how.get("rater"), "root": how.get("root")}
 
 
@@ -315,7 +318,7 @@ def _failures(run: FinishedRun) -> Iterator[str]:
     cases = run.run.cases
     if run.run.error:
         yield run.run.error
-    yield from dict.fromkeys(each for case in cases for each in _errors(case))
+    yield from dict.fromkeys(error for case in cases for error in _errors(case))
     for mean in run.summary.averages:
         if mean.verdict is Verdict.FAILURE and mean.score is None:
             why = _reason(cases, mean.number, mean.name, Verdict.UNDECIDED)

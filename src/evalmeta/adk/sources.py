@@ -61,7 +61,7 @@ def read_folder(path: Path, reading: Reading, session: Session | None) -> list[S
         try:
             found.append(_read(str(file), bytes_of(file), config_in(file.parent), reading, session))
         except FormatError as error:
-            problems += (each for each in error.problems if each not in problems)
+            problems += (problem for problem in error.problems if problem not in problems)
     if problems:
         raise FormatError("nothing was asked:", problems=problems)
     return found
@@ -98,7 +98,7 @@ def session_in(path: Path) -> Session | None:
 
 def name_of(path: str) -> str:
     """Return a file's name without the suffixes of ADK's files."""
-    return next((path.removesuffix(each) for each in _SUFFIXES if path.endswith(each)), path)
+    return next((path.removesuffix(suffix) for suffix in _SUFFIXES if path.endswith(suffix)), path)
 
 
 def bytes_of(path: Path) -> bytes:
@@ -148,7 +148,7 @@ def _with_session(document: Document, session: Session, label: str) -> Document:
             actions=["Write the session as 'sessionInput' of the cases."],
         )
     evaluation = document.evaluation
-    cases = tuple(replace(each, state=each.state or session.state) for each in evaluation.cases)
+    cases = tuple(replace(case, state=case.state or session.state) for case in evaluation.cases)
     named = evaluation.subject_name or session.app_name
     return replace(document, evaluation=replace(evaluation, cases=cases, subject_name=named))
 
@@ -181,8 +181,8 @@ def agent_named(name: str, root: Path | None) -> object:
         raise UsageError(message, actions=actions) from None
     inner = getattr(module, "agent", None)
     for holder in (module, inner) if isinstance(inner, ModuleType) else (module,):
-        for each in _AGENTS:
-            found: object = getattr(holder, each, None)
+        for agent in _AGENTS:
+            found: object = getattr(holder, agent, None)
             if found is not None and not isinstance(found, ModuleType):
                 return found
     raise UsageError(f"the module {name!r} has no {', '.join(_AGENTS[:-1])} or {_AGENTS[-1]}", actions=actions)

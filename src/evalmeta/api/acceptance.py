@@ -76,7 +76,7 @@ def propose(
         StoreError: the project's database cannot be used.
     """
     run = find_run(project, run_id_of(project, run_id, org_url=org_url), org_url=org_url)
-    cases = [each for each in run.cases if each.number == number and iteration in {None, each.iteration}]
+    cases = [case for case in run.cases if case.number == number and iteration in {None, case.iteration}]
     if not cases:
         of_iteration = f" in iteration {iteration}" if iteration else ""
         message = f"run {run.id} has no result of case {number}{of_iteration}"
@@ -109,7 +109,7 @@ def write(proposal: Proposal) -> None:
     if parse_file_name(proposal.path.name) is None:
         return
     validation, _ = validate_and_read([proposal.path])
-    if errors := [each for each in validation.problems if each.is_error]:
+    if errors := [problem for problem in validation.problems if problem.is_error]:
         write_below(target.parent, target, proposal.before)
         message = f"{shown(proposal.path)} would not be valid with this expectation; it was not changed: {errors[0]}"
         raise InvalidMetadata(message, problems=errors)
@@ -122,9 +122,9 @@ def _file_of(project: Project, run: Run) -> Path:
             raise NotFound(f"the file of run {run.id}, {shown(path)}, does not exist any more")
         return path
     kind = type_of_run(run.id)
-    for each in find_components(project):
-        if each.type == kind and each.full_name.casefold() == run.definition.casefold():
-            return each.path
+    for component in find_components(project):
+        if component.type == kind and component.full_name.casefold() == run.definition.casefold():
+            return component.path
     name = f"{kind.name}:{run.definition}" if kind else run.definition
     retrieve = Suggestion("If it is in the org, get it first", "retrieve", "--metadata", name)
     raise NotFound(f"the project has no file of {run.definition}, the test of run {run.id}", actions=[retrieve])

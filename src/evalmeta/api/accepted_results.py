@@ -31,8 +31,10 @@ def choose_result(run: Run, cases: Sequence[CaseResult], *, name: str | None, tu
         UsageError: several results can be meant, or the answer of the result cannot be accepted.
     """
     chosen = _choose(run, cases, name, turn)
-    found = ((case.iteration, each) for case in cases for each in named_results(case))
-    return _agreed(run, {iteration: each for iteration, each in found if each.position == chosen.position})
+    found = ((case.iteration, result) for case in cases for result in named_results(case))
+    return _agreed(
+        run, {iteration: named_result for iteration, named_result in found if named_result.position == chosen.position}
+    )
 
 
 def is_acceptable(result: TestResult) -> bool:
@@ -53,7 +55,7 @@ def show_results(run: Run) -> Suggestion:
 
 def _choose(run: Run, cases: Sequence[CaseResult], name: str | None, turn: int | None) -> NamedResult:
     number = cases[0].number
-    all_results = [each for case in cases for each in named_results(case) if turn in {None, each.turn}]
+    all_results = [result for case in cases for result in named_results(case) if turn in {None, result.turn}]
     if not all_results:
         reason = next((f": {each.error}" for each in cases if each.error), "")
         message = f"nothing was judged in case {number} of run {run.id}{reason}"
@@ -74,7 +76,7 @@ def _choose(run: Run, cases: Sequence[CaseResult], name: str | None, turn: int |
 
 def _called(number: int, results: Sequence[NamedResult], name: str) -> dict[tuple[int, int], NamedResult]:
     """Return the results with a name, by position."""
-    found = {each.position: each for each in results_called(results, name)}
+    found = {named_result.position: named_result for named_result in results_called(results, name)}
     if not found:
         raise NotFound(f"case {number} has no result {name!r}", actions=[f"Its results: {shown_names(results)}."])
     return found
@@ -82,10 +84,14 @@ def _called(number: int, results: Sequence[NamedResult], name: str) -> dict[tupl
 
 def _failed(number: int, results: Sequence[NamedResult]) -> dict[tuple[int, int], NamedResult]:
     """Return the acceptable results that did not pass in any iteration, by position."""
-    acceptable = [each for each in results if is_acceptable(each.result)]
-    found = {each.position: each for each in acceptable if each.result.verdict is not Verdict.PASS}
+    acceptable = [result for result in results if is_acceptable(result.result)]
+    found = {
+        named_result.position: named_result
+        for named_result in acceptable
+        if named_result.result.verdict is not Verdict.PASS
+    }
     if not found:
-        names = " or ".join(dict.fromkeys(each.name for each in acceptable))
+        names = " or ".join(dict.fromkeys(named_result.name for named_result in acceptable))
         way_out = f"Name one that passed: --expectation {names}" if names else "Edit the test by hand."
         message = f"no failed result of case {number} has an expected value to replace"
         raise UsageError(message, actions=[way_out])
@@ -94,9 +100,9 @@ def _failed(number: int, results: Sequence[NamedResult]) -> dict[tuple[int, int]
 
 def _agreed(run: Run, results: dict[int, NamedResult]) -> NamedResult:
     """Return one of the results of the iterations, which all have the same answer."""
-    answers = Counter(each.result.actual for each in results.values())
+    answers = Counter(named_result.result.actual for named_result in results.values())
     if len(answers) > 1:
-        few = ", ".join(f"{_short(each)} ({times}x)" for each, times in answers.most_common(_SHOWN_ANSWERS))
+        few = ", ".join(f"{_short(text)} ({times}x)" for text, times in answers.most_common(_SHOWN_ANSWERS))
         listed = " or ".join(map(str, sorted(results)[:_SHOWN_ANSWERS]))
         message = f"the iterations have different answers: {few}"
         raise UsageError(message, actions=[f"Choose one with --iteration, such as {listed}."])

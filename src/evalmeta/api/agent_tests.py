@@ -321,10 +321,10 @@ def refuse_errors(problems: Sequence[Problem]) -> None:
     Raises:
         InvalidMetadata: there are errors; `problems` has the warnings too.
     """
-    errors = [each for each in problems if each.is_error]
+    errors = [problem for problem in problems if problem.is_error]
     if not errors:
         return
-    lines = [f"{each} {each.hint}".rstrip() for each in errors[:_SHOWN_PROBLEMS]]
+    lines = [f"{error} {error.hint}".rstrip() for error in errors[:_SHOWN_PROBLEMS]]
     if len(errors) > _SHOWN_PROBLEMS:
         lines.append(f"and {len(errors) - _SHOWN_PROBLEMS:,} more")
     message = "\n".join(["the definitions have errors; nothing was run:", *lines])

@@ -163,8 +163,8 @@ def _model_rater(bound: Rater, settings: RaterSettings) -> ModelRater | None:
 
 def _without_examples(pairs: Sequence[Pair], model: ModelRater | None) -> tuple[Pair, ...]:
     """Return the pairs that the rater does not know: its own examples would be judged too well."""
-    known = {(each.expected, each.actual) for each in model.rubric.examples} if model is not None else set()
-    fresh = tuple(each for each in pairs if (each.expected, each.actual) not in known)
+    known = {(example.expected, example.actual) for example in model.rubric.examples} if model is not None else set()
+    fresh = tuple(pair for pair in pairs if (pair.expected, pair.actual) not in known)
     if not fresh:
         raise UsageError("all pairs are examples of the rater: use other pairs to check it")
     return fresh
@@ -173,7 +173,7 @@ def _without_examples(pairs: Sequence[Pair], model: ModelRater | None) -> tuple[
 def _check_examples(name: str, settings: RaterSettings, pairs: Sequence[Pair], count: int) -> None:
     if not isinstance(settings, LlmRater):
         raise UsageError(f"the rater {name!r} accepts no examples; only LLM raters do")
-    needed, right = min_pairs(count), sum(each.right for each in pairs)
+    needed, right = min_pairs(count), sum(pair.right for pair in pairs)
     if len(pairs) < needed:
         raise UsageError(f"{len(pairs)} labelled pairs are too few to choose {count} examples; {needed} are needed")
     if right in {0, len(pairs)}:

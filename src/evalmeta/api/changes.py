@@ -64,10 +64,15 @@ async def status(connection: Connection, project: Project) -> Status:
         ProjectError: a file cannot be read.
     """
     compared = await _compare_all(connection, project)
-    differing = [each for each in compared if each.state is not SyncState.SAME]
+    differing = [component for component in compared if component.state is not SyncState.SAME]
     rows = (
-        ComponentStatus(each.state, each.type.name, each.full_name, shown(each.local.path) if each.local else "")
-        for each in differing
+        ComponentStatus(
+            component.state,
+            component.type.name,
+            component.full_name,
+            shown(component.local.path) if component.local else "",
+        )
+        for component in differing
     )
     return Status(tuple(rows), len(compared))
 
@@ -77,8 +82,8 @@ async def find_undeployed(connection: Connection, project: Project, tests: Itera
 
     The org is asked only if a file differs from the last common state.
     """
-    wanted = {each.key.casefold() for each in tests}
-    ours = [each for each in find_components(project) if each.key.casefold() in wanted]
+    wanted = {test.key.casefold() for test in tests}
+    ours = [component for component in find_components(project) if component.key.casefold() in wanted]
     compared: list[ComparedComponent] = []
     with tracking_of(project, connection) as tracking:
         for kind in dict.fromkeys(each.type for each in ours):
@@ -106,14 +111,18 @@ async def diff(connection: Connection, project: Project, names: Sequence[str] = 
     """
     compared = await _compare_all(connection, project)
     wanted = {name.casefold() for name in names}
-    _check_names(names, [each.full_name for each in compared])
-    chosen = [each for each in compared if not wanted or each.full_name.casefold() in wanted]
-    differing = [each for each in chosen if each.state is not SyncState.SAME]
+    _check_names(names, [component.full_name for component in compared])
+    chosen = [component for component in compared if not wanted or component.full_name.casefold() in wanted]
+    differing = [component for component in chosen if component.state is not SyncState.SAME]
     contents: dict[tuple[MetadataType, str], bytes] = {}
-    for kind in dict.fromkeys(each.type for each in differing):
-        there = [each.full_name for each in differing if each.type == kind and each.local and each.listed]
-        contents |= {(kind, each.full_name): each.content for each in await fetch(connection, kind, there)}
-    return [_difference(each, contents.get((each.type, each.full_name))) for each in differing]
+    for kind in dict.fromkeys(component.type for component in differing):
+        there = [
+            component.full_name
+            for component in differing
+            if component.type == kind and component.local and component.listed
+        ]
+        contents |= {(kind, fetched.full_name): fetched.content for fetched in await fetch(connection, kind, there)}
+    return [_difference(component, contents.get((component.type, component.full_name))) for component in differing]
 
 
 def diff_files(before: Path, after: Path) -> Difference | None:
@@ -135,7 +144,7 @@ async def _compare_all(connection: Connection, project: Project) -> list[Compare
     compared: list[ComparedComponent] = []
     with tracking_of(project, connection) as tracking:
         for kind in types_at(connection.api_version):
-            ours = [each for each in components if each.type == kind]
+            ours = [component for component in components if component.type == kind]
             compared += await compare_components(connection, tracking, kind, ours)
     return compared
 
@@ -175,7 +184,7 @@ def _compared(name: str, before: tuple[str, bytes], after: tuple[str, bytes]) ->
 
 
 def _compare_scorers(*versions: Document) -> tuple[Change, ...]:
-    for each in versions:
-        check_agent_scorer(each)
+    for version in versions:
+        check_agent_scorer(version)
     before, after = map(texts_by_path, versions)
     return compare_texts(before, after)

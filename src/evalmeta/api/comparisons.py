@@ -110,7 +110,7 @@ def recent_runs(project: Project, *, limit: int) -> dict[str, list[Run]]:
     """
     latest: dict[str, CompleteRun] = {}
     found: dict[str, list[Run]] = {}
-    for past in reversed([each for each in _complete_runs(project) if each.definition]):
+    for past in reversed([complete_run for complete_run in _complete_runs(project) if complete_run.definition]):
         name = _name(past.id, past.definition)
         if (other := latest.get(name)) and _is_other_file(project, other.file, past.file):
             raise _two_files(name, past, other)
@@ -348,8 +348,8 @@ def same_test(name: str, known: Collection[str], root: Path | None) -> str | Non
     if name in known:
         return name
     last = PurePosixPath(name).name
-    others = [each for each in known if PurePosixPath(each).name == last and "/" in name + each]
-    gone = [each for each in others if root is None or not (root / each).is_file()]
+    others = [text for text in known if PurePosixPath(text).name == last and "/" in name + text]
+    gone = [other for other in others if root is None or not (root / other).is_file()]
     return gone[0] if len(gone) == 1 else None
 
 
@@ -358,7 +358,7 @@ def _is_other_file(project: Project, first: str, second: str) -> bool:
     if first == second or not (first and second):
         return False
     paths = [project.root / first, project.root / second]
-    return all(each.is_file() for each in paths) and not paths[0].samefile(paths[1])
+    return all(path.is_file() for path in paths) and not paths[0].samefile(paths[1])
 
 
 def _two_files(name: str, first: CompleteRun, second: CompleteRun) -> UsageError:

@@ -58,7 +58,7 @@ def convert_source(
     if not chosen.components:
         raise NotFound(f"{shown(project.root)} has no components in it.")
     manifest = write_manifest(manifest_of(chosen.components, chosen.api_version))
-    targets: dict[Path, Component | bytes] = {Path(entry_name(each)): each for each in chosen.components}
+    targets: dict[Path, Component | bytes] = {Path(entry_name(component)): component for component in chosen.components}
     return _write(output_dir, {Path(PACKAGE_FILE): manifest, **targets}, overwrite=overwrite)
 
 
@@ -87,7 +87,7 @@ def convert_metadata(
         default = Path()
     paths = _existing_paths(output_dir)
     targets: dict[Path, Component | bytes] = {
-        paths.get(each.key.casefold(), default / _source_path(each)): each for each in chosen
+        paths.get(component.key.casefold(), default / _source_path(component)): component for component in chosen
     }
     return _write(output_dir, targets, overwrite=overwrite)
 
@@ -126,7 +126,7 @@ def _existing_paths(output_dir: Path) -> Mapping[str, Path]:
         components = find_components(find_project(folder))
     except ProjectError:
         return {}
-    inside = (each for each in components if each.path.is_relative_to(folder))
+    inside = (component for component in components if component.path.is_relative_to(folder))
     return {each.key.casefold(): each.path.relative_to(folder) for each in inside}
 
 

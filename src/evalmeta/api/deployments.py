@@ -236,16 +236,16 @@ def outcome_of(result: DeployResult, project: Project, package: DeployPackage | 
             components = find_components(project)
     destructive = package.destructive if package else {}
     files = _Files(
-        {(each.type.name, each.full_name): shown(each.path) for each in components},
+        {(component.type.name, component.full_name): shown(component.path) for component in components},
         {name: shown(path) for name, path in destructive.items()},
     )
     warnings, messages = (package.warnings, package.messages) if package else ((), ())
     return Deployment(
         result,
         tuple(
-            DeployedComponent(_state(each), each.full_name, files.of(each))
-            for each in result.details.component_successes
-            if each.component_type
+            DeployedComponent(_state(success), success.full_name, files.of(success))
+            for success in result.details.component_successes
+            if success.component_type
         ),
         tuple(_problem(failure, files) for failure in result.details.component_failures),
         warnings,
@@ -304,9 +304,9 @@ def _state(message: DeployMessage) -> FileState | Literal["Deleted"]:
 
 def _org_warnings(result: DeployResult, known: set[str], files: _Files) -> Iterator[str]:
     """Yield the org's warnings, except those about components whose files already have a warning."""
-    for each in result.details.component_successes:
-        if each.problem and (files.destructive_of(each) or files.of(each) not in known):
-            yield f"{files.of(each)}: {each.problem}"
+    for success in result.details.component_successes:
+        if success.problem and (files.destructive_of(success) or files.of(success) not in known):
+            yield f"{files.of(success)}: {success.problem}"
 
 
 def _problem(failure: DeployMessage, files: _Files) -> Problem:

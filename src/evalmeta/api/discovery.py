@@ -136,7 +136,7 @@ def _tests_in(path: Path) -> Searched:
 
 def _case_files_of(tests: Iterable[Path]) -> set[str]:
     """Return the real paths of the files with test cases that the test specs among files name."""
-    specs = [each for each in tests if each.suffix.lower() in SPEC_NAMES]
+    specs = [test for test in tests if test.suffix.lower() in SPEC_NAMES]
     if not specs:
         return set()
     from evalmeta.formats.spec_files import files_of  # noqa: PLC0415 - it loads YAML, and most projects have no specs
@@ -162,7 +162,7 @@ def _components_of(folder: Path) -> list[Path]:
         return []
     if project.root != folder.resolve():
         return []
-    return [each.path for each in find_components(project) if each.type.is_test]
+    return [component.path for component in find_components(project) if component.type.is_test]
 
 
 def check_other_test(path: Path) -> Sequence[Problem]:
@@ -193,7 +193,7 @@ def read_all(paths: Iterable[Path], read: Callable[[Path], _Test]) -> list[_Test
     first = next(iter(faults.values()), None)
     if first is None:
         return tests
-    problems = [each for path, error in faults.items() for each in problems_of(error, shown(path))]
+    problems = [problem for path, error in faults.items() for problem in problems_of(error, shown(path))]
     if len(faults) > 1:
         first = type(first)(f"{len(faults):,} files are not valid; nothing was run", problems=problems)
     # Python shows it below the traceback.
@@ -280,7 +280,7 @@ def _differ(source: Path, definition: Path) -> bool:
     except FormatError:
         return False
     changes = (each for each in compare(given, made) if each.case is not None and each.what[-1:] != ("index",))
-    return any("".join((each.before or "").split()) != "".join((each.after or "").split()) for each in changes)
+    return any("".join((change.before or "").split()) != "".join((change.after or "").split()) for change in changes)
 
 
 def _names_of_definition(path: Path) -> Iterator[tuple[str, str]]:

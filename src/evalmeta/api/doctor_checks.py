@@ -164,7 +164,7 @@ def _check_tests(project: Project, task: Task) -> Finding:
             invalid += 1
         else:
             unbound |= {test.subject_name} if test.unbound else set()
-            stale += [each for each in test.warnings if each.code == "quarantine-ended"]
+            stale += [warning for warning in test.warnings if warning.code == "quarantine-ended"]
     others = api.discovery.others_note(found.others, verbose=False).partition(":")[0]
     files = count(len(found.paths), "file")
     if invalid:
@@ -175,14 +175,14 @@ def _check_tests(project: Project, task: Task) -> Finding:
         action = f"To run them in the embedded org, add [subjects.{min(unbound)}] to {SETTINGS_FILE}."
         return Finding("warning", f"{files}, which name agents that {SETTINGS_FILE} does not bind: {names}", action)
     if stale:
-        return Finding("warning", f"{files}; {and_more([each.message for each in stale], 1)}", _SHOW_STALE)
+        return Finding("warning", f"{files}; {and_more([problem.message for problem in stale], 1)}", _SHOW_STALE)
     return Finding("ok", f"{files}, all valid{f'; {others}' if others else ''}")
 
 
 def _check_store(project: Project, _: Task) -> Finding:
     folder = project.state_dir
     if not folder.exists():
-        place = next(each for each in folder.parents if each.exists())
+        place = next(parent for parent in folder.parents if parent.exists())
         if os.access(place, os.W_OK):
             return Finding("ok", f"the first run creates {folder}")
         return Finding("error", f"{place} is not writable", "Make it writable, or set EVALMETA_HOME to another folder.")

@@ -154,7 +154,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
         scheduler = Scheduler()
         finished = FinishedRuns(
             await _all(
-                _run(each, kept, on_results, scheduler, resume=resume, keep_results=keep_results) for each in tasks
+                _run(task, kept, on_results, scheduler, resume=resume, keep_results=keep_results) for task in tasks
             )
         )
     return finished if is_list(what) else finished[0]
@@ -190,12 +190,12 @@ def check_evaluation(loaded: LoadedEvaluation, subject: object = None, *, option
 
 async def _all(runs: Iterable[Coroutine[None, None, FinishedRun]]) -> list[FinishedRun]:
     """Run them at the same time; the first exception stops the others, which keep their finished results."""
-    tasks = [asyncio.ensure_future(each) for each in runs]
+    tasks = [asyncio.ensure_future(run) for run in runs]
     try:
         return await asyncio.gather(*tasks)
     except BaseException:
-        for each in tasks:
-            each.cancel()
+        for task in tasks:
+            task.cancel()
         await asyncio.wait(tasks)
         raise
 
@@ -213,8 +213,8 @@ class _Task(NamedTuple):
 def _bind_all(loaded: Sequence[LoadedEvaluation], options: RunOptions | None, bindings: Bindings) -> list[_Task]:
     """Return all that is needed to run the evaluations; raise one error for everything that cannot be used."""
     tasks, faults = [], []
-    for place, each in enumerate(loaded):
-        task = _bound(each, options or each.options, bindings)
+    for place, loaded_evaluation in enumerate(loaded):
+        task = _bound(loaded_evaluation, options or loaded_evaluation.options, bindings)
         if isinstance(task, _Task):
             tasks.append(task)
         else:
@@ -234,11 +234,19 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
         needs = function_needs(evaluation, options)
         if isinstance(rater, Rules):
             # A set, because a name is known by the first of many thousands of expectations.
-            names = {each.name for case in evaluation.cases for turn in case.turns for each in turn.expectations}
+            names = {
+                expectation.name
+                for case in evaluation.cases
+                for turn in case.turns
+                for expectation in turn.expectations
+            }
             rater.load_for(map(canonical_name, names))
     errors = _faults(needs, loaded) if needs else []
     if errors or isinstance(subject, EvalmetaError) or isinstance(rater, EvalmetaError):
-        return [*(each for each in (subject, rater) if isinstance(each, EvalmetaError)), *errors]
+        return [
+            *(evalmeta_error for evalmeta_error in (subject, rater) if isinstance(evalmeta_error, EvalmetaError)),
+            *errors,
+        ]
     options = replace(options, setup=bindings.setup(loaded, options))
     scorers = make_scorers(options.scoring, rater, find_custom=_custom_scorers(loaded.root))
     return _Task(loaded, options, bindings.agent(loaded), subject, scorers)
@@ -298,8 +306,8 @@ async def _run_in(
     kept: list[CaseResult] = []
 
     def count(results: Sequence[CaseResult]) -> None:
-        for each in results:
-            tally.add(each)
+        for result in results:
+            tally.add(result)
         if keep_results:
             kept.extend(results)
 
@@ -312,8 +320,8 @@ async def _run_in(
         journal.open_record(task.loaded, task.options, resume=resume) if journal else nullcontext(_MemoryRecord(task))
     )
     with opened as record, functions_of(task.loaded.root):
-        for each in record.earlier_results():
-            count((each,))
+        for earlier_result in record.earlier_results():
+            count((earlier_result,))
         if not record.is_over:
             try:
                 await execute(
@@ -339,8 +347,8 @@ async def _run_in(
 
 
 def _check_iterators(tasks: Sequence[_Task], *, has_journal: bool) -> None:
-    for each in tasks:
-        if isinstance(each.loaded.evaluation.cases, Iterator) and (has_journal or each.options.iterations > 1):
+    for task in tasks:
+        if isinstance(task.loaded.evaluation.cases, Iterator) and (has_journal or task.options.iterations > 1):
             what = "a journal needs" if has_journal else "several iterations need"
             raise UsageError(f"{what} the cases more than once: pass a list instead of an iterator")
 

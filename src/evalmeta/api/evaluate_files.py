@@ -59,7 +59,7 @@ def load_definition(definition: Definition, name: str | None, roots: Roots) -> L
 
 
 def _load_files(files: Sequence[Path], roots: Roots, name: str | None = None) -> list[LoadedEvaluation]:
-    named = [each for each in files if parse_test_name(each.name)]
+    named = [file for file in files if parse_test_name(file.name)]
     validation, definitions = validate_and_read(named)
     refuse_errors(validation.problems)
     read = dict(zip(named, definitions, strict=True))

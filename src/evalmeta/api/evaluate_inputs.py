@@ -69,7 +69,9 @@ def load_evaluations(
         return [_load_one(cast("_Source", what), name, roots)]
     if name is not None:
         raise UsageError("a list of evaluations cannot have one name; leave out `name`")
-    found = [each for thing in cast("Sequence[_Source]", what) for each in _load_item(thing, roots)]
+    found = [
+        loaded_evaluation for thing in cast("Sequence[_Source]", what) for loaded_evaluation in _load_item(thing, roots)
+    ]
     if not found:
         raise UsageError("there is nothing to evaluate: the list is empty")
     return found
@@ -274,5 +276,9 @@ def _is_subject(thing: object) -> bool:
     opener, closer = getattr(thing, "open", None), getattr(thing, "close", None)
     if inspect.isclass(thing) or not (inspect.iscoroutinefunction(opener) and inspect.iscoroutinefunction(closer)):
         return False
-    needed = [each.name for each in inspect.signature(opener).parameters.values() if each.default is each.empty]
+    needed = [
+        parameter.name
+        for parameter in inspect.signature(opener).parameters.values()
+        if parameter.default is parameter.empty
+    ]
     return len(needed) == 1 and needed[0] not in {"history", "context"}

@@ -116,10 +116,13 @@ class StoredRecord:
 
 
 def _check_journal(folder: Path, loaded: Sequence[LoadedEvaluation]) -> None:
-    names = [(each.kind, each.evaluation.name) for each in loaded]
+    names = [(loaded_evaluation.kind, loaded_evaluation.evaluation.name) for loaded_evaluation in loaded]
     if len(set(names)) < len(names):
         raise UsageError("a journal identifies runs by their names, and two evaluations have the same name")
-    if any(each.state_dir and each.state_dir.resolve() == folder.resolve() for each in loaded):
+    if any(
+        loaded_evaluation.state_dir and loaded_evaluation.state_dir.resolve() == folder.resolve()
+        for loaded_evaluation in loaded
+    ):
         raise UsageError(f"{folder} is the project's own state folder: choose another folder for the journal")
 
 

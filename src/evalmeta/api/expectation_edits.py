@@ -61,11 +61,11 @@ def find_expectation(
     """Return the place of the expectation of a result; a UsageError says how the case has changed since the run."""
     case = next((each for each in evaluation.cases if each.number == judged.number), None)
     asked = [*(each.utterance for each in judged.earlier), judged.utterance]
-    if case is None or [each.utterance.strip() for each in case.turns] != [each.strip() for each in asked]:
+    if case is None or [each.utterance.strip() for each in case.turns] != [text.strip() for text in asked]:
         _changed(judged, "its utterance is another one", label)
     turn, result = max(chosen.turn, 1) - 1, chosen.result
     expectations = case.turns[turn].expectations if turn < len(case.turns) else ()
-    indexes = [at for at, each in enumerate(expectations) if _is_result_of(each, result)]
+    indexes = [at for at, expectation in enumerate(expectations) if _is_result_of(expectation, result)]
     of_value = [at for at in indexes if _is_same(result, expected_value(expectations[at]), result.expected)]
     indexes = of_value or indexes
     of_turn = [each for each in judged.results if each.turn == chosen.turn]
@@ -119,16 +119,16 @@ def expected_value(expectation: Expectation) -> str:
     """Return the value that an expectation compares the answer with; empty if there is none."""
     if canonical_name(expectation.name) not in OPERATORS:
         return expectation.expected_value or ""
-    return next((each.value for each in expectation.parameters if each.name == "expected"), "")
+    return next((parameter.value for parameter in expectation.parameters if parameter.name == "expected"), "")
 
 
 def _edited_definition(path: Path, data: bytes, place: ExpectationPlace, value: str) -> bytes:
     document = read_xml(data, label=shown(path))
     definition, expectation = read_definition(document), place.expectation
     cases = evaluation_of(definition, name="").cases
-    at = next(at for at, each in enumerate(cases) if each.number == place.case.number)
+    at = next(at for at, case in enumerate(cases) if case.number == place.case.number)
     steps = [("testCase", at), (definition.type.expectation, place.position)]
-    names = [each.name for each in expectation.parameters]
+    names = [parameter.name for parameter in expectation.parameters]
     is_custom = canonical_name(expectation.name) in OPERATORS
     inner = [("parameter", names.index("expected")), ("value", 0)] if is_custom else [("expectedValue", 0)]
     element = document.find([*steps, *inner])
@@ -140,7 +140,7 @@ def _edited_definition(path: Path, data: bytes, place: ExpectationPlace, value: 
 
 
 def _check_operator(expectation: Expectation) -> None:
-    parameters = {each.name: each for each in expectation.parameters}
+    parameters = {parameter.name: parameter for parameter in expectation.parameters}
     operator, expected = parameters.get("operator"), parameters.get("expected")
     by_hand = ["Edit the test by hand."]
     if operator is None or expected is None or operator.value.strip() != "equals":

@@ -120,7 +120,7 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None, profile: 
         return replace(_validate_files(files, profile), others=others)
     project = find_project(start or Path.cwd())
     tests, others = _tests_among(sorted(files_below(project.root)))
-    found = _validate_files([*files_to_check(start=start), *(each for each in tests if not _is_checked(each))], profile)
+    found = _validate_files([*files_to_check(start=start), *(test for test in tests if not _is_checked(test))], profile)
     return Validation((*ignore_problems(project), *_quarantine_problems(project), *found.problems), found.files, others)
 
 
@@ -167,7 +167,7 @@ def files_to_check(paths: Sequence[Path] = (), *, start: Path | None = None) -> 
     if not paths:
         project = find_project(start or Path.cwd())
         manifests = (project.root / folder / name for folder in _MANIFEST_FOLDERS for name in MANIFEST_FILES)
-        return [*(each.path for each in list_files(project)), *(path for path in manifests if path.is_file())]
+        return [*(file.path for file in list_files(project)), *(path for path in manifests if path.is_file())]
     return _each_once(_named_files(paths))
 
 
@@ -187,7 +187,7 @@ def ignore_problems(project: Project) -> tuple[Problem, ...]:
     """
     label = shown(project.root / FORCEIGNORE_FILE)
     problems = read_forceignore(project.root).problems
-    return tuple(replace(each, location=replace(each.location, path=label)) for each in problems)
+    return tuple(replace(problem, location=replace(problem.location, path=label)) for problem in problems)
 
 
 def check_components(
@@ -209,7 +209,7 @@ def check_components(
     """
     found = problems_of(project, components)
     if refused := {problem.component for problem in found if problem.is_error}:
-        unchanged = find_unchanged([each for each in components.components if each.key in refused])
+        unchanged = find_unchanged([component for component in components.components if component.key in refused])
         found = _without_errors(found, {each.key for each in unchanged})
     if any(problem.is_error for problem in found):
         raise InvalidMetadata("the definitions have errors; nothing was sent", problems=found)
@@ -219,10 +219,10 @@ def check_components(
 def _without_errors(problems: Sequence[Problem], components: Container[str]) -> list[Problem]:
     hint = "The org already has this file unchanged, so it can be deployed."
     return [
-        replace(each, severity=Severity.WARNING, hint=f"{each.hint} {hint}".lstrip())
-        if each.is_error and each.component in components
-        else each
-        for each in problems
+        replace(problem, severity=Severity.WARNING, hint=f"{problem.hint} {hint}".lstrip())
+        if problem.is_error and problem.component in components
+        else problem
+        for problem in problems
     ]
 
 
@@ -230,9 +230,9 @@ def problems_of(project: Project, components: ComponentSet, *, profile: Profile 
     """Return all problems of components, alone and together, in the API version in force."""
     policy = _policy_of(project, profile)
     checked = map_chunks(partial(_check_some, policy=policy, version=components.api_version), components.components)
-    remember_clean(each.clean for each in checked if each.clean)
+    remember_clean(checked_file.clean for checked_file in checked if checked_file.clean)
     found = [problem for each in checked for problem in each.problems]
-    return [*found, *validate_together([each.file for each in checked if each.file], policy)]
+    return [*found, *validate_together([checked_file.file for checked_file in checked if checked_file.file], policy)]
 
 
 def is_beside_deletions(manifest: Path) -> bool:
@@ -287,14 +287,14 @@ def _validation(files: Sequence[Path], checked: Sequence[CheckedFile], profile: 
     problems = [problem for each in checked for problem in each.problems]
     files_of: dict[Path | None, tuple[RulePolicy, list[NamedFile]]] = {}
     components_of: dict[Path | None, list[Component]] = {}
-    for path, each in zip(files, checked, strict=True):
+    for path, checked_file in zip(files, checked, strict=True):
         parsed = parse_file_name(path.name)
         if parsed is None:
             continue
         force = in_force(path.parent)
         components_of.setdefault(force.root, []).append(Component(*parsed, path))
-        if each.file:
-            files_of.setdefault(force.root, (force.policy, []))[1].append(each.file)
+        if checked_file.file:
+            files_of.setdefault(force.root, (force.policy, []))[1].append(checked_file.file)
     names = [problem for components in components_of.values() for problem in name_problems(components)]
     together = [problem for policy, named in files_of.values() for problem in validate_together(named, policy)]
     return Validation((*names, *problems, *together), len(files))
@@ -314,7 +314,7 @@ def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> CheckedFile
 
 
 def _check_some(components: Sequence[Component], *, policy: RulePolicy, version: ApiVersion) -> list[CheckedFile]:
-    return [_check_component(each, policy, version) for each in components]
+    return [_check_component(component, policy, version) for component in components]
 
 
 def validate_and_read(files: Sequence[Path]) -> tuple[Validation, list[Definition | None]]:
@@ -386,12 +386,12 @@ def _tests_among(files: Sequence[Path], named: Sequence[Path] = ()) -> tuple[lis
     """Return the files to validate, and those that are not tests with the reason; `named` files are validated."""
     chosen = {*named}
     if all(map(_is_checked, files)):
-        return [each for each in files if each in chosen or each.is_file()], {}
+        return [file for file in files if file in chosen or file.is_file()], {}
     from evalmeta.api import discovery  # noqa: PLC0415 - checking definitions does not need it
 
-    searched = discovery.search(each for each in files if each not in chosen and not _is_checked(each))
+    searched = discovery.search(file for file in files if file not in chosen and not _is_checked(file))
     taken = chosen.union(searched.tests)
-    tests = [each for each in files if each in taken or (_is_checked(each) and each.is_file())]
+    tests = [file for file in files if file in taken or (_is_checked(file) and file.is_file())]
     return discovery.without_parts(searched._replace(tests=tests), {*map(os.path.realpath, named)})
 
 

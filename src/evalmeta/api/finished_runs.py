@@ -111,26 +111,26 @@ class FinishedRuns(tuple[FinishedRun, ...]):
     @property
     def succeeded(self) -> bool:
         """Return whether every run succeeded."""
-        return all(each.succeeded for each in self)
+        return all(run.succeeded for run in self)
 
     def __bool__(self) -> bool:
         return len(self) > 0 and self.succeeded
 
     def report(self, result_format: str = "human") -> str:
         """Return the runs as one text; raises like `FinishedRun.report`."""
-        return render(result_format, [_detailed(each) for each in self])
+        return render(result_format, [_detailed(run) for run in self])
 
     def save(self, path: Path | str, result_format: str | None = None) -> None:
         """Write one report on all runs to a file; arguments and errors are those of `FinishedRun.save`."""
         path = Path(path)
-        pieces = stream(result_format or format_of(path.name), [_detailed(each) for each in self])
+        pieces = stream(result_format or format_of(path.name), [_detailed(run) for run in self])
         put_pieces(path, (block.encode() for block in blocks(pieces)))
 
     def _repr_html_(self) -> str:
         """Return the runs for a notebook."""
         from evalmeta.report.notebook import runs_html  # noqa: PLC0415 - jinja2, which few runs need
 
-        return runs_html([_report(each) for each in self])
+        return runs_html([_report(run) for run in self])
 
     def __str__(self) -> str:
         return self.report().rstrip()

@@ -139,11 +139,11 @@ def init_project(
     ignored = f"{_IGNORED}{_CI_IGNORED if ci else ''}"
     files = [*_project_files(root, agent, ignored, is_dx=is_dx), *tests]
     # Tests of real agents may be anywhere in the project.
-    paths = () if is_real else _test_paths(root, [each.path for each in tests])
+    paths = () if is_real else _test_paths(root, [test.path for test in tests])
     if ci:
         files.append(_workflow(root, ci, choice, paths))
     done = tuple(map(_written, files, [root] * len(files)))
-    kept = [] if choice == _SAMPLE else [each.path for each in done if each.state == "Kept"]
+    kept = [] if choice == _SAMPLE else [file.path for file in done if file.state == "Kept"]
     notes = (agent.note, *(_kept_note(path, subject) for path in kept if path.suffix == ".yaml"))
     return NewProject(root, agent.name, done, paths, tuple(filter(None, notes)), is_dx)
 
@@ -165,7 +165,7 @@ def _root_of(folder: Path, *, is_dx: bool) -> tuple[Path, bool]:
     """Return the project's folder, and whether it is a Salesforce DX project; one around the folder comes first."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", actions=["Name a folder, or leave it out for the current one."])
-    above = next((each for each in (folder.absolute(), *folder.absolute().parents) if each.is_dir()), Path.cwd())
+    above = next((path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir()), Path.cwd())
     if has_project(above):
         project = find_project(above)
         if project.is_dx or project.root == folder.resolve():
@@ -183,8 +183,8 @@ def _bound_name(subjects: Mapping[str, SubjectSettings], choice: AgentChoice) ->
     if choice == _SAMPLE:
         return next(iter(subjects), "")
     wanted = {choice.target, choice.url, choice.command} - {""}
-    for name, each in subjects.items():
-        keys = each.model_dump()
+    for name, subject in subjects.items():
+        keys = subject.model_dump()
         if wanted & {keys.get("target"), keys.get("url"), shlex.join(keys.get("command", ()))}:
             return name
     return ""
@@ -211,18 +211,18 @@ def _project_files(root: Path, agent: NewAgent, ignored: str, *, is_dx: bool) ->
 def _specs(root: Path, agent: NewAgent, subject: str) -> Iterator[NewFile]:
     kind = "sample" if agent.is_sample else "own"
     folder = root / _tests_folder(root)
-    for each in _TESTS:
-        yield NewFile(folder / f"{each}.yaml", _filled(f"{kind}_{each}", name=subject))
+    for test in _TESTS:
+        yield NewFile(folder / f"{test}.yaml", _filled(f"{kind}_{test}", name=subject))
 
 
 def _tests_folder(root: Path) -> str:
     """Return the folder of the tests: `tests`, or a folder of their own inside the folder of pytest's tests."""
     places = [*_testpaths(root), "tests", "test"]
-    for each in places:
-        folder = root / each
+    for place in places:
+        folder = root / place
         is_inside = folder.resolve().is_relative_to(root)
         if is_inside and folder.is_dir() and any(next(folder.rglob(pattern), None) for pattern in _PYTEST_FILES):
-            return f"{each.rstrip('/')}/agent"
+            return f"{place.rstrip('/')}/agent"
     return "tests"
 
 
@@ -233,7 +233,7 @@ def _testpaths(root: Path) -> list[str]:
         paths = table["tool"]["pytest"]["ini_options"]["testpaths"]
     except (OSError, ValueError, KeyError, TypeError):
         return []
-    return [each for each in ([paths] if isinstance(paths, str) else paths) if isinstance(each, str)]
+    return [path for path in ([paths] if isinstance(paths, str) else paths) if isinstance(path, str)]
 
 
 def _definitions(root: Path, agent: NewAgent) -> Iterator[NewFile]:
@@ -251,7 +251,7 @@ def _proposals(root: Path, real: ProjectAgents) -> Iterator[NewFile]:
     """Yield a definition for each agent without tests: a case for each topic that the project's files say enough of."""
     project = find_project(root) if (root / PROJECT_FILE).is_file() else None
     for agent, topics in sorted(real.topics.items()):
-        asked = [each for each in topics if each.utterance]
+        asked = [topic for topic in topics if topic.utterance]
         if asked and agent not in real.tested:
             test = f"{agent}_Topics"
             cases = tuple(
@@ -274,7 +274,7 @@ def _test_paths(root: Path, tests: list[Path]) -> tuple[str, ...]:
     """Return the tests' folder if it has no other files, or else their own paths."""
     folder = tests[0].parent
     others = set(files_below(folder)) - set(tests) if folder.is_dir() else ()
-    return tuple(each.relative_to(root).as_posix() for each in (tests if others else [folder]))
+    return tuple(test.relative_to(root).as_posix() for test in (tests if others else [folder]))
 
 
 def _workflow(root: Path, ci: CiSystem, choice: AgentChoice, tests: tuple[str, ...]) -> NewFile:
@@ -292,10 +292,10 @@ def _workflow(root: Path, ci: CiSystem, choice: AgentChoice, tests: tuple[str, .
 
 def _baseline(root: Path) -> str:
     """Return the path of the baseline in the project's folder or beside its tests; empty if there is none."""
-    files = [each for folder in (root, root / _tests_folder(root)) for each in sorted(folder.glob("*.json"))]
+    files = [path for folder in (root, root / _tests_folder(root)) for path in sorted(folder.glob("*.json"))]
     # The name that the documentation uses comes first.
     files.sort(key=lambda each: each.name != _BASELINE)
-    return next((each.relative_to(root).as_posix() for each in files if _is_baseline(each)), "")
+    return next((file.relative_to(root).as_posix() for file in files if _is_baseline(file)), "")
 
 
 def _is_baseline(file: Path) -> bool:
@@ -353,4 +353,4 @@ def _write(root: Path, path: Path, text: str) -> None:
 
 def describe(project: NewProject) -> list[str]:
     """Return a line for each file: what was done to it."""
-    return [f"{each.state:<8} {shown(each.path)}" for each in project.files]
+    return [f"{file.state:<8} {shown(file.path)}" for file in project.files]

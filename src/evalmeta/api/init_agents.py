@@ -121,8 +121,8 @@ def unconnected_agents(names: Sequence[str]) -> NewAgent:
     """
     first, *others = names
     tables = [_table(adapter="python", target=f"{_DOUBLES}:{first}")]
-    tables += [f"[subjects.{each}]\n{_table(adapter='python', target=f'{_DOUBLES}:{each}')}" for each in others]
-    functions = "".join(_DOUBLE.format(name=each) for each in names)
+    tables += [f"[subjects.{other}]\n{_table(adapter='python', target=f'{_DOUBLES}:{other}')}" for other in others]
+    functions = "".join(_DOUBLE.format(name=name) for name in names)
     note = f"{_DOUBLES}.py stands in for {', '.join(names)}: edit it to call them, or run the tests in an org"
     values = (("functions", functions.rstrip("\n")),)
     return NewAgent(first, "\n".join(tables), "agent_doubles", f"{_DOUBLES}.py", values, note=note)
@@ -184,8 +184,8 @@ def _unknown_module(target: str, module: str, modules: Iterable[str]) -> UsageEr
 def _modules(root: Path) -> dict[str, str]:
     """Return the project's Python modules that define something, and so may have an agent, with their texts."""
     by_depth = sorted(_shallow(root), key=lambda each: (len(each.parts), each))
-    files = (each for each in by_depth if each.suffix == ".py" and not _OTHERS.fullmatch(each.stem))
-    texts = {".".join(each.relative_to(root).with_suffix("").parts): _read(each) for each in files}
+    files = (path for path in by_depth if path.suffix == ".py" and not _OTHERS.fullmatch(path.stem))
+    texts = {".".join(file.relative_to(root).with_suffix("").parts): _read(file) for file in files}
     return {name: text for name, text in texts.items() if _DEFINES.search(text)}
 
 
@@ -249,7 +249,7 @@ def _adk_module(root: Path) -> str:
 
 def _shallow(root: Path) -> Iterable[Path]:
     return (
-        each for each in (files_below(root) if root.is_dir() else ()) if len(each.relative_to(root).parts) <= _DEPTH
+        path for path in (files_below(root) if root.is_dir() else ()) if len(path.relative_to(root).parts) <= _DEPTH
     )
 
 

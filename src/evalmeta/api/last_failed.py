@@ -73,7 +73,7 @@ async def last_failed(
         found, changes = _present(test, results[test.key].failed, evaluations[test.key].cases)
         lists.append(CaseList(test.key, found))
         notes += [*results[test.key].notes, *changes]
-    chosen = {each.name for each in lists if each.numbers is None or each.numbers}
+    chosen = {items.name for items in lists if items.numbers is None or items.numbers}
     return LastFailed(tuple(test for test in tests if test.key in chosen), tuple(lists), tuple(notes))
 
 

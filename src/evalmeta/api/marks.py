@@ -113,21 +113,21 @@ def find_place(
     """
     run = find_run(project, run_id, org_url=org_url)
     cases = [each for each in run.cases if each.number == number and iteration in {None, each.iteration}]
-    judged = [(case, each) for case in cases for each in named_results(case) if not each.result.is_measured]
-    of_turn = [(case, each) for case, each in judged if turn in {None, each.turn}]
-    called = None if expectation is None else results_called((each for _, each in of_turn), expectation)
-    found = [(case, each) for case, each in of_turn if called is None or each in called]
+    judged = [(case, result) for case in cases for result in named_results(case) if not result.result.is_measured]
+    of_turn = [(case, named_result) for case, named_result in judged if turn in {None, named_result.turn}]
+    called = None if expectation is None else results_called((named_result for _, named_result in of_turn), expectation)
+    found = [(case, named_result) for case, named_result in of_turn if called is None or named_result in called]
     if not found:
-        known = [f"Its results: {shown_names(each for _, each in judged)}."] if judged else []
+        known = [f"Its results: {shown_names(named_result for _, named_result in judged)}."] if judged else []
         raise NotFound(f"case {number} of run {run.id} has no such result", actions=known)
     if len(found) > 1:
         options = {
-            "--expectation NAME": len({each.name for _, each in found}) > 1,
-            "--turn N": len({each.turn for _, each in found}) > 1,
+            "--expectation NAME": len({named_result.name for _, named_result in found}) > 1,
+            "--turn N": len({named_result.turn for _, named_result in found}) > 1,
             "--iteration N": len({case.iteration for case, _ in found}) > 1,
         }
         way_out = " and ".join(option for option, is_needed in options.items() if is_needed)
-        names = shown_names(each for _, each in found)
+        names = shown_names(named_result for _, named_result in found)
         message = f"case {number} of run {run.id} has {len(found):,} such results: {names}"
         raise UsageError(message, actions=[f"Choose one with {way_out}."])
     [(case, named)] = found
@@ -146,12 +146,16 @@ def count_wrong(project: Project, run_id: str, *, org_url: str = "") -> int:
     """Return the number of results of a run that a person has marked as wrong."""
     with open_database(project.state_dir) as database:
         marks = list_marks(database, run_id=run_id, org_url=org_url)
-    return len({each.place for each in marks if each.judgement == "wrong"})
+    return len({mark.place for mark in marks if mark.judgement == "wrong"})
 
 
 def agreement(marked: Sequence[MarkedResult]) -> tuple[int, int]:
     """Return how many judgements agree with the verdict, and how many there are of results that were decided."""
-    decided = [each.mark.judgement for each in marked if each.result and each.result.verdict in DECIDED]
+    decided = [
+        marked_result.mark.judgement
+        for marked_result in marked
+        if marked_result.result and marked_result.result.verdict in DECIDED
+    ]
     return decided.count("right"), len(decided)
 
 
@@ -165,8 +169,8 @@ def labelled_pairs(marked: Sequence[MarkedResult], *, metric: str = OUTCOME) -> 
     pairs: list[JsonObject] = []
     skipped: Counter[str] = Counter()
     of_results: dict[ResultPlace, list[MarkedResult]] = {}
-    for each in marked:
-        of_results.setdefault(each.mark.place, []).append(each)
+    for marked_result in marked:
+        of_results.setdefault(marked_result.mark.place, []).append(marked_result)
     for same in of_results.values():
         pair = _pair(same, metric)
         if isinstance(pair, str):
@@ -190,13 +194,13 @@ def _pair(same: Sequence[MarkedResult], metric: str) -> JsonObject | str:
         return "was not rated by a rater"
     if canonical_name(result.name) != canonical_name(metric):
         return f"is not of {canonical_name(metric)}"
-    labels = {label for each in same if (label := _label(result, each.mark)) is not None}
+    labels = {label for marked_result in same if (label := _label(result, marked_result.mark)) is not None}
     if not labels:
         return "was not decided, and nobody said whether it should pass or fail"
     if len(labels) > 1:
         return "is judged differently by several people"
     [right] = labels
-    notes = "; ".join(dict.fromkeys(each.mark.note for each in same if each.mark.note))
+    notes = "; ".join(dict.fromkeys(marked_result.mark.note for marked_result in same if marked_result.mark.note))
     reason: JsonObject = {"reason": notes} if notes else {}
     utterance = exchange_of(case, result).utterance
     return {"utterance": utterance, "expected": result.expected, "actual": result.actual, "right": right, **reason}
@@ -217,7 +221,14 @@ def _find(project: Project, database: Database, place: ResultPlace) -> tuple[Cas
     else:
         case = Runs(database).case(place.run_id, place.iteration, place.number)
     found = named_results(case) if case else []
-    return case, next((each.result for each in found if (each.name, each.turn) == (place.name, place.turn)), None)
+    return case, next(
+        (
+            named_result.result
+            for named_result in found
+            if (named_result.name, named_result.turn) == (place.name, place.turn)
+        ),
+        None,
+    )
 
 
 def _remote_case(project: Project, place: ResultPlace) -> CaseResult | None:

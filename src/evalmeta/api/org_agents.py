@@ -25,14 +25,14 @@ _AGENTS: Final = "/query?q=SELECT+DeveloperName+FROM+BotDefinition"
 
 async def check_agents(connection: Connection, tests: Sequence[Definition]) -> list[tuple[str, Finding]]:
     """Return a line for each agent of the tests, or one line if the org does not list its agents."""
-    tests = [each for each in tests if each.subject_type == "AGENT"]
-    names = sorted({each.subject_name for each in tests})
+    tests = [test for test in tests if test.subject_type == "AGENT"]
+    names = sorted({test.subject_name for test in tests})
     try:
         reply = await connection.get(_AGENTS) if names else {}
     except EvalmetaError as error:
         action = "Give the user read access to agents (BotDefinition)."
         return [("agents", Finding("warning", f"the org does not list its agents: {error_text(error)}", action))]
-    there = [text(each, "DeveloperName") for each in list_of_objects(reply, "records")]
+    there = [text(value, "DeveloperName") for value in list_of_objects(reply, "records")]
     return [(f"agent {name}", await _check_agent(connection, name, there, tests)) for name in names]
 
 
@@ -49,18 +49,18 @@ async def _check_agent(connection: Connection, name: str, there: Sequence[str], 
     if connection.is_ours:
         return Finding("ok", "the org has it")
     if versions := await agent_versions(connection, own):
-        return _judge_versions(own, versions, [each for each in tests if each.subject_name == name])
+        return _judge_versions(own, versions, [test for test in tests if test.subject_name == name])
     return Finding("warning", "the org does not show its versions", "Give the user read access to BotVersion.")
 
 
 def _judge_versions(agent: str, versions: Sequence[AgentVersion], tests: Sequence[Definition]) -> Finding:
-    listed = ", ".join(each.name for each in versions)
+    listed = ", ".join(version.name for version in versions)
     for test in tests:
         named = test.subject_version
-        if named and names_a_version(named) and not any(each.is_named(named) for each in versions):
+        if named and names_a_version(named) and not any(version.is_named(named) for version in versions):
             message = f"{test.name} names {named}; the org has {listed}"
             return Finding("error", message, "Correct <subjectVersion>.")
-    newest, active = versions[0], next((each for each in versions if each.is_active), None)
+    newest, active = versions[0], next((version for version in versions if version.is_active), None)
     if active is None:
         action = f"Activate one: sf agent activate --api-name {agent}"
         return Finding("error", f"none of its versions is active: {listed}", action)

@@ -91,7 +91,7 @@ async def _examine(project: Project, target: Target, *, is_smoke: bool) -> Async
         if connection.is_ours:
             yield "runs", await _guarded(org.check_starts())
         if is_smoke:
-            has_tests = any(each.type.is_test for each in org.components)
+            has_tests = any(component.type.is_test for component in org.components)
             deployed = await org.deployed_tests()
             yield "smoke", await _guarded(check_smoke(connection, deployed, has_tests=has_tests))
 
@@ -101,7 +101,7 @@ async def _examine_own(project: Project, *, is_smoke: bool) -> AsyncGenerator[Li
     if not is_smoke:
         return
     components = find_components(project)
-    has_tests = any(each.type.is_test for each in components)
+    has_tests = any(component.type.is_test for component in components)
     if not has_tests or not project.state_dir.exists():
         yield "smoke", nothing_to_ask(has_tests=has_tests)
         return
@@ -128,7 +128,7 @@ class _Org:
     @property
     def products(self) -> list[MetadataType]:
         """Return the types of tests that the project has and the API version knows, or Testing Center's."""
-        used = {each.type for each in self.components if each.type.since <= self.connection.api_version}
+        used = {component.type for component in self.components if component.type.since <= self.connection.api_version}
         return [kind for kind in _PRODUCTS if kind in used] or [EVALUATION_DEFINITION]
 
     async def list_names(self, kind: MetadataType) -> dict[str, str] | None:
@@ -141,14 +141,16 @@ class _Org:
                     raise
                 self._listed[kind] = None
             else:
-                self._listed[kind] = {each.full_name.casefold(): each.full_name for each in found}
+                self._listed[kind] = {properties.full_name.casefold(): properties.full_name for properties in found}
         return self._listed[kind]
 
     async def check_version(self) -> Finding:
         newest, used = await self.connection.newest_version(), self.connection.api_version
         message = f"{used} is used; the org's newest is {newest}, evalmeta's is {NEWEST_API_VERSION}"
         needed = max(
-            (each.type for each in self.components), key=lambda kind: kind.since, default=EVALUATION_DEFINITION
+            (component.type for component in self.components),
+            key=lambda kind: kind.since,
+            default=EVALUATION_DEFINITION,
         )
         if needed.since <= used:
             return Finding("ok", message)
@@ -174,7 +176,7 @@ class _Org:
         return Finding("ok", f"on; the org has {count(len(listed), 'test')}")
 
     async def check_definitions(self) -> Finding:
-        known = [each for each in self.components if await self.list_names(each.type) is not None]
+        known = [component for component in self.components if await self.list_names(component.type) is not None]
         if self.components and not known:
             return Finding("warning", "not compared, because the org does not know their types")
         missing: list[str] = []
@@ -201,27 +203,27 @@ class _Org:
 
     async def check_starts(self) -> Finding:
         """Let an org of evalmeta say whether the tests could start; nothing is started."""
-        tests = [each for each, _ in await self.deployed_tests()]
-        requests = [{"type": each.type.name, **run_request(each.full_name, kind=each.type)} for each in tests]
+        tests = [component for component, _ in await self.deployed_tests()]
+        requests = [{"type": test.type.name, **run_request(test.full_name, kind=test.type)} for test in tests]
         faults = await check_runs(self.connection, requests)
         if faults:
-            return finding_of(joined_error(faults, [each.full_name for each in tests]))
+            return finding_of(joined_error(faults, [test.full_name for test in tests]))
         return Finding("ok", f"{count(len(tests), 'test')} can start")
 
     async def deployed_tests(self) -> list[tuple[Component, Definition]]:
         """Return the valid tests of the project that the org has."""
         return [
-            (each, test)
-            for each, test in self.tests()
-            if each.full_name.casefold() in (await self.list_names(each.type) or {})
+            (component, test)
+            for component, test in self.tests()
+            if component.full_name.casefold() in (await self.list_names(component.type) or {})
         ]
 
     def tests(self) -> Iterator[tuple[Component, Definition]]:
         """Yield the valid tests; the check of the tests reports the others."""
-        for each in self.components:
-            if each.type.is_test:
+        for component in self.components:
+            if component.type.is_test:
                 with suppress(InvalidMetadata):
-                    yield each, read_definition(read_xml(read_file(each.path), label=shown(each.path)))
+                    yield component, read_definition(read_xml(read_file(component.path), label=shown(component.path)))
 
 
 def _some(names: Sequence[str]) -> str:

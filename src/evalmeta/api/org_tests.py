@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 async def list_tests(connection: Connection) -> list[FileProperties]:
     """List the definitions in the org by type and name."""
-    return [each for kind in types_at(connection.api_version) if kind.is_test for each in await _list(connection, kind)]
+    return [
+        properties
+        for kind in types_at(connection.api_version)
+        if kind.is_test
+        for properties in await _list(connection, kind)
+    ]
 
 
 async def select_tests(connection: Connection, names: Sequence[str] = ()) -> list[AgentTest]:
@@ -35,7 +40,7 @@ async def select_tests(connection: Connection, names: Sequence[str] = ()) -> lis
         AmbiguousTestDefinition: tests of several types have a name.
     """
     listed = await list_tests(connection)
-    known = [AgentTest(kind, each.full_name) for each in listed if (kind := metadata_type(each.type))]
+    known = [AgentTest(kind, properties.full_name) for properties in listed if (kind := metadata_type(properties.type))]
     if not known:
         way = "Deploy them first, also in each CI job, because a fresh checkout has an empty org"
         files = "Or run test files without deploying them: evalmeta run FOLDER"
@@ -54,14 +59,14 @@ async def _list(connection: Connection, kind: MetadataType) -> list[FileProperti
 
 
 def _named(name: str, tests: Sequence[AgentTest]) -> AgentTest:
-    found = [each for each in tests if name in (each.full_name, each.key)]
+    found = [test for test in tests if name in (test.full_name, test.key)]
     if len(found) == 1:
         return found[0]
     if found:
-        actions = [f"Say which: --api-name {each.key}" for each in found]
-        types = " and ".join(each.type.name for each in found)
+        actions = [f"Say which: --api-name {agent_test.key}" for agent_test in found]
+        types = " and ".join(agent_test.type.name for agent_test in found)
         raise AmbiguousTestDefinition(f"{name!r} is the name of an {types}", actions=actions)
-    known = [each.key if ":" in name else each.full_name for each in tests]
+    known = [test.key if ":" in name else test.full_name for test in tests]
     close = get_close_matches(name, known, n=1)
     hint = f"Did you mean {close[0]}?" if close else f"In the org: {', '.join(known)}."
     raise NotFound(f"the org has no agent test {name!r}", actions=[hint, Suggestion("Deploy it first", "deploy")])

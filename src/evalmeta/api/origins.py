@@ -61,7 +61,7 @@ def new_origin(folder: Path) -> Origin:
 def _git_state(folder: Path) -> tuple[str, str]:
     """Return the branch and the commit of a folder's repository; empty if they are unknown."""
     try:
-        git = next((found for each in (folder, *folder.parents) if (found := each / ".git").exists()), None)
+        git = next((found for path in (folder, *folder.parents) if (found := path / ".git").exists()), None)
         if git is None:
             return "", ""
         if git.is_file():

@@ -259,10 +259,10 @@ def manifest_from_project(
     """
     patterns = parse_members(selection.metadata)
     # These become members as they are; the project's files are not searched for them.
-    literal = [each for each in patterns if (not each.is_wild if deletes else each.is_whole_type)]
-    blocks = tuple(ManifestTypes(each.type.name, (each.name,)) for each in literal)
-    whole = {each.type for each in literal if each.is_whole_type}
-    others = tuple(str(each) for each in patterns if each not in literal and each.type not in whole)
+    literal = [pattern for pattern in patterns if (not pattern.is_wild if deletes else pattern.is_whole_type)]
+    blocks = tuple(ManifestTypes(member_pattern.type.name, (member_pattern.name,)) for member_pattern in literal)
+    whole = {member_pattern.type for member_pattern in literal if member_pattern.is_whole_type}
+    others = tuple(str(pattern) for pattern in patterns if pattern not in literal and pattern.type not in whole)
     if literal and not others:
         return Manifest(merge_types(blocks), str(api_version or api_version_of(project)))
     chosen = Selection(metadata=others) if others else selection
@@ -310,8 +310,8 @@ async def manifest_to_retrieve(
     if selection.source_dirs:
         return manifest_from_project(project, selection, api_version=api_version)
     patterns = parse_members(selection.metadata)
-    lookups = [each for each in patterns if each.is_wild and not each.is_whole_type]
-    blocks = [ManifestTypes(each.type.name, (each.name,)) for each in patterns if each not in lookups]
+    lookups = [pattern for pattern in patterns if pattern.is_wild and not pattern.is_whole_type]
+    blocks = [ManifestTypes(pattern.type.name, (pattern.name,)) for pattern in patterns if pattern not in lookups]
     blocks += await _named_in_org(connection, lookups)
     return Manifest(merge_types(tuple(blocks)), str(api_version or api_version_of(project)))
 
@@ -334,7 +334,9 @@ def save_manifest(manifest: Manifest, path: Path) -> FileState:
 async def refuse_missing(connection: Connection, manifest: Manifest) -> None:
     """Raise NotFound if the org lacks components that a manifest names, with the nearest names of those in the org."""
     kinds = [(metadata_type(block.name), block.members) for block in manifest.types]
-    patterns = [MemberPattern(kind, each) for kind, members in kinds if kind for each in members if each != WILDCARD]
+    patterns = [
+        MemberPattern(kind, member) for kind, members in kinds if kind for member in members if member != WILDCARD
+    ]
     try:
         await _named_in_org(connection, patterns)
     except NotFound as error:
@@ -345,7 +347,9 @@ async def _named_in_org(
     connection: Connection, patterns: Sequence[MemberPattern], *, may_be_empty: bool = False
 ) -> list[ManifestTypes]:
     types = dict.fromkeys(pattern.type for pattern in patterns)
-    names = {row.name: [each.full_name for each in await list_components(connection, row.name)] for row in types}
+    names = {
+        row.name: [component.full_name for component in await list_components(connection, row.name)] for row in types
+    }
     wanted = [pattern for pattern in patterns if names[pattern.type.name] or not may_be_empty]
     keys = match_names(wanted, names, where="the org")
     return [ManifestTypes(name, (member,)) for name, _, member in (key.partition(":") for key in sorted(keys))]

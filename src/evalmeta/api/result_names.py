@@ -42,25 +42,33 @@ def named_results(case: CaseResult) -> list[NamedResult]:
     places: Counter[int] = Counter()
     seen: Counter[tuple[int, str]] = Counter()
     found = []
-    for each in case.results:
-        key = each.turn, each.name
+    for result in case.results:
+        key = result.turn, result.name
         seen[key] += 1
-        found.append(NamedResult(f"{each.name}#{seen[key]}" if totals[key] > 1 else each.name, each, places[each.turn]))
-        places[each.turn] += 1
+        found.append(
+            NamedResult(f"{result.name}#{seen[key]}" if totals[key] > 1 else result.name, result, places[result.turn])
+        )
+        places[result.turn] += 1
     return found
 
 
 def results_called(results: Iterable[NamedResult], text: str) -> list[NamedResult]:
     """Return the results with this name; if there are none, those with this label, alias or name of an expectation."""
     found = list(results)
-    return [each for each in found if each.name == text] or [each for each in found if _is_called(each.result, text)]
+    return [named_result for named_result in found if named_result.name == text] or [
+        each for each in found if _is_called(each.result, text)
+    ]
 
 
 def shown_names(results: Iterable[NamedResult]) -> str:
     """Return the names of results for a message: the label of a result if no other result of its turn has it."""
-    found = {each.position: each for each in results}.values()
-    labels = Counter((each.turn, each.result.label) for each in found)
-    return ", ".join(dict.fromkeys(_shown(each, labels[each.turn, each.result.label]) for each in found))
+    found = {result.position: result for result in results}.values()
+    labels = Counter((named_result.turn, named_result.result.label) for named_result in found)
+    return ", ".join(
+        dict.fromkeys(
+            _shown(named_result, labels[named_result.turn, named_result.result.label]) for named_result in found
+        )
+    )
 
 
 def _shown(named: NamedResult, times: int) -> str:

@@ -115,16 +115,16 @@ async def retrieve(
     result = await metadata.retrieve(connection, wanted, wait=wait, on_progress=on_progress)
     await _refuse_nothing(connection, wanted, result)
     # Git keeps no empty folders, so a new project may not have its package directories yet.
-    there = tuple(each for each in project.package_directories if each.exists())
+    there = tuple(directory for directory in project.package_directories if directory.exists())
     components = find_components(replace(project, package_directories=there))
     paths = {component.key.casefold(): component.path for component in components}
     ignore = read_forceignore(project.root)
-    received = [_incoming(project, each, paths) for each in fetched_from(result)]
+    received = [_incoming(project, fetched, paths) for fetched in fetched_from(result)]
     incoming = [each for each in received if not ignore.ignores(each[1])]
     ignored = [shown(path) for _, path, _ in received if ignore.ignores(path)]
     with tracking_of(project, connection) as tracking:
         if not ignore_conflicts:
-            refuse_changed_files(tracking, [(each, path) for each, path, state in incoming if state == "Changed"])
+            refuse_changed_files(tracking, [(fetched, path) for fetched, path, state in incoming if state == "Changed"])
         for _, path, _ in incoming:
             target_below(project.root, path, called="the project")
         written: list[RetrievedComponent] = []
@@ -134,7 +134,7 @@ async def retrieve(
                     write_file(project, path, each.content)
                 written.append(RetrievedComponent(state, each.full_name, shown(path)))
         finally:
-            remember_fetched(tracking, [each for each, _, _ in incoming[: len(written)]])
+            remember_fetched(tracking, [fetched for fetched, _, _ in incoming[: len(written)]])
     unwritten = (f"{file} was not written: {FORCEIGNORE_FILE} matches it" for file in ignored)
     messages = (*lowered, *(message.problem for message in result.messages), *unwritten)
     return Retrieval(result.id, tuple(written), messages)

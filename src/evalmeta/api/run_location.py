@@ -101,7 +101,7 @@ def _urls_of(project: Project, run_id: str) -> list[str]:
     """Return the addresses of the orgs that are known to have a run, the project's own first."""
     with open_database(project.state_dir) as database:
         own = [EMBEDDED_URL] if Runs(database).get(run_id) else []
-        return [*own, *(each.org_url for each in RemoteRuns(database).find(run_id))]
+        return [*own, *(run.org_url for run in RemoteRuns(database).find(run_id))]
 
 
 def _most_recent(project: Project, url: str = "") -> tuple[str, str]:

@@ -45,7 +45,7 @@ def run_id_of(project: Project, text: str, *, org_url: str | None = None) -> str
         newest = newest_runs(database, definition=test, org_url=org_url)
         runs = (each for each in newest if not only_asks_again(database, each))
         latest = next(runs, None)
-        same = (each for each in runs if latest and _is_same_test(each, latest))
+        same = (run for run in runs if latest and _is_same_test(run, latest))
         found = next(same, None) if word == "previous" else latest
     where, list_all = "here" if org_url is None else "in this org", Suggestion("List all runs", "test", "history")
     if latest is None:

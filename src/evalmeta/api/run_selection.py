@@ -51,7 +51,11 @@ class CaseChoice:
         """Return the numbers of the selected cases of a test, None for all of them."""
         chosen: frozenset[int] | None = None
         for alternatives in self.lists:
-            one = _union(each.numbers for each in alternatives if each.name in {"", test.full_name, test.key})
+            one = _union(
+                alternative.numbers
+                for alternative in alternatives
+                if alternative.name in {"", test.full_name, test.key}
+            )
             chosen = one if chosen is None else chosen if one is None else chosen & one
         return None if chosen is None else tuple(sorted(chosen))
 
@@ -62,7 +66,7 @@ class CaseChoice:
         """
         if not lists:
             return self
-        named = tuple(dict.fromkeys(each.name for each in lists))
+        named = tuple(dict.fromkeys(items.name for items in lists))
         names = self.names or (() if "" in named else named)
         return replace(self, names=names, lists=(*self.lists, tuple(lists)))
 
@@ -89,9 +93,9 @@ def by_tags(project: Project, tags: Iterable[str], files: Sequence[FileTest] = (
     """
     lists: list[CaseList] = []
     for tag in tags:
-        found = [CaseList(each.name, numbers) for each in files if (numbers := _with_tag(tag, each))]
+        found = [CaseList(file.name, numbers) for file in files if (numbers := _with_tag(tag, file))]
         if not found and tag not in project.settings.tags:
-            raise _unknown_tag(tag, {*project.settings.tags, *(own for each in files for own in _tags(each))})
+            raise _unknown_tag(tag, {*project.settings.tags, *(own for file in files for own in _tags(file))})
         entries = [_tagged(tag, entry) for entry in project.settings.tags.get(tag, ())]
         lists += [*in_files(entries, files), *found]
     return lists
@@ -103,7 +107,7 @@ def in_files(lists: Sequence[CaseList], files: Sequence[FileTest]) -> tuple[Case
     Raises:
         UsageError: no case has a label; the error suggests the most similar one.
     """
-    return tuple(found for each in lists for found in _in_files(each, files))
+    return tuple(file for items in lists for file in _in_files(items, files))
 
 
 def failed_in(project: Project, run_ids: Iterable[str]) -> list[Failures]:
@@ -126,15 +130,15 @@ def failing_cases(run: Run) -> frozenset[int]:
 
 def _in_files(chosen: CaseList, files: Sequence[FileTest]) -> Iterator[CaseList]:
     if not chosen.label:
-        named = [each.name for each in files if chosen.name and chosen.name in _names(each)]
+        named = [file.name for file in files if chosen.name and chosen.name in _names(file)]
         yield from (chosen._replace(name=name) for name in named or [chosen.name])
         return
-    found = [CaseList(each.name, numbers) for each in files if (numbers := _labelled(chosen.label, each))]
+    found = [CaseList(file.name, numbers) for file in files if (numbers := _labelled(chosen.label, file))]
     if not files:
         raise UsageError(f"{chosen.label!r} is not a valid list of cases, such as 3, 1,4-7 or Order_Desk:3")
     if not found:
         message = f"{chosen.label!r} is neither a list of cases, such as 3, 1,4-7 or NAME:3, nor the label of a case"
-        near = get_close_matches(chosen.label, {case.label for each in files for case in each.evaluation.cases}, n=1)
+        near = get_close_matches(chosen.label, {case.label for file in files for case in file.evaluation.cases}, n=1)
         raise UsageError(message, actions=[f"Did you mean {near[0]!r}?"] if near else [])
     yield from found
 
@@ -179,10 +183,10 @@ def _tagged(tag: str, entry: str) -> CaseList:
 
 def _union(sets: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
     found: set[int] = set()
-    for each in sets:
-        if each is None:
+    for group in sets:
+        if group is None:
             return None
-        found |= each
+        found |= group
     return frozenset(found)
 
 
@@ -258,12 +262,12 @@ def _own(options: RunOptions, test: AgentTest) -> RunOptions:
 
 async def _contents(connection: Connection, kind: MetadataType, tests: Sequence[AgentTest]) -> dict[str, bytes]:
     names = [test.full_name for test in tests if test.type == kind]
-    return {each.full_name: each.content for each in await fetch(connection, kind, names)}
+    return {fetched.full_name: fetched.content for fetched in await fetch(connection, kind, names)}
 
 
 def _planned(test: AgentTest, evaluation: Evaluation, options: RunOptions) -> PlannedRun:
     cases = tuple(select_cases(evaluation, options))
-    judged = Counter(each.name for case in cases for turn in case.turns for each in turn.expectations)
+    judged = Counter(expectation.name for case in cases for turn in case.turns for expectation in turn.expectations)
     left_out = sum(1 for _ in evaluation.cases) - len(cases)
     return PlannedRun(
         test.full_name,

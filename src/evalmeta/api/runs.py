@@ -91,11 +91,11 @@ async def finish_run(
 
 def _name_leftovers(faults: Sequence[RunFault], tests: Sequence[AgentTest], project: Project) -> list[RunFault]:
     """Return faults that say of tests with an unbound agent that only the org still has them."""
-    if not any(isinstance(each.error, SubjectNotBound) for each in faults):
+    if not any(isinstance(fault.error, SubjectNotBound) for fault in faults):
         return list(faults)
     with suppress(EvalmetaError):
-        local = {f"{each.type.name}:{each.full_name}" for each in list_files(project)}
-        return [_with_leftovers(each, [tests[number] for number in each.runs], local) for each in faults]
+        local = {f"{file.type.name}:{file.full_name}" for file in list_files(project)}
+        return [_with_leftovers(fault, [tests[number] for number in fault.runs], local) for fault in faults]
     return list(faults)
 
 
@@ -464,9 +464,9 @@ def _check_request(test: AgentTest, options: RunOptions) -> JsonObject:
 
 def _shifted(on_progress: Callable[[Progress], None], parts: list[Run], iterations: int) -> Callable[[Progress], None]:
     """Return what reports the progress of one iteration as that of all; `parts` are the finished ones."""
-    before = [FinishedRun.of(each).summary for each in parts]
-    done, failed = sum(each.total for each in before), sum(each.failed for each in before)
-    errors, undecided = sum(each.errors for each in before), sum(each.undecided for each in before)
+    before = [FinishedRun.of(part).summary for part in parts]
+    done, failed = sum(summary.total for summary in before), sum(each.failed for each in before)
+    errors, undecided = sum(summary.errors for summary in before), sum(each.undecided for each in before)
 
     def show(now: Progress) -> None:
         on_progress(

@@ -38,7 +38,7 @@ def load_finished(location: RunLocation, checking: Checking) -> FinishedRun | No
 
 
 def _is_checked(run: Run) -> bool:
-    has_failed = any(each.code == "not-checked" for each in run.doubts)
+    has_failed = any(doubt.code == "not-checked" for doubt in run.doubts)
     return not has_failed and any(result.verdicts for case in run.cases for result in case.results)
 
 
@@ -59,8 +59,8 @@ def history(project: Project, *, definition: str | None = None, limit: int | Non
     with open_database(project.state_dir) as database:
         leases = dict(Runs(database).unfinished())
         return [
-            replace(each, is_stopped=True) if _is_stopped(each, leases) else each
-            for each in list_runs(database, definition=definition, limit=limit)
+            replace(run, is_stopped=True) if _is_stopped(run, leases) else run
+            for run in list_runs(database, definition=definition, limit=limit)
         ]
 
 

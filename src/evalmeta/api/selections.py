@@ -81,7 +81,7 @@ def read_manifest(path: Path, *, destructive: bool = False) -> tuple[Manifest, t
     label = shown(path)
     destructive = destructive or path.name in DESTRUCTIVE_FILES
     manifest, problems = validate_manifest(_read(path), label=label, destructive=destructive, mixed=True)
-    if manifest is None or any(each.is_error for each in problems):
+    if manifest is None or any(problem.is_error for problem in problems):
         raise InvalidMetadata(f"{label} cannot be used", problems=problems)
     return supported_part(manifest), tuple(problems)
 
@@ -91,7 +91,7 @@ def _read(path: Path) -> bytes:
     if path.exists():
         return bytes_of(path)
     others = [each.relative_to(Path.cwd()) for each in sorted(Path.cwd().glob("manifest*/*.xml"))[:_SHOWN_MANIFESTS]]
-    hints = [f"Did you mean {each.as_posix()}?" for each in others]
+    hints = [f"Did you mean {other.as_posix()}?" for other in others]
     way_out = "Write one of the whole project: evalmeta manifest generate"
     raise NotFound(f"the manifest {str(path)!r} cannot be found", actions=[*slash_hint(path), *hints, way_out])
 
@@ -144,8 +144,8 @@ def _chosen_by(project: Project, files: Sequence[Component], path: Path) -> tupl
         locate=index_members(read_xml(data, label=label)),
         may_be_empty=is_beside_deletions(path),
     )
-    known = {(each.code, each.location) for each in problems}
-    more = [each for each in choice.problems if (each.code, each.location) not in known]
+    known = {(problem.code, problem.location) for problem in problems}
+    more = [problem for problem in choice.problems if (problem.code, problem.location) not in known]
     return ComponentSet(choice.components, version), [*problems, *more]
 
 
@@ -173,13 +173,13 @@ def _chosen(project: Project, components: tuple[Component, ...], selection: Sele
     try:
         return components_named(components, patterns, where=where) if patterns else components
     except NotFound as error:
-        hints = _ignored_files(project, {f"{each}" for each in patterns})
+        hints = _ignored_files(project, {f"{pattern}" for pattern in patterns})
         raise NotFound(str(error), actions=[*hints, *error.actions]) from None
 
 
 def _ignored_files(project: Project, keys: Container[str]) -> Iterator[str]:
     """Yield a remark about each component with one of the keys that `.forceignore` ignores."""
     ignore = read_forceignore(project.root)
-    for each in component_files(project, ForceIgnore(project.root)):
-        if each.key in keys and (line := ignore.find_line(each.path)):
-            yield f"{shown(each.path)} is ignored by {line}."
+    for file in component_files(project, ForceIgnore(project.root)):
+        if file.key in keys and (line := ignore.find_line(file.path)):
+            yield f"{shown(file.path)} is ignored by {line}."

@@ -202,7 +202,7 @@ def list_tokens(project: Project, *, username: str | None = None) -> list[Stored
     name = None if username is None else _checked(username)
     with open_database(project.state_dir) as database:
         found = _org(project, database).users.list_tokens()
-    return [each for each in found if name is None or each.username.casefold() == name.casefold()]
+    return [token for token in found if name is None or token.username.casefold() == name.casefold()]
 
 
 def revoke_token(project: Project, token_id: str) -> None:

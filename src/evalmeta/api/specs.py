@@ -180,7 +180,7 @@ def convert_file(
         written = write_as(source.definition, target, dialect=dialect)
         written = replace(written, losses=(*source.losses, *written.losses))
     if strict and written.losses:
-        listed = "".join(f"\n  {each}" for each in written.losses)
+        listed = "".join(f"\n  {loss}" for loss in written.losses)
         raise FormatError(
             f"{shown(path)} cannot be written as {target} without losses:{listed}",
             actions=["Convert it without --strict to leave these out."],
@@ -272,7 +272,7 @@ def _place(project: Project, definition: Definition, api_name: str) -> Path:
     # The default package directory is created with the file.
     default, *others = project.package_directories
     existing = project if default.is_dir() else replace(project, package_directories=tuple(others))
-    known = next((each for each in find_components(existing) if each.key.casefold() == key), None)
+    known = next((component for component in find_components(existing) if component.key.casefold() == key), None)
     return known.path if known else target_path(project, definition.type, api_name)
 
 

@@ -69,7 +69,7 @@ class ComparedComponent:
     @property
     def state(self) -> SyncState:
         """Return what has changed since the last common state."""
-        org, base = (None if each is None else each.sha256 for each in (self.org, self.base))
+        org, base = (None if synced is None else synced.sha256 for synced in (self.org, self.base))
         return sync_state(local=self.local_hash, org=org, base=base)
 
     @property
@@ -123,7 +123,7 @@ async def compare_components(
     keys = {*local, *listed, *base} if only is None else {name.casefold() for name in only}
     compared = await _compare(connection, kind, keys, local=local, listed=listed, base=base)
     _update(tracking, kind, compared)
-    return [each for each in compared if each.local or each.listed]
+    return [component for component in compared if component.local or component.listed]
 
 
 async def find_newer_in_org(
@@ -140,15 +140,17 @@ async def find_newer_in_org(
     """
     newer: list[ComparedComponent] = []
     ours = list(components)
-    for kind in dict.fromkeys(each.type for each in ours):
-        local, base = _by_name(each for each in ours if each.type == kind), tracking.load(kind.name)
+    for kind in dict.fromkeys(component.type for component in ours):
+        local, base = _by_name(component for component in ours if component.type == kind), tracking.load(kind.name)
         if not local.keys() & base.keys():
             continue
         listed = await _list(connection, kind)
         keys = {key for key in local.keys() & base.keys() & listed.keys() if not _is_unchanged(listed[key], base[key])}
         compared = await _compare(connection, kind, keys, local=local, listed=listed, base=base)
         _update(tracking, kind, compared)
-        newer += [each for each in compared if each.state in {SyncState.CHANGED_IN_ORG, SyncState.CONFLICT}]
+        newer += [
+            component for component in compared if component.state in {SyncState.CHANGED_IN_ORG, SyncState.CONFLICT}
+        ]
     return newer
 
 
@@ -171,7 +173,7 @@ def fetched_from(result: RetrieveResult) -> Iterator[Fetched]:
     Raises:
         ArchiveError: the zip is not safe to read.
     """
-    dates = {(each.type, each.full_name): each.last_modified_date for each in result.file_properties}
+    dates = {(member.type, member.full_name): member.last_modified_date for member in result.file_properties}
     for entry, content in sorted(read_zip(result.zip_file).items()):
         if found := parse_safe_file_name(entry.rpartition("/")[2]):
             kind, full_name = found
@@ -179,7 +181,7 @@ def fetched_from(result: RetrieveResult) -> Iterator[Fetched]:
 
 
 async def _list(connection: Connection, kind: MetadataType) -> dict[str, FileProperties]:
-    return {each.full_name.casefold(): each for each in await list_components(connection, kind.name)}
+    return {component.full_name.casefold(): component for component in await list_components(connection, kind.name)}
 
 
 async def _compare(
@@ -192,12 +194,12 @@ async def _compare(
     base: Mapping[str, Synced],
 ) -> list[ComparedComponent]:
     keys = sorted(keys)
-    org = {key: Synced(_UNREAD, each.last_modified_date) for key, each in listed.items()}
+    org = {key: Synced(_UNREAD, properties.last_modified_date) for key, properties in listed.items()}
     org |= {key: base[key] for key in keys if key in listed and key in base and _is_unchanged(listed[key], base[key])}
     unread = [key for key in keys if key in org and not org[key].sha256 and (key in local or key in base)]
-    for each in await fetch(connection, kind, [listed[key].full_name for key in unread]):
-        key = each.full_name.casefold()
-        org[key] = Synced(hash_of(each.content), each.modified or listed[key].last_modified_date)
+    for fetched in await fetch(connection, kind, [listed[key].full_name for key in unread]):
+        key = fetched.full_name.casefold()
+        org[key] = Synced(hash_of(fetched.content), fetched.modified or listed[key].last_modified_date)
     return [
         ComparedComponent(
             type=kind,
@@ -215,11 +217,11 @@ async def _compare(
 def _update(tracking: Tracking, kind: MetadataType, compared: Iterable[ComparedComponent]) -> None:
     common: dict[str, Synced] = {}
     deleted: list[str] = []
-    for each in compared:
-        if each.new_base is not None:
-            common[each.full_name] = each.new_base
-        if each.base and each.local is None and each.listed is None:
-            deleted.append(each.full_name)
+    for component in compared:
+        if component.new_base is not None:
+            common[component.full_name] = component.new_base
+        if component.base and component.local is None and component.listed is None:
+            deleted.append(component.full_name)
     if common:
         tracking.remember(kind.name, common)
     if deleted:
@@ -227,7 +229,7 @@ def _update(tracking: Tracking, kind: MetadataType, compared: Iterable[ComparedC
 
 
 def _by_name(components: Iterable[Component]) -> dict[str, Component]:
-    return {each.full_name.casefold(): each for each in components}
+    return {component.full_name.casefold(): component for component in components}
 
 
 def _is_unchanged(listed: FileProperties, base: Synced) -> bool:
@@ -243,10 +245,10 @@ async def refuse_newer_in_org(connection: Connection, tracking: Tracking, compon
         Conflict: with one problem for each such component.
         OrgError: the org cannot be reached or refuses a call.
     """
-    newer = [each for each in await find_newer_in_org(connection, tracking, components) if each.local]
+    newer = [component for component in await find_newer_in_org(connection, tracking, components) if component.local]
     if newer:
-        changed_here = any(each.state is SyncState.CONFLICT for each in newer)
-        problems = [_newer_problem(each, each.local.path) for each in newer if each.local]
+        changed_here = any(component.state is SyncState.CONFLICT for component in newer)
+        problems = [_newer_problem(component, component.local.path) for component in newer if component.local]
         raise Conflict(
             f"{_count(problems)} changed in the org {_SINCE}; nothing was sent",
             problems=problems,
@@ -330,7 +332,7 @@ def find_unchanged(project: Project, connection: Connection, components: Iterabl
     """
     with tracking_of(project, connection) as tracking:
         known = {row.name: tracking.load(row.name) for row in TYPES}
-    bases = ((each, known[each.type.name].get(each.full_name.casefold())) for each in components)
+    bases = ((component, known[component.type.name].get(component.full_name.casefold())) for component in components)
     return [each for each, base in bases if base and base.sha256 == hash_of(read_file(each.path))]
 
 
@@ -349,9 +351,11 @@ def hashes_of(zip_file: bytes) -> Sent:
 
 def remember_fetched(tracking: Tracking, components: Sequence[Fetched]) -> None:
     """Remember components that the project now has as the org sent them."""
-    for kind in dict.fromkeys(each.type for each in components):
-        ours = (each for each in components if each.type == kind)
-        tracking.remember(kind.name, {each.full_name: Synced(hash_of(each.content), each.modified) for each in ours})
+    for kind in dict.fromkeys(component.type for component in components):
+        ours = (component for component in components if component.type == kind)
+        tracking.remember(
+            kind.name, {fetched.full_name: Synced(hash_of(fetched.content), fetched.modified) for fetched in ours}
+        )
 
 
 def remember_deployment(tracking: Tracking, result: DeployResult, components: Sent) -> None:
@@ -362,14 +366,14 @@ def remember_deployment(tracking: Tracking, result: DeployResult, components: Se
     """
     if result.check_only or result.status not in _SAVED:
         return
-    done = [each for each in result.details.component_successes if each.component_type]
-    for type_name in dict.fromkeys(each.component_type for each in done):
-        ours = [each for each in done if each.component_type == type_name]
-        if deleted := [each.full_name for each in ours if each.deleted]:
+    done = [success for success in result.details.component_successes if success.component_type]
+    for type_name in dict.fromkeys(message.component_type for message in done):
+        ours = [message for message in done if message.component_type == type_name]
+        if deleted := [message.full_name for message in ours if message.deleted]:
             tracking.forget(type_name, deleted)
         sent = components.get(type_name, {})
         base = tracking.load(type_name)
-        changed = {each.full_name: sent[each.full_name] for each in ours if _is_changed(each, sent, base)}
+        changed = {message.full_name: sent[message.full_name] for message in ours if _is_changed(message, sent, base)}
         if changed:
             until = result.completed_date or ""
             tracking.remember(type_name, {name: Synced(sha256, until) for name, sha256 in changed.items()})

@@ -83,7 +83,7 @@ async def check_run(connection: Connection, project: Project, remote: RemoteRun)
         from evalmeta.engine.verification import without_own_verdicts  # noqa: PLC0415 - as in `_judged`
 
         doubt = Doubt("not-checked", f"the verdicts of the org were not checked: {error}")
-        cases = tuple(without_own_verdicts(each, doubt.text) for each in remote.run.cases)
+        cases = tuple(without_own_verdicts(case, doubt.text) for case in remote.run.cases)
         return replace(remote, run=replace(remote.run, cases=cases, doubts=(doubt,)))
     # In results, an org names the definition as the subject.
     run = replace(run, subject_name=evaluation.subject_name or run.subject_name)
@@ -125,11 +125,11 @@ async def with_definition(connection: Connection, remote: RemoteRun) -> RemoteRu
     if remote.content is not None:
         return remote
     kind = type_of_run(run.id) or EVALUATION_DEFINITION
-    for each in await fetch(connection, kind, [run.definition] if run.definition else []):
-        if each.full_name == run.definition:
-            if run.started and (from_timestamp(each.modified) or 0.0) > run.started:
+    for fetched in await fetch(connection, kind, [run.definition] if run.definition else []):
+        if fetched.full_name == run.definition:
+            if run.started and (from_timestamp(fetched.modified) or 0.0) > run.started:
                 raise DefinitionChanged(run.id)
-            return replace(remote, content=each.content)
+            return replace(remote, content=fetched.content)
     raise NotFound(f"the org does not return the definition {run.definition!r}")
 
 
@@ -183,7 +183,7 @@ def _version_doubts(evaluation: Evaluation, versions: Sequence[AgentVersion]) ->
     if not versions:
         return
     agent, named, newest = evaluation.subject_name, evaluation.subject_version, versions[0]
-    active = next((each for each in versions if each.is_active), None)
+    active = next((version for version in versions if version.is_active), None)
     unknown = "the org does not report which version it asked"
     if active is None:
         yield Doubt("agent-version", f"{agent} has no active version, so users reach none of it; {unknown}")

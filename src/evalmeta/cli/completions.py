@@ -26,13 +26,13 @@ def _components() -> tuple[Component, ...]:
 
 
 def _test_names() -> Iterable[str]:
-    return dict.fromkeys(each.full_name for each in _components())
+    return dict.fromkeys(component.full_name for component in _components())
 
 
 def _metadata_names() -> Iterable[str]:
     components = _components()
-    yield from dict.fromkeys(each.type.name for each in components)
-    yield from (f"{each.type.name}:{each.full_name}" for each in components)
+    yield from dict.fromkeys(component.type.name for component in components)
+    yield from (f"{component.type.name}:{component.full_name}" for component in components)
 
 
 def _run_names() -> Iterable[str]:
@@ -43,13 +43,13 @@ def _run_names() -> Iterable[str]:
     project = find_project(Path.cwd(), or_folder=True, with_settings=False)
     if project.state_dir.is_dir():
         with open_database(project.state_dir) as database:
-            yield from (each.id for each in reversed(list_runs(database, limit=_RUNS)))
+            yield from (run.id for run in reversed(list_runs(database, limit=_RUNS)))
 
 
 def _login_names() -> Iterable[str]:
     from evalmeta.client.logins import user_logins  # noqa: PLC0415 - as above
 
-    yield from (each.name for each in user_logins().list_logins())
+    yield from (login.name for login in user_logins().list_logins())
     yield EMBEDDED
 
 

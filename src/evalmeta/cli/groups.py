@@ -125,12 +125,12 @@ class RenamedOptionsCommand(ReportingCommand):
         """Write the options in their sections."""
         known = {name for names in self.sections.values() for name in names}
         *_, last = self.sections
-        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         for title, names in self.sections.items():
-            params = [each for each in options if each.name in names]
+            params = [option for option in options if option.name in names]
             if title == last:
-                params += [each for each in options if each.name not in known]
-            rows = [row for each in params if (row := each.get_help_record(ctx))]
+                params += [option for option in options if option.name not in known]
+            rows = [row for param in params if (row := param.get_help_record(ctx))]
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)

@@ -222,7 +222,14 @@ def print_deployment(outcome: Deployment, *, as_json: bool) -> int:
     click.echo(_headline(outcome, is_partial=is_partial))
     states = _WOULD if outcome.result.check_only else {}
     ordered = sorted(outcome.components, key=lambda each: each.full_name.casefold())
-    rows = [(states.get(each.state, each.state), each.full_name, each.file) for each in ordered]
+    rows = [
+        (
+            states.get(deployed_component.state, deployed_component.state),
+            deployed_component.full_name,
+            deployed_component.file,
+        )
+        for deployed_component in ordered
+    ]
     print_table(["State", "Name", "File"], rows)
     if outcome.problems:
         click.echo("\nRefused")
@@ -238,17 +245,17 @@ def deployment_json(outcome: Deployment) -> JsonObject:
         "id": outcome.id,
         "status": outcome.status,
         "checkOnly": outcome.result.check_only,
-        "files": [asdict(each) for each in outcome.components],
-        "failures": [problem_json(each) for each in outcome.problems],
+        "files": [asdict(component) for component in outcome.components],
+        "failures": [problem_json(problem) for problem in outcome.problems],
     }
 
 
 def _headline(outcome: Deployment, *, is_partial: bool) -> str:
-    deleted = sum(each.state == "Deleted" for each in outcome.components)
+    deleted = sum(component.state == "Deleted" for component in outcome.components)
     kept = len(outcome.components) - deleted
     what = count(kept, "component")
     if is_partial:
-        refused = len({each.component or each.location.path for each in outcome.problems})
+        refused = len({problem.component or problem.location.path for problem in outcome.problems})
         what = f"{kept} of {kept + refused} components"
     if outcome.result.check_only:
         would = f", would delete {deleted}" if deleted else ""

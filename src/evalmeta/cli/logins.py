@@ -79,7 +79,7 @@ class LoginOptions:
 
     def method(self) -> str:
         """Return the option that selects the method, empty for an access token; refuse all that do not belong to it."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         given = [name for name, value in values.items() if value is not None and value is not False]
         chosen = [name for name in given if name in _METHODS]
         if len(chosen) > 1:

@@ -99,8 +99,8 @@ def print_warnings(problems: Sequence[Problem], *, paths: Sequence[str] = ()) ->
         where = "" if is_checked else f" in {files[0] if len(files) == 1 else count(len(files), 'file')}"
         texts.setdefault(tuple(files if is_checked else paths), []).append(f"Warning: {text}{where}.")
     for checked, [*others, last] in texts.items():
-        for each in others:
-            note(each)
+        for other in others:
+            note(other)
         note(Suggestion(f"{last} Show{' them' if others else ''}", "validate", *checked))
 
 

@@ -50,14 +50,14 @@ def print_check(checked: Checked, *, rater: str, saved: Path | None) -> None:
         _print_choice(checked.choice, rater, saved)
     if checked.usage is not None:
         click.echo(f"\n{_usage_line(checked.usage)}")
-    errors = [each.explanation for each in checked.rated if each.verdict.value == "ERROR"]
+    errors = [pair.explanation for pair in checked.rated if pair.verdict.value == "ERROR"]
     if errors:
         click.echo(f"\n{count(len(errors), 'pair')} could not be rated; the first: {errors[0]}")
 
 
 def _splits(rated: Sequence[RatedPair]) -> dict[str, tuple[RatedPair, ...]]:
-    names = dict.fromkeys(each.pair.split for each in rated)
-    return {name: tuple(each for each in rated if each.pair.split == name) for name in names}
+    names = dict.fromkeys(pair.pair.split for pair in rated)
+    return {name: tuple(pair for pair in rated if pair.pair.split == name) for name in names}
 
 
 def _print_split(name: str, rated: Sequence[RatedPair]) -> None:
@@ -95,9 +95,9 @@ def _share_cells(share: Share) -> tuple[str, str, str]:
 
 def _print_probes(probes: Sequence[Probe]) -> None:
     rows = [
-        (each.name, *_share_cells(each.flips), str(each.undecided), str(each.errors))
-        for each in probes
-        if each.decided or each.undecided or each.errors
+        (probe.name, *_share_cells(probe.flips), str(probe.undecided), str(probe.errors))
+        for probe in probes
+        if probe.decided or probe.undecided or probe.errors
     ]
     if rows:
         click.echo("\nVerdicts that change with the form of the answer:")
@@ -108,9 +108,9 @@ def _print_wrong(rated: Sequence[RatedPair]) -> None:
     wrong = [each for each in rated if each.is_decided and not each.is_right]
     if wrong:
         click.echo("\nDecided wrongly:")
-    for each in wrong[:_SHOWN_PAIRS]:
-        click.echo(f"  {each.verdict.value}  {one_line(each.pair.expected)} | {one_line(each.pair.actual)}")
-        click.echo(f"        {one_line(each.explanation)}")
+    for pair in wrong[:_SHOWN_PAIRS]:
+        click.echo(f"  {pair.verdict.value}  {one_line(pair.pair.expected)} | {one_line(pair.pair.actual)}")
+        click.echo(f"        {one_line(pair.explanation)}")
     if len(wrong) > _SHOWN_PAIRS:
         click.echo(f"  and {len(wrong) - _SHOWN_PAIRS} more; --json lists all")
 
@@ -152,11 +152,11 @@ def check_json(checked: Checked) -> JsonObject:
             }
             for name, part in _splits(checked.rated).items()
         ],
-        "probes": [_probe_json(each) for each in checked.probes],
+        "probes": [_probe_json(probe) for probe in checked.probes],
         "leftOut": checked.left_out,
         "examples": _choice_json(choice) if choice else None,
         "usage": _usage_json(usage) if usage else None,
-        "pairs": [_pair_json(each) for each in checked.rated],
+        "pairs": [_pair_json(pair) for pair in checked.rated],
     }
 
 
@@ -195,13 +195,16 @@ def _probe_json(probe: Probe) -> JsonObject:
         "changed": _share_json(probe.flips),
         "undecided": probe.undecided,
         "errors": probe.errors,
-        "pairs": [_pair_json(each) for each in probe.flipped],
+        "pairs": [_pair_json(pair) for pair in probe.flipped],
     }
 
 
 def _choice_json(choice: ExampleChoice) -> JsonObject:
     return {
-        "pairs": [_labelled(each.expected, each.actual, each.utterance, right=each.right) for each in choice.examples],
+        "pairs": [
+            _labelled(example.expected, example.actual, example.utterance, right=example.right)
+            for example in choice.examples
+        ],
         "before": _agreement_json(choice.before),
         "after": _agreement_json(choice.after),
         "isBetter": choice.is_better,

@@ -33,7 +33,7 @@ def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call
     the runs; those of files with different agents need a command each. Runs of other orgs have none, and neither do
     runs whose test is gone or came as a payload.
     """
-    runs = [each.run for each in reports if each.run.status.is_over and has_failing(each)]
+    runs = [report.run for report in reports if report.run.status.is_over and has_failing(report)]
     runs = [run for run in runs if api.run_location.is_here(project, run.id)]
     context = click.get_current_context(silent=True)
     if not runs or context is None:

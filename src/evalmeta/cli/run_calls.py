@@ -168,8 +168,8 @@ def _read_files(
         note(api.discovery.source_note(*pair))
     tests = api.discovery.read_all(found.paths, read)
     api.agent_tests.refuse_same_names(tests)
-    for each in tests:
-        for problem in each.document.notes:
+    for test in tests:
+        for problem in test.document.notes:
             note(f"{problem}\n  → {problem.hint}" if problem.hint else str(problem))
     print_warnings([problem for each in tests for problem in each.warnings], paths=[*map(str, paths)])
     return tuple(replace(each, document=_without(each.document, given)) for each in tests)
@@ -190,7 +190,7 @@ def _refuse_python(path: Path) -> None:
 
 def _note_criteria(files: Sequence[FileTest], config: Path | None) -> None:
     """Print which files' criteria apply; refuse a configuration that no file uses."""
-    used = list(dict.fromkeys(each.document.criteria for each in files if each.document.criteria))
+    used = list(dict.fromkeys(file.document.criteria for file in files if file.document.criteria))
     if config is not None and not used:
         raise UsageError("--config is only for eval sets of ADK, and there are none among the files")
     if used:

@@ -53,12 +53,12 @@ class CaseSelection(NamedTuple):
             selection.by_tags(project, self.tags, files)
         )
         runs = selection.failed_in(project, self.failed_from)
-        for run, numbers in ((each.run, each.numbers) for each in runs):
+        for run, numbers in ((failures.run, failures.numbers) for failures in runs):
             if not numbers:
                 note(f"Nothing failed in run {run.id}.")
             if (missing := run.total - len(run.cases)) > 0:
                 warn(f"run {run.id} is {run.status}; {missing:,} of its {run.total:,} case results are missing")
-        failed = [each.cases for each in runs if each.numbers]
+        failed = [failures.cases for failures in runs if failures.numbers]
         if runs and not failed:
             return None
         return choice.narrowed(failed).narrowed(selection.in_files(self.cases, files))
@@ -284,7 +284,7 @@ def results_need_wait(command: Command) -> Command:
         if values["wait"] is None and not values["dry_run"] and (options := _given_options(_NEED_RESULTS)):
             *others, last = options
             named, verb = (f"{', '.join(others)} and {last}", "need") if others else (last, "needs")
-            later = [f"{each} {_OPTIONS_OF_RESUME[each]}" for each in options if each in _OPTIONS_OF_RESUME]
+            later = [f"{option} {_OPTIONS_OF_RESUME[option]}" for option in options if option in _OPTIONS_OF_RESUME]
             report = f"Or report runs later: `evalmeta test resume --job-id ID {' '.join(later)}`"
             raise UsageError(
                 f"{named} {verb} --wait: without it, runs continue in the background; nothing was started",
@@ -298,6 +298,6 @@ def results_need_wait(command: Command) -> Command:
 def _given_options(names: Collection[str]) -> list[str]:
     """Return the options of the current command with these parameter names that the command line has."""
     context = click.get_current_context()
-    given = [each for each in context.command.params if each.name in names]
+    given = [param for param in context.command.params if param.name in names]
     typed = ParameterSource.COMMANDLINE
     return [each.opts[-1] for each in given if context.get_parameter_source(each.name or "") is typed]

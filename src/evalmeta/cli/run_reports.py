@@ -123,7 +123,7 @@ def remove_earlier_reports(words: Sequence[str]) -> None:
     """
     if _PRINTING.isdisjoint(words):
         named, others = _split_reports(words)
-        read = {os.path.realpath(each.partition("=")[2] if each.startswith("--") else each) for each in others}
+        read = {os.path.realpath(other.partition("=")[2] if other.startswith("--") else other) for other in others}
         for path in named:
             _remove_report(path, is_read=os.path.realpath(path) in read)
 
@@ -213,7 +213,7 @@ def report_runs(
     """
     judgement = None if comparator is None else Judgement.of(comparator, finished)
     verdicts = judgement.verdicts() if judgement else [None] * len(finished)
-    reports = [replace(_report(project, each), baseline=by) for each, by in zip(finished, verdicts, strict=True)]
+    reports = [replace(_report(project, run), baseline=by) for run, by in zip(finished, verdicts, strict=True)]
     code = _exit_code(reports)
     closing = rerun_commands(project, reports, is_whole_call=is_whole_call) if output.shows_failures else []
     new_code = judgement.code(code) if judgement else code
@@ -234,7 +234,12 @@ def report_outcome(project: Project, outcome: RunsOutcome, output: Output, compa
     if outcome.errors:
         raise outcome.errors[0]
     if output.as_json:
-        print_json([{"id": each.id, "definition": each.definition, "status": "NEW"} for each in outcome.started])
+        print_json(
+            [
+                {"id": started_run.id, "definition": started_run.definition, "status": "NEW"}
+                for started_run in outcome.started
+            ]
+        )
     elif not outcome.started and not output.is_human:
         print_stream(report.stream(output.result_format, []))
     if not outcome.started:
@@ -250,7 +255,11 @@ def _report(project: Project, finished: FinishedRun) -> Report:
     # Files of the same component do not matter to results that exist.
     with suppress(EvalmetaError):
         kind, name = type_of_run(finished.run.id), finished.run.definition
-        paths = [each.path for each in find_components(project) if (each.type, each.full_name) == (kind, name)]
+        paths = [
+            component.path
+            for component in find_components(project)
+            if (component.type, component.full_name) == (kind, name)
+        ]
     if paths:
         return replace(found, file=shown(paths[0]), lines=api.case_lines.case_lines(paths[0]))
     return found

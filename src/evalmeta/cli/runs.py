@@ -93,20 +93,20 @@ async def finish_runs(
     try:
         # What an agent prints must not mix with a report.
         with progress, agent_output():
-            ends = await asyncio.gather(*(follow(*each) for each in runs), return_exceptions=True)
+            ends = await asyncio.gather(*(follow(*run) for run in runs), return_exceptions=True)
     except CancelledError:
         # The end of the progress clears the lines that it used.
         _note_interruption(_job_ids(unfinished), f": {progress.counts}")
         raise
     outcome = RunsOutcome([each for each in ends if isinstance(each, api.finished_runs.FinishedRun)], [], [])
-    late = [each.job_id for each in ends if isinstance(each, WaitRanOut)]
+    late = [wait_ran_out.job_id for wait_ran_out in ends if isinstance(wait_ran_out, WaitRanOut)]
     if late:
         outcome.errors.append(_late_runs(late, wait))
-    for each in ends:
-        if isinstance(each, BaseException) and not isinstance(each, EvalmetaError):
-            raise each
-        if isinstance(each, EvalmetaError) and not isinstance(each, WaitRanOut):
-            outcome.errors.append(each)
+    for end in ends:
+        if isinstance(end, BaseException) and not isinstance(end, EvalmetaError):
+            raise end
+        if isinstance(end, EvalmetaError) and not isinstance(end, WaitRanOut):
+            outcome.errors.append(end)
     return outcome
 
 
@@ -194,7 +194,7 @@ def warn_of_verdict(org: RunOrg) -> None:
 async def _choose_tests(connection: Connection, request: RunRequest) -> list[AgentTest]:
     """Return the tests to run: those in files, or those in the org as `select_tests` does."""
     if request.files:
-        return [api.agent_tests.AgentTest(each.type, each.name, each) for each in request.files]
+        return [api.agent_tests.AgentTest(file.type, file.name, file) for file in request.files]
     return await api.org_tests.select_tests(connection, request.choice.names)
 
 
@@ -262,7 +262,7 @@ async def _run_in_order(
             raise
         outcome.finished.extend(ended.finished)
         outcome.errors.extend(ended.errors)
-        if any(isinstance(each, WaitRanOut) for each in ended.errors):
+        if any(isinstance(error, WaitRanOut) for error in ended.errors):
             _name_unstarted(tests[place + 1 :])
             return
 
@@ -291,7 +291,7 @@ def _with_file_options(options: RunOptions, test: AgentTest) -> RunOptions:
 
 def _name_unstarted(tests: Sequence[AgentTest]) -> None:
     if tests:
-        note(f"Not started: {', '.join(each.full_name for each in tests)}.")
+        note(f"Not started: {', '.join(test.full_name for test in tests)}.")
 
 
 def print_started(what: str, started: StartedRun, *, is_quiet: bool) -> None:
@@ -341,7 +341,7 @@ def print_plan(
 
 def _adapter(project: Project, target: Target | None, planned: PlannedRun, request: RunRequest) -> str:
     """Return the agent's adapter in parentheses; empty for agents in other orgs."""
-    if target is not None or any(each.name == planned.definition and each.subject for each in request.files):
+    if target is not None or any(file.name == planned.definition and file.subject for file in request.files):
         return ""
     settings = project.settings.subjects.get(planned.subject_name)
     return f" (adapter {settings.adapter})" if settings else " (no adapter is bound to it)"

@@ -45,9 +45,9 @@ def remember_words(ctx: click.Context, words: Iterable[str]) -> None:
 def remember_selection(source_dirs: Iterable[Path], manifest: Path | None, metadata: Iterable[str]) -> None:
     """Remember the files that a call selects."""
     pairs = [
-        *(("--source-dir", str(each)) for each in source_dirs),
-        *(("--manifest", str(each)) for each in (manifest,) if each),
-        *(("--metadata", each) for each in metadata),
+        *(("--source-dir", str(path)) for path in source_dirs),
+        *(("--manifest", str(path)) for path in (manifest,) if path),
+        *(("--metadata", text) for text in metadata),
     ]
     options = click.get_current_context().ensure_object(CallOptions)
     options.selection = tuple(word for pair in pairs for word in pair)

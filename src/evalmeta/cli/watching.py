@@ -47,7 +47,7 @@ def watch_tests(root: Path, paths: Sequence[Path], words: Sequence[str]) -> int:
             note(f"\nWatching {shown(root)} for changes. Press Ctrl-C to stop.")
             changed = _wait_for_changes(root, paths, before)
             chosen = affected(changed, paths)
-            note(f"\nChanged: {', '.join(str(shown(each)) for each in sorted(changed))}\n")
+            note(f"\nChanged: {', '.join(str(shown(path)) for path in sorted(changed))}\n")
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED if is_running else EXIT_PASSED
 
@@ -77,13 +77,13 @@ def after_run(before: _Versions, now: _Versions, paths: Sequence[Path]) -> _Vers
 def affected(changed: set[Path], paths: Sequence[Path]) -> list[Path]:
     """Return the tests to run after changes: the changed ones, or all if another file has changed."""
     tests = _tests(paths)
-    return [tests[each] for each in sorted(changed)] if changed <= tests.keys() else list(paths)
+    return [tests[path] for path in sorted(changed)] if changed <= tests.keys() else list(paths)
 
 
 def _tests(paths: Sequence[Path]) -> dict[Path, Path]:
     """Return the tests in files and folders by their full paths; none if there is an error, which the run prints."""
     try:
-        return {each.resolve(): each for each in api.discovery.find_tests(paths).paths}
+        return {path.resolve(): path for path in api.discovery.find_tests(paths).paths}
     except EvalmetaError:
         return {}
 

@@ -48,20 +48,22 @@ def save_components(
     """Create or replace components, and return the result of each; raise OrgFault if there are too many."""
     _check_number(len(components))
     # Other writers wait for a transaction, and rules may take long.
-    problems = [tuple(_problems(each)) for each in components]
+    problems = [tuple(_problems(component)) for component in components]
     with org.database.transaction():
         errors = _with_conflicts(org, components, problems, action)
         if all_or_none and any(errors):
-            errors = [each or (_ROLLED_BACK,) for each in errors]
+            errors = [error or (_ROLLED_BACK,) for error in errors]
         now = org.components.next_timestamp(time.time())
-        created = [not found and _save(org, user, each, now) for each, found in zip(components, errors, strict=True)]
-    names = [each.full_name for each in components]
+        created = [
+            not error and _save(org, user, component, now) for component, error in zip(components, errors, strict=True)
+        ]
+    names = [component.full_name for component in components]
     if action == "upsert":
         return [
-            UpsertResult(name, created=new, success=not found, errors=found)
-            for name, new, found in zip(names, created, errors, strict=True)
+            UpsertResult(name, created=new, success=not error, errors=error)
+            for name, new, error in zip(names, created, errors, strict=True)
         ]
-    return [SaveResult(name, success=not found, errors=found) for name, found in zip(names, errors, strict=True)]
+    return [SaveResult(name, success=not error, errors=error) for name, error in zip(names, errors, strict=True)]
 
 
 def rename_component(org: Organization, user: User, kind: MetadataType, old: str, new: str) -> SaveResult:
@@ -120,14 +122,15 @@ def _with_conflicts(
     """Return the errors of each component: that it exists and must not, or must and does not, or else its problems."""
     errors: list[tuple[MetadataError, ...]] = []
     saved: set[tuple[MetadataType, str]] = set()
-    for each, own in zip(components, problems, strict=True):
-        key = each.type, each.full_name.casefold()
-        exists = key in saved or org.components.content(each.type.name, each.full_name) is not None
+    for component, own in zip(components, problems, strict=True):
+        key = component.type, component.full_name.casefold()
+        exists = key in saved or org.components.content(component.type.name, component.full_name) is not None
         if action == "create" and exists:
-            text = f"The {each.type.name} '{each.full_name}' already exists; use updateMetadata or upsertMetadata"
+            what = f"The {component.type.name} '{component.full_name}'"
+            text = f"{what} already exists; use updateMetadata or upsertMetadata"
             errors.append((MetadataError(text, "DUPLICATE_DEVELOPER_NAME", ("fullName",)),))
         elif action == "update" and not exists:
-            errors.append((_not_found(each.type, each.full_name),))
+            errors.append((_not_found(component.type, component.full_name),))
         else:
             errors.append(own)
             saved.update(() if own else [key])

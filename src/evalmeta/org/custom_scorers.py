@@ -47,10 +47,12 @@ def scorers_of_project(root: Path) -> FindScorer:
     def files() -> dict[str, Component]:
         found = project()
         components = list_files(found) if found else ()
-        return {each.full_name.casefold(): each for each in components if each.type == SCORER_DEFINITION}
+        return {
+            component.full_name.casefold(): component for component in components if component.type == SCORER_DEFINITION
+        }
 
     def names() -> list[str]:
-        return [each.full_name for each in files().values()]
+        return [file.full_name for file in files().values()]
 
     def content(name: str) -> bytes | None:
         found = files().get(name.casefold())
@@ -65,7 +67,7 @@ def scorers_of_org(org: Organization) -> FindScorer:
     """Return what finds the deployed custom scorers; their prompt templates are files of the org's project."""
 
     def names() -> list[str]:
-        return [each.full_name for each in org.components.list(SCORER_DEFINITION.name)]
+        return [component.full_name for component in org.components.list(SCORER_DEFINITION.name)]
 
     def content(name: str) -> bytes | None:
         return org.components.content(SCORER_DEFINITION.name, name)
@@ -117,7 +119,7 @@ def _find(name: str, source: _Source, project: Callable[[], Project | None]) -> 
         )
     if unknown := unknown_fields(prompt):
         return f"the prompt template {template!r} uses {', '.join(unknown)}, which only an org can fill"
-    labels = tuple(each for each in version.outputs if not each.is_system_fallback)
+    labels = tuple(output for output in version.outputs if not output.is_system_fallback)
     return PromptScorer(name, version.number or 0, prompt, scorer.json_type, labels, version.values)
 
 
@@ -136,8 +138,8 @@ def _template_file(name: str, project: Project) -> Path | None:
     """Return a template's file: anywhere in the package directories, or in a plain folder's own folder."""
     folders = project.package_directories if project.is_dx else (project.root / _TEMPLATE_FOLDER,)
     wanted = f"{name}{_TEMPLATE_SUFFIX}".casefold()
-    files = (each for folder in folders if folder.is_dir() for each in files_below(folder))
-    return min((each for each in files if each.name.removesuffix(META_XML_SUFFIX).casefold() == wanted), default=None)
+    files = (path for folder in folders if folder.is_dir() for path in files_below(folder))
+    return min((file for file in files if file.name.removesuffix(META_XML_SUFFIX).casefold() == wanted), default=None)
 
 
 def _project(root: Path) -> Project | None:

@@ -85,12 +85,12 @@ def unpack(zip_file: bytes, options: DeployOptions) -> Package:
         packages.append(_unpack(own, options))
     if not packages:
         return Package(failures=(deploy_message("", MANIFEST, MANIFEST, problem="No package.xml found"),))
-    candidates, repeated = _without_duplicates([each for package in packages for each in package.candidates])
+    candidates, repeated = _without_duplicates([candidate for package in packages for candidate in package.candidates])
     return Package(
         candidates,
-        tuple(each for package in packages for each in package.deletions),
-        (*(each for package in packages for each in package.failures), *repeated),
-        tuple(each for package in packages for each in package.warnings),
+        tuple(deletion for package in packages for deletion in package.deletions),
+        (*(failure for package in packages for failure in package.failures), *repeated),
+        tuple(warning for package in packages for warning in package.warnings),
     )
 
 
@@ -116,10 +116,12 @@ def _without_duplicates(candidates: Iterable[Candidate]) -> tuple[tuple[Candidat
     """Return the first of each component, ignoring the case of names, and a failure for every other."""
     first: dict[tuple[MetadataType, str], Candidate] = {}
     repeated: list[DeployMessage] = []
-    for each in candidates:
-        if first.setdefault((each.type, each.full_name.casefold()), each) is not each:
-            problem = f"The {each.type.name} '{each.full_name}' is in the zip more than once"
-            repeated.append(deploy_message(each.type.name, each.full_name, each.file_name, problem=problem))
+    for candidate in candidates:
+        if first.setdefault((candidate.type, candidate.full_name.casefold()), candidate) is not candidate:
+            problem = f"The {candidate.type.name} '{candidate.full_name}' is in the zip more than once"
+            repeated.append(
+                deploy_message(candidate.type.name, candidate.full_name, candidate.file_name, problem=problem)
+            )
     return tuple(first.values()), repeated
 
 
@@ -149,8 +151,8 @@ def _unpack(entries: Mapping[str, bytes], options: DeployOptions) -> Package:
     return Package(
         tuple(candidates),
         deletions,
-        tuple(each for each in messages if not each.success),
-        tuple(each for each in messages if each.success),
+        tuple(message for message in messages if not message.success),
+        tuple(message for message in messages if message.success),
     )
 
 
@@ -159,13 +161,15 @@ def _others(manifest: Manifest, entries: Mapping[str, bytes]) -> tuple[list[Depl
 
     As in an org, a wildcard names the files that are there. Their types are unknown if several types have one.
     """
-    named = [(types.name, each) for types in manifest.types if not metadata_type(types.name) for each in types.members]
-    failures = [_unsupported(type_name, each, MANIFEST) for type_name, each in named if each != WILDCARD]
+    named = [
+        (types.name, member) for types in manifest.types if not metadata_type(types.name) for member in types.members
+    ]
+    failures = [_unsupported(type_name, text, MANIFEST) for type_name, text in named if text != WILDCARD]
     words = {word for _, each in named for word in _WORDS.split(each)}
     ours = {MANIFEST, *_DESTRUCTIVE, *(row.directory for row in TYPES)}
     files = {name for name in entries if name.partition("/")[0] not in ours}
     others = {name for name in files if not words.isdisjoint(_WORDS.split(name))}
-    wildcards = {type_name for type_name, each in named if each == WILDCARD}
+    wildcards = {type_name for type_name, text in named if text == WILDCARD}
     if not wildcards:
         return failures, others
     only = wildcards.pop() if len(wildcards) == 1 else ""

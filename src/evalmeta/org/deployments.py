@@ -128,22 +128,22 @@ def _apply(
     saves = not options.check_only and not (failures and options.rollback_on_error)
     with nullcontext() if saves else org.database.dry_run():
         successes = [
-            *_delete(org, (each for each in package.deletions if each.first)),
+            *_delete(org, (deletion for deletion in package.deletions if deletion.first)),
             *_save(org, accepted, now, by=result.created_by),
-            *_delete(org, (each for each in package.deletions if not each.first)),
+            *_delete(org, (deletion for deletion in package.deletions if not deletion.first)),
         ]
-    deployed = sum(bool(each.component_type) for each in successes)
+    deployed = sum(bool(success.component_type) for success in successes)
     if not saves:
-        successes = [replace(each, id=None) if each.created else each for each in successes]
-    if not any(each.full_name == MANIFEST for each in failures):
+        successes = [replace(success, id=None) if success.created else success for success in successes]
+    if not any(failure.full_name == MANIFEST for failure in failures):
         successes.insert(0, DeployMessage("", MANIFEST, MANIFEST, success=True, changed=True))
     moment = result.completed_date or ""
     return _counted(
         result,
         options,
         deployed,
-        failures=[replace(each, created_date=moment) for each in failures],
-        successes=[replace(each, created_date=moment) for each in (*successes, *package.warnings)],
+        failures=[replace(failure, created_date=moment) for failure in failures],
+        successes=[replace(success, created_date=moment) for success in (*successes, *package.warnings)],
     )
 
 
@@ -161,9 +161,9 @@ def _refusals(candidates: Sequence[Candidate]) -> list[DeployMessage]:
     # Every refused component is reported; the number of its problems is limited to keep the reply small.
     most = _max_problems(candidates)
     return [
-        problem_message(each.type.name, each.full_name, each.file_name, problem)
-        for each in candidates
-        for problem in [problem for problem in each.problems if problem.is_error][:most]
+        problem_message(candidate.type.name, candidate.full_name, candidate.file_name, problem)
+        for candidate in candidates
+        for problem in [problem for problem in candidate.problems if problem.is_error][:most]
     ]
 
 
@@ -197,13 +197,13 @@ def _saved(candidate: Candidate, change: Change, most: int) -> DeployMessage:
 
 
 def _delete(org: Organization, deletions: Iterable[Deletion]) -> Iterator[DeployMessage]:
-    for each in deletions:
-        record_id = org.components.delete(each.type.name, each.full_name)
+    for deletion in deletions:
+        record_id = org.components.delete(deletion.type.name, deletion.full_name)
         if record_id is None:
-            yield not_there(each.type.name, each.full_name, each.file_name)
+            yield not_there(deletion.type.name, deletion.full_name, deletion.file_name)
         else:
             yield DeployMessage(
-                each.type.name, each.full_name, each.file_name, success=True, deleted=True, id=record_id
+                deletion.type.name, deletion.full_name, deletion.file_name, success=True, deleted=True, id=record_id
             )
 
 

@@ -29,10 +29,12 @@ _PASSED: Final = {Verdict.PASS: True, Verdict.FAILURE: False}
 
 def write_test_result(test: PlannedTest, case: CaseResult | None, *, run_id: str, error: str = "") -> JsonObject:
     """Write the result of a test; `error` says why a test has no case."""
-    answers = [each.generated for each in case.earlier] if case else []
+    answers = [turn.generated for turn in case.earlier] if case else []
     if case and case.generated:
         answers.append(case.generated)
-    session = next((each.session_id for each in answers if each.session_id), f"{run_id}-{case.number if case else 0}")
+    session = next(
+        (answer.session_id for answer in answers if answer.session_id), f"{run_id}-{case.number if case else 0}"
+    )
     done = [step for step in test.outputs if step.sent <= len(answers)]
     order = [*test.evaluators]
     results = sorted(case.results if case else (), key=lambda each: order.index(each.label or ""))
@@ -40,7 +42,9 @@ def write_test_result(test: PlannedTest, case: CaseResult | None, *, run_id: str
     return {
         "id": test.id,
         "outputs": [_output(step, answers, session) for step in done] if case else [],
-        "evaluation_results": [_evaluation(test, each) for each in results if not each.name.startswith(_UNJUDGED)],
+        "evaluation_results": [
+            _evaluation(test, result) for result in results if not result.name.startswith(_UNJUDGED)
+        ],
         "errors": errors,
     }
 
@@ -82,9 +86,9 @@ def _evaluation(test: PlannedTest, result: TestResult) -> JsonObject:
 
 
 def _unjudged(results: Sequence[TestResult]) -> Iterator[JsonObject]:
-    for each in results:
-        if each.name.startswith(_UNJUDGED):
-            yield {"id": each.label, "error_message": f"{each.name} cannot be judged here: {each.explanation}"}
+    for result in results:
+        if result.name.startswith(_UNJUDGED):
+            yield {"id": result.label, "error_message": f"{result.name} cannot be judged here: {result.explanation}"}
 
 
 def _failed_step(test: PlannedTest, done: int, error: str) -> Iterator[JsonObject]:

@@ -102,7 +102,11 @@ class OrgProtocol(H11Protocol):
         most = max_connections()
         if len(self.connections) <= most:
             return
-        found = [each for each in self.connections if isinstance(each, OrgProtocol) and not each.transport.is_closing()]
+        found = [
+            connection
+            for connection in self.connections
+            if isinstance(connection, OrgProtocol) and not connection.transport.is_closing()
+        ]
         if len(found) <= most:
             return
         by_address: defaultdict[str, list[OrgProtocol]] = defaultdict(list)

@@ -47,10 +47,10 @@ def needs_of(
 def function_needs(evaluation: Evaluation, options: RunOptions) -> list[Need]:
     """Return the custom scoring functions of the selected cases, each once."""
     names = {
-        str(each.terms["function"]): None
+        str(expectation.terms["function"]): None
         for case in select_cases(evaluation, options)
         for turn in case.turns
-        for each in turn.expectations
-        if each.terms and "function" in each.terms
+        for expectation in turn.expectations
+        if expectation.terms and "function" in expectation.terms
     }
-    return [Need("function", each) for each in names]
+    return [Need("function", name) for name in names]

@@ -21,8 +21,8 @@ class PathFilter:
         folders = {str(root), str(state_dir), *sys.path}
         if state_dir.is_relative_to(root):
             folders.discard(str(state_dir))
-        named = sorted((each for each in folders if each.strip(os.sep)), key=len, reverse=True)
-        self._folders = [each.rstrip(os.sep) + os.sep for each in named]
+        named = sorted((folder for folder in folders if folder.strip(os.sep)), key=len, reverse=True)
+        self._folders = [text.rstrip(os.sep) + os.sep for text in named]
         self._root = str(root)
 
     def text(self, text: str) -> str:
@@ -37,10 +37,12 @@ class PathFilter:
 
     def case(self, case: CaseResult) -> CaseResult:
         """Return a case result whose errors have no folders."""
-        if case.error is None and not any(each.error for each in case.results):
+        if case.error is None and not any(result.error for result in case.results):
             return case
         results = tuple(
-            each._replace(error=self.text(each.error), explanation=self.text(each.explanation)) if each.error else each
-            for each in case.results
+            result._replace(error=self.text(result.error), explanation=self.text(result.explanation))
+            if result.error
+            else result
+            for result in case.results
         )
         return case._replace(error=self.optional(case.error), results=results, traceback=self.text(case.traceback))

@@ -159,7 +159,10 @@ def _with_headers(state: _RequestState, send: Send) -> Send:
             state.status = message["status"]
             headers = [*message.get("headers", ())]
             given = {name for name, _ in headers}
-            message = {**message, "headers": [*headers, *(each for each in _SECURITY_HEADERS if each[0] not in given)]}
+            message = {
+                **message,
+                "headers": [*headers, *(header for header in _SECURITY_HEADERS if header[0] not in given)],
+            }
         for chunk in _chunks(message):
             await send(chunk)
         state.is_answered = message["type"] == "http.response.body" and not message.get("more_body")
@@ -198,7 +201,7 @@ def _shown(path: str) -> str:
 
 
 def _text(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
-    return next((text.decode("latin-1") for each, text in headers if each == name), "")
+    return next((text.decode("latin-1") for data, text in headers if data == name), "")
 
 
 def _too_large() -> HTTPException:

@@ -39,12 +39,12 @@ def iterate_components(org: Organization, kind: MetadataType, *, folder: str = "
     """Return an iterator over what `list_components` returns, which needs the database no more."""
     names = {user.id: user.name for user in org.users.all_users()}
     stored = org.components.list(kind.name)
-    return (_properties(kind, each, folder, names) for each in stored)
+    return (_properties(kind, component, folder, names) for component in stored)
 
 
 def write_request(manifest: Manifest, *, single_package: bool) -> tuple[bytes, bytes]:
     """Return the stored form of a retrieve's manifest and options."""
-    types = [{"name": each.name, "members": list(each.members)} for each in manifest.types]
+    types = [{"name": kind.name, "members": list(kind.members)} for kind in manifest.types]
     request = {"types": types, "version": manifest.version}
     return orjson.dumps(request), orjson.dumps({"singlePackage": single_package})
 
@@ -59,7 +59,10 @@ def run_retrieve(org: Organization, job: Job) -> None:
     folder = "" if read_object(job.options).get("singlePackage") else _FOLDER
     with org.database.transaction():
         found, messages = _find(org, manifest, folder)
-        entries = [(each.file_name, org.components.content(kind.name, each.full_name) or b"") for kind, each in found]
+        entries = [
+            (properties.file_name, org.components.content(kind.name, properties.full_name) or b"")
+            for kind, properties in found
+        ]
     entries.append((f"{folder}{_MANIFEST}", write_manifest(_manifest_of(found, manifest.version))))
     try:
         zip_file = build_zip(entries)
@@ -73,7 +76,7 @@ def run_retrieve(org: Organization, job: Job) -> None:
         status="Succeeded",
         done=True,
         success=True,
-        file_properties=(*(each for _, each in found), listed),
+        file_properties=(*(properties for _, properties in found), listed),
         messages=(*messages, *_unknown(manifest, folder)),
         zip_file=zip_file,
     )
@@ -102,7 +105,8 @@ def _finish(org: Organization, result: RetrieveResult) -> None:
 def _read_request(request: bytes) -> Manifest:
     content = read_object(request)
     types = tuple(
-        ManifestTypes(text(each, "name"), tuple(texts(each, "members"))) for each in list_of_objects(content, "types")
+        ManifestTypes(text(value, "name"), tuple(texts(value, "members")))
+        for value in list_of_objects(content, "types")
     )
     return Manifest(types, optional_text(content, "version"))
 
@@ -113,7 +117,9 @@ def _find(
     found: list[tuple[MetadataType, FileProperties]] = []
     messages: list[RetrieveMessage] = []
     for kind, members in _selected(manifest):
-        existing = {each.full_name.casefold(): each for each in list_components(org, kind, folder=folder)}
+        existing = {
+            component.full_name.casefold(): component for component in list_components(org, kind, folder=folder)
+        }
         names = {name.casefold(): name for name in members if name != WILDCARD}
         keys = existing if WILDCARD in members else [key for key in names if key in existing]
         found += [(kind, existing[key]) for key in keys]

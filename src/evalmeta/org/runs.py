@@ -208,7 +208,7 @@ def find_run_faults(org: Organization, runs: Sequence[PreparedRun]) -> list[RunF
     """Return why runs cannot start."""
     from evalmeta.org.readiness import find_faults  # noqa: PLC0415 - the engine, which other requests do not need
 
-    return find_faults(org, [each.needs for each in runs])
+    return find_faults(org, [run.needs for run in runs])
 
 
 def find_remote_run(org: Organization, run_id: str, url: str) -> Run | None:
@@ -222,7 +222,7 @@ def answers_of_run(org: Organization, run_id: str) -> Callable[[int, int], CaseR
     if org.runs.get(run_id) is not None:
         return partial(org.runs.case, run_id)
     saved = RemoteRuns(org.database).find(run_id)
-    cases = {(each.iteration, each.number): each for remote in saved[:1] for each in remote.run.cases}
+    cases = {(case.iteration, case.number): case for remote in saved[:1] for case in remote.run.cases}
     return lambda iteration, number: cases.get((iteration, number))
 
 
@@ -324,7 +324,7 @@ def quarantines_of_run(org: Organization, run: Run) -> Quarantines:
 
 def _started(org: Organization, run_id: str) -> float | None:
     own = org.runs.get(run_id)
-    saved = [own] if own else [each.run for each in RemoteRuns(org.database).find(run_id)]
+    saved = [own] if own else [run.run for run in RemoteRuns(org.database).find(run_id)]
     return saved[0].started if saved else None
 
 
@@ -371,7 +371,7 @@ def placeholders(org: Organization, run: Run) -> tuple[CaseResult, ...]:
             for case in cases.values()
             if (iteration, case.number) not in done
         ]
-    return tuple(each._replace(results=_errors(cases[each.number], each.error or "")) for each in errors)
+    return tuple(error._replace(results=_errors(cases[error.number], error.error or "")) for error in errors)
 
 
 def _not_run(run: Run, case: Case, iteration: int) -> CaseResult:
@@ -382,7 +382,13 @@ def _not_run(run: Run, case: Case, iteration: int) -> CaseResult:
 
 def _errors(case: Case, error: str) -> tuple[TestResult, ...]:
     return tuple(
-        TestResult(each.name, Verdict.ERROR, expected=each.expected_value or "", label=each.label, error=error)
+        TestResult(
+            expectation.name,
+            Verdict.ERROR,
+            expected=expectation.expected_value or "",
+            label=expectation.label,
+            error=error,
+        )
         for turn in case.turns
-        for each in turn.expectations
+        for expectation in turn.expectations
     )

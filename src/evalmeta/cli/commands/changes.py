@@ -37,12 +37,17 @@ def status(*, target_org: str | None, as_json: bool) -> None:
     found = run_in_org(target_org, api.changes.status)
     if as_json:
         components: list[JsonValue] = [
-            {"state": each.state.value, "type": each.type, "fullName": each.full_name, "file": each.file or None}
-            for each in found.components
+            {
+                "state": component.state.value,
+                "type": component.type,
+                "fullName": component.full_name,
+                "file": component.file or None,
+            }
+            for component in found.components
         ]
         print_json({"components": components, "total": found.total})
         return
-    rows = [(each.state.value, each.full_name, each.file) for each in found.components]
+    rows = [(component.state.value, component.full_name, component.file) for component in found.components]
     print_table(["State", "Name", "File"], rows)
     if found.components:
         verb = "differs" if found.total == 1 else "differ"
@@ -87,9 +92,9 @@ def _report(found: Sequence[Difference], *, as_json: bool) -> int:
         comparable = [difference_json(each) for each in found if not each.problems]
         print_json({"differences": comparable, "problems": [problem_json(each) for each in problems]}, status=status)
         return status
-    for each in found:
-        if not each.problems:
-            print_styled(difference_lines(each), _COLOURS)
+    for difference in found:
+        if not difference.problems:
+            print_styled(difference_lines(difference), _COLOURS)
     if problems:
         print_problems(problems, err=True)
     if not found:

@@ -172,7 +172,7 @@ def metadata(selection: Selection, *, root_dir: Path, output_dir: Path | None, f
 
 
 def _conversion_json(written: Written, output_file: Path | None, state: str | None) -> JsonValue:
-    losses: list[JsonValue] = [{"where": each.where, "what": each.what} for each in written.losses]
+    losses: list[JsonValue] = [{"where": loss.where, "what": loss.what} for loss in written.losses]
     if output_file is None:
         return {"losses": losses, "contents": written.content.decode()}
     return {"losses": losses, "file": str(output_file), "state": state}
@@ -205,7 +205,7 @@ def format_(paths: tuple[Path, ...], *, check: bool, as_json: bool) -> int:
     done = api.files.format_files(paths, check=check)
     status = EXIT_FAILED if done.problems or (check and done.changed) else EXIT_PASSED
     if as_json:
-        problems = [problem_json(each) for each in done.problems]
+        problems = [problem_json(problem) for problem in done.problems]
         print_json({"files": done.files, "changed": [*done.changed], "problems": problems}, status=status)
         return status
     if done.problems:
@@ -215,6 +215,6 @@ def format_(paths: tuple[Path, ...], *, check: bool, as_json: bool) -> int:
     if done.changed:
         note(f"{'Would format' if check else 'Formatted'} {len(done.changed):,} of {count(done.files, 'file')}.")
     else:
-        valid = done.files - len({each.location.path for each in done.problems})
+        valid = done.files - len({problem.location.path for problem in done.problems})
         note(f"{count(valid, 'file')} already formatted.")
     return status

@@ -73,10 +73,10 @@ def doctor(
         checks.append(each)
         if not as_json:
             _print(each)
-    failed = any(each.finding.status == "error" for each in checks)
+    failed = any(check.finding.status == "error" for check in checks)
     status = EXIT_FAILED if failed else EXIT_PASSED
     if as_json:
-        print_json({"checks": [_json(each) for each in checks]}, status=status)
+        print_json({"checks": [_json(check) for check in checks]}, status=status)
     else:
         click.echo(f"\n{_verdict(checks)}")
     return status
@@ -97,6 +97,6 @@ def _json(check: Check) -> JsonObject:
 
 
 def _verdict(checks: Sequence[Check]) -> str:
-    counts = {status: sum(each.finding.status == status for each in checks) for status in ("error", "warning")}
+    counts = {status: sum(check.finding.status == status for check in checks) for status in ("error", "warning")}
     found = [f"{number} {status}{'s' if number > 1 else ''}" for status, number in counts.items() if number]
     return f"{' and '.join(found)} found" if found else "Everything works."

@@ -101,7 +101,7 @@ def _has_tests(root: Path) -> bool:
 
 def _json(project: NewProject) -> JsonObject:
     files: list[JsonValue] = [
-        {"path": str(each.path), "state": each.state, "missing": each.missing} for each in project.files
+        {"path": str(file.path), "state": file.state, "missing": file.missing} for file in project.files
     ]
     return {
         "root": str(project.root),

@@ -60,7 +60,7 @@ def rater() -> None:
 
 @rater.command()
 @click.argument(
-    "metric", required=False, shell_complete=lambda _, __, begun: [each for each in METRICS if each.startswith(begun)]
+    "metric", required=False, shell_complete=lambda _, __, begun: [text for text in METRICS if text.startswith(begun)]
 )
 @click.option("--rater", "name", metavar="NAME", help="An LLM rater of evalmeta.toml, whose rubric is added.")
 @json_option
@@ -81,7 +81,7 @@ def show(*, metric: str | None, name: str | None, as_json: bool) -> None:
     if as_json:
         print_json(_prompts_json(metrics, rubric))
     else:
-        click.echo("\n\n".join(_page(each, rubric) for each in metrics))
+        click.echo("\n\n".join(_page(text, rubric) for text in metrics))
 
 
 def _known(metric: str) -> str:

@@ -117,7 +117,13 @@ def _print_files(done: Retrieval, *, as_json: bool) -> int:
         warn(message)
     click.echo(f"Retrieved {count(len(done.components), 'component')}.")
     ordered = sorted(done.components, key=lambda each: each.full_name.casefold())
-    print_table(["State", "Name", "File"], [(each.state, each.full_name, each.file) for each in ordered])
+    print_table(
+        ["State", "Name", "File"],
+        [
+            (retrieved_component.state, retrieved_component.full_name, retrieved_component.file)
+            for retrieved_component in ordered
+        ],
+    )
     return EXIT_PASSED
 
 

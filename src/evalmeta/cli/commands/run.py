@@ -104,7 +104,7 @@ def _options(paths: Sequence[Path]) -> list[str]:
     """Return the words of the current call except --watch and the paths."""
     left_out = {"--watch", "--", *map(str, paths)}
     words = click.get_current_context().ensure_object(CallOptions).words or ()
-    return [each for each in words if each not in left_out]
+    return [word for word in words if word not in left_out]
 
 
 def _folder(project: Project) -> Path:

@@ -68,7 +68,7 @@ def validate(
         found = api.selections.validate_selection(selection, profile=profile)
     status = EXIT_PASSED if found.is_valid else EXIT_FAILED
     if as_json:
-        problems = [problem_json(each) for each in found.problems]
+        problems = [problem_json(problem) for problem in found.problems]
         print_json({"files": found.files, "problems": problems}, status=status)
     elif result_format == "human":
         _print_project(paths)

@@ -121,7 +121,10 @@ async def post_check(call: _Call) -> Response:
                 faults.append(RunFault(error, (place,)))
         places = [*prepared]
         found = find_run_faults(org, [*prepared.values()])
-        return [*faults, *(each._replace(runs=tuple(places[number] for number in each.runs)) for each in found)]
+        return [
+            *faults,
+            *(run_fault._replace(runs=tuple(places[number] for number in run_fault.runs)) for run_fault in found),
+        ]
 
     faults = await run_in_thread(call.org, check)
     return json_reply(write_faults(faults, clean=call.org.without_paths))

@@ -54,7 +54,7 @@ async def post_tests(request: Request, org: Organization, user: User) -> Respons
 
     def start(org: Organization) -> dict[str, list[int]]:
         known = {str(row["Id"])[:_ID_CHARS]: str(row["DeveloperName"]) for row in Records(org)(AGENT.name)}
-        agents = [_agent_of(known, each) for each in tests]
+        agents = [_agent_of(known, test) for test in tests]
         groups = [[place for place, agent in enumerate(agents) if agent == name] for name in dict.fromkeys(agents)]
         options = replace(org.settings().run_options(), iterations=1, cases=None, shard=None)
         parts: list[JsonObject] = [
@@ -77,7 +77,7 @@ async def post_tests(request: Request, org: Organization, user: User) -> Respons
 
 def _refusal(error: FormatError) -> OrgFault:
     """Return the error for a payload that cannot be read, with the first problems."""
-    problems = [f"{each.location}: {each.message}" for each in error.problems if each.is_error]
+    problems = [f"{problem.location}: {problem.message}" for problem in error.problems if problem.is_error]
     more = [f"and {len(problems) - _SHOWN} more"] if len(problems) > _SHOWN else []
     return OrgFault("; ".join((*problems[:_SHOWN], *more)) or str(error), code="INVALID_INPUT")
 
@@ -96,7 +96,7 @@ def _agent_of(agents: Mapping[str, str], test: PlannedTest) -> str:
 async def _results(org: Organization, run_id: str, tests: Sequence[PlannedTest]) -> list[JsonObject]:
     org.launch(run_id)
     error = await _wait(org, run_id)
-    cases = {each.number: each for each in open_cases(org.database, run_id, change=org.paths.case)}
+    cases = {case.number: case for case in open_cases(org.database, run_id, change=org.paths.case)}
     reason = org.without_paths(error or "the test was not run")
     return [
         write_test_result(test, cases.get(number), run_id=run_id, error=reason) for number, test in enumerate(tests, 1)

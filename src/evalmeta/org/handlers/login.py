@@ -30,8 +30,8 @@ async def get_versions(_: Request) -> Response:
     versions = [ApiVersion(major) for major in range(OLDEST_API_VERSION.major, NEWEST_API_VERSION.major + 1)]
     return json_reply(
         [
-            {"label": _label(each), "url": f"/services/data/v{each}", "version": str(each), "engine": ENGINE}
-            for each in versions
+            {"label": _label(version), "url": f"/services/data/v{version}", "version": str(version), "engine": ENGINE}
+            for version in versions
         ]
     )
 

@@ -121,9 +121,9 @@ def json_stream(start: bytes, items: Iterable[bytes], end: bytes) -> Response:
 
     def pieces() -> Iterator[bytes]:
         found, size, comma = [start], len(start), b""
-        for each in items:
-            found += (comma, each)
-            size, comma = size + len(each), b","
+        for item in items:
+            found += (comma, item)
+            size, comma = size + len(item), b","
             if size >= limits.PIECE_BYTES:
                 yield b"".join(found)
                 found, size = [], 0

@@ -127,7 +127,7 @@ def _describe(_: Organization, __: User, call: Call) -> bytes:
 
 
 def _list(org: Organization, _: User, call: Call) -> Iterator[bytes]:
-    kinds = [_kind(text_of(find(each, "type"))) for each in children(call.operation) if each.name == "queries"]
+    kinds = [_kind(text_of(find(child, "type"))) for child in children(call.operation) if child.name == "queries"]
     if len(kinds) > limits.MAX_LIST_QUERIES:
         text = f"{len(kinds)} queries; at most {limits.MAX_LIST_QUERIES} are allowed in one call"
         raise OrgFault(text, code="EXCEEDED_MAX_TYPES_LIMIT")
@@ -137,7 +137,7 @@ def _list(org: Organization, _: User, call: Call) -> Iterator[bytes]:
 
 def _read(org: Organization, _: User, call: Call) -> bytes:
     kind = _kind(call.text("type"))
-    names = [text_of(each) for each in children(call.operation) if each.name == "fullNames"]
+    names = [text_of(child) for child in children(call.operation) if child.name == "fullNames"]
     if len(names) > limits.MAX_READ_NAMES:
         text = f"{len(names)} names; at most {limits.MAX_READ_NAMES} are allowed in one call"
         raise OrgFault(text, code="EXCEEDED_ID_LIMIT")
@@ -150,13 +150,13 @@ def _save(org: Organization, user: User, call: Call) -> bytes:
     action: Action = "create" if call.name == "createMetadata" else "update"
     if call.name == "upsertMetadata":
         action = "upsert"
-    found = [_new_component(each) for each in children(call.operation) if each.name == "metadata"]
+    found = [_new_component(child) for child in children(call.operation) if child.name == "metadata"]
     return write_results(call.name, save_components(org, user, found, action, all_or_none=call.all_or_none))
 
 
 def _new_component(source: Node) -> NewComponent:
     kind = _kind(source.attributes.get("type", ""))
-    fields = [each for each in children(source) if each.name != "fullName"]
+    fields = [child for child in children(source) if child.name != "fullName"]
     content = render(node(kind.name, fields, xmlns=NAMESPACE), indent=_INDENT)
     return NewComponent(kind, text_of(find(source, "fullName")).strip(), content)
 
@@ -167,14 +167,14 @@ def _rename(org: Organization, user: User, call: Call) -> bytes:
 
 
 def _delete(org: Organization, _: User, call: Call) -> bytes:
-    names = [text_of(each).strip() for each in children(call.operation) if each.name == "fullNames"]
+    names = [text_of(child).strip() for child in children(call.operation) if child.name == "fullNames"]
     found = delete_components(org, _kind(call.text("type")), names, all_or_none=call.all_or_none)
     return write_results(call.name, found)
 
 
 def _check_status(org: Organization, user: User, call: Call) -> bytes:
-    ids = [text_of(each).strip() for each in children(call.operation) if each.name == "asyncProcessId"]
-    return write_results(call.name, [check_job(org, user, each) for each in ids[: limits.MAX_READ_NAMES]])
+    ids = [text_of(child).strip() for child in children(call.operation) if child.name == "asyncProcessId"]
+    return write_results(call.name, [check_job(org, user, identifier) for identifier in ids[: limits.MAX_READ_NAMES]])
 
 
 def _deploy(org: Organization, user: User, call: Call) -> bytes:

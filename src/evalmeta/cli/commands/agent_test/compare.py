@@ -128,7 +128,7 @@ def history(*, name: str | None, limit: int, as_json: bool) -> None:
     """
     runs = api.saved_runs.history(find_project(Path.cwd()), definition=name, limit=limit)
     if as_json:
-        print_json([_run_json(each) for each in runs])
+        print_json([_run_json(run) for run in runs])
         return
     if not runs:
         click.echo(f"There are no runs of {name} here." if name else "There are no runs here.")

@@ -65,9 +65,9 @@ def create(
 
 
 def _preview(draft: Draft, *, as_json: bool) -> int:
-    status = EXIT_FAILED if any(each.is_error for each in draft.problems) else EXIT_PASSED
+    status = EXIT_FAILED if any(problem.is_error for problem in draft.problems) else EXIT_PASSED
     if as_json:
-        problems = [problem_json(each) for each in draft.problems]
+        problems = [problem_json(problem) for problem in draft.problems]
         contents = draft.content.decode()
         print_json({"path": str(draft.path), "contents": contents, "problems": problems}, status=status)
         return status

@@ -44,11 +44,11 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
     """
     tests = run_in_org(target_org, lambda connection, _: api.org_tests.list_tests(connection))
     if as_json:
-        print_json([{"fullName": each.full_name, "id": each.id, "type": each.type} for each in tests])
+        print_json([{"fullName": test.full_name, "id": test.id, "type": test.type} for test in tests])
         return
     if not tests:
         click.echo(completed(Suggestion("No agent tests in the org. Deploy some first", "deploy")))
-    rows = [(each.full_name, each.type, each.id, each.last_modified_date[:19].replace("T", " ")) for each in tests]
+    rows = [(test.full_name, test.type, test.id, test.last_modified_date[:19].replace("T", " ")) for test in tests]
     print_table(["API Name", "Type", "Id", "Deployed (UTC)"], rows)
 
 

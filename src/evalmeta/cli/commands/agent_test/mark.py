@@ -112,9 +112,14 @@ def marks(*, job_id: str | None, file: Path | None, metric: str, target_org: str
         return
     right, decided = api.marks.agreement(found)
     if as_json:
-        print_json({"agreed": right, "decided": decided, "marks": [_mark_json(each) for each in found]})
+        print_json(
+            {"agreed": right, "decided": decided, "marks": [_mark_json(marked_result) for marked_result in found]}
+        )
         return
-    print_table(["Run", "Case", "Result", "Verdict", "Judgement", "By", "Note"], [_row(each) for each in found])
+    print_table(
+        ["Run", "Case", "Result", "Verdict", "Judgement", "By", "Note"],
+        [_row(marked_result) for marked_result in found],
+    )
     if not found:
         click.echo("Nobody has judged a result here.")
     elif decided:
@@ -131,8 +136,8 @@ def _export(found: Sequence[MarkedResult], file: Path, metric: str, *, as_json: 
     if as_json:
         print_json({"file": str(file), "state": state, "pairs": len(pairs), "skipped": dict(skipped)})
         return
-    for each in reasons:
-        note(each)
+    for text in reasons:
+        note(text)
     click.echo(f"{state} {file}: {count(len(pairs), 'labelled pair')}.")
     note(Suggestion("Measure a rater with them", "rater", "check", str(file)))
 
@@ -147,7 +152,7 @@ def _row(marked: MarkedResult) -> list[str]:
     place = mark.place
     name = f"{place.name} ({result.label})" if result and result.label else place.name
     texts = (place.run_id, str(place.number), name, verdict, mark.words, mark.user_name, mark.note)
-    return [one_line(each) for each in texts]
+    return [one_line(text) for text in texts]
 
 
 def _place_json(place: ResultPlace) -> JsonObject:
