@@ -176,8 +176,8 @@ def _trace(generated: GeneratedData, question: ChatUserMessage) -> Trace:
     end = _EPOCH + timedelta(milliseconds=generated.latency_ms or 0)
     if (actions := generated.actions) is None:
         return Trace(generated.session_id or "", question, (), output, (), _EPOCH, end)
-    calls = tuple(FunctionCall(each.name, each.input) for each in actions)
-    results = tuple(ChatFunctionMessage(each.name, _text(each.output)) for each in actions)
+    calls = tuple(FunctionCall(action.name, action.input) for action in actions)
+    results = tuple(ChatFunctionMessage(action.name, _text(action.output)) for action in actions)
     asked: tuple[ChatMessage, ...] = (ChatAssistantMessage(tool_calls=calls),) if calls else ()
     iteration = Iteration((question, *asked, *results), (output,), _EPOCH, end)
     return Trace(generated.session_id or "", question, (iteration,), output, (), _EPOCH, end, calls)

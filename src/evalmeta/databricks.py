@@ -183,8 +183,8 @@ def _document(data: object, config: _Config, name: str | None, *, is_asked: bool
 
 
 def _warn_of_undecided(results: Sequence[CaseResult]) -> None:
-    judged = [each for case in results for each in case.results if not each.is_measured]
-    reasons = [each.error for each in results if each.error]
+    judged = [result for case in results for result in case.results if not result.is_measured]
+    reasons = [result.error for result in results if result.error]
     reasons += [each.error or each.explanation for each in judged if each.verdict in _NOT_JUDGED and not each.score]
     if reasons:
         message = f"{len(reasons):,} cases or results were not judged; the first: {reasons[0]}"

@@ -136,7 +136,10 @@ class FormatError(UsageError):
 
     def __str__(self) -> str:
         """Return the message, followed by the first problems with their hints."""
-        lines = [f"{each.location}: {each.message} {each.hint}".rstrip() for each in self.problems[:_SHOWN_PROBLEMS]]
+        lines = [
+            f"{problem.location}: {problem.message} {problem.hint}".rstrip()
+            for problem in self.problems[:_SHOWN_PROBLEMS]
+        ]
         if lines and self.message.startswith(str(self.problems[0].location)):
             lines[:1] = [self.problems[0].hint] * bool(self.problems[0].hint)
         if len(self.problems) > _SHOWN_PROBLEMS:

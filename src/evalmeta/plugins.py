@@ -93,7 +93,7 @@ def _found(group: Group) -> Mapping[str, EntryPoint]:
         return {}
     from importlib.metadata import entry_points  # noqa: PLC0415 - 40 ms, and plug-ins are rare
 
-    return {each.name: each for each in entry_points(group=f"{_PREFIX}.{group}")}
+    return {point.name: point for point in entry_points(group=f"{_PREFIX}.{group}")}
 
 
 def _may_exist() -> bool:
@@ -112,8 +112,8 @@ def _may_declare(place: Path) -> bool:
     if place.is_file():
         return True
     with suppress(OSError):
-        for each in place.iterdir():
-            if each.suffix == ".egg" or (each.suffix in _PACKAGES and _declares(each / "entry_points.txt")):
+        for path in place.iterdir():
+            if path.suffix == ".egg" or (path.suffix in _PACKAGES and _declares(path / "entry_points.txt")):
                 return True
     return False
 

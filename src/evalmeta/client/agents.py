@@ -45,8 +45,10 @@ async def agent_versions(connection: Connection, agent: str) -> list[AgentVersio
     except EvalmetaError:
         return []
     found = [
-        AgentVersion(text(each, "DeveloperName"), integer(each, "VersionNumber", 0), text(each, "Status") == "Active")
+        AgentVersion(
+            text(value, "DeveloperName"), integer(value, "VersionNumber", 0), text(value, "Status") == "Active"
+        )
         for agents in list_of_objects(reply, "records")
-        for each in list_of_objects(object_at(agents, "BotVersions"), "records")
+        for value in list_of_objects(object_at(agents, "BotVersions"), "records")
     ]
     return sorted(found, key=lambda each: each.number, reverse=True)

@@ -204,7 +204,7 @@ def _spellings(secrets: Iterable[str]) -> set[str]:
     """Return secrets as they are, and as JSON may write them."""
     plain = set(secrets)
     escaped = {json.dumps(secret)[1:-1] for secret in plain}
-    return plain | escaped | {each.replace("/", "\\/") for each in escaped}
+    return plain | escaped | {text.replace("/", "\\/") for text in escaped}
 
 
 def _no_answer(address: str, error: httpx.HTTPError) -> SubjectError:

@@ -54,20 +54,20 @@ def clustered(cases: Iterable[CaseCounts]) -> Interval | None:
     the number of answers, according to the standard error clustered by case. With one answer per case, or with a
     single case, this is Wilson's interval of the answers.
     """
-    decided = [each for each in cases if each.decided]
-    total = sum(each.decided for each in decided)
+    decided = [case for case in cases if case.decided]
+    total = sum(counts.decided for counts in decided)
     if not total:
         return None
-    share, size = sum(each.passed for each in decided) / total, _effective_size(decided, total)
+    share, size = sum(counts.passed for counts in decided) / total, _effective_size(decided, total)
     return wilson(share * size, size)
 
 
 def _effective_size(cases: Sequence[CaseCounts], total: int) -> float:
     """Return the number of independent answers that would be as exact, reduced for few cases (Korn and Graubard)."""
-    number, share = len(cases), sum(each.passed for each in cases) / total
+    number, share = len(cases), sum(case.passed for case in cases) / total
     if number == 1:
         return float(total)
-    squares = math.fsum((each.passed - share * each.decided) ** 2 for each in cases)
+    squares = math.fsum((case.passed - share * case.decided) ** 2 for case in cases)
     variance = squares * number / (number - 1) / total**2
     # All passed or all failed says nothing about how similar the answers to one case are.
     size = min(total, share * (1 - share) / variance) if variance else total if 0 < share < 1 else number
@@ -81,12 +81,12 @@ def corrected(cases: Iterable[CaseCounts], check: JudgeCheck) -> CorrectedRate |
     failed, the rate is (p + t - 1) / (s + t - 1), from 0 to 1 (Rogan and Gladen). A judge with s + t <= 1 is no better
     than chance. The interval is that of Lang and Reiczigel, with the effective number of independent answers.
     """
-    decided = [each for each in cases if each.decided]
-    answers = sum(each.decided for each in decided)
+    decided = [case for case in cases if case.decided]
+    answers = sum(counts.decided for counts in decided)
     informed = check.passed / check.right + check.failed / check.wrong - 1
     if not answers or informed <= 0:
         return None
-    share = sum(each.passed for each in decided) / answers
+    share = sum(counts.passed for counts in decided) / answers
     rate = (share + check.failed / check.wrong - 1) / informed
     interval = _corrected_interval(share, _effective_size(decided, answers), check, otherwise=rate)
     return CorrectedRate(share, answers, min(1.0, max(0.0, rate)), interval, check)
@@ -129,14 +129,14 @@ def pass_at_k(cases: Iterable[CaseCounts]) -> tuple[PassAtK, ...]:
     Each k averages over the cases with at least k decided answers. Cases whose results are averaged over all
     iterations are left out.
     """
-    counts = Counter((each.passed, each.failed) for each in cases if each.decided and not each.is_averaged)
+    counts = Counter((case.passed, case.failed) for case in cases if case.decided and not case.is_averaged)
     shares = dict.fromkeys(counts, (1.0, 1.0))
     return tuple(_pass_at(k, counts, shares) for k in range(1, 1 + max(map(sum, counts), default=0)))
 
 
 def _pass_at(k: int, counts: Counter[tuple[int, int]], shares: dict[tuple[int, int], tuple[float, float]]) -> PassAtK:
     """Return the estimates for k; `shares` has the chances that k - 1 answers all pass or all fail, and is updated."""
-    for passed, failed in [each for each in counts if sum(each) >= k]:
+    for passed, failed in [count for count in counts if sum(count) >= k]:
         all_pass, all_fail = shares[passed, failed]
         left = passed + failed - k + 1
         shares[passed, failed] = all_pass * max(0, passed - k + 1) / left, all_fail * max(0, failed - k + 1) / left

@@ -82,9 +82,9 @@ def changes_of(cases: Sequence[CaseComparison], before: KnownTest, after: KnownT
     checks = [compare_checks(old.checks, new.checks) for old, new in both]
     return ChangesOfTest(
         removed=sum(case.after is None for case in cases),
-        weaker=sum(found.weaker for found in checks),
-        changed=sum(found.changed for found in checks),
-        new=sum(found.new for found in checks),
+        weaker=sum(check.weaker for check in checks),
+        changed=sum(check.changed for check in checks),
+        new=sum(check.new for check in checks),
         parts=tuple(_part_changes(before, after)),
     )
 

@@ -97,7 +97,7 @@ class Pool:
                 break
             self._taken += granted
             first.start(granted)
-        while self._unopened and not self._is_opening and not any(each.wanted for each in self._wanting):
+        while self._unopened and not self._is_opening and not any(places.wanted for places in self._wanting):
             turn = self._unopened.popleft()
             if not turn.cancelled():
                 self._is_opening = True

@@ -74,14 +74,14 @@ def permutation_worse(tables: Sequence[Table]) -> float:
     Answers are permuted within each case. With one answer per case and run, the p-value is that of the unconditional
     test, which is never larger.
     """
-    if tables and all(each.is_single for each in tables):
-        broken = sum(each.passed_before > each.passed for each in tables)
-        fixed = sum(each.passed_before < each.passed for each in tables)
+    if tables and all(table.is_single for table in tables):
+        broken = sum(table.passed_before > table.passed for table in tables)
+        fixed = sum(table.passed_before < table.passed for table in tables)
         return _single_answers(broken, fixed, len(tables))
     total = _Distribution(0, (1.0,))
     for margins, count in Counter(map(_margins, tables)).items():
         total = _sum(total, _repeated(_passed_now(margins), count))
-    passed = sum(each.passed for each in tables)
+    passed = sum(table.passed for table in tables)
     return min(1.0, math.fsum(total.probabilities[: max(0, passed - total.lowest + 1)]))
 
 
@@ -168,7 +168,7 @@ def _passed_now(margins: _Margins) -> _Distribution:
 @lru_cache(maxsize=_CACHED)
 def _lower_tails(margins: _Margins) -> tuple[int, tuple[float, ...]]:
     lowest, probabilities = _passed_now(margins)
-    return lowest, tuple(min(1.0, each) for each in accumulate(probabilities))
+    return lowest, tuple(min(1.0, number) for number in accumulate(probabilities))
 
 
 def _repeated(one: _Distribution, count: int) -> _Distribution:

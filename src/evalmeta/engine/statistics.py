@@ -49,7 +49,7 @@ def statistics_of(tally: DetailedTally) -> RunStatistics:
     cases, latencies = tuple(tally.cases()), array("d", sorted(tally.latencies))
     return RunStatistics(
         cases=cases,
-        intervals=tuple(None if _is_one_observation(each) else _interval(each.passed, each.decided) for each in cases),
+        intervals=tuple(None if _is_one_observation(case) else _interval(case.passed, case.decided) for case in cases),
         interval=None if any(map(_is_one_observation, cases)) else clustered(cases),
         latency=Latency(*(percentile(latencies, share) for share in (0.5, 0.9, 0.95, 0.99))) if latencies else None,
         timed=len(latencies),

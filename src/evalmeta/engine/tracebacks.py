@@ -33,8 +33,8 @@ def traceback_text(error: BaseException, root: Path | None = None) -> str:
         return ""
     folder = None if root is None else root.resolve()
     parts = list(_with_causes(found))
-    for each in parts:
-        each.stack = _Frames(_without_own(each.stack), folder)
+    for part in parts:
+        part.stack = _Frames(_without_own(part.stack), folder)
     if not any(each.stack for each in parts):
         return ""
     text = "".join(found.format()).rstrip("\n").encode(errors="replace").decode()
@@ -50,7 +50,7 @@ def _with_causes(found: TracebackException) -> Iterator[TracebackException]:
 
 
 def _without_own(frames: StackSummary) -> list[FrameSummary]:
-    return [each for each in frames if not Path(each.filename).is_relative_to(_OWN)]
+    return [frame for frame in frames if not Path(frame.filename).is_relative_to(_OWN)]
 
 
 class _Frames(StackSummary):
@@ -98,7 +98,7 @@ def _relative(name: str, root: Path | None) -> str:
     path = Path(name)
     if root is not None and is_in_project(path, root):
         return str(path.relative_to(root))
-    folders = sorted((each for each in sys.path if each and path.is_relative_to(each)), key=len)
+    folders = sorted((text for text in sys.path if text and path.is_relative_to(text)), key=len)
     return str(path.relative_to(folders[-1])) if folders else name
 
 

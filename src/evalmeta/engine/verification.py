@@ -69,7 +69,7 @@ async def verify(
 
 
 def _repeated(results: Iterable[CaseResult]) -> Iterator[Doubt]:
-    for (iteration, number), found in Counter((each.iteration, each.number) for each in results).items():
+    for (iteration, number), found in Counter((result.iteration, result.number) for result in results).items():
         if found > 1:
             text = f"the org returned {found} results for one case of one iteration"
             yield Doubt("repeated-case", text, number, iteration)
@@ -110,8 +110,8 @@ def _places(expectations: Sequence[Expectation], results: Sequence[TestResult]) 
     others of their name in order, but only if there are as many: otherwise nobody knows what they are about.
     """
     free: defaultdict[str, list[int]] = defaultdict(list)
-    for place, each in enumerate(results):
-        free[canonical_name(each.name)].append(place)
+    for place, result in enumerate(results):
+        free[canonical_name(result.name)].append(place)
     places: list[int | None] = [None] * len(expectations)
     others: defaultdict[str, list[int]] = defaultdict(list)
     for number, expectation in enumerate(expectations):
@@ -150,7 +150,7 @@ def _is_same(asked: str, expected: str) -> bool:
 
 
 def _value_of(expectation: Expectation) -> str:
-    by_parameter = (each.value for each in expectation.parameters if each.name == "expected")
+    by_parameter = (parameter.value for parameter in expectation.parameters if parameter.name == "expected")
     return (next(by_parameter, None) or expectation.expected_value or "").strip()
 
 
@@ -179,16 +179,16 @@ def _doubts(result: CaseResult, case: Case | None) -> Iterator[Doubt]:
 def _broken_call(error: str, case: Case) -> Iterator[Doubt]:
     if "agent call failed" not in error.casefold():
         return
-    names = ", ".join(each.name for each in case.context_variables)
+    names = ", ".join(variable.name for variable in case.context_variables)
     advice = f": check that the agent declares {names}" if names else ""
     text = "the org says 'Agent call failed', as it does after a long wait if a context variable is not declared"
     yield Doubt("failed-call", f"{text}{advice}")
 
 
 def _missing(results: Iterable[TestResult], expectations: Sequence[Expectation]) -> Iterator[Doubt]:
-    left_out = [each for each in results if each.verdicts and each.explanation == _NOT_RETURNED]
-    wanted = Counter(canonical_name(each.name) for each in expectations if _is_due(each))
-    returned = Counter(canonical_name(each.name) for each in results if each not in left_out)
+    left_out = [result for result in results if result.verdicts and result.explanation == _NOT_RETURNED]
+    wanted = Counter(canonical_name(expectation.name) for expectation in expectations if _is_due(expectation))
+    returned = Counter(canonical_name(result.name) for result in results if result not in left_out)
     for name in dict.fromkeys(each.name for each in left_out):
         total, found = wanted[canonical_name(name)], returned[canonical_name(name)]
         of = f"{found} of {total} results" if total > 1 else "no result"
@@ -203,7 +203,7 @@ def _meaningless(result: TestResult, case: CaseResult) -> Iterator[Doubt]:
     verdict = result.verdicts.org if result.verdicts else result.verdict
     actions = generated.actions if generated else None
     if name == ACTIONS and verdict is Verdict.PASS and actions and parse_actions(result.expected) == ():
-        taken = ", ".join(each.name for each in actions)
+        taken = ", ".join(action.name for action in actions)
         yield Doubt("empty-actions", f"the org passes an empty list of actions although the agent took {taken}")
     if name in _COMPARISONS and _TEMPLATE.fullmatch(result.actual.strip()):
         text = f"{result.name} compared the text {result.actual.strip()[:100]!r}: the org did not resolve the reference"
@@ -215,7 +215,7 @@ def _meaningless(result: TestResult, case: CaseResult) -> Iterator[Doubt]:
 
 
 def _is_as_expected(results: Iterable[TestResult]) -> bool:
-    return any(canonical_name(each.name) == OUTCOME and each.verdict is Verdict.PASS for each in results)
+    return any(canonical_name(result.name) == OUTCOME and result.verdict is Verdict.PASS for result in results)
 
 
 def _changed_verdicts(run: Run, earlier: Sequence[Run]) -> Iterator[Doubt]:

@@ -183,4 +183,4 @@ def _full_names(names: Collection[str]) -> dict[str, str]:
     parsed = {name: parse_file_name(PurePosixPath(name).name) for name in names}
     full = {name: baseline_name(*parts) if parts else name for name, parts in parsed.items()}
     counts = Counter(full.values())
-    return {name: found if counts[found] == 1 else name for name, found in full.items()}
+    return {name: text if counts[text] == 1 else name for name, text in full.items()}

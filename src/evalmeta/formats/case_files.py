@@ -106,7 +106,7 @@ def _cell(key: str, cell: str) -> JsonValue:
         with suppress(FormatError):
             return record_value(read_json(text.encode(), label="").value)
     if key in _NAMES:
-        return record_value([each.strip() for each in text.split(",")])
+        return record_value([part.strip() for part in text.split(",")])
     return cast("JsonValue", YamlScalar(0, 0, text if key in _PLAIN else cell, is_plain=key in _PLAIN))
 
 
@@ -120,7 +120,9 @@ def _rows_of_lines(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int,
         try:
             value = read_json(text, label=diagnostics.label, first_line=line).value
         except FormatError as error:
-            for each in error.problems:
-                diagnostics.error(each.code, each.message, line=line, column=each.location.column, hint=each.hint)
+            for problem in error.problems:
+                diagnostics.error(
+                    problem.code, problem.message, line=line, column=problem.location.column, hint=problem.hint
+                )
             continue
         yield line, record_value(value)

@@ -103,7 +103,7 @@ class _Converter:
             if case.not_run:
                 self.lose(f"case {case.label!r:.120}", f"the whole case: {case.not_run}")
                 continue
-            history = [(each.role, each.message, each.topic) for each in case.history]
+            history = [(message.role, message.message, message.topic) for message in case.history]
             for place, turn in enumerate(case.turns, 1):
                 number += 1
                 where = f"test case {number}"
@@ -152,7 +152,7 @@ class _Converter:
             messages = paired(messages, lambda what: self.lose(where, what))
         if turn.recorded is not None:
             self.lose(where, "its recorded answer")
-        if any(each.terms.get("empty") for each in turn.expectations):
+        if any(expectation.terms.get("empty") for expectation in turn.expectations):
             self.lose(where, "that an empty answer is valid (empty: true)")
         inputs = Inputs(self.text(turn.utterance, where), tuple(self._variables(case, where)), messages)
         return TestCase(inputs, self._expectations(turn, where), number)
@@ -160,7 +160,7 @@ class _Converter:
     def _variables(self, case: Case, where: str) -> Iterator[ContextVariable]:
         for variable in case.context_variables:
             yield ContextVariable(self.text(variable.name, where), self.text(variable.value, where))
-        taken = {each.name for each in case.context_variables}
+        taken = {context_variable.name for context_variable in case.context_variables}
         for name, value in case.state.items():
             if name in taken:
                 self.lose(where, f"the state {name!r}; a context variable has the same name")
@@ -172,12 +172,14 @@ class _Converter:
     def _expectations(self, turn: Turn, where: str) -> tuple[Expectation, ...]:
         """Return the expectations that a definition can hold: one of each kind, and any number of comparisons."""
         found: list[Expectation] = []
-        for each in turn.expectations:
-            for converted in self._converted(each, where):
+        for expectation in turn.expectations:
+            for converted in self._converted(expectation, where):
                 name = canonical_name(converted.name)
                 if not converted.parameters and any(canonical_name(other.name) == name for other in found):
                     if converted not in found:
-                        self.lose(where, f"the expectation {each.name!r}; a test case can have only one of its kind")
+                        self.lose(
+                            where, f"the expectation {expectation.name!r}; a test case can have only one of its kind"
+                        )
                     continue
                 found.append(converted)
         return tuple(found)
@@ -234,7 +236,7 @@ class _Converter:
         if terms.get("threshold", 1.0) != 1.0:
             scale = f"the threshold {_plain(terms.get('threshold'))} of {expectation.name!r}"
             self.lose("definition", f"{scale}; every test case is judged on its own")
-        taken = [each for each in calls if isinstance(each, dict)]
+        taken = [call for call in calls if isinstance(call, dict)]
         names = [str(each.get("name", "")) for each in taken]
         if taken and not terms.get("ignore_args"):
             yield from self._arguments(list(zip(names, (each.get("args") for each in taken), strict=True)), where)
@@ -281,7 +283,7 @@ def _argument_check(name: str, path: str, value: JsonValue) -> Expectation | Non
         return None
     terms: JsonObject = {"path": _ARGUMENT.format(name, path), "operator": "equals", "expected": value}
     comparison = comparison_of(Expectation("json", label=f"argument {path.lstrip('.')} of {name}", terms=terms))
-    texts = [each.value for each in comparison.parameters] if comparison else []
+    texts = [parameter.value for parameter in comparison.parameters] if comparison else []
     if any(len(text) > limits.MAX_PARAMETER_CHARS or foreign_character(text) for text in texts):
         return None
     return comparison
@@ -289,7 +291,9 @@ def _argument_check(name: str, path: str, value: JsonValue) -> Expectation | Non
 
 def _known(turn: Turn, recorded: str | None, *names: str) -> str | None:
     """Return the first expected value of these names, or else the recorded value."""
-    values = (each.expected_value for each in turn.expectations if canonical_name(each.name) in names)
+    values = (
+        expectation.expected_value for expectation in turn.expectations if canonical_name(expectation.name) in names
+    )
     return next((value for value in values if value is not None), recorded)
 
 
@@ -309,15 +313,15 @@ def paired(messages: Sequence[HistoryMessage], lose: Callable[[str], None]) -> t
     """
     kept: list[HistoryMessage] = []
     asked: HistoryMessage | None = None
-    for each in messages:
-        if each.role == "user" and _is_said(each):
+    for message in messages:
+        if message.role == "user" and _is_said(message):
             _leave_out(asked, lose)
-            asked = each
-        elif each.role == "agent" and _is_said(each) and asked is not None:
-            kept += (asked, each)
+            asked = message
+        elif message.role == "agent" and _is_said(message) and asked is not None:
+            kept += (asked, message)
             asked = None
         else:
-            _leave_out(each, lose)
+            _leave_out(message, lose)
     _leave_out(asked, lose)
     if any(_lacks_topic(each) for each in kept):
         lose(f"the missing topic of an answer in the history; it is written as {_UNKNOWN_TOPIC!r}")

@@ -113,8 +113,8 @@ def read_bytes(path: Path, most: int = limits.MAX_JSON_BYTES) -> bytes:
 def digest_of(path: Path, reading: Reading) -> str:
     """Return a hash of a file, of the criteria that apply to it and of the case files it names."""
     digest = sha256()
-    for each in _chunks(path):
-        digest.update(each)
+    for chunk in _chunks(path):
+        digest.update(chunk)
     config = Path(reading.config) if reading.config else path.with_name(ADK_CONFIG)
     if config.is_file():
         digest.update(read_bytes(config))
@@ -240,7 +240,7 @@ def _of_value(value: JsonValue) -> SourceFormat | None:
 def _has_steps(value: JsonObject) -> bool:
     """Return whether an object has tests with steps; other tools have tests too."""
     tests = value.get("tests")
-    return isinstance(tests, list) and any(isinstance(each, dict) and "steps" in each for each in tests)
+    return isinstance(tests, list) and any(isinstance(test, dict) and "steps" in test for test in tests)
 
 
 def _of_keys(value: JsonObject, formats: _Keys) -> SourceFormat | None:
@@ -250,7 +250,7 @@ def _of_keys(value: JsonObject, formats: _Keys) -> SourceFormat | None:
 def _of_damaged(begin: bytes) -> SourceFormat | None:
     """Detect the format of a damaged or cut file from its first keys; its reader reports what is wrong."""
     formats = _OF_OBJECTS if begin.startswith(b"{") else _OF_ITEMS
-    keys = (found[1].decode() for found in _KEY.finditer(begin[:20_000]))
+    keys = (match[1].decode() for match in _KEY.finditer(begin[:20_000]))
     of_key = {key: found for found, names in formats.items() for key in names}
     of_key.update({"steps": "run-eval"} if formats is _OF_OBJECTS else {})
     # YAML has braces too, so that a test spec may begin like JSON.

@@ -115,8 +115,8 @@ class Record:
 
     def texts(self, *names: str) -> Iterator[tuple[int, str]]:
         """Yield the texts of a list with their indexes."""
-        for place, each in enumerate(self.items(*names)):
-            if (text := self.to_text(each, self.key(*names), place)) is not None:
+        for place, item in enumerate(self.items(*names)):
+            if (text := self.to_text(item, self.key(*names), place)) is not None:
                 yield place, text
 
     def record(self, *names: str, called: str) -> Self | None:
@@ -125,8 +125,8 @@ class Record:
 
     def records(self, *names: str, called: str, hint: str = "") -> Iterator[Self]:
         """Yield the objects of a list, to be read by their keys."""
-        for place, each in enumerate(self.items(*names)):
-            yield self.at(each, self.key(*names), place, called=called, hint=hint)
+        for place, item in enumerate(self.items(*names)):
+            yield self.at(item, self.key(*names), place, called=called, hint=hint)
 
     def at(self, value: JsonValue, *steps: str | int, called: str, hint: str = "") -> Self:
         """Return an object further inside, to be read by its keys."""

@@ -146,10 +146,10 @@ def _turns(case: YamlRecord, defaults: Defaults) -> tuple[Turn, ...]:
     turns = list(case.records("turns", called="a turn", hint=INPUT_HINT))
     if not turns:
         case.error("spec-missing", "a test case has no turns", "turns", hint="Write at least one turn with an input.")
-    for each in turns:
-        each.check_keys("input", "utterance", *_CHECKS, *FLAGS, hints=CASE_HINTS)
+    for turn in turns:
+        turn.check_keys("input", "utterance", *_CHECKS, *FLAGS, hints=CASE_HINTS)
     kept = replace(defaults, flags={**defaults.flags, **_flags(case)})
-    return tuple(_turn(each, kept, own_keys=True) for each in turns)
+    return tuple(_turn(record, kept, own_keys=True) for record in turns)
 
 
 def _turn(record: YamlRecord, defaults: Defaults, *, own_keys: bool) -> Turn:
@@ -159,7 +159,7 @@ def _turn(record: YamlRecord, defaults: Defaults, *, own_keys: bool) -> Turn:
     utterance = record.required_text(*names)
     _refuse_keys_without_effect(record, defaults.checks)
     checks, flags = {**defaults.checks, **_checks(record)}, {**defaults.flags, **_flags(record)}
-    return Turn(utterance, tuple(_flagged(each, flags) for key in _CHECKS for each in checks.get(key, ())))
+    return Turn(utterance, tuple(_flagged(check, flags) for key in _CHECKS for check in checks.get(key, ())))
 
 
 def _flags(record: YamlRecord) -> dict[str, bool]:
@@ -292,7 +292,9 @@ def _variables(case: YamlRecord) -> tuple[ContextVariable, ...] | None:
 
 def read_variables(inputs: YamlRecord) -> tuple[ContextVariable, ...]:
     """Read the context variables of a test case."""
-    return tuple(ContextVariable(*read_pair(each)) for each in inputs.records("contextVariables", called="a variable"))
+    return tuple(
+        ContextVariable(*read_pair(record)) for record in inputs.records("contextVariables", called="a variable")
+    )
 
 
 def read_pair(record: YamlRecord, name: str = "name", *others: str) -> tuple[str, str]:
@@ -304,10 +306,10 @@ def read_pair(record: YamlRecord, name: str = "name", *others: str) -> tuple[str
 def read_history(inputs: YamlRecord, *, numbers_messages: bool) -> tuple[HistoryMessage, ...]:
     """Read the conversation before a test case; `numbers_messages` gives messages without an index their position."""
     messages = []
-    for place, each in enumerate(inputs.records("conversationHistory", called="a message")):
-        each.check_keys("role", "message", "topic", "index")
-        index = each.integer("index")
+    for place, record in enumerate(inputs.records("conversationHistory", called="a message")):
+        record.check_keys("role", "message", "topic", "index")
+        index = record.integer("index")
         index = place if index is None and numbers_messages else index
-        role, message = each.required_text("role"), each.required_text("message")
-        messages.append(HistoryMessage(role, message, each.text("topic"), index))
+        role, message = record.required_text("role"), record.required_text("message")
+        messages.append(HistoryMessage(role, message, record.text("topic"), index))
     return tuple(messages)

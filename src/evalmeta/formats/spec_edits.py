@@ -94,7 +94,7 @@ class _Edit:
         return _text(value, can_be_plain=not node.style and not self._is_json)
 
     def _flow(self, items: tuple[str, ...]) -> str:
-        return "[" + ", ".join(_text(each, can_be_plain=not self._is_json) for each in items) + "]"
+        return "[" + ", ".join(_text(item, can_be_plain=not self._is_json) for item in items) + "]"
 
     def _list(self, key: Node, node: SequenceNode, start: int, old: str, items: tuple[str, ...]) -> tuple[int, str]:
         """Return where the new list begins, and its text."""
@@ -106,7 +106,7 @@ class _Edit:
             return key.end_mark.index + self._shift, ": []"
         line_end = "\r\n" if "\r\n" in self._text else "\n"
         between = f"{line_end}{' ' * node.start_mark.column}- "
-        return start, "- " + between.join(_text(each, can_be_plain=True) for each in items)
+        return start, "- " + between.join(_text(item, can_be_plain=True) for item in items)
 
     @property
     def _is_json(self) -> bool:
@@ -114,8 +114,8 @@ class _Edit:
 
 
 def _case(root: Node | None, number: int, label: str) -> Node:
-    cases = [each for key in ("testCases", "cases") for each in _items(_value(root, key))]
-    mappings = [each for each in cases if isinstance(each, MappingNode)]
+    cases = [item for key in ("testCases", "cases") for item in _items(_value(root, key))]
+    mappings = [case for case in cases if isinstance(case, MappingNode)]
     if number > len(mappings):
         _refuse(label, 1, f"test case {number} is in another file")
     return mappings[number - 1]
@@ -125,8 +125,8 @@ def _expected_parameter(case: Node, place: int, label: str, *, line: int) -> tup
     criteria = _items(_value(case, "customEvaluations"))
     if place >= len(criteria):
         _refuse(label, line, "the test case does not have its own custom evaluation; it is in defaults")
-    named = ((_value(each, "name"), each) for each in _items(_value(criteria[place], "parameters")))
-    expected = (each for name, each in named if isinstance(name, ScalarNode) and name.value == "expected")
+    named = ((_value(item, "name"), item) for item in _items(_value(criteria[place], "parameters")))
+    expected = (node for name, node in named if isinstance(name, ScalarNode) and name.value == "expected")
     found = _pair(next(expected, None), "value")
     if found is None:
         _refuse(label, _line(criteria[place]), "the custom evaluation has no expected value")
@@ -144,7 +144,7 @@ def _value(node: Node | None, key: str) -> Node | None:
 
 def _pair(node: Node | None, key: str) -> tuple[Node, Node] | None:
     pairs: list[tuple[Node, Node]] = node.value if isinstance(node, MappingNode) else []
-    return next((each for each in pairs if each[0].value == key), None)
+    return next((pair for pair in pairs if pair[0].value == key), None)
 
 
 def _text(value: str, *, can_be_plain: bool) -> str:

@@ -51,6 +51,6 @@ def named_files(cases: object) -> Iterator[tuple[int | None, str]]:
     """Yield the files that the value of `cases` names, with their index if it is a list."""
     if isinstance(cases, YamlScalar):
         yield None, cases.text
-    for place, each in enumerate(cases if isinstance(cases, list) else ()):
-        if isinstance(each, YamlScalar):
-            yield place, each.text
+    for place, case in enumerate(cases if isinstance(cases, list) else ()):
+        if isinstance(case, YamlScalar):
+            yield place, case.text

@@ -23,9 +23,9 @@ def read_studio_cases(root: YamlRecord) -> Iterator[TestCase]:
     for case in root.records("testCases", called="a test case of Agentforce Studio"):
         case.check_keys(*STUDIO_KEYS)
         scorers = []
-        for each in case.records("scorers", called="a scorer"):
-            each.check_keys("name", "expected")
-            scorers.append(Expectation(each.required_text("name"), each.text("expected")))
+        for record in case.records("scorers", called="a scorer"):
+            record.check_keys("name", "expected")
+            scorers.append(Expectation(record.required_text("name"), record.text("expected")))
         if not case.items("inputs"):
             case.error("spec-missing", f"{case.called} needs 'inputs'")
         if "scorers" not in case.values:
@@ -38,7 +38,7 @@ def read_studio_cases(root: YamlRecord) -> Iterator[TestCase]:
 def _studio_inputs(record: YamlRecord) -> Inputs:
     record.check_keys(*("utterance", "contextVariables", "conversationHistory"), "promptInput")
     prompts = record.records("promptInput", called="an input")
-    prompt_inputs = tuple(PromptInput(*read_pair(each, "referenceName")) for each in prompts)
+    prompt_inputs = tuple(PromptInput(*read_pair(prompt, "referenceName")) for prompt in prompts)
     utterance = record.text("utterance") if prompt_inputs else record.required_text("utterance")
     history = read_history(record, numbers_messages=False)
     return Inputs(utterance or "", read_variables(record), history, prompt_inputs)

@@ -175,9 +175,9 @@ class _Row:
             hint = 'Write [{"role": "user", "message": "Hi"}, {"role": "agent", "message": "Hello"}].'
             self._refuse("csv-history", "the conversation history is not a valid JSON list of messages", hint=hint)
             return
-        for place, each in enumerate(messages):
-            self._check_characters("history", "".join(map(str, each.values())))
-            yield HistoryMessage(each["role"], each["message"], each.get("topic"), each.get("index", place))
+        for place, message in enumerate(messages):
+            self._check_characters("history", "".join(map(str, message.values())))
+            yield HistoryMessage(message["role"], message["message"], message.get("topic"), message.get("index", place))
 
     def _check_characters(self, title: str, text: str) -> None:
         if found := foreign_character(text):
@@ -204,7 +204,7 @@ def write_testing_center_csv(definition: Definition) -> Written:
     losses: list[Loss] = []
     if definition.type == TESTING_DEFINITION:
         losses.append(Loss("definition", "the type; the table is read as an AiEvaluationDefinition"))
-    names = (each.name for case in definition.test_cases for each in case.inputs.context_variables)
+    names = (variable.name for case in definition.test_cases for variable in case.inputs.context_variables)
     # A title cannot hold an empty name, or one with blanks that reading joins.
     variables = list(dict.fromkeys(name for name in names if name == " ".join(name.split()) and name))
     titles = [
@@ -225,7 +225,9 @@ def write_testing_center_csv(definition: Definition) -> Written:
 def _row(case: TestCase, variables: Sequence[str]) -> dict[str, str]:
     row = {_UTTERANCE: case.inputs.utterance}
     if history := case.inputs.conversation_history:
-        row[_HISTORY] = json.dumps([_message(each, place) for place, each in enumerate(history)], ensure_ascii=False)
+        row[_HISTORY] = json.dumps(
+            [_message(message, place) for place, message in enumerate(history)], ensure_ascii=False
+        )
     for expectation in _kept(case.expectations):
         row[_TITLES[canonical_name(expectation.name)]] = expectation.expected_value or ""
     for variable in case.inputs.context_variables:
@@ -246,23 +248,26 @@ def _message(message: HistoryMessage, place: int) -> dict[str, str | int]:
 def _kept(expectations: Sequence[Expectation]) -> Iterator[Expectation]:
     """Yield the first expectation for each column."""
     seen = set()
-    for each in expectations:
-        name = canonical_name(each.name)
-        is_held = bool(each.expected_value) and (name != ACTIONS or is_action_list(each.expected_value or ""))
+    for expectation in expectations:
+        name = canonical_name(expectation.name)
+        is_held = bool(expectation.expected_value) and (
+            name != ACTIONS or is_action_list(expectation.expected_value or "")
+        )
         if name in _TITLES and name not in seen and is_held:
             seen.add(name)
-            yield each
+            yield expectation
 
 
 def _expectation_losses(expectations: Sequence[Expectation]) -> Iterator[str]:
     kept = list(_kept(expectations))
-    for each in expectations:
-        if not any(each is other for other in kept):
-            yield f"the expectation {each.name!r}; a row has one topic, action list and response with a value"
+    for expectation in expectations:
+        if not any(expectation is other for other in kept):
+            yield f"the expectation {expectation.name!r}; a row has one topic, action list and response with a value"
             continue
-        yield from detail_losses(each)
-        if each.name not in _TITLES:
-            yield f"the name {each.name!r}; it reads as {canonical_name(each.name)!r}, which means the same"
+        yield from detail_losses(expectation)
+        if expectation.name not in _TITLES:
+            same = canonical_name(expectation.name)
+            yield f"the name {expectation.name!r}; it reads as {same!r}, which means the same"
     order = [list(_TITLES).index(canonical_name(each.name)) for each in kept]
     if order != sorted(order):
         yield "the order of the expectations; they come as topic, actions, response"
@@ -276,7 +281,7 @@ def _input_losses(inputs: Inputs, variables: Sequence[str]) -> Iterator[str]:
     for message in inputs.conversation_history:
         if message.role is None or message.message is None:
             yield "that a message of the history has no role or no message; it is written with an empty one"
-    names = [each.name for each in inputs.context_variables]
+    names = [context_variable.name for context_variable in inputs.context_variables]
     for place, variable in enumerate(inputs.context_variables):
         if variable.name not in variables or variable.name in names[:place]:
             yield f"the variable {variable.name!r}, which has no column, or whose name the case repeats"

@@ -116,8 +116,8 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None, needs_case
         definition = replace(header, test_cases=tuple(read_studio_cases(root)))
         diagnostics.check()
         cases = root.records("testCases", called="a test case")
-        inputs = (each for case in cases for each in case.records("inputs", called="an input"))
-        lines = {number: each.source.place(each.path)[0] for number, each in enumerate(inputs, 1)}
+        inputs = (record for case in cases for record in case.records("inputs", called="an input"))
+        lines = {number: given.source.place(given.path)[0] for number, given in enumerate(inputs, 1)}
         return Spec(definition, (), lines, is_own=False)
     iterations, min_pass_rate = _iterations(root), _min_pass_rate(root)
     read = _Cases(root, folder or Path(), is_own=is_own)
@@ -125,8 +125,8 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None, needs_case
     if needs_cases and not (found or read.others or diagnostics.has_errors):
         root.error("spec-missing", "a test spec has no test cases", root.key("testCases", "cases"), hint=_EXAMPLE)
     diagnostics.check()
-    for each in read.others:
-        each.check()
+    for other in read.others:
+        other.check()
     if is_own:
         return Spec(header, found, read.lines, True, iterations, min_pass_rate, read.files)
     return Spec(replace(header, test_cases=tuple(map(_test_case, found))), (), read.lines, is_own=False)
@@ -217,8 +217,8 @@ def _is_own(root: YamlRecord) -> bool:
         return True
     cases = root.values.get("testCases")
     return any(
-        isinstance(each, dict) and not each.keys().isdisjoint(OWN_KEYS)
-        for each in (cases if isinstance(cases, list) else ())
+        isinstance(case, dict) and not case.keys().isdisjoint(OWN_KEYS)
+        for case in (cases if isinstance(cases, list) else ())
     )
 
 
@@ -266,9 +266,9 @@ class _Cases:
         cases = self._root.raw("cases")
         if cases is not None and not isinstance(cases, list | YamlScalar):
             self._root.mistyped(cases, "a list or the name of a file", "cases")
-        for place, each in enumerate(cases if isinstance(cases, list) else ()):
-            if not isinstance(each, YamlScalar):
-                yield self._root.at(each, "cases", place, called="a test case", hint=INPUT_HINT), ""
+        for place, case in enumerate(cases if isinstance(cases, list) else ()):
+            if not isinstance(case, YamlScalar):
+                yield self._root.at(case, "cases", place, called="a test case", hint=INPUT_HINT), ""
         for number, (index, name) in enumerate(named_files(cases), 1):
             if number > limits.MAX_CASE_FILES:
                 message = f"more than {limits.MAX_CASE_FILES} files with test cases"

@@ -50,7 +50,7 @@ def _cases(cases: Sequence[TestCase], losses: list[Loss]) -> Iterator[dict[str, 
 
 
 def _inputs(inputs: Inputs, losses: list[Loss], where: str, *, numbers_messages: bool = True) -> dict[str, Yaml]:
-    variables: list[Yaml] = [{"name": each.name, "value": each.value} for each in inputs.context_variables]
+    variables: list[Yaml] = [{"name": variable.name, "value": variable.value} for variable in inputs.context_variables]
     history: list[Yaml] = []
     for place, message in enumerate(inputs.conversation_history):
         required: dict[str, Yaml] = {}
@@ -74,7 +74,7 @@ class _Sorted:
         self._custom: list[Yaml] = []
         self._standard: dict[str, Yaml] = {}
         self._metrics: list[Yaml] = []
-        ranks = [rank for each in expectations if (rank := self._take(each)) is not None]
+        ranks = [rank for expectation in expectations if (rank := self._take(expectation)) is not None]
         if ranks != sorted(ranks):
             self._lose("the order of the expectations; they are written as custom, topic, actions, outcome, metrics")
 
@@ -103,8 +103,8 @@ class _Sorted:
         if expectation.expected_value is not None:
             self._lose(f"the expectedValue of {expectation.name!r}; its parameters are kept")
         parameters: list[Yaml] = [
-            {"name": each.name, "value": each.value, **_given(isReference=each.is_reference)}
-            for each in expectation.parameters
+            {"name": parameter.name, "value": parameter.value, **_given(isReference=parameter.is_reference)}
+            for parameter in expectation.parameters
         ]
         label = _given(label=expectation.label)
         self._custom.append({**label, "name": expectation.name, "parameters": parameters})
@@ -138,7 +138,7 @@ _STANDARD = {TOPIC: (1, "expectedTopic"), ACTIONS: (2, "expectedActions"), OUTCO
 def _studio_cases(cases: Sequence[TestCase], losses: list[Loss]) -> Iterator[dict[str, Yaml]]:
     for place, case in enumerate(cases, 1):
         losses += number_losses(case, place)
-        custom = (each.name for each in case.expectations if each.is_custom)
+        custom = (expectation.name for expectation in case.expectations if expectation.is_custom)
         losses += (
             Loss(case_name(case, place), f"the type of the custom scorer {name!r}; its name is kept") for name in custom
         )
@@ -149,7 +149,7 @@ def _studio_cases(cases: Sequence[TestCase], losses: list[Loss]) -> Iterator[dic
 
 def _studio_inputs(case: TestCase, losses: list[Loss], where: str) -> dict[str, Yaml]:
     prompt_inputs: list[Yaml] = [
-        {"referenceName": each.reference_name, "value": each.value} for each in case.inputs.prompt_inputs
+        {"referenceName": given.reference_name, "value": given.value} for given in case.inputs.prompt_inputs
     ]
     fields = _inputs(case.inputs, losses, where, numbers_messages=False)
     if prompt_inputs and not case.inputs.utterance:
@@ -158,4 +158,6 @@ def _studio_inputs(case: TestCase, losses: list[Loss], where: str) -> dict[str, 
 
 
 def _scorers(case: TestCase) -> list[Yaml]:
-    return [{"name": each.name, **_given(expected=each.expected_value)} for each in case.expectations]
+    return [
+        {"name": expectation.name, **_given(expected=expectation.expected_value)} for expectation in case.expectations
+    ]

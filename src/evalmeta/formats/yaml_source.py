@@ -227,7 +227,7 @@ def _plain(node: YamlNode) -> JsonValue:
     if isinstance(node, YamlMapping):
         return {key.text: _plain(value) for key, value in node.entries}
     if isinstance(node, YamlSequence):
-        return [_plain(each) for each in node.items]
+        return [_plain(item) for item in node.items]
     return None if node.is_null else cast("JsonValue", node)
 
 

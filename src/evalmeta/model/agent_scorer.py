@@ -95,13 +95,13 @@ class AgentScorer:
     @property
     def version_in_use(self) -> ScorerVersion | None:
         """Return the Available version with the highest number (@salesforce/agents, `selectScorerVersion`)."""
-        available = [each for each in self.versions if each.status == "Available"]
+        available = [version for version in self.versions if version.status == "Available"]
         return max(available, key=lambda each: each.number or 0, default=None)
 
     @property
     def version_list(self) -> str:
         """Return the versions with their statuses, for messages."""
-        return ", ".join(f"{each.number} is {each.status}" for each in self.versions) or "it has none"
+        return ", ".join(f"{version.number} is {version.status}" for version in self.versions) or "it has none"
 
     @property
     def json_type(self) -> str:
@@ -131,8 +131,8 @@ class PromptScorer:
     @property
     def fallback(self) -> str:
         """Return the label if no other applies; without one, the last label (@salesforce/agents, `deriveInputs`)."""
-        named = [each.value for each in self.labels if each.is_fallback]
-        return (named or [each.value for each in self.labels[-1:]] or [""])[0]
+        named = [label.value for label in self.labels if label.is_fallback]
+        return (named or [label.value for label in self.labels[-1:]] or [""])[0]
 
     @property
     def is_numeric(self) -> bool:
@@ -166,7 +166,7 @@ def data_keys(prompt: str) -> frozenset[str]:
 
 def filled_prompt(scorer: PromptScorer) -> str:
     """Return a scorer's prompt with its merge fields filled; those of the conversation name a key of the message."""
-    labels = ", ".join(each.value for each in scorer.labels)
+    labels = ", ".join(label.value for label in scorer.labels)
     inputs = dict(zip(_INPUTS, (labels, scorer.fallback, range_text(scorer.values)), strict=True))
 
     def value(field: re.Match[str]) -> str:

@@ -179,15 +179,15 @@ class AveragedCases:
 
     def iterations(self) -> dict[int, int]:
         """Return the number of averaged iterations of each case, by number."""
-        return {number: each.iterations for number, each in self._cases.items()}
+        return {number: case.iterations for number, case in self._cases.items()}
 
     def partial(self) -> dict[int, int]:
         """Return in how many averaged iterations of each case some results were not judged, by number."""
-        return {number: each.partial for number, each in self._cases.items()}
+        return {number: case.partial for number, case in self._cases.items()}
 
     def verdicts(self) -> dict[int, Verdict]:
         """Return the verdict of each case in all these iterations, by number."""
-        return {number: each.verdict() for number, each in self._cases.items()}
+        return {number: case.verdict() for number, case in self._cases.items()}
 
     def averages(self) -> tuple[Average, ...]:
         """Return the means in order of case number and name."""
@@ -257,7 +257,7 @@ def decided_by(run: Run, whose: Deciding) -> Run:
 def _decided(case: CaseResult, whose: Deciding) -> CaseResult:
     if case.generated is None:
         return case
-    results = tuple(_with_verdict(each, whose) for each in case.results)
+    results = tuple(_with_verdict(result, whose) for result in case.results)
     verdict = case.verdict if case.error else case_verdict(results)
     return case._replace(results=results, verdict=verdict)
 

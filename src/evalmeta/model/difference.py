@@ -204,7 +204,7 @@ class _Kind(Generic[_T]):
     def title_at(self, items: Sequence[_T], position: int) -> str:
         """Return the title of an item, numbered if an earlier item has the same."""
         own = self.title(items[position])
-        earlier = sum(self.title(each) == own for each in items[:position])
+        earlier = sum(self.title(item) == own for item in items[:position])
         return f"{own} #{earlier + 1}" if earlier else own
 
 
@@ -280,7 +280,7 @@ def _history_changes(
     before: Sequence[HistoryMessage], after: Sequence[HistoryMessage], place: _Place
 ) -> Iterator[Change]:
     # An inserted message moves the index of all later ones: that is one change.
-    shifted = ([_shift(each, -index) for index, each in enumerate(every)] for every in (before, after))
+    shifted = ([_shift(message, -index) for index, message in enumerate(every)] for every in (before, after))
     for pair in pair_up(*shifted, keys=(lambda position, _: position,)):
         match pair:
             case int(one), int(other):
@@ -330,7 +330,7 @@ def _shift(message: HistoryMessage, by: int) -> HistoryMessage:
 
 
 def _inputs_text(inputs: Inputs) -> str:
-    return inputs.utterance or ", ".join(f"{each.reference_name} {each.value}" for each in inputs.prompt_inputs)
+    return inputs.utterance or ", ".join(f"{given.reference_name} {given.value}" for given in inputs.prompt_inputs)
 
 
 def _message_text(message: HistoryMessage) -> str:
@@ -338,4 +338,4 @@ def _message_text(message: HistoryMessage) -> str:
 
 
 def _parameters_text(expectation: Expectation) -> str | None:
-    return ", ".join(f"{each.name} {each.value}" for each in expectation.parameters) or None
+    return ", ".join(f"{parameter.name} {parameter.value}" for parameter in expectation.parameters) or None

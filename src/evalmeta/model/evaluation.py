@@ -93,8 +93,10 @@ def evaluation_of(definition: Definition, *, name: str) -> Evaluation:
             used.add(number)
         expectations = tuple(map(_scorer_expectation, case.expectations)) if is_testing else case.expectations
         inputs = case.inputs
-        message = inputs.utterance or "\n".join(f"{each.reference_name}: {each.value}" for each in inputs.prompt_inputs)
-        variables = tuple(ContextVariable(each.reference_name, each.value) for each in inputs.prompt_inputs)
+        message = inputs.utterance or "\n".join(
+            f"{given.reference_name}: {given.value}" for given in inputs.prompt_inputs
+        )
+        variables = tuple(ContextVariable(given.reference_name, given.value) for given in inputs.prompt_inputs)
         turns = (Turn(message, expectations),)
         cases.append(Case(number, turns, inputs.conversation_history, inputs.context_variables + variables))
     return Evaluation(name, definition.subject_name, tuple(cases), definition.subject_version, definition.subject_type)

@@ -53,4 +53,4 @@ def is_too_deep(value: JsonValue) -> bool:
 
 
 def _containers(values: Iterable[JsonValue]) -> list[dict[str, JsonValue] | list[JsonValue]]:
-    return [each for each in values if isinstance(each, dict | list)]
+    return [value for value in values if isinstance(value, dict | list)]

@@ -170,7 +170,7 @@ class _Parser:
         match token.lastgroup:
             case "one_of":
                 operator: Operator = "nin" if source.startswith("n") else "in"
-                values = tuple(_scalar(each) for each in _SCALARS.findall(source[source.index("[") :]))
+                values = tuple(_scalar(value) for value in _SCALARS.findall(source[source.index("[") :]))
                 return "==" + self._placeholder(_OneOf(operator, values), source)
             case "quoted":
                 return self._placeholder(_unquoted(source), source)

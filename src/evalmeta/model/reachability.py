@@ -95,7 +95,7 @@ def _reached(step: Step, place: _Place) -> Iterator[_Place]:
     elif isinstance(step, Descendants):
         yield from _nested(place)
     elif isinstance(step, Filter):
-        yield from (each for each in _items(place) if _complaint_of_test(step.test, each) is None)
+        yield from (item for item in _items(place) if _complaint_of_test(step.test, item) is None)
     elif isinstance(shape, Mapping):
         names = step.names if isinstance(step, Names) else tuple(shape) if isinstance(step, Everything) else ()
         yield from (_Place(f"{path}.{name}", shape[name]) for name in names if name in shape)
@@ -130,7 +130,7 @@ def _complaint_of_test(test: Test, place: _Place) -> str | None:
     """Return why no value at a place can pass a test, None if one can."""
     if isinstance(test, Junction):
         complaints = [_complaint_of_test(each, place) for each in test.tests]
-        counted = [each for each in complaints if each]
+        counted = [complaint for complaint in complaints if complaint]
         return counted[0] if counted and (test.every or len(counted) == len(complaints)) else None
     if test.operator in {"missing", "!=", "nin"}:
         return None

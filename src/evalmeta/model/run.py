@@ -475,15 +475,15 @@ def join(parts: Sequence[Run], whole: Run) -> Run:
         status=status,
         started=parts[0].started or whole.started,
         ended=last.ended if status.is_over else None,
-        error=next((each.error for each in parts if each.error), None),
-        total=sum(each.total for each in parts) + last.total * (iterations - len(parts)),
-        cases=tuple(case._replace(iteration=place) for place, each in enumerate(parts, 1) for case in each.cases),
+        error=next((part.error for part in parts if part.error), None),
+        total=sum(part.total for part in parts) + last.total * (iterations - len(parts)),
+        cases=tuple(case._replace(iteration=place) for place, part in enumerate(parts, 1) for case in part.cases),
     )
 
 
 def _status(parts: Sequence[Run], iterations: int) -> RunStatus:
     """Return the status of a run whose iterations run one after the other; one that ended early ends the run."""
-    statuses = {each.status for each in parts}
+    statuses = {part.status for part in parts}
     for early in (RunStatus.ERROR, RunStatus.TERMINATED):
         if early in statuses:
             return early

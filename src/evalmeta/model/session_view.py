@@ -29,10 +29,10 @@ def session_view(
     """Return the conversation up to an answer, a run for each turn; unknown actions are null."""
     runs: list[JsonValue] = []
     messages: list[JsonValue] = []
-    for each in history:
-        messages.append(_message(each.role or "user", each.message or ""))
-        if each.role == "agent":
-            runs.append(_run(each.topic, messages, None))
+    for message in history:
+        messages.append(_message(message.role or "user", message.message or ""))
+        if message.role == "agent":
+            runs.append(_run(message.topic, messages, None))
             messages = []
     if messages:
         runs.append(_run(None, messages, None))
@@ -44,8 +44,8 @@ def session_view(
 
 def transcript_of(session: JsonObject) -> str:
     """Return who said what in a session, a line for each message."""
-    messages = (each for run in _objects(session.get("runs")) for each in _objects(run.get("messages")))
-    return "\n".join(f"{each.get('actorRole', '')}: {each.get('message', '')}" for each in messages)
+    messages = (thing for run in _objects(session.get("runs")) for thing in _objects(run.get("messages")))
+    return "\n".join(f"{message.get('actorRole', '')}: {message.get('message', '')}" for message in messages)
 
 
 def _objects(value: JsonValue) -> Iterator[JsonObject]:
@@ -57,10 +57,10 @@ def _message(role: str, text: str) -> JsonObject:
 
 
 def _run(topic: str | None, messages: Sequence[JsonValue], actions: Sequence[Action] | None) -> JsonObject:
-    steps: JsonValue = None if actions is None else [_step(each) for each in actions]
+    steps: JsonValue = None if actions is None else [_step(action) for action in actions]
     return {"topicName": topic, "messages": list(messages), "agentLoop": {"steps": steps}}
 
 
 def _step(action: Action) -> JsonObject:
-    texts = (json.dumps(each, ensure_ascii=False) for each in (action.input, action.output))
+    texts = (json.dumps(value, ensure_ascii=False) for value in (action.input, action.output))
     return {"type": ACTION_STEP, "name": action.name, **dict(zip(("input", "output"), texts, strict=True))}

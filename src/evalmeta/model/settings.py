@@ -397,8 +397,10 @@ class Settings(_Table):
     def quarantines_of(self, test: str, kind: str, *, started: float) -> Quarantines:
         """Return the quarantines of a test's cases for a run that started at a time; see `names_of_test`."""
         names = names_of_test(test, kind) if self.quarantine else ()
-        own = (each for each in self.quarantine if each.test in names)
-        return Quarantines(day_of(started), {each.case: Quarantine(each.reason, each.until) for each in own})
+        own = (settings for settings in self.quarantine if settings.test in names)
+        return Quarantines(
+            day_of(started), {settings.case: Quarantine(settings.reason, settings.until) for settings in own}
+        )
 
     def run_options(self) -> RunOptions:
         """Return [run] and [score] as the options of a run."""

@@ -239,7 +239,7 @@ class RunStatistics:
     @property
     def flaky(self) -> tuple[CaseCounts, ...]:
         """Return the cases that passed in some iterations and failed in others."""
-        return tuple(each for each in self.cases if each.is_flaky)
+        return tuple(case for case in self.cases if case.is_flaky)
 
 
 Change = Literal["worse", "better", "same"]

@@ -54,8 +54,8 @@ def find_agents(root: Path) -> ProjectAgents:
         for kind in (_BOT, _SCRIPT, _PLANNER):
             if found := kind.fullmatch(path.name):
                 of_agent = topics.setdefault(found[1], {})
-                of_agent |= {each.name: each for each in _topics_in(path, plugins)}
-    return ProjectAgents(frozenset(tested), {name: tuple(each.values()) for name, each in topics.items()})
+                of_agent |= {topic.name: topic for topic in _topics_in(path, plugins)}
+    return ProjectAgents(frozenset(tested), {name: tuple(topic.values()) for name, topic in topics.items()})
 
 
 def _tested_by(path: Path) -> list[str]:

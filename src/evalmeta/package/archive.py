@@ -203,7 +203,7 @@ def package_entries(
     """Yield names and contents for `build_zip`: package.xml, destructive changes by file name, and the components."""
     yield PACKAGE_FILE, write_manifest(manifest_of(components.components, components.api_version))
     yield from (destructive or {}).items()
-    yield from ((entry_name(each), each.path) for each in components.components)
+    yield from ((entry_name(component), component.path) for component in components.components)
 
 
 def near_limits(*, zipped: int, entries: int) -> tuple[str, ...]:

@@ -32,10 +32,10 @@ def files_below(folder: Path) -> Iterator[Path]:
         if _VIRTUAL_ENVIRONMENT in files and where != root:
             folders.clear()
             continue
-        folders[:] = [each for each in folders if not _is_skipped(ignore, where, each)]
+        folders[:] = [text for text in folders if not _is_skipped(ignore, where, text)]
         below = folder / where[len(root) :].lstrip(os.sep)
-        visible = (each for each in files if not each.startswith("."))
-        yield from (below / each for each in visible if not ignore.ignores(f"{where}{os.sep}{each}"))
+        visible = (file for file in files if not file.startswith("."))
+        yield from (below / text for text in visible if not ignore.ignores(f"{where}{os.sep}{text}"))
 
 
 def _is_skipped(ignore: ForceIgnore, where: str, folder: str) -> bool:

@@ -120,7 +120,7 @@ def _root_among(folders: Sequence[Path]) -> Path | None:
         if marked is None and (folder / SETTINGS_FILE).is_file():
             return folder
         manifest, *directories = (folder / name for name in _MARKERS)
-        if marked is None and (manifest.is_file() or any(each.is_dir() for each in directories)):
+        if marked is None and (manifest.is_file() or any(directory.is_dir() for directory in directories)):
             marked = folder
     return marked
 

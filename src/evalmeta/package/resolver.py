@@ -228,7 +228,7 @@ def _missing_hint(member: str, names: Sequence[str]) -> str:
 
 def nearest_name(name: str, names: Sequence[str]) -> str | None:
     """Return the name that is most like another, ignoring case; None if none is like it."""
-    folded = {each.casefold(): each for each in names}
+    folded = {text.casefold(): text for text in names}
     near = get_close_matches(name.casefold(), folded, n=1)
     return folded[near[0]] if near else None
 
@@ -269,7 +269,7 @@ def component_files(project: Project, ignore: ForceIgnore | None = None) -> Iter
 
 
 def _in_package_directories(project: Project, ignore: ForceIgnore) -> Iterator[Component]:
-    pending = [each for each in project.package_directories if not _hides(ignore, each)]
+    pending = [directory for directory in project.package_directories if not _hides(ignore, directory)]
     _expect_folders(project, pending)
     visited: set[Path] = set()
     while pending:
@@ -288,13 +288,13 @@ def _in_package_directories(project: Project, ignore: ForceIgnore) -> Iterator[C
 
 
 def _expect_folders(project: Project, directories: Sequence[Path]) -> None:
-    for each in directories:
-        if not each.is_dir():
-            what = "is not a folder" if each.exists() else "does not exist"
-            name = each.relative_to(project.root).as_posix()
+    for directory in directories:
+        if not directory.is_dir():
+            what = "is not a folder" if directory.exists() else "does not exist"
+            name = directory.relative_to(project.root).as_posix()
             raise ProjectError(
                 f"{shown(project.root / PROJECT_FILE)}: the package directory {name!r} {what}.",
-                actions=(f"Create the folder {shown(each)}, or correct packageDirectories.",),
+                actions=(f"Create the folder {shown(directory)}, or correct packageDirectories.",),
             )
 
 

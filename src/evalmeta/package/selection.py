@@ -82,8 +82,10 @@ def _real(path: Path) -> Path:
 def _nothing_under(project: Project, path: Path, real: Path) -> ProjectError | NotFound:
     if not path.exists():
         return NotFound(f"{path}: the file or folder does not exist.", actions=slash_hint(path))
-    if not any(real.is_relative_to(each) or each.is_relative_to(real) for each in project.package_directories):
-        folders = ", ".join(each.relative_to(project.root).as_posix() for each in project.package_directories)
+    if not any(
+        real.is_relative_to(directory) or directory.is_relative_to(real) for directory in project.package_directories
+    ):
+        folders = ", ".join(directory.relative_to(project.root).as_posix() for directory in project.package_directories)
         return ProjectError(
             f"{path}: is outside the project's package directories ({folders}).",
             actions=("Name a file or folder inside them, or add a package directory to sfdx-project.json.",),
@@ -136,8 +138,8 @@ def match_names(patterns: Sequence[MemberPattern], names: Mapping[str, Sequence[
     if missing:
         listed = ", ".join(str(pattern) for pattern in missing)
         nearest = [
-            (each.type.name, nearest_name(each.name, names.get(each.type.name, ())))
-            for each in missing[:HINTED_MEMBERS]
+            (member_pattern.type.name, nearest_name(member_pattern.name, names.get(member_pattern.type.name, ())))
+            for member_pattern in missing[:HINTED_MEMBERS]
         ]
         hints = dict.fromkeys(f"Did you mean {kind}:{name}?" for kind, name in nearest if name)
         raise NotFound(f"{where} has no {listed}.", actions=tuple(hints))
@@ -165,7 +167,7 @@ def _parse(entry: str) -> MemberPattern:
     row = metadata_type(type_name)
     if row is None:
         near = nearest_type_name(type_name)
-        hints = [f"Did you mean {near}?" if near else f"Known types: {', '.join(each.name for each in TYPES)}."]
+        hints = [f"Did you mean {near}?" if near else f"Known types: {', '.join(kind.name for kind in TYPES)}."]
         if not (near or colon):
             hints.insert(0, f"Name a component with its type: {TYPES[0].name}:{type_name}")
         raise NotFound(f"evalmeta does not handle the type {type_name!r}.", actions=hints)

@@ -208,5 +208,5 @@ def _check_gaps(data: bytes, entries: Sequence[ZipEntry], end: int) -> None:
 
 def _descriptors(entry: ZipEntry) -> set[bytes]:
     packed = entry.end - entry.start
-    plain = {each.pack(entry.crc, packed, entry.size) for each in _DESCRIPTORS}
-    return plain | {_DESCRIPTOR_MAGIC + each for each in plain}
+    plain = {descriptor.pack(entry.crc, packed, entry.size) for descriptor in _DESCRIPTORS}
+    return plain | {_DESCRIPTOR_MAGIC + data for data in plain}

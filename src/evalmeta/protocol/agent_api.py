@@ -119,7 +119,7 @@ def variables(context: Iterable[ContextVariable], types: Mapping[str, str]) -> l
     never true for the agent; other values are Text. Standard variables get their prefix `$Context.`; with that prefix,
     names of custom fields lose `__c`.
     """
-    return [_variable(each.name, each.value, types.get(each.name)) for each in context]
+    return [_variable(variable.name, variable.value, types.get(variable.name)) for variable in context]
 
 
 def read_session_id(reply: JsonObject) -> str:
@@ -134,18 +134,20 @@ def read_reply(reply: JsonObject) -> AgentReply:
     if not isinstance(reply.get("messages"), list):
         raise MessageUnreadable("the reply has no list of messages")
     messages = list_of_objects(reply, "messages")
-    answers = [text(each, "message") for each in messages if text(each, "type") in _MESSAGE_TYPES]
-    failures = [text(each, "message") or "no reason given" for each in messages if text(each, "type") in _FAILURE_TYPES]
-    plan_id = next((found for each in messages if (found := text(each, "planId"))), "")
+    answers = [text(message, "message") for message in messages if text(message, "type") in _MESSAGE_TYPES]
+    failures = [
+        text(message, "message") or "no reason given" for message in messages if text(message, "type") in _FAILURE_TYPES
+    ]
+    plan_id = next((found for message in messages if (found := text(message, "planId"))), "")
     return AgentReply("\n".join(filter(None, answers)), plan_id, "; ".join(failures) if failures else None)
 
 
 def read_plan(trace: JsonObject) -> Plan:
     """Read a plan trace, which is empty in some orgs."""
     steps = list_of_objects(trace, "plan")
-    topics = [text(each, "topic") for each in steps if text(each, "type") == "UpdateTopicStep"]
+    topics = [text(step, "topic") for step in steps if text(step, "type") == "UpdateTopicStep"]
     topic = text(trace, "topic") or next(filter(None, reversed(topics)), "")
-    actions = tuple(_action(each) for each in steps if text(each, "type") == "FunctionStep" and _function_name(each))
+    actions = tuple(_action(step) for step in steps if text(step, "type") == "FunctionStep" and _function_name(step))
     return Plan(topic or None, actions if isinstance(trace.get("plan"), list) else None, _storable(trace))
 
 
@@ -195,4 +197,4 @@ def _storable(trace: JsonObject) -> JsonValue:
     steps = list_of_objects(trace, "plan")
     shorter = [{name: value for name, value in step.items() if name not in _PROMPTS} for step in steps]
     spellings = (trace, {**trace, "plan": shorter})
-    return next((each for each in spellings if len(json.dumps(each)) <= limits.MAX_ANSWER_CHARS), None)
+    return next((spelling for spelling in spellings if len(json.dumps(spelling)) <= limits.MAX_ANSWER_CHARS), None)

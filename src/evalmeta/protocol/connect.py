@@ -91,7 +91,7 @@ def write_run(run: Run, *, escape: bool, placeholders: Sequence[CaseResult] = ()
             "subjectVersion": run.subject_version,
             "total": run.total,
             "answersOf": run.answers_of,
-            **({"doubts": [each._asdict() for each in run.doubts]} if run.doubts else {}),
+            **({"doubts": [doubt._asdict() for doubt in run.doubts]} if run.doubts else {}),
             "options": write_options(run.options),
             "plainText": not escape,
         },
@@ -101,9 +101,9 @@ def write_run(run: Run, *, escape: bool, placeholders: Sequence[CaseResult] = ()
 def write_cases(run: Run, *, escape: bool, placeholders: Sequence[CaseResult] = ()) -> Iterator[JsonObject]:
     """Yield the cases of the results object; arguments are those of `write_run`."""
     by_case = {(each.iteration, each.number): {**write_case(each), STANDS_FOR: "nothing"} for each in placeholders}
-    for each in run.cases:
-        placeholder = by_case.pop((each.iteration, each.number), None)
-        written = {**placeholder, STANDS_FOR: "a case"} if placeholder else write_case(each)
+    for case in run.cases:
+        placeholder = by_case.pop((case.iteration, case.number), None)
+        written = {**placeholder, STANDS_FOR: "a case"} if placeholder else write_case(case)
         yield _translate_case(written, escape_html) if escape else written
     for left in by_case.values():
         yield _translate_case(left, escape_html) if escape else left
@@ -122,10 +122,10 @@ def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> R
     status = run_status(text(own, "status") or text(source, "status"))
     is_over = status in {RunStatus.COMPLETED, RunStatus.ERROR}
     cases = tuple(
-        read_case(_plain_case(each, own), place=place)
-        for place, each in enumerate(list_of_objects(source, "testCases"), 1)
+        read_case(_plain_case(value, own), place=place)
+        for place, value in enumerate(list_of_objects(source, "testCases"), 1)
         # A case without a status of the end has no result yet, or never will because its run was canceled.
-        if each.get(STANDS_FOR) != "nothing" and (is_over or text(each, "status").upper() in JUDGED)
+        if value.get(STANDS_FOR) != "nothing" and (is_over or text(value, "status").upper() in JUDGED)
     )
     return run_of(source, status, cases, run_id=run_id, definition=definition)
 
@@ -149,8 +149,8 @@ def run_of(
         options=read_options(object_at(own, "options")),
         cases=cases,
         doubts=tuple(
-            Doubt(text(each, "code"), text(each, "text"), integer(each, "number", 0), integer(each, "iteration", 0))
-            for each in list_of_objects(own, "doubts")
+            Doubt(text(value, "code"), text(value, "text"), integer(value, "number", 0), integer(value, "iteration", 0))
+            for value in list_of_objects(own, "doubts")
         ),
     )
 
@@ -196,7 +196,7 @@ def write_case(case: CaseResult) -> JsonObject:
     started, ended = to_timestamp(case.started), to_timestamp(case.ended)
     times = {"startTime": started, "endTime": ended}
     earlier: list[JsonValue] = [
-        {"utterance": each.utterance, "generatedData": write_generated(each.generated)} for each in case.earlier
+        {"utterance": turn.utterance, "generatedData": write_generated(turn.generated)} for turn in case.earlier
     ]
     return {
         "testNumber": case.number,
@@ -205,7 +205,7 @@ def write_case(case: CaseResult) -> JsonObject:
         "errorMessage": case.error,
         "inputs": {"utterance": case.utterance},
         "generatedData": _NO_DATA if case.generated is None else write_generated(case.generated),
-        "testResults": [_write_result(each, times) for each in case.results],
+        "testResults": [_write_result(result, times) for result in case.results],
         "iteration": case.iteration,
         "verdict": case.verdict.value,
         **({"name": case.label} if case.label else {}),
@@ -238,8 +238,8 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
         error=error,
         label=text(source, "name"),
         earlier=tuple(
-            EarlierTurn(text(each, "utterance"), read_generated(object_at(each, "generatedData")))
-            for each in list_of_objects(source, "earlierTurns")
+            EarlierTurn(text(value, "utterance"), read_generated(object_at(value, "generatedData")))
+            for value in list_of_objects(source, "earlierTurns")
         ),
         traceback=text(source, "traceback"),
         checks=text(source, "checks"),
@@ -263,7 +263,7 @@ def _read_generated_if_any(source: JsonObject, results: tuple[TestResult, ...]) 
     generated = read_generated(source)
     if generated.latency_ms is None:
         # Salesforce's orgs report the latency as a result of its own.
-        measured = (each.score for each in results if each.name == _LATENCY)
+        measured = (result.score for result in results if result.name == _LATENCY)
         generated = replace(generated, latency_ms=next(measured, None))
     return generated if has_answer or generated.actions else None
 

@@ -23,16 +23,16 @@ def read_generated(source: JsonObject) -> GeneratedData:
     If neither is a list, the actions are unknown.
     """
     calls = _parsed(source.get("invokedActions"))
-    invoked = [_read_action(each) for each in _flatten(calls)]
+    invoked = [_read_action(value) for value in _flatten(calls)]
     sequence = source.get("actionsSequence")
-    is_same = sequence == render_actions(each.name for each in invoked)
+    is_same = sequence == render_actions(action.name for action in invoked)
     names = None if is_same else _action_names(sequence)
     is_reported = is_same or names is not None or isinstance(calls, list | dict)
     actions = tuple(invoked) if names is None else tuple(_take(invoked, name) for name in names)
     tokens, trace = object_at(source, "tokens"), source.get("trace")
     spent = [integer(tokens, key, None) for key in ("input", "output")]
     found = list_of_objects(source, "retrieved")
-    passages = tuple(Passage(text(each, "uri"), optional_text(each, "content")) for each in found)
+    passages = tuple(Passage(text(value, "uri"), optional_text(value, "content")) for value in found)
     if is_too_deep(trace):
         raise MessageUnreadable("the trace is nested too deeply")
     return GeneratedData(
@@ -61,7 +61,9 @@ def write_generated(generated: GeneratedData) -> JsonObject:
         **({"tokens": {"input": tokens.input, "output": tokens.output}} if tokens else {}),
         **({} if generated.trace is None else {"trace": generated.trace}),
         **(
-            {} if passages is None else {"retrieved": [{"uri": each.uri, "content": each.content} for each in passages]}
+            {}
+            if passages is None
+            else {"retrieved": [{"uri": passage.uri, "content": passage.content} for passage in passages]}
         ),
     }
 

@@ -31,7 +31,7 @@ def write_faults(faults: Iterable[RunFault], *, clean: Callable[[str], str] = st
             {
                 "name": error.name,
                 "message": clean(str(error)),
-                "actions": [clean(each) for each in error.actions],
+                "actions": [clean(action) for action in error.actions],
                 "runs": list(runs),
             }
             for error, runs in faults
@@ -41,15 +41,15 @@ def write_faults(faults: Iterable[RunFault], *, clean: Callable[[str], str] = st
 
 def read_faults(source: JsonObject) -> list[RunFault]:
     """Read faults; the class of an unknown error is UsageError."""
-    return [_read_fault(each) for each in list_of_objects(source, "faults")]
+    return [_read_fault(value) for value in list_of_objects(source, "faults")]
 
 
 def _read_fault(source: JsonObject) -> RunFault:
     actions, runs = source.get("actions"), source.get("runs")
     error = _CLASSES.get(text(source, "name"), UsageError)(
-        text(source, "message"), actions=[str(each) for each in actions] if isinstance(actions, list) else ()
+        text(source, "message"), actions=[str(action) for action in actions] if isinstance(actions, list) else ()
     )
-    return RunFault(error, tuple(each for each in runs if isinstance(each, int)) if isinstance(runs, list) else ())
+    return RunFault(error, tuple(run for run in runs if isinstance(run, int)) if isinstance(runs, list) else ())
 
 
 def joined_error(faults: Sequence[RunFault], tests: Sequence[str]) -> EvalmetaError:

@@ -102,8 +102,8 @@ def quick_deploy_call(validation_id: str) -> Node:
 def retrieve_call(manifest: Manifest, version: str, *, single_package: bool = False) -> Node:
     """Return a retrieve call for a manifest; a single package has no folder around its files."""
     types = [
-        node("types", [*(node("members", member) for member in each.members), node("name", each.name)])
-        for each in manifest.types
+        node("types", [*(node("members", member) for member in kind.members), node("name", kind.name)])
+        for kind in manifest.types
     ]
     unpackaged = node("unpackaged", [*types, *optional("version", manifest.version)])
     single = [node("singlePackage", "true")] if single_package else []
@@ -165,7 +165,7 @@ def read_retrieve(call: Call) -> tuple[Manifest, bool]:
         raise OrgFault(f"No package named '{package[:80]}' found", code="INVALID_CROSS_REFERENCE_KEY")
     if request is None or unpackaged is None:
         raise MessageUnreadable("retrieve has no manifest")
-    types = tuple(_manifest_types(each) for each in children(unpackaged) if each.name == "types")
+    types = tuple(_manifest_types(child) for child in children(unpackaged) if child.name == "types")
     version = text_of(find(unpackaged, "version")) or text_of(find(request, "apiVersion"))
     single = read_boolean("singlePackage", text_of(find(request, "singlePackage")), otherwise=False)
     return Manifest(types, version or None), single
@@ -173,15 +173,15 @@ def read_retrieve(call: Call) -> tuple[Manifest, bool]:
 
 def write_results(operation: str, results: Sequence[DataclassInstance]) -> bytes:
     """Return the reply with the results of a call, which may be none."""
-    return _write_response(operation, [node("result", to_nodes(each)) for each in results])
+    return _write_response(operation, [node("result", to_nodes(result)) for result in results])
 
 
 def stream_results(operation: str, results: Iterable[DataclassInstance]) -> Iterator[bytes]:
     """Yield the reply that `write_results` returns, in pieces of about 64 kB."""
     start, end = _write_response(operation, [node("result")]).split(b"<result/>")
     pieces, size = [start], 0
-    for each in results:
-        piece = render_piece(node("result", to_nodes(each)))
+    for result in results:
+        piece = render_piece(node("result", to_nodes(result)))
         pieces.append(piece)
         size += len(piece)
         if size >= limits.PIECE_BYTES:
@@ -197,14 +197,14 @@ def write_text_result(operation: str, text: str) -> bytes:
 
 def write_records(type_name: str, records: Sequence[tuple[str, Node] | None]) -> bytes:
     """Return the reply to readMetadata: the full name and element of each record; None if it does not exist."""
-    return _write_response("readMetadata", [node("result", [_record(type_name, each) for each in records])])
+    return _write_response("readMetadata", [node("result", [_record(type_name, record) for record in records])])
 
 
 def read_results(cls: type[_T], data: bytes) -> list[_T]:
     """Read the results of a call; raise OrgFault for a fault, MessageUnreadable if it is not a SOAP reply."""
     response, zip_file = _read_response(data)
-    results = [from_node(cls, each) for each in children(response) if each.name == "result"]
-    return [_with_zip(each, zip_file) for each in results] if zip_file is not None else results
+    results = [from_node(cls, child) for child in children(response) if child.name == "result"]
+    return [_with_zip(result, zip_file) for result in results] if zip_file is not None else results
 
 
 def read_text_result(data: bytes) -> str:
@@ -278,7 +278,7 @@ def _with_zip(result: _T, zip_file: bytes) -> _T:
 
 
 def _manifest_types(types: Node) -> ManifestTypes:
-    members = tuple(text_of(each).strip() for each in children(types) if each.name == "members")
+    members = tuple(text_of(child).strip() for child in children(types) if child.name == "members")
     return ManifestTypes(text_of(find(types, "name")).strip(), members)
 
 
@@ -426,7 +426,7 @@ def _fields(cls: type) -> tuple[_Field, ...]:
 def _field_of(attribute: str, hint: object, *, required: bool) -> _Field:
     first, *rest = attribute.split("_")
     element = first + "".join(word.capitalize() for word in rest)
-    arguments = [each for each in get_args(hint) if each not in {type(None), ...}]
+    arguments = [arg for arg in get_args(hint) if arg not in {type(None), ...}]
     kind = arguments[0] if arguments else hint
     if not isinstance(kind, type):
         raise TypeError(f"the type of {attribute} is not supported: {hint!r}")

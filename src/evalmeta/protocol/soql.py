@@ -296,7 +296,7 @@ class _Reader:
 
 def _tokens(text: str) -> list[_Token]:
     """Return the tokens of a query; the last is its end."""
-    return [_Token(found.lastgroup or "", found[found.lastgroup or 0], found.end()) for found in _TOKEN.finditer(text)]
+    return [_Token(match.lastgroup or "", match[match.lastgroup or 0], match.end()) for match in _TOKEN.finditer(text)]
 
 
 def _kind_of(token: _Token) -> Kind | None:

@@ -60,7 +60,7 @@ class Answers:
         Raise OrgFault if the query names what does not exist, if a value does not fit, or if the page starts too late.
         """
         kind = sobject(query.object)
-        find, counts = self._finder(query, kind), [each for each in query.fields if isinstance(each, Count)]
+        find, counts = self._finder(query, kind), [field for field in query.fields if isinstance(field, Count)]
         if not counts:
             write = self._writer(query, kind)
             return _page_reply(find(self._rows(kind.name)), write, page, url)
@@ -68,27 +68,27 @@ class Answers:
             raise OrgFault("Fields must be grouped or aggregated; this org has no GROUP BY", code="MALFORMED_QUERY")
         if counts == [Count()]:
             return {"totalSize": len(find(self._rows(kind.name))), "done": True, "records": []}
-        reads = [self._reader(kind, each.field)[1] for each in counts]
+        reads = [self._reader(kind, count.field)[1] for count in counts]
         found = find(self._rows(kind.name))
         values = [sum(read(row) is not None for row in found) for read in reads]
-        names = [each.alias or f"expr{index}" for index, each in enumerate(counts)]
+        names = [count.alias or f"expr{index}" for index, count in enumerate(counts)]
         return _reply([{"attributes": {"type": "AggregateResult"}, **dict(zip(names, values, strict=True))}])
 
     def columns(self, query: Query) -> JsonObject:
         """Return the columns of a query, which the sf CLI requests before it shows records; raise like `select`."""
         kind = sobject(query.object)
-        columns = [self._column(kind, each, index) for index, each in enumerate(_fields(query, kind))]
+        columns = [self._column(kind, field, index) for index, field in enumerate(_fields(query, kind))]
         return {
             "columnMetadata": columns,
             "entityName": kind.name,
             "groupBy": False,
-            "idSelected": any(each["columnName"] == "Id" for each in columns),
+            "idSelected": any(column["columnName"] == "Id" for column in columns),
             "keyPrefix": kind.prefix,
         }
 
     def record(self, kind: SObject, record_id: str, names: Sequence[str] = ()) -> JsonObject | None:
         """Return the record with an id of 15 or 18 characters and these fields, by default all; None without one."""
-        write = self._writer(Query(tuple(names) or tuple(each.name for each in kind.fields), kind.name), kind)
+        write = self._writer(Query(tuple(names) or tuple(field.name for field in kind.fields), kind.name), kind)
         wanted = _id_key(record_id)
         return next((write(row) for row in self._rows(kind.name) if _id_key(str(row["Id"])) == wanted), None)
 
@@ -121,15 +121,15 @@ class Answers:
         """Return what writes a row as a record."""
         parts: dict[str, Read] = {}
         above: defaultdict[str, list[str]] = defaultdict(list)
-        for each in _fields(query, kind):
-            if isinstance(each, Query):
-                name, part = self._children(each, kind)
+        for field in _fields(query, kind):
+            if isinstance(field, Query):
+                name, part = self._children(field, kind)
                 parts[name] = part
-            elif isinstance(each, str) and "." in each:
-                head, _, rest = each.partition(".")
+            elif isinstance(field, str) and "." in field:
+                head, _, rest = field.partition(".")
                 above[kind.parent(head).relationship].append(rest)
-            elif isinstance(each, str):
-                name = kind.field(each).name
+            elif isinstance(field, str):
+                name = kind.field(field).name
                 parts[name] = operator.itemgetter(name)
         for relationship, names in above.items():
             parts[relationship] = self._parent(kind.parent(relationship), names)
@@ -162,7 +162,7 @@ class Answers:
             by_parent[row[field]].append(row)
 
         def read(row: JsonObject) -> JsonValue:
-            records = [write(each) for each in find(by_parent.get(row["Id"], ()))]
+            records = [write(value) for value in find(by_parent.get(row["Id"], ()))]
             return _reply(records) if records else None
 
         return name, read
@@ -275,7 +275,7 @@ def _page_reply(
 def _number_of_records(record: JsonObject) -> int:
     """Return 1 and the number of a record's children, which count towards the size of a page."""
     children = (each["records"] for each in record.values() if isinstance(each, dict) and "records" in each)
-    return 1 + sum(len(each) for each in children if isinstance(each, list))
+    return 1 + sum(len(child) for child in children if isinstance(child, list))
 
 
 def _reply(records: list[JsonObject]) -> JsonObject:

@@ -86,9 +86,9 @@ def read_testing_run(source: JsonObject, *, run_id: str = "", definition: str = 
         raise MessageUnreadable("it is not a results object: it has no list of testCases")
     status = run_status(plain_status(text(source, "status").upper()))
     cases = tuple(
-        _read_case(each, place)
-        for place, each in enumerate(list_of_objects(source, "testCases"), 1)
-        if each.get("subjectResponse") or status in {RunStatus.COMPLETED, RunStatus.ERROR}
+        _read_case(value, place)
+        for place, value in enumerate(list_of_objects(source, "testCases"), 1)
+        if value.get("subjectResponse") or status in {RunStatus.COMPLETED, RunStatus.ERROR}
     )
     return run_of(source, status, cases, run_id=run_id, definition=definition)
 
@@ -103,7 +103,7 @@ def write_testing_case(case: CaseResult) -> JsonObject:
         "inputs": [{"name": "utterance", "value": case.utterance}],
         "subjectResponse": _to_text(response),
         "testScorerResults": [
-            {"scorerName": each.name, "scorerResponse": _to_text(_write_result(each))} for each in case.results
+            {"scorerName": result.name, "scorerResponse": _to_text(_write_result(result))} for result in case.results
         ],
         "evalmeta": {
             "iteration": case.iteration,
@@ -145,7 +145,7 @@ def _read_case(source: JsonObject, place: int) -> CaseResult:
     own, response = object_at(source, "evalmeta"), _from_text(source.get("subjectResponse"))
     results = tuple(map(_read_result, list_of_objects(source, "testScorerResults")))
     generated = _read_response(response)
-    asked = (text(each, "value") for each in list_of_objects(source, "inputs") if text(each, "name") == "utterance")
+    asked = (text(value, "value") for value in list_of_objects(source, "inputs") if text(value, "name") == "utterance")
     started = from_timestamp(text(own, "startTime")) or 0.0
     return CaseResult(
         number=integer(source, "testNumber", place),

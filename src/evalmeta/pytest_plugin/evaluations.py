@@ -96,7 +96,7 @@ def repeat(metafunc: pytest.Metafunc) -> None:
     if ITERATION not in metafunc.fixturenames:
         metafunc.fixturenames.append(ITERATION)
     numbers = range(1, iterations + 1)
-    metafunc.parametrize(ITERATION, numbers, indirect=True, ids=[f"iteration{each}" for each in numbers])
+    metafunc.parametrize(ITERATION, numbers, indirect=True, ids=[f"iteration{number}" for number in numbers])
 
 
 class Evaluations:
@@ -167,11 +167,11 @@ class Evaluations:
         self._report_files(session)
         if self._loaded:
             self._loaded.is_complete = self._is_reporting = True
-            for each in self._loaded.evaluations.values():
-                for report in each.reports():
+            for results in self._loaded.evaluations.values():
+                for report in results.reports():
                     session.config.hook.pytest_runtest_logreport(report=report)
-                if not each.summary.succeeded:
-                    self._select_as_last_failed(each)
+                if not results.summary.succeeded:
+                    self._select_as_last_failed(results)
             self._is_reporting = False
         return result
 
@@ -200,12 +200,12 @@ class Evaluations:
         # pytest shows the details of failed evaluations itself, unless tracebacks are off.
         has_details = self._config.getoption("tbstyle") not in {"no", "line"}
         colours = {"PASSED": "green", "FAILED": "red", "STOPPED": "yellow"}
-        for each in self._loaded.evaluations.values():
-            verdict = self._loaded.verdict(each)
+        for results in self._loaded.evaluations.values():
+            verdict = self._loaded.verdict(results)
             terminalreporter.write(verdict, **{colours[verdict]: True})
-            terminalreporter.write_line(f" {each.name}: {each.rate_line()}")
-            lines = each.iteration_lines() if verdict == "FAILED" and has_details else each.detail_lines()
-            for line in (*lines, *self._loaded.comparison_lines(each)):
+            terminalreporter.write_line(f" {results.name}: {results.rate_line()}")
+            lines = results.iteration_lines() if verdict == "FAILED" and has_details else results.detail_lines()
+            for line in (*lines, *self._loaded.comparison_lines(results)):
                 terminalreporter.write_line(f"  {line}")
         if self._report_line:
             terminalreporter.write_line(self._report_line)

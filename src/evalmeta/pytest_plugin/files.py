@@ -85,7 +85,7 @@ def _is_skipped(path: Path, session: pytest.Session) -> bool:
     ignore = _ignore_of(path.parent)
     if not ignore.ignores(_real(path)):
         return path.name.startswith(".")
-    named = (each for each in path.parents if session.isinitpath(each))
+    named = (parent for parent in path.parents if session.isinitpath(parent))
     return not any(ignore.ignores(_real(each), is_folder=True) for each in named)
 
 
@@ -108,16 +108,16 @@ _SOURCES: Final = pytest.StashKey[dict["Path", "Path"]]()
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the cases of files in folders that are those of a definition or a spec that is collected too."""
-    files = {each.path: each.parent for each in items if isinstance(each, CaseItem)}
+    files = {item.path: item.parent for item in items if isinstance(item, CaseItem)}
     searched = [path for path, file in files.items() if not file.is_named]
     named = {os.path.realpath(path) for path, file in files.items() if file.is_named}
     kept, config.stash[_OTHERS] = without_parts(Searched([*files], config.stash.get(_OTHERS, {})), named)
     config.stash[_SOURCES] = sources = sources_of(files, searched=searched)
     run = {*kept}.difference(sources)
-    left_out = {each for each in items if isinstance(each, CaseItem) and each.path not in run}
+    left_out = {item for item in items if isinstance(item, CaseItem) and item.path not in run}
     if left_out:
-        config.hook.pytest_deselected(items=[each for each in items if each in left_out])
-        items[:] = [each for each in items if each not in left_out]
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
@@ -175,7 +175,7 @@ def _asked_with(item: CaseItem) -> dict[EvaluationFile, list[int]]:
     items = item.session.items
     following = _case_items(islice(items, items.index(item), None))
     # Other workers may run the files that follow.
-    files = [item.parent] if is_worker(item.config) else [each.parent for each in following]
+    files = [item.parent] if is_worker(item.config) else [case_item.parent for case_item in following]
     found: dict[EvaluationFile, list[int]] = {file: [] for file in files}
     for each in items:
         if isinstance(each, CaseItem) and each.parent in found:
@@ -185,18 +185,18 @@ def _asked_with(item: CaseItem) -> dict[EvaluationFile, list[int]]:
 
 def _case_items(items: Iterable[pytest.Item]) -> Iterator[CaseItem]:
     """Yield items until one of another kind follows."""
-    for each in items:
-        if not isinstance(each, CaseItem):
+    for item in items:
+        if not isinstance(item, CaseItem):
             return
-        yield each
+        yield item
 
 
 def _missing(items: Sequence[pytest.Item]) -> list[str]:
     """Check all that the cases need, before the first of them runs; return a line for each file that cannot run."""
     cases: dict[EvaluationFile, list[int]] = {}
-    for each in items:
-        if isinstance(each, CaseItem):
-            cases.setdefault(each.parent, []).append(each.case.number)
+    for item in items:
+        if isinstance(item, CaseItem):
+            cases.setdefault(item.parent, []).append(item.case.number)
     return [line for file, numbers in cases.items() if (line := file.check(numbers))]
 
 
@@ -253,7 +253,7 @@ class EvaluationFile(pytest.File):
         """Show the problems of a file like `evalmeta validate`."""
         error = excinfo.value
         if isinstance(error, InvalidMetadata | FormatError) and error.problems:
-            first = next(each for each in error.problems if each.is_error)
+            first = next(problem for problem in error.problems if problem.is_error)
             text = render("human", error.problems, files=1)
             return failure_repr(shown(self.path), first.location.line or 1, message=first.message, text=text)
         if isinstance(error, EvalmetaError):
@@ -329,13 +329,13 @@ class CaseItem(pytest.Item):
 
     def _in_quarantine(self, answers: Sequence[CaseResult]) -> None:
         """Make a case in quarantine an expected failure that may pass, judged as if it counted."""
-        found = next((each.quarantine for each in answers if each.quarantine and each.is_quarantined), None)
+        found = next((answer.quarantine for answer in answers if answer.quarantine and answer.is_quarantined), None)
         if found is None:
             return
         reason, self._is_quarantined = quarantine_text(found), True
         self.add_marker(pytest.mark.xfail(reason=reason, strict=False))
         self.user_properties.append(("quarantine", reason))
-        self._results = [each._replace(quarantine=None) for each in answers]
+        self._results = [answer._replace(quarantine=None) for answer in answers]
 
     def runtest(self) -> None:
         """Pass, fail, or be skipped if nothing was judged."""
@@ -375,7 +375,7 @@ class CaseItem(pytest.Item):
     def _not_passed(self) -> list[CaseResult]:
         """Return the results that did not pass, errors first."""
         averaged, options = self._summary.averaged, self.parent.options
-        found = [each for each in self._results if verdict_in(averaged, each, options) is not Verdict.PASS]
+        found = [result for result in self._results if verdict_in(averaged, result, options) is not Verdict.PASS]
         return sorted(found, key=lambda each: each.verdict is not Verdict.ERROR)
 
     @property
@@ -393,9 +393,9 @@ class CaseItem(pytest.Item):
         passed = f"{summary.passed} of {count(summary.total, 'iteration')} passed"
         required = f"at least {percent(summary.min_pass_rate)} must"
         grouped: dict[tuple[Verdict, str], list[int]] = {}
-        for each in self._not_passed:
-            grouped.setdefault((each.verdict, case_text(each, summary, indent="  ", traceback=True)), []).append(
-                each.iteration
+        for case in self._not_passed:
+            grouped.setdefault((case.verdict, case_text(case, summary, indent="  ", traceback=True)), []).append(
+                case.iteration
             )
         texts = [
             f"{iterations_text(iterations, len(self._results))}: {verdict}\n{text}"

@@ -105,8 +105,8 @@ class _Results:
         self.changed = asyncio.Event()
 
     def add(self, results: Sequence[CaseResult]) -> None:
-        for each in results:
-            self._found.setdefault(each.number, []).append(each)
+        for result in results:
+            self._found.setdefault(result.number, []).append(result)
         self.changed.set()
 
     def has_all(self, number: int) -> bool:

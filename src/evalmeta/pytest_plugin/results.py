@@ -88,13 +88,13 @@ def file_note(file: str, path: str, results: Sequence[CaseResult], options: RunO
 
 def unjudged_reports(notes: Sequence[FileNote]) -> list[pytest.TestReport]:
     """Return reports that fail a file whose cases judged too little together, as a run of it; none for other files."""
-    first, counts = notes[0], [sum(column) for column in zip(*(each["counts"] for each in notes), strict=True)]
+    first, counts = notes[0], [sum(column) for column in zip(*(note["counts"] for note in notes), strict=True)]
     passed, partly_judged, failed, errors, undecided, quarantined = counts
     summary = Summary(
         sum(counts),
         *(passed, failed, errors, undecided, partly_judged),
         min_pass_rate=first["min_pass_rate"],
-        coverage=Coverage(*(sum(column) for column in zip(*(each["coverage"] for each in notes), strict=True))),
+        coverage=Coverage(*(sum(column) for column in zip(*(note["coverage"] for note in notes), strict=True))),
         min_decided=first["min_decided"],
         quarantined=quarantined,
     )
@@ -150,7 +150,7 @@ class SessionResults:
         added: dict[str, object] = {"evaluation": note["evaluation"], "verdict": note["verdict"]}
         if note["inputs"] is not None:
             added["inputs"] = note["inputs"]
-        kept = [each for each in item.user_properties if each[0] not in added]
+        kept = [member for member in item.user_properties if member[0] not in added]
         item.user_properties[:] = [*kept, *added.items()]
         report.user_properties = list(item.user_properties)
         return note
@@ -178,10 +178,12 @@ class SessionResults:
     def _comparisons(self) -> dict[str, Comparison]:
         """Return the comparisons of all evaluations, which share one chance of a false alarm."""
         labels = (self._baseline_label, "this session")
-        known = {each.name: each for each in self.evaluations.values() if each.name in self._baseline}
+        known = {
+            evaluation.name: evaluation for evaluation in self.evaluations.values() if evaluation.name in self._baseline
+        }
         tests = [
-            ComparedTest(name, labels, self._baseline[name].cases, each.case_counts(), partial=(False, True))
-            for name, each in known.items()
+            ComparedTest(name, labels, self._baseline[name].cases, results.case_counts(), partial=(False, True))
+            for name, results in known.items()
         ]
         return dict(zip(known, compare_all(tests).tests, strict=True))
 
@@ -196,7 +198,10 @@ class SessionResults:
             "version": 1,
             "written": f"{now:%Y-%m-%dT%H:%M:%S.%fZ}",
             "complete": self.is_complete,
-            "tests": {each.name: _evaluation_json(each, self.verdict(each)) for each in self.evaluations.values()},
+            "tests": {
+                evaluation.name: _evaluation_json(evaluation, self.verdict(evaluation))
+                for evaluation in self.evaluations.values()
+            },
         }
         text = escape_unsafe(json.dumps(document, ensure_ascii=False, indent=2)) + "\n"
         path = folder / f"evalmeta-{now:%Y%m%dT%H%M%S.%fZ}.json"
@@ -248,7 +253,7 @@ class EvaluationResults:
 
     def outcomes(self) -> list[str]:
         """Return for each iteration how many tests passed, of those that passed or failed."""
-        return [f"{each.passed} of {each.passed + each.failed}" for each in self.by_iteration().values()]
+        return [f"{summary.passed} of {summary.passed + summary.failed}" for summary in self.by_iteration().values()]
 
     def cases(self) -> dict[str, list[CaseNote]]:
         """Return the results of each case in order of parameter sets and iterations."""
@@ -304,7 +309,7 @@ class EvaluationResults:
         summary, first = self.summary, self.first
         message = self.rate_line()
         text = "\n".join(
-            [f"{first['file']}:{first['line']}: {message}", *(f"  {each}" for each in self.detail_lines())]
+            [f"{first['file']}:{first['line']}: {message}", *(f"  {line}" for line in self.detail_lines())]
         )
         failure = None if summary.succeeded else failure_repr(first["file"], first["line"], message=message, text=text)
         location = (first["file"], first["line"] - 1, self.name.rpartition("::")[2])
@@ -373,7 +378,7 @@ def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str, ite
 
 def inputs_text(parameters: Mapping[str, object]) -> str:
     """Return parameters as a JSON object on one line; values that are not JSON become their `repr`."""
-    items = (f"{json.dumps(name)}: {_json_text(each)}" for name, each in parameters.items())
+    items = (f"{json.dumps(name)}: {_json_text(parameter)}" for name, parameter in parameters.items())
     return escape_unsafe("{" + ", ".join(items) + "}")
 
 
@@ -393,7 +398,7 @@ def failure_repr(path: Path | str, line: int, *, message: str, text: str) -> Rep
 
     Workers of pytest-xdist send objects of these classes completely, and only the text of others.
     """
-    lines = [f"{each}\n" for each in clean(text).rstrip().split("\n")]
+    lines = [f"{part}\n" for part in clean(text).rstrip().split("\n")]
     traceback = ReprTraceback([ReprEntryNative(lines)], None, style="native")
     return ReprExceptionInfo(traceback, ReprFileLocation(str(path), line, one_line(message)))
 
@@ -402,7 +407,7 @@ def error_text(error: EvalmetaError) -> str:
     """Return an error's message with its actions, as commands print it."""
     if not error.actions:
         return str(error)
-    return "\n".join([str(error), "", "Try this:", *(f"  {each}" for each in "\n".join(error.actions).split("\n"))])
+    return "\n".join([str(error), "", "Try this:", *(f"  {part}" for part in "\n".join(error.actions).split("\n"))])
 
 
 def _evaluation_json(evaluation: EvaluationResults, verdict: str) -> JsonObject:
@@ -434,7 +439,7 @@ def _evaluation_json(evaluation: EvaluationResults, verdict: str) -> JsonObject:
                 "passed": counts.passed,
                 "failed": counts.failed,
                 "errors": counts.errors,
-                "outcomes": [_outcome_json(each) for each in notes],
+                "outcomes": [_outcome_json(note) for note in notes],
                 **({"inputs": cast("JsonValue", json.loads(notes[0]["inputs"] or "null"))} if has_inputs else {}),
             }
             for counts, notes in cases

@@ -30,7 +30,7 @@ def averages_of(summary: Summary, case: CaseResult) -> tuple[Average, ...]:
 
 def missed_averages(summary: Summary, case: CaseResult) -> tuple[Average, ...]:
     """Return the means of a case that miss their thresholds."""
-    return tuple(each for each in averages_of(summary, case) if each.verdict is Verdict.FAILURE)
+    return tuple(average for average in averages_of(summary, case) if average.verdict is Verdict.FAILURE)
 
 
 def shown_averages(summary: Summary) -> tuple[list[Average], int]:
@@ -87,13 +87,13 @@ def averages_json(averages: Sequence[Average]) -> list[JsonObject]:
     """Return means as JSON values."""
     return [
         {
-            "testNumber": each.number,
-            "case": clean(each.label),
-            "name": clean(each.name),
-            "mean": each.score,
-            "threshold": each.threshold,
-            "results": each.count,
-            "verdict": str(each.verdict),
+            "testNumber": average.number,
+            "case": clean(average.label),
+            "name": clean(average.name),
+            "mean": average.score,
+            "threshold": average.threshold,
+            "results": average.count,
+            "verdict": str(average.verdict),
         }
-        for each in averages
+        for average in averages
     ]

@@ -171,7 +171,7 @@ def _extra(report: Report, case: CaseResult) -> JsonObject:
         extra["label"] = clean(case.label)
     if case.earlier:
         extra["earlierTurns"] = [
-            {"utterance": shorten(each.utterance), "answer": shorten(each.generated.outcome)} for each in case.earlier
+            {"utterance": shorten(turn.utterance), "answer": shorten(turn.generated.outcome)} for turn in case.earlier
         ]
     if codes := doubt_codes(report.run, case):
         extra["doubts"] = [*codes]

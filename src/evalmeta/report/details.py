@@ -120,7 +120,7 @@ def passed_text(case: CaseResult) -> str:
 
 def undecided_note(case: CaseResult) -> str:
     """Return `(undecided: coherence)`; empty if all results were judged."""
-    names = dict.fromkeys(each.name for each in not_passed(case) if each.verdict is Verdict.UNDECIDED)
+    names = dict.fromkeys(result.name for result in not_passed(case) if result.verdict is Verdict.UNDECIDED)
     return f"(undecided: {one_line(', '.join(names))})" if names else ""
 
 
@@ -180,7 +180,10 @@ def why_not_passed(case: CaseResult, summary: Summary | None = None) -> str:
     if case.error:
         return one_line(case.error)
     missed = missed_averages(summary, case) if summary else ()
-    reasons = [*_orgs_verdict(case), *(f"{each.name}: {mean_text(each)}{_unjudged(case, each)}" for each in missed)]
+    reasons = [
+        *_orgs_verdict(case),
+        *(f"{average.name}: {mean_text(average)}{_unjudged(case, average)}" for average in missed),
+    ]
     for each in not_passed(case):
         # A missed mean stands for the results that it is the mean of.
         if missed and each.verdict is Verdict.FAILURE and each.threshold is not None:
@@ -192,20 +195,20 @@ def why_not_passed(case: CaseResult, summary: Summary | None = None) -> str:
     if reasons:
         others = len(reasons) - 1
         return f"{one_line(reasons[0])} (and {others} more)" if others else one_line(reasons[0])
-    if any(each.is_measured for each in case.results):
+    if any(result.is_measured for result in case.results):
         return "the results are only measured, not judged"
     return "another iteration did not pass" if case.results else "the case has no expectations"
 
 
 def _unjudged(case: CaseResult, mean: Average) -> str:
     """Return why a mean has no score; empty if it has one."""
-    reasons = (each.explanation for each in case.results if each.score is None and mean_name(each) == mean.name)
+    reasons = (result.explanation for result in case.results if result.score is None and mean_name(result) == mean.name)
     return f": {reason}" if mean.score is None and (reason := next(reasons, "")) else ""
 
 
 def _orgs_verdict(case: CaseResult) -> list[str]:
     """Return that the org failed a case none of whose results failed."""
-    has_failures = any(each.verdict is Verdict.FAILURE or each.threshold is not None for each in case.results)
+    has_failures = any(result.verdict is Verdict.FAILURE or result.threshold is not None for result in case.results)
     if case.verdict is not Verdict.FAILURE or has_failures or not case.results:
         return []
     return ["the org failed the case, although no result failed"]
@@ -240,11 +243,11 @@ def blocks(
     traceback if `traceback` is set.
     """
     results = not_passed(case)
-    errors = [Field("error", case.error)] if case.error else [Field("why", each) for each in _orgs_verdict(case)]
+    errors = [Field("error", case.error)] if case.error else [Field("why", text) for text in _orgs_verdict(case)]
     if traceback and case.traceback:
         errors.append(Field("traceback", case.traceback))
     averages = averages_of(summary, case) if summary else ()
-    means = [Field("mean", f"{each.name} {mean_text(each)}: {each.verdict}") for each in averages]
+    means = [Field("mean", f"{average.name} {mean_text(average)}: {average.verdict}") for average in averages]
     if not case.earlier:
         first, *others = _exchange_fields(exchanges(case)[-1], results)
         yield "", [first, *errors, *others, *means]
@@ -276,7 +279,7 @@ def results_of(exchange: Exchange, case: CaseResult, results: Iterable[TestResul
 
 def all_utterances(case: CaseResult) -> str:
     """Return the utterances of all turns in one text."""
-    return " / ".join(each.utterance for each in exchanges(case)) if case.earlier else case.utterance
+    return " / ".join(exchange.utterance for exchange in exchanges(case)) if case.earlier else case.utterance
 
 
 def _with_same_reason(results: Iterable[TestResult]) -> list[list[TestResult]]:

@@ -52,10 +52,12 @@ class Findings(NamedTuple):
 
 def limits_of(reports: Sequence[Report]) -> list[Limits]:
     """Return the limits of each run; the runs of a report share its limits."""
-    counts = [each.summary for each in reports]
-    judged = [each.judges_enough and each.pass_rate is not None for each in counts]
-    failing = [each.failed + each.errors if enough else each.total for each, enough in zip(counts, judged, strict=True)]
-    undecided = [each.undecided if enough else 0 for each, enough in zip(counts, judged, strict=True)]
+    counts = [report.summary for report in reports]
+    judged = [count.judges_enough and count.pass_rate is not None for count in counts]
+    failing = [
+        count.failed + count.errors if enough else count.total for count, enough in zip(counts, judged, strict=True)
+    ]
+    undecided = [count.undecided if enough else 0 for count, enough in zip(counts, judged, strict=True)]
     return list(map(Limits, _shares(failing, _FAILING), _shares(undecided, _UNDECIDED)))
 
 

@@ -135,7 +135,7 @@ class Page:
         cases = by_number(self.report.run.cases)
         for number, same in groupby(cases, key=lambda case: case.number):
             iterations = [] if number in self.left_out else [(case, verdict_of(self.report, case)) for case in same]
-            if iterations and all(_state(*each) == Verdict.PASS for each in iterations) is passed:
+            if iterations and all(_state(*iteration) == Verdict.PASS for iteration in iterations) is passed:
                 yield _shown_case(self, number, iterations)
 
     def remark(self) -> str:
@@ -232,25 +232,26 @@ def _is_mixed(states: set[str]) -> bool:
 
 
 def _has_undecided(case: CaseResult) -> bool:
-    return any(each.verdict is Verdict.UNDECIDED and not each.is_measured for each in case.results)
+    return any(result.verdict is Verdict.UNDECIDED and not result.is_measured for result in case.results)
 
 
 def _answer_key(case: CaseResult, verdict: Verdict) -> Hashable:
     """Return what is equal for iterations with the same answer; latencies and tokens do not count."""
     answers = [
-        each.generated and (each.generated.outcome, each.generated.topic, _called(each)) for each in exchanges(case)
+        exchange.generated and (exchange.generated.outcome, exchange.generated.topic, _called(exchange))
+        for exchange in exchanges(case)
     ]
     return repr((verdict, answers, case.results, case.error, case.traceback))
 
 
 def _called(exchange: Exchange) -> list[Hashable]:
     actions = (exchange.generated.actions if exchange.generated else None) or ()
-    return [repr((each.name, each.input, each.output)) for each in actions]
+    return [repr((action.name, action.input, action.output)) for action in actions]
 
 
 def _chars(case: CaseResult) -> int:
     texts = [case.utterance, case.error or "", case.traceback, *(turn.utterance for turn in case.earlier)]
-    texts += [each.generated.outcome for each in exchanges(case) if each.generated]
+    texts += [exchange.generated.outcome for exchange in exchanges(case) if exchange.generated]
     for result in case.results:
         texts += (result.expected, result.actual, result.explanation, result.error or "")
     return _CASE_CHARS + _RESULT_CHARS * len(case.results) + sum(min(len(text), SHOWN_CHARS) for text in texts)
@@ -259,7 +260,7 @@ def _chars(case: CaseResult) -> int:
 def _shown_case(page: Page, number: int, iterations: list[tuple[CaseResult, Verdict]]) -> ShownCase:
     report, first = page.report, iterations[0][0]
     averages = next(filter(None, (averages_of(report.summary, case) for case, _ in iterations)), ())
-    worst = min((_state(*each) for each in iterations), key=_STATES.index)
+    worst = min((_state(*iteration) for iteration in iterations), key=_STATES.index)
     forgiven = next(filter(None, (why_not_counted(report, case) for case, _ in iterations)), "")
     where, mark = location(report, first), page.marks.get(number, "")
     return ShownCase(number, worst, all_utterances(first), first.label, where, averages, forgiven, mark, iterations)

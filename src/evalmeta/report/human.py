@@ -100,11 +100,11 @@ def _paragraphs(
         yield map(Line, fact_lines(report))
         if is_suite:
             yield _run_verdict(report)
-        listed += [Line(each, "word") for each in findings.lines]
+        listed += [Line(line, "word") for line in findings.lines]
         if findings.failing:
             listed.append(Line(f"... and {_others(findings.failing)} of {one_line(report.run.definition)}"))
     yield listed
-    yield [Line(each, "whole") for each in closing]
+    yield [Line(text, "whole") for text in closing]
     yield _verdict(reports)
 
 

@@ -83,7 +83,7 @@ def _case(report: Report, case: CaseResult) -> JsonObject:
         "results": [{**_result(result), **verdicts_json(result)} for result in case.results],
         **({"doubts": [*codes]} if (codes := doubt_codes(report.run, case)) else {}),
         "label": case.label or None,
-        "earlier": [{"utterance": each.utterance, **_answer(each.generated)} for each in case.earlier],
+        "earlier": [{"utterance": turn.utterance, **_answer(turn.generated)} for turn in case.earlier],
         **({"traceback": case.traceback} if case.traceback else {}),
         **({"quarantine": write_quarantine(case.quarantine)} if case.quarantine else {}),
     }
@@ -99,8 +99,8 @@ def _answer(generated: GeneratedData | None) -> JsonObject:
         "actions": None
         if actions is None
         else [
-            {"name": each.name, "input": each.input, "output": each.output, "latency_ms": each.latency_ms}
-            for each in actions
+            {"name": action.name, "input": action.input, "output": action.output, "latency_ms": action.latency_ms}
+            for action in actions
         ],
         "latency_ms": generated.latency_ms,
         "tokens": {"input": tokens.input, "output": tokens.output} if tokens else None,

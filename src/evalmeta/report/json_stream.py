@@ -45,10 +45,10 @@ def stream_json(value: JsonValue | JsonList | JsonDocument, dump: Dump = indente
 def _stream(value: JsonValue | JsonList | JsonDocument, dump: Dump, indent: str) -> Iterator[str]:
     inner = f"{indent}  "
     if isinstance(value, JsonDocument):
-        fields = ((f"{dump(key)}: ", each) for key, each in value.fields.items())
+        fields = ((f"{dump(key)}: ", field) for key, field in value.fields.items())
         yield from _block(fields, dump, "{}", indent, inner)
     elif isinstance(value, JsonList):
-        yield from _block((("", each) for each in value.items), dump, "[]", indent, inner)
+        yield from _block((("", item) for item in value.items), dump, "[]", indent, inner)
     else:
         # Line breaks inside texts are escaped, so all others are between values.
         yield dump(value).replace("\n", f"\n{indent}")

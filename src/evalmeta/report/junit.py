@@ -65,7 +65,7 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
 
 def _counts(report: Report) -> Counter[str]:
     counts = Counter({str(verdict): number for verdict, number in verdict_counts(report).items()})
-    counts.update(each.verdict for each in run_failures(report))
+    counts.update(failure.verdict for failure in run_failures(report))
     forgiven, quarantined = forgiven_failures(report), report.summary.quarantined
     return counts + Counter({Verdict.UNDECIDED: forgiven + quarantined}) - Counter({Verdict.FAILURE: forgiven})
 
@@ -119,9 +119,9 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
     for name, reasons in undecided_reasons(report).items():
         yield f"undecided-{clean(name)}", f"{reasons.total()}"
         yield f"why-undecided-{clean(name)}", reasons_text(reasons)
-    for each in summary.averages:
-        mean = f"{mean_text(each)}, over {count(each.count, 'result')}: {each.verdict}"
-        yield f"average-{clean(each.name)}-of-{case_label(each)}", mean
+    for average in summary.averages:
+        mean = f"{mean_text(average)}, over {count(average.count, 'result')}: {average.verdict}"
+        yield f"average-{clean(average.name)}-of-{case_label(average)}", mean
     for estimate in report.statistics.pass_at[:_SHOWN_K] if report.statistics and run.options.iterations > 1 else ():
         yield f"pass-at-{estimate.k}", f"{estimate.any_passes:g}"
         yield f"pass-hat-{estimate.k}", f"{estimate.all_pass:g}"
@@ -151,10 +151,10 @@ def _case_properties(report: Report, case: CaseResult) -> Iterator[tuple[str, st
     """Yield the label, turns and means of a case, as far as it has any, and what was not judged."""
     if case.label:
         yield "label", case.label
-    for each in exchanges(case) if case.earlier else ():
-        yield f"turn-{each.turn}-utterance", shorten(each.utterance)
-        if each.generated is not None:
-            yield f"turn-{each.turn}-answer", shorten(each.generated.outcome)
+    for exchange in exchanges(case) if case.earlier else ():
+        yield f"turn-{exchange.turn}-utterance", shorten(exchange.utterance)
+        if exchange.generated is not None:
+            yield f"turn-{exchange.turn}-answer", shorten(exchange.generated.outcome)
     if is_partly_judged(report, case):
         yield "partly-judged", judged_text(case)
     for average in averages_of(report.summary, case):
@@ -182,7 +182,7 @@ def _outcome(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[Nod
         return
     results = not_passed(case)
     found = [result.name for result in results if result.verdict is results[0].verdict]
-    names = dict.fromkeys(map(clean, [*(each.name for each in missed_averages(report.summary, case)), *found]))
+    names = dict.fromkeys(map(clean, [*(average.name for average in missed_averages(report.summary, case)), *found]))
     cause = "expectation" if verdict is Verdict.FAILURE else "case"
     yield node(
         _ELEMENTS[verdict],

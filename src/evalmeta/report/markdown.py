@@ -139,9 +139,14 @@ def _averages(report: Report) -> str:
     if not averages:
         return ""
     rows = ["| | case | average | mean | threshold | results |", "|---|---|---|--:|--:|--:|"]
-    for each in averages:
-        cells = _code(numbered_label(each)), _code(one_line(each.name)), *mean_cells(each), f"{each.count:,}"
-        rows.append(f"| {_MEANS[each.verdict]} | {' | '.join(cells)} |")
+    for average in averages:
+        cells = (
+            _code(numbered_label(average)),
+            _code(one_line(average.name)),
+            *mean_cells(average),
+            f"{average.count:,}",
+        )
+        rows.append(f"| {_MEANS[average.verdict]} | {' | '.join(cells)} |")
     more = f"\nand {count(left_out, 'more average')}\n" if left_out else ""
     return "\n" + "".join(f"{row}\n" for row in rows) + more
 
@@ -152,11 +157,13 @@ def _rates(report: Report) -> str:
     corrected = corrected_text(statistics.corrected) if statistics and statistics.corrected else ""
     lines = filter(None, (corrected, pass_chances(statistics) if statistics else ""))
     text = "".join(f"\n- {_prose(line)}\n" for line in lines)
-    rates = [(each, rate) for each, rate in case_rates(report.run, report.statistics) if each.failed]
+    rates = [(counts, rate) for counts, rate in case_rates(report.run, report.statistics) if counts.failed]
     if not rates:
         return text
     rows = ["| case | | pass rate |", "|--:|---|---|"]
-    rows += [f"| {each.number} | {_code(one_line(each.utterance))} | {rate} |" for each, rate in rates[:_SHOWN_RATES]]
+    rows += [
+        f"| {counts.number} | {_code(one_line(counts.utterance))} | {rate} |" for counts, rate in rates[:_SHOWN_RATES]
+    ]
     left_out = len(rates) - _SHOWN_RATES
     more = f"\nand {count(left_out, 'more case')}\n" if left_out > 0 else ""
     return text + "\n" + "".join(f"{row}\n" for row in rows) + more
@@ -167,7 +174,9 @@ def _measures(report: Report) -> str:
     if not measures:
         return ""
     rows = ["| measured | mean | results |", "|---|--:|--:|"]
-    rows += [f"| {_code(one_line(each.name))} | {decimal(each.mean)} | {each.count:,} |" for each in measures]
+    rows += [
+        f"| {_code(one_line(measure.name))} | {decimal(measure.mean)} | {measure.count:,} |" for measure in measures
+    ]
     return "\n" + "".join(f"{row}\n" for row in rows)
 
 

@@ -55,7 +55,7 @@ class _Part(NamedTuple):
 def runs_html(reports: Sequence[Report]) -> str:
     """Return runs, those that did not pass first: the verdict and the counts of each, and its first such cases."""
     ordered = sorted(reports, key=has_passed)
-    parts = [_run_part(each) for each in ordered[:_SHOWN_RUNS]]
+    parts = [_run_part(report) for report in ordered[:_SHOWN_RUNS]]
     if len(reports) > 1:
         parts.insert(0, _Part("All runs", totals(reports), "good" if all(map(has_passed, reports)) else "bad"))
     if (left := len(reports) - _SHOWN_RUNS) > 0:
@@ -67,7 +67,7 @@ def comparison_html(comparison: Comparison) -> str:
     """Return a comparison: the verdict, and the first lines of what changed."""
     _, *lines = comparison_lines(comparison)
     is_worse = comparison.is_regression()
-    changes = [(_STYLES.get(each.style), each.text.strip()) for each in lines[:_SHOWN_CHANGES]]
+    changes = [(_STYLES.get(line.style), line.text.strip()) for line in lines[:_SHOWN_CHANGES]]
     left = len(lines) - _SHOWN_CHANGES
     part = _Part(
         one_line(comparison.name, chars=200),
@@ -87,7 +87,7 @@ def _run_part(report: Report) -> _Part:
         one_line(report.run.definition, chars=200),
         one_line(decision(report), chars=400),
         "good" if has_passed(report) else "bad",
-        [each.strip() for each in lines],
+        [line.strip() for line in lines],
         list(_rows(report, findings.groups)),
         rest=f"... and {count(left, 'more case')}; save('report.html') shows all of them" if left else "",
     )

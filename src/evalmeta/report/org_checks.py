@@ -29,9 +29,9 @@ def check_lines(run: Run, differences: Sequence[Difference]) -> Iterator[str]:
     if not differences and not doubts:
         return
     yield f"the org's verdicts, checked by evalmeta ({_DECIDING[run.options.decides]}):"
-    texts = [_difference_text(run, each) for each in differences]
-    yield from (f"  {each}" for each in _first(texts, "more verdict"))
-    yield from (f"  {each}" for each in _first(doubts, "more doubt"))
+    texts = [_difference_text(run, difference) for difference in differences]
+    yield from (f"  {text}" for text in _first(texts, "more verdict"))
+    yield from (f"  {text}" for text in _first(doubts, "more doubt"))
 
 
 def _first(texts: Sequence[str], others: str) -> Iterator[str]:
@@ -61,17 +61,17 @@ def both_verdicts(result: TestResult) -> str:
 def _doubt_texts(run: Run) -> Iterator[str]:
     """Yield each different doubt on one line, with the numbers of its cases and its code."""
     cases: dict[tuple[str, str], set[int]] = {}
-    for each in run.doubts:
-        cases.setdefault((each.code, each.text), set()).add(each.number)
-    for (code, text), found in cases.items():
-        numbers = sorted(found - {0})
+    for doubt in run.doubts:
+        cases.setdefault((doubt.code, doubt.text), set()).add(doubt.number)
+    for (code, text), case in cases.items():
+        numbers = sorted(case - {0})
         where = f"{'case' if len(numbers) == 1 else 'cases'} {number_ranges(numbers)}: " if numbers else ""
         yield one_line(f"{where}{text} ({code})", chars=_TEXT_CHARS)
 
 
 def doubt_codes(run: Run, case: CaseResult) -> list[str]:
     """Return the codes of the doubts about a case result."""
-    found = (each for each in run.doubts if each.number == case.number and each.iteration in {0, case.iteration})
+    found = (doubt for doubt in run.doubts if doubt.number == case.number and doubt.iteration in {0, case.iteration})
     return list(dict.fromkeys(each.code for each in found))
 
 

@@ -116,7 +116,7 @@ def _last_line(problems: Sequence[Problem], *, bad_files: int, files: int) -> st
 
 
 def _json(problems: Sequence[Problem], files: int) -> str:
-    body = {"files": files, "problems": [problem_json(each) for each in problems]}
+    body = {"files": files, "problems": [problem_json(problem) for problem in problems]}
     return escape_unsafe(json.dumps(body, indent=2, ensure_ascii=False)) + "\n"
 
 
@@ -160,7 +160,8 @@ def _result(problem: Problem, rule_index: int) -> JsonObject:
 
 def _github(problems: Sequence[Problem], _files: int) -> str:
     return "".join(
-        workflow_command(each.severity, f"{each.message}. {each.hint}".strip(), _properties(each)) for each in problems
+        workflow_command(problem.severity, f"{problem.message}. {problem.hint}".strip(), _properties(problem))
+        for problem in problems
     )
 
 

@@ -220,16 +220,16 @@ class _Suite:
 
     def _parts(self) -> Iterator[tuple[str, str]]:
         rows = tuple(self.rows)
-        done, total = sum(each.done for each in rows), sum(each.total for each in rows)
+        done, total = sum(row.done for row in rows), sum(row.total for row in rows)
         if self.runs > 1:
-            yield "runs", f"{sum(each.is_done for each in rows):,} of {self.runs:,} runs"
+            yield "runs", f"{sum(row.is_done for row in rows):,} of {self.runs:,} runs"
         # The totals of runs that have not begun are not known yet.
-        is_known = len(rows) == self.runs and all(each.total for each in rows)
+        is_known = len(rows) == self.runs and all(row.total for row in rows)
         yield "cases", f"{done:,} of {count(total, 'case')}" if is_known else count(done, "case")
-        yield "passed", f"{sum(each.passed for each in rows):,} passed"
-        errors = sum(each.errors for each in rows)
-        yield "failed", f"{sum(each.failed for each in rows) - errors:,} failed"
-        if undecided := sum(each.undecided for each in rows):
+        yield "passed", f"{sum(row.passed for row in rows):,} passed"
+        errors = sum(row.errors for row in rows)
+        yield "failed", f"{sum(row.failed for row in rows) - errors:,} failed"
+        if undecided := sum(row.undecided for row in rows):
             yield "undecided", f"{undecided:,} undecided"
         if errors:
             yield "errors", count(errors, "error")

@@ -328,7 +328,7 @@ def _failures(report: Report) -> Iterator[str]:
         yield f"the pass rate of {rate} is below the required {required}"
         if summary.judges_enough and summary.coverage.share < 1:
             yield coverage_text(summary)
-    missed = [each for each in summary.averages if each.verdict is Verdict.FAILURE]
+    missed = [average for average in summary.averages if average.verdict is Verdict.FAILURE]
     yield from map(missed_text, missed[:_SHOWN_AVERAGES])
     if len(missed) > _SHOWN_AVERAGES:
         yield f"{count(len(missed) - _SHOWN_AVERAGES, 'more average')} missed"

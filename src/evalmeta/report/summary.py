@@ -73,8 +73,8 @@ def fact_lines(report: Report) -> Iterator[str]:
     yield from _average_lines(report)
     if statistics and statistics.measures:
         yield "  measured, not judged:"
-        for each in statistics.measures:
-            yield f"    {one_line(each.name)}  {decimal(each.mean)} over {count(each.count, 'result')}"
+        for measure in statistics.measures:
+            yield f"    {one_line(measure.name)}  {decimal(measure.mean)} over {count(measure.count, 'result')}"
     yield from (f"  {line}" for line in quarantine_lines(report))
     yield from undecided_lines([report])
     yield from (f"  {line}" for line in check_lines(report.run, report.tally.differences))
@@ -174,7 +174,7 @@ def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
     if chances := pass_chances(statistics):
         yield chances
     if flaky := statistics.flaky:
-        cases = [f"{each.number} (passed {each.passed:,} of {each.decided:,})" for each in flaky]
+        cases = [f"{counts.number} (passed {counts.passed:,} of {counts.decided:,})" for counts in flaky]
         yield f"flaky: {'case' if len(flaky) == 1 else 'cases'} {and_more(cases, _SHOWN_CASES)}"
     if statistics.latency is not None and (repeated or statistics.timed >= _MANY_ANSWERS):
         p50, _, p95, _ = statistics.latency
@@ -207,9 +207,9 @@ def case_rates(run: Run, statistics: RunStatistics | None) -> Iterator[tuple[Cas
     """Yield each case with its pass rate over the iterations, such as `60 % (3 of 5)`, unless it counts by its mean."""
     if statistics is None or run.options.iterations == 1:
         return
-    for each in statistics.cases:
-        if each.pass_rate is not None and not each.is_averaged:
-            yield each, f"{percent(each.pass_rate)} ({each.passed:,} of {each.decided:,})"
+    for case in statistics.cases:
+        if case.pass_rate is not None and not case.is_averaged:
+            yield case, f"{percent(case.pass_rate)} ({case.passed:,} of {case.decided:,})"
 
 
 def totals(reports: Sequence[Report]) -> str:
@@ -219,13 +219,13 @@ def totals(reports: Sequence[Report]) -> str:
 
 def suite_lines(reports: Sequence[Report]) -> Iterator[str]:
     """Yield how many of several runs passed, and the counts of all their case results."""
-    nothing = sum(each.summary.counts_nothing for each in reports)
+    nothing = sum(report.summary.counts_nothing for report in reports)
     empty = f", {nothing:,} of them with only cases in quarantine" if nothing else ""
     yield f"{sum(map(counts_as_passed, reports)):,} of {count(len(reports), 'run')} passed{empty}"
-    begun = min((each.run.started for each in reports), default=0)
-    took = max((each.run.started + duration(each) for each in reports), default=0) - begun
-    total = sum(each.summary.total for each in reports)
-    repeats = any(each.run.options.iterations > 1 for each in reports)
+    begun = min((report.run.started for report in reports), default=0)
+    took = max((report.run.started + duration(report) for report in reports), default=0) - begun
+    total = sum(report.summary.total for report in reports)
+    repeats = any(report.run.options.iterations > 1 for report in reports)
     cases = count(total, "case result" if repeats else "case")
     yield f"  {cases}: {_case_counts(reports)}; took {seconds(took)}"
 
@@ -234,7 +234,7 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
     """Return the statistics as JSON values; unknown numbers are null, and `cases` need several iterations."""
     found: dict[str, JsonValue] = {
         "passRateInterval": _interval_json(statistics.interval),
-        "flaky": [each.number for each in statistics.flaky],
+        "flaky": [counts.number for counts in statistics.flaky],
         "latencyMilliseconds": None if statistics.latency is None else statistics.latency._asdict(),
         "tokens": {
             "input": statistics.tokens.input if statistics.tokens else None,
@@ -245,22 +245,27 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
     }
     if run.options.iterations > 1:
         found["passAtK"] = [
-            {"k": each.k, "anyPasses": each.any_passes, "allPass": each.all_pass, "cases": each.cases}
-            for each in statistics.pass_at
+            {
+                "k": pass_at_k.k,
+                "anyPasses": pass_at_k.any_passes,
+                "allPass": pass_at_k.all_pass,
+                "cases": pass_at_k.cases,
+            }
+            for pass_at_k in statistics.pass_at
         ]
         found["cases"] = [
             {
-                "testNumber": each.number,
-                "passed": each.passed - each.partly_judged,
-                "partlyJudged": each.partly_judged,
-                "failed": each.failed,
-                "errors": each.errors,
-                "undecided": each.undecided,
-                **({"quarantined": each.quarantined} if each.quarantined else {}),
-                "passRate": each.pass_rate,
+                "testNumber": case.number,
+                "passed": case.passed - case.partly_judged,
+                "partlyJudged": case.partly_judged,
+                "failed": case.failed,
+                "errors": case.errors,
+                "undecided": case.undecided,
+                **({"quarantined": case.quarantined} if case.quarantined else {}),
+                "passRate": case.pass_rate,
                 "passRateInterval": _interval_json(interval),
             }
-            for each, interval in zip(statistics.cases, statistics.intervals, strict=True)
+            for case, interval in zip(statistics.cases, statistics.intervals, strict=True)
         ]
     if (rate := statistics.corrected) is not None:
         found["correctedForJudge"] = {
@@ -311,12 +316,12 @@ def coverage_json(report: Report) -> JsonObject:
 
 def measures_json(measures: Sequence[Measure]) -> list[JsonObject]:
     """Return the means of measured results as JSON values."""
-    return [{"name": clean(each.name), "mean": each.mean, "count": each.count} for each in measures]
+    return [{"name": clean(measure.name), "mean": measure.mean, "count": measure.count} for measure in measures]
 
 
 def passed_count(summaries: Sequence[Summary]) -> str:
     """Return `4 passed, 2 partly judged`."""
-    passed, partly = sum(each.passed for each in summaries), sum(each.partly_judged for each in summaries)
+    passed, partly = sum(summary.passed for summary in summaries), sum(summary.partly_judged for summary in summaries)
     return f"{passed:,} passed{f', {partly:,} partly judged' if partly else ''}"
 
 
@@ -331,9 +336,9 @@ def _counts_text(report: Report) -> str:
 
 
 def _case_counts(reports: Sequence[Report]) -> str:
-    counts = [each.summary for each in reports]
-    failed, undecided = sum(each.failed for each in counts), sum(each.undecided for each in counts)
-    errors = count(sum(each.errors for each in counts), "error")
+    counts = [report.summary for report in reports]
+    failed, undecided = sum(summary.failed for summary in counts), sum(each.undecided for each in counts)
+    errors = count(sum(summary.errors for summary in counts), "error")
     forgiven = sum(map(forgiven_failures, reports))
     known = f" ({forgiven:,} forgiven)" if forgiven else ""
     return f"{passed_count(counts)}, {failed:,} failed{known}, {errors}, {undecided:,} undecided{_quarantined(counts)}"
@@ -341,7 +346,10 @@ def _case_counts(reports: Sequence[Report]) -> str:
 
 def _quarantined(summaries: Sequence[Summary]) -> str:
     """Return `, 2 quarantined (1 passed)`; empty if there are none."""
-    number, passed = (sum(each.quarantined for each in summaries), sum(each.quarantined_passed for each in summaries))
+    number, passed = (
+        sum(summary.quarantined for summary in summaries),
+        sum(summary.quarantined_passed for summary in summaries),
+    )
     return f", {number:,} quarantined{f' ({passed:,} passed)' if passed else ''}" if number else ""
 
 
@@ -364,9 +372,9 @@ def _average_lines(report: Report) -> Iterator[str]:
         return
     yield f"  averages over {'turns and iterations' if report.run.options.iterations > 1 else 'the turns of a case'}:"
     rows = [("case", "name", "mean", "threshold", "over", "")]
-    for each in averages:
-        over, word = count(each.count, "result"), VERDICT_WORDS[each.verdict]
-        rows.append((numbered_label(each), one_line(each.name), *mean_cells(each), over, word))
+    for average in averages:
+        over, word = count(average.count, "result"), VERDICT_WORDS[average.verdict]
+        rows.append((numbered_label(average), one_line(average.name), *mean_cells(average), over, word))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "    " + "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

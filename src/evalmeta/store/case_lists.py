@@ -105,14 +105,14 @@ def case_page(
 
 def listed_page(cases: Sequence[ListedCase], wanted: CaseFilter, *, limit: int, after: Place | None = None) -> CasePage:
     """Return a page of case results that are in memory, in the order of `case_page`; they are sorted by run."""
-    order = [*dict.fromkeys(each.run_id for each in cases)]
+    order = [*dict.fromkeys(case.run_id for case in cases)]
     text = wanted.text.casefold()
     placed = sorted(
-        ((place_of(each, order), each) for each in cases if _matches(each.case, wanted, text)), key=lambda pair: pair[0]
+        ((place_of(case, order), case) for case in cases if _matches(case.case, wanted, text)), key=lambda pair: pair[0]
     )
     left = [pair for pair in placed if after is None or pair[0] > after]
     found = left[:limit]
-    return CasePage(tuple(each for _, each in found), found[-1][0] if len(left) > limit else None)
+    return CasePage(tuple(listed_case for _, listed_case in found), found[-1][0] if len(left) > limit else None)
 
 
 def place_of(listed: ListedCase, run_ids: Sequence[str]) -> Place:
@@ -217,9 +217,9 @@ def _matcher(wanted: CaseFilter) -> Callable[[bytes], CaseResult | None]:
 def _matches(case: CaseResult, wanted: CaseFilter, text: str) -> bool:
     verdict = wanted.verdict
     if wanted.name:
-        has_result = any(each.name == wanted.name and verdict in {None, each.verdict} for each in case.results)
+        has_result = any(result.name == wanted.name and verdict in {None, result.verdict} for result in case.results)
     else:
-        judged = (each for each in case.results if not each.is_measured)
+        judged = (result for result in case.results if not result.is_measured)
         has_result = verdict in {None, case.verdict} or any(each.verdict is verdict for each in judged)
     if not has_result:
         return False
@@ -232,5 +232,12 @@ def _texts(case: CaseResult) -> Iterator[str]:
         yield from (turn.utterance, turn.generated.outcome)
     if case.generated:
         yield case.generated.outcome
-    for each in case.results:
-        yield from (each.name, each.label or "", each.expected, each.actual, each.explanation, each.error or "")
+    for result in case.results:
+        yield from (
+            result.name,
+            result.label or "",
+            result.expected,
+            result.actual,
+            result.explanation,
+            result.error or "",
+        )

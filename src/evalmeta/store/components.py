@@ -160,7 +160,10 @@ class Tracking:
     def remember(self, type_name: str, components: Mapping[str, Synced]) -> None:
         """Save the current common state of components, by full name, in one transaction."""
         sql = "INSERT OR REPLACE INTO synced VALUES (?, ?, ?, ?, ?, ?)"
-        rows = ((*self._owner, type_name, name, each.sha256, each.modified) for name, each in components.items())
+        rows = (
+            (*self._owner, type_name, name, component.sha256, component.modified)
+            for name, component in components.items()
+        )
         with self._database.transaction():
             self._database.execute_many(sql, rows)
 
@@ -182,7 +185,7 @@ class Receipts:
 
     def keep(self, kind: ReceiptKind, job_id: str, *, now: float, sent: Sent | None = None) -> None:
         """Save a job as the most recent of its kind, and delete jobs that orgs have forgotten."""
-        hashes = {type_: {name: each.hex() for name, each in ours.items()} for type_, ours in (sent or {}).items()}
+        hashes = {type_: {name: data.hex() for name, data in ours.items()} for type_, ours in (sent or {}).items()}
         encoded = None if sent is None else orjson.dumps(hashes)
         sql = "INSERT INTO receipt (project, org_url, kind, job_id, kept_at, sent) VALUES (?, ?, ?, ?, ?, ?)"
         with self._database.transaction():
@@ -212,7 +215,7 @@ class Receipts:
         if not rows:
             return None
         stored: dict[str, dict[str, str]] = orjson.loads(rows[0][0])
-        return {kind: {name: bytes.fromhex(each) for name, each in ours.items()} for kind, ours in stored.items()}
+        return {kind: {name: bytes.fromhex(text) for name, text in ours.items()} for kind, ours in stored.items()}
 
     def delete_sent(self, job_id: str) -> None:
         """Delete the contents that a job sent; the job itself is kept."""

@@ -182,8 +182,8 @@ def _prepare(database: Database) -> None:
     database.execute("PRAGMA foreign_keys = ON")
     database.execute("PRAGMA synchronous = FULL")
     [(application_id, version, tables)] = database.query(_HEADER)
-    scripts = [each for each in (files("evalmeta.store") / "migrations").iterdir() if each.name.endswith(".sql")]
-    migrations = [each.read_text(encoding="utf-8") for each in sorted(scripts, key=lambda each: each.name)]
+    scripts = [path for path in (files("evalmeta.store") / "migrations").iterdir() if path.name.endswith(".sql")]
+    migrations = [script.read_text(encoding="utf-8") for script in sorted(scripts, key=lambda each: each.name)]
     if application_id != _APPLICATION_ID and (application_id or tables):
         raise _corrupt(database.path, "it belongs to another program")
     if version > len(migrations):
@@ -231,9 +231,9 @@ def _store_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        if any(each in str(error) for each in _SIGNS_OF_LOCKS):
+        if any(sign in str(error) for sign in _SIGNS_OF_LOCKS):
             raise _locked(path) from None
-        if any(each in str(error) for each in _SIGNS_OF_DAMAGE):
+        if any(sign in str(error) for sign in _SIGNS_OF_DAMAGE):
             raise _corrupt(path, str(error)) from None
         kind = StoreFull if "full" in str(error) else StoreError
         raise kind(f"{path}: {error}", actions=["Check that the disk has room and the file is writable."]) from None

@@ -306,7 +306,10 @@ class RunJournal:
         Raise StoreLocked at once while another program writes, and StoreError if another worker owns the run now.
         """
         # Not a list: the results of a batch may be large, and their JSON is needed one by one.
-        rows = ((self._run_id, each.iteration, each.number, str(each.verdict), encode_case(each)) for each in results)
+        rows = (
+            (self._run_id, result.iteration, result.number, str(result.verdict), encode_case(result))
+            for result in results
+        )
         with self._database.waiting(0), self._database.transaction():
             if self._database.query("SELECT worker FROM run WHERE id = ?", (self._run_id,)) != [(self._worker,)]:
                 raise StoreError(f"run {self._run_id} was deleted, or taken over by another worker")
@@ -348,7 +351,7 @@ def encode_case(case: CaseResult) -> bytes:
         None if generated is None else _from_generated(generated),
         case.error,
     )
-    turns: _Turns = [(each.utterance, _from_generated(each.generated)) for each in case.earlier]
+    turns: _Turns = [(turn.utterance, _from_generated(turn.generated)) for turn in case.earlier]
     quarantine = (tuple(case.quarantine),) if case.quarantine else ()
     return orjson.dumps((*body, case.label, turns, case.traceback, case.checks, *quarantine), default=dict)
 
@@ -378,7 +381,7 @@ def _plain(source: JsonObject) -> _Plain:
 
 
 def _rows(source: JsonValue) -> JsonValue:
-    return [_values(each) for each in source] if isinstance(source, list) else source
+    return [_values(value) for value in source] if isinstance(source, list) else source
 
 
 def _values(source: JsonValue) -> JsonValue:
@@ -390,13 +393,15 @@ def _from_generated(generated: GeneratedData) -> _Generated:
     plain = (
         generated.outcome,
         generated.topic,
-        None if actions is None else [(each.name, each.input, each.output, each.latency_ms) for each in actions],
+        None
+        if actions is None
+        else [(action.name, action.input, action.output, action.latency_ms) for action in actions],
         generated.latency_ms,
         generated.session_id,
         None if tokens is None else (tokens.input, tokens.output),
         generated.trace,
     )
-    return plain if retrieved is None else (*plain, [(each.uri, each.content) for each in retrieved])
+    return plain if retrieved is None else (*plain, [(passage.uri, passage.content) for passage in retrieved])
 
 
 def _case(
@@ -444,7 +449,7 @@ def _generated(  # noqa: PLR0913, PLR0917 - one for each place of the array
     return GeneratedData(
         outcome,
         topic,
-        None if actions is None else tuple(Action(*each) for each in actions),
+        None if actions is None else tuple(Action(*action) for action in actions),
         latency_ms,
         session_id,
         None if tokens is None else Tokens(*tokens),

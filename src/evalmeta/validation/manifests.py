@@ -41,7 +41,7 @@ def validate_manifest(
         return None, list(error.problems)
     structure = check_structure(document, "package.xsd")
     if structure:
-        return None, [each.problem for each in structure]
+        return None, [problem.problem for problem in structure]
     manifest = read_manifest(document)
     check_rest = _check_wildcards if destructive else _check_version
     found = chain(_check_types(manifest, document, mixed=mixed), check_rest(manifest, document))

@@ -57,8 +57,10 @@ def find_actions_unchecked(scope: OrgScope) -> Iterator[Finding]:
     """
     found = [
         _place(case, place)
-        for case, place, each in _expectations(scope.definition)
-        if each.expected_value and canonical_name(each.name) == ACTIONS and _NO_ACTIONS.fullmatch(each.expected_value)
+        for case, place, expectation in _expectations(scope.definition)
+        if expectation.expected_value
+        and canonical_name(expectation.name) == ACTIONS
+        and _NO_ACTIONS.fullmatch(expectation.expected_value)
     ]
     if found:
         message = "[] checks nothing in an org: test runs pass it whatever actions the agent takes"
@@ -74,8 +76,8 @@ def find_comparisons_twice(scope: OrgScope) -> Iterator[Finding]:
     for name in sorted(_COMPARISONS):
         found: list[tuple[Step, ...]] = []
         counts: list[int] = []
-        for case, each in enumerate(scope.definition.test_cases):
-            places = [place for place, other in enumerate(each.expectations) if other.name == name]
+        for case, test_case in enumerate(scope.definition.test_cases):
+            places = [place for place, other in enumerate(test_case.expectations) if other.name == name]
             if len(places) > 1:
                 found.append(_place(case, places[1]))
                 counts.append(len(places))
@@ -90,9 +92,9 @@ def find_metrics_of_refusals(scope: OrgScope) -> Iterator[Finding]:
 
     Defect D21: the judge expects the answer that the agent rightly refuses.
     """
-    for case, each in enumerate(scope.definition.test_cases):
-        metrics = [(place, other.name) for place, other in enumerate(each.expectations) if other.name in _METRICS]
-        if metrics and any(map(_expects_refusal, each.expectations)):
+    for case, test_case in enumerate(scope.definition.test_cases):
+        metrics = [(place, other.name) for place, other in enumerate(test_case.expectations) if other.name in _METRICS]
+        if metrics and any(map(_expects_refusal, test_case.expectations)):
             place, name = metrics[0]
             message = f"the test case expects a refusal; test runs of orgs often fail {name} for right refusals"
             yield Finding(_place(case, place), message, "Remove coherence and completeness from this test case.")
@@ -104,12 +106,16 @@ def find_one_engine(scope: OrgScope) -> Iterator[Finding]:
     Defect D4: a test run compares the text of a run-eval reference, not its value.
     """
     seen: set[str] = set()
-    for case, place, each in _expectations(scope.definition):
-        if each.name not in seen and expectation_kind(each.name) is None and each.name in plugin_names("scorers"):
-            seen.add(each.name)
-            message = f"only evalmeta can judge {quote(each.name)}, a scorer of an installed package"
+    for case, place, expectation in _expectations(scope.definition):
+        if (
+            expectation.name not in seen
+            and expectation_kind(expectation.name) is None
+            and expectation.name in plugin_names("scorers")
+        ):
+            seen.add(expectation.name)
+            message = f"only evalmeta can judge {quote(expectation.name)}, a scorer of an installed package"
             yield Finding(_place(case, place), message, "Run the test with evalmeta; orgs refuse the expectation.")
-        for parameter in each.parameters:
+        for parameter in expectation.parameters:
             if parameter.value.lstrip().startswith("{") and _STEP_REFERENCE.fullmatch(parameter.value):
                 message = f"only sf agent test run-eval resolves {quote(parameter.value.strip())}"
                 hint = "Write a JSONPath such as $.generatedData.outcome; test runs compare the text in braces."
@@ -122,8 +128,8 @@ def find_variables_undeclared(scope: OrgScope) -> Iterator[Finding]:
     Defect D11: test cases with an undeclared variable hung for 18 to 22 minutes, then failed.
     """
     used: dict[str, list[tuple[Step, ...]]] = {}
-    for case, each in enumerate(scope.definition.test_cases):
-        for place, variable in enumerate(each.inputs.context_variables):
+    for case, test_case in enumerate(scope.definition.test_cases):
+        for place, variable in enumerate(test_case.inputs.context_variables):
             steps = (("testCase", case), ("inputs", 0), ("contextVariable", place), ("variableName", 0))
             used.setdefault(variable.name.strip().removeprefix("$Context."), []).append(steps)
     agent = scope.definition.subject_name
@@ -139,8 +145,8 @@ def find_variables_undeclared(scope: OrgScope) -> Iterator[Finding]:
 
 
 def _expectations(definition: Definition) -> Iterator[tuple[int, int, Expectation]]:
-    for case, each in enumerate(definition.test_cases):
-        for place, expectation in enumerate(each.expectations):
+    for case, test_case in enumerate(definition.test_cases):
+        for place, expectation in enumerate(test_case.expectations):
             yield case, place, expectation
 
 

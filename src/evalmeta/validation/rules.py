@@ -229,7 +229,7 @@ def rule_policy(
             close = get_close_matches(code, CODES, n=1)
             action = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(CODES))}."
             raise SettingsError(f"evalmeta.toml: [validate.rules] sets an unknown rule, {code!r}", actions=[action])
-    names = (name for name, each in settings.subjects.items() if each.adapter != "agentforce")
+    names = (name for name, subject in settings.subjects.items() if subject.adapter != "agentforce")
     own = frozenset(names) if settings.org.default in {"", EMBEDDED} else frozenset()
     return RulePolicy(profile or settings.validate_.profile, settings.validate_.rules, own, declared_variables)
 
@@ -260,7 +260,7 @@ def find_rule(code: str) -> RuleEntry:
     entry = _entries().get(code)
     if entry is None:
         near = get_close_matches(code.lower(), _entries(), n=1)
-        actions = [f"Did you mean {each}?" for each in near]
+        actions = [f"Did you mean {text}?" for text in near]
         raise NotFound(f"the rule {code!r} cannot be found", actions=[*actions, "List all rules: evalmeta rule"])
     return entry
 

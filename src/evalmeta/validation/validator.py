@@ -104,13 +104,13 @@ def read_component(
     except InvalidMetadata as error:
         return ReadComponent(CheckedFile(tuple(_of_component(error.problems, component)), None), None)
     definition, structure = parse_definition(document, kind)
-    unreadable = {each.unreadable for each in structure}
+    unreadable = {problem.unreadable for problem in structure}
     scorer = read_agent_scorer(document) if kind == SCORER_DEFINITION else AgentScorer()
     scope = DefinitionScope(definition, full_name, api_version, scorer)
     of_subject = policy.for_subject(definition.subject_name)
     of_orgs = list(_of_orgs(definition, policy))
     found = first_problems(_rule_problems(chain(_findings(scope), of_orgs), document, of_subject, unreadable))
-    problems = _of_component([*(each.problem for each in structure), *found], component)
+    problems = _of_component([*(problem.problem for problem in structure), *found], component)
     name = definition.name.strip()
     file = NamedFile(component, name, _location_of_name(document)) if name else None
     # Findings about orgs that are off here are not off everywhere.

@@ -225,7 +225,9 @@ def _failed(error: EvalmetaError) -> Response:
         status = HTTPStatus.SERVICE_UNAVAILABLE
     elif isinstance(error, UsageError):
         status = HTTPStatus.NOT_FOUND if isinstance(error, NotFound) else HTTPStatus.BAD_REQUEST
-    page = Page("error.html.j2", "Not shown", {"message": str(error), "actions": [str(each) for each in error.actions]})
+    page = Page(
+        "error.html.j2", "Not shown", {"message": str(error), "actions": [str(action) for action in error.actions]}
+    )
     return HTMLResponse(render(page, _LINKS), status_code=status, headers=_HEADERS)
 
 

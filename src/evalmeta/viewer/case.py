@@ -84,14 +84,16 @@ def _iterations(source: Source, run: ListedRun, number: int) -> list[CaseResult]
     if run.org_url:
         loaded = find_run(source.project, run.id, org_url=run.org_url)
         return [case for case in loaded.cases if case.number == number]
-    return [each.case for each in case_history(source.database, [run.id], number)]
+    return [listed_case.case for listed_case in case_history(source.database, [run.id], number)]
 
 
 def _groups(cases: Sequence[CaseResult]) -> list[AnswerGroup]:
     """Group the iterations with the same answer and verdict, those that did not pass first."""
     found: dict[object, list[CaseResult]] = {}
     for case in cases:
-        answers = tuple(each.generated.outcome if each.generated else case.error for each in exchanges(case))
+        answers = tuple(
+            exchange.generated.outcome if exchange.generated else case.error for exchange in exchanges(case)
+        )
         found.setdefault((case.verdict, answers), []).append(case)
     groups = [AnswerGroup(same[0], tuple(each.iteration for each in same)) for same in found.values()]
     return sorted(groups, key=lambda group: place_of(ListedCase("", group.case), [""]))
@@ -101,7 +103,10 @@ def _history(source: Source, run: ListedRun, number: int) -> list[PastCase]:
     """Return the results of the case in the latest runs of its test in the project's own org, the newest first."""
     recent = recent_runs(source.database, of_each=limits.VIEW_HISTORY, test=run.definition, user=source.user)
     runs = {each.id: each for each in recent.get(run.definition, []) if not each.org_url}
-    found = [PastCase(runs[each.run_id], each.case) for each in case_history(source.database, [*runs], number)]
+    found = [
+        PastCase(runs[listed_case.run_id], listed_case.case)
+        for listed_case in case_history(source.database, [*runs], number)
+    ]
     return found[::-1]
 
 

@@ -54,7 +54,7 @@ def compare_page(source: Source, query: Query) -> Page:
     before_org, before = _before(source, after, before_id, text_of(query, "before_org"))
     comparison = _compare(source, before, after)
     standing = text_of(query, "standing")
-    shown = [each for each in comparison.cases if _is_shown(each, standing)]
+    shown = [case for case in comparison.cases if _is_shown(case, standing)]
     shown.sort(key=lambda each: (_ORDER.index(each.standing), each.number))
     known_before = None if isinstance(before, str) else before
     values = {
@@ -87,9 +87,9 @@ def _run(source: Source, name: str, org_url: str = "") -> tuple[str, Run]:
     Admins may name it `latest` or `previous`; without an address, the project's own org comes first.
     """
     run_id = run_id_of(source.project, name) if source.user.is_admin else name
-    urls = [org_url] if org_url else ["", *(each.org_url for each in RemoteRuns(source.database).find(run_id))]
+    urls = [org_url] if org_url else ["", *(run.org_url for run in RemoteRuns(source.database).find(run_id))]
     found = (find_listed(source.database, run_id, org_url=url, user=source.user) for url in urls)
-    listed = next((each for each in found if each), None)
+    listed = next((run for run in found if run), None)
     if listed is None:
         raise NotFound(f"run {name!r} cannot be found")
     if listed.done > limits.MAX_VIEW_COMPARED:
@@ -161,10 +161,12 @@ def _answer(source: Source, org_url: str, run: Run | None, case: CaseCounts | No
     if org_url:
         found = [each for each in run.cases if each.number == number]
     else:
-        found = [each.case for each in case_history(source.database, [run.id], number)]
+        found = [listed_case.case for listed_case in case_history(source.database, [run.id], number)]
     wanted = (each for each in found if (each.verdict is Verdict.PASS) == passed)
     return next((_text(each) for each in (*wanted, *found)), "")
 
 
 def _text(case: CaseResult) -> str:
-    return "\n\n".join(each.generated.outcome if each.generated else case.error or "" for each in exchanges(case))
+    return "\n\n".join(
+        exchange.generated.outcome if exchange.generated else case.error or "" for exchange in exchanges(case)
+    )

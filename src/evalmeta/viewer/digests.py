@@ -140,11 +140,11 @@ def _digest(source: Source, listed: ListedRun) -> Digest:
         told_tokens=statistics.told_tokens,
         answers=statistics.answers,
         chances=pass_chances(statistics),
-        flaky=[each.number for each in statistics.flaky[:_MAX_FLAKY]],
-        undecided=sum(each["verdicts"].get(Verdict.UNDECIDED, 0) for each in expectations),
+        flaky=[counts.number for counts in statistics.flaky[:_MAX_FLAKY]],
+        undecided=sum(expectation["verdicts"].get(Verdict.UNDECIDED, 0) for expectation in expectations),
         expectations=expectations,
         checks=[*check_lines(run, report.tally.differences)] if listed.org_url else [],
-        reasons=[(name, reasons_text(found)) for name, found in undecided_reasons(report).items()],
+        reasons=[(name, reasons_text(reason)) for name, reason in undecided_reasons(report).items()],
         counts=_counts(statistics),
     )
 
@@ -153,8 +153,8 @@ def _counts(statistics: RunStatistics) -> list[tuple[int, str, int, int, int, in
     if len(statistics.cases) > limits.MAX_COMPARED_CASES:
         return []
     return [
-        (each.number, each.utterance[:200], each.passed, each.failed, each.errors, each.undecided, each.is_averaged)
-        for each in statistics.cases
+        (case.number, case.utterance[:200], case.passed, case.failed, case.errors, case.undecided, case.is_averaged)
+        for case in statistics.cases
     ]
 
 

@@ -25,7 +25,7 @@ def org_page(source: Source, query: Query) -> Page:
     """Return the components of the org, and its latest deployments."""
     components = [each for kind in TYPES for each in Components(source.database).list(kind.name)]
     wanted = text_of(query, "text").casefold()
-    shown = [each for each in components if wanted in each.full_name.casefold()]
+    shown = [component for component in components if wanted in component.full_name.casefold()]
     user_id = None if source.user.is_admin else source.user.id
     jobs, count = Jobs(source.database).latest(limit=limits.VIEW_ROWS, user_id=user_id)
     states = {kind.name: sync_states_of(source, kind) for kind in TYPES}

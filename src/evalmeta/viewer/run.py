@@ -91,9 +91,9 @@ def place_text(place: Place | None) -> str:
 def place_in(query: Query) -> Place | None:
     """Return the place after which a query begins; None for the first page."""
     numbers = text_of(query, "after").split(".")
-    if len(numbers) != len(Place._fields) or not all(each.isascii() and each.isdecimal() for each in numbers):
+    if len(numbers) != len(Place._fields) or not all(number.isascii() and number.isdecimal() for number in numbers):
         return None
-    return Place(*(min(int(each), 2**53) for each in numbers))
+    return Place(*(min(int(number), 2**53) for number in numbers))
 
 
 def _page(
@@ -132,7 +132,7 @@ def _org_of(source: Source, run_id: str | None) -> str | None:
     """Return the address of the org that has a run, empty for the project's own; None if the run cannot be seen."""
     if run_id is None or find_listed(source.database, run_id, org_url="", user=source.user):
         return None if run_id is None else ""
-    return next((each.org_url for each in RemoteRuns(source.database).find(run_id)), None)
+    return next((run.org_url for run in RemoteRuns(source.database).find(run_id)), None)
 
 
 def _counts(source: Source, chosen: Sequence[ListedRun], rows: Sequence[RunRow]) -> dict[Verdict, int]:

@@ -22,13 +22,13 @@ def sync_states_of(source: Source, kind: MetadataType) -> dict[str, SyncState]:
     if not source.user.is_admin:
         return dict.fromkeys(org, SyncState.ONLY_IN_ORG)
     try:
-        files = [each for each in list_files(source.project) if each.type == kind]
-        local = {each.full_name: hash_of(read_file(each.path)) for each in files}
+        files = [file for file in list_files(source.project) if file.type == kind]
+        local = {file.full_name: hash_of(read_file(file.path)) for file in files}
     except (EvalmetaError, OSError):
         local = {}
     with open_tracking(source.project.state_dir, root=source.project.root, org_url=EMBEDDED_URL) as tracking:
-        base = {name: each.sha256 for name, each in tracking.load(kind.name).items()}
-    here, there = ({name.casefold(): found for name, found in each.items()} for each in (local, org))
+        base = {name: synced.sha256 for name, synced in tracking.load(kind.name).items()}
+    here, there = ({name.casefold(): data for name, data in each.items()} for each in (local, org))
     names = {name.casefold(): name for name in (*org, *local)}
     return {
         name: sync_state(local=here.get(key), org=there.get(key), base=base.get(key))

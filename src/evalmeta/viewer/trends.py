@@ -61,21 +61,21 @@ def trends_page(source: Source, query: Query) -> Page:
     points = [_point(source, run) for run in runs]
     deploys = _deploys(source, test, since=runs[0].started) if runs else []
     charts = [
-        _chart("Pass rate", "%", points, deploys, {"pass rate": [_percent(each.rate) for each in points]}, most=100),
+        _chart("Pass rate", "%", points, deploys, {"pass rate": [_percent(point.rate) for point in points]}, most=100),
         _chart(
             "Latency",
             "ms",
             points,
             deploys,
-            {"p50": [each.p50 for each in points], "p95": [each.p95 for each in points]},
+            {"p50": [point.p50 for point in points], "p95": [point.p95 for point in points]},
         ),
-        _chart("Tokens per run", "", points, deploys, {"tokens": [each.tokens for each in points]}),
+        _chart("Tokens per run", "", points, deploys, {"tokens": [point.tokens for point in points]}),
     ]
     values = {
         "tests": tests,
         "test": test,
         "points": points,
-        "charts": [each for each in charts if each],
+        "charts": [chart for chart in charts if chart],
         "deploys": deploys,
     }
     command = f"evalmeta test history {test}" if test else "evalmeta test history"
@@ -86,7 +86,7 @@ def _point(source: Source, run: ListedRun) -> Point:
     digest = digest_of(source, run, max_cases=limits.MAX_LIVE_CASES)
     if digest is None:
         return Point(run, run.summary.pass_rate, None, None, None)
-    known = [each for each in (digest["input"], digest["output"]) if each is not None]
+    known = [number for number in (digest["input"], digest["output"]) if number is not None]
     return Point(run, run.summary.pass_rate, digest["p50"], digest["p95"], sum(known) if known else None)
 
 
@@ -102,7 +102,7 @@ def _has_changed(test: str, reply: bytes) -> bool:
     if f"<fullName>{test}</fullName>".encode() not in reply:
         return False
     [result] = read_results(DeployResult, reply)
-    return any(each.full_name == test and each.changed for each in result.details.component_successes)
+    return any(success.full_name == test and success.changed for success in result.details.component_successes)
 
 
 def _percent(rate: float | None) -> float | None:
@@ -146,4 +146,4 @@ def _chart(
         "most": most,
         "unit": unit,
     }
-    return Chart(title, unit, lines, most, [across(each) for each in deploys], orjson.dumps(data).decode())
+    return Chart(title, unit, lines, most, [across(deploy) for deploy in deploys], orjson.dumps(data).decode())

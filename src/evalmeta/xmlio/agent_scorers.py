@@ -32,7 +32,7 @@ _KEYS: Final = {"scorerVersion": "versionNumber", "agentAssociation": "agentApiN
 def read_agent_scorer(document: Document) -> AgentScorer:
     """Return what can be read of a scorer: all of one that fits its schema, except labels and descriptions."""
     root = document.root
-    versions = tuple(_version(each) for each in _all(root, "scorerVersion"))
+    versions = tuple(_version(element) for element in _all(root, "scorerVersion"))
     return AgentScorer(_text(root, "dataType") or "", _text(root, "lightningType"), versions)
 
 
@@ -40,7 +40,7 @@ def check_agent_scorer(document: Document) -> None:
     """Raise InvalidMetadata, with all problems, if a document does not fit the schema of scorers."""
     _, found = parse_definition(document, SCORER_DEFINITION)
     if found:
-        raise invalid_file(document, [each.problem for each in found])
+        raise invalid_file(document, [problem.problem for problem in found])
 
 
 def texts_by_path(document: Document) -> dict[tuple[str, ...], str]:
@@ -70,8 +70,8 @@ def read_template_text(data: bytes, *, label: str) -> str | None:
         return None
     versions = [*root.iterchildren(f"{{{NAMESPACE}}}templateVersions")]
     active = _text(root, "activeVersionIdentifier")
-    chosen = [each for each in versions if active and _text(each, "versionIdentifier") == active]
-    published = [each for each in versions if _text(each, "status") == "Published"]
+    chosen = [version for version in versions if active and _text(version, "versionIdentifier") == active]
+    published = [version for version in versions if _text(version, "status") == "Published"]
     found = (chosen or published or versions)[-1:]
     return (_text(found[0], "content") or None) if found else None
 

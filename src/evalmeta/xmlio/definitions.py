@@ -98,7 +98,7 @@ def read_definition(document: Document) -> Definition:
         definition, found = parse_definition(document, kind)
         if not found:
             return replace(definition, source=document.data)
-        problems = [each.problem for each in found]
+        problems = [problem.problem for problem in found]
     raise invalid_file(document, problems)
 
 
@@ -250,16 +250,16 @@ def _test_case_node(case: TestCase, kind: MetadataType) -> Node:
     expectations = (
         _element(
             kind.expectation,
-            expectation_fields(each),
-            [_element("parameter", parameter_fields(parameter)) for parameter in each.parameters],
+            expectation_fields(expectation),
+            [_element("parameter", parameter_fields(parameter)) for parameter in expectation.parameters],
         )
-        for each in case.expectations
+        for expectation in case.expectations
     )
     inputs = case.inputs
     children = (
-        *(_element("contextVariable", variable_fields(each)) for each in inputs.context_variables),
-        *(_element("conversationHistory", message_fields(each)) for each in inputs.conversation_history),
-        *(_element("promptInput", prompt_input_fields(each)) for each in inputs.prompt_inputs),
+        *(_element("contextVariable", variable_fields(variable)) for variable in inputs.context_variables),
+        *(_element("conversationHistory", message_fields(message)) for message in inputs.conversation_history),
+        *(_element("promptInput", prompt_input_fields(given)) for given in inputs.prompt_inputs),
     )
     utterance = None if inputs.prompt_inputs and not inputs.utterance else inputs.utterance
     inputs_node = _element("inputs", {"utterance": utterance}, children)

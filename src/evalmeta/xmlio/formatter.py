@@ -84,9 +84,9 @@ def format_manifest(data: bytes, *, label: str) -> bytes:
 def _format(data: bytes, label: str) -> bytes:
     root = read_xml(data, label=label, keep_comments=True).root
     lines = [DECLARATION]
-    lines += [_comment(each) for each in reversed([*root.itersiblings(preceding=True)])]
+    lines += [_comment(element) for element in reversed([*root.itersiblings(preceding=True)])]
     lines += _lines(root, 0, _declaring(root))
-    lines += [_comment(each) for each in root.itersiblings()]
+    lines += [_comment(itersibling) for itersibling in root.itersiblings()]
     return "\n".join([*lines, ""]).encode()
 
 

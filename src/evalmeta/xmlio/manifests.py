@@ -29,7 +29,7 @@ def read_manifest(document: Document) -> Manifest:
     root = document.root
     version = root.findtext(f"{{{NAMESPACE}}}version")
     return Manifest(
-        types=tuple(_types(each) for each in root.iterchildren(_TYPES)),
+        types=tuple(_types(element) for element in root.iterchildren(_TYPES)),
         version=None if version is None else version.strip(),
         full_name=root.findtext(f"{{{NAMESPACE}}}fullName"),
         api_access_level=root.findtext(f"{{{NAMESPACE}}}apiAccessLevel"),
@@ -48,9 +48,9 @@ def index_members(document: Document) -> Locate:
         if local_name(block) != "types":
             continue
         name = _types(block).name
-        for each in block:
-            member = (each.text or "").strip() if local_name(each) == "members" else ""
-            places.setdefault((name, member), each)
+        for element in block:
+            member = (element.text or "").strip() if local_name(element) == "members" else ""
+            places.setdefault((name, member), element)
 
     def locate(type_name: str, member: str) -> tuple[int, int]:
         place = document.location(places.get((type_name, member), document.root))

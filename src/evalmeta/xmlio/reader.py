@@ -121,11 +121,11 @@ class Document:
         children = self._children_of(self.root, name)
         # Comments, CDATA sections and processing instructions, other than the XML declaration, may contain "<name" too.
         if b"<!" in self.data or self.data.rfind(b"<?") > _MARK_BYTES:
-            return [self.location(each).line for each in children]
+            return [self.location(child).line for child in children]
         tag = re.compile(rb"<(?:[^\s<>/]+:)?%s(?=[\s/>])" % re.escape(name).encode())
         lines = _lines_at(self.data, (match.start() for match in tag.finditer(self.data)))
         found = dict(zip(self.root.iter(f"{{*}}{name}"), lines, strict=True))
-        return [found[each] for each in children]
+        return [found[child] for child in children]
 
     def texts(self, element: Element) -> list[Location]:
         """Return where each text of an element that is not blank begins: before, between and after its children."""

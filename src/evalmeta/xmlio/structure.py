@@ -110,7 +110,7 @@ def explain_structure(document: Document, xsd: str) -> list[StructureProblem]:
         _find_repeated(document, parents),
     ]
     # Each check has an equal share of the limit, so that no kind of problem hides the others.
-    rounds = zip_longest(*(dict.fromkeys(islice(found, limits.MAX_PROBLEMS)) for found in checks))
+    rounds = zip_longest(*(dict.fromkeys(islice(check, limits.MAX_PROBLEMS)) for check in checks))
     problems = islice(filter(None, chain.from_iterable(rounds)), limits.MAX_PROBLEMS)
     return sorted(problems, key=lambda each: (each.problem.location, each.problem.message))
 
@@ -211,9 +211,9 @@ def _unknown_element(document: Document, child: Element, parent: Element, known:
 
 def _unwrap(child: Element, parent: Element, known: Collection[str]) -> str:
     """Return the hint for an element that only wraps children of its parent, such as <testCases>; else an empty one."""
-    inside = {local_name(each) for each in child}
+    inside = {local_name(element) for element in child}
     (only,) = inside if len(inside) == 1 else ("",)
-    if only not in known or not any(len(each) for each in child):
+    if only not in known or not any(len(element) for element in child):
         return ""
     return f"Remove <{local_name(child)}> and keep its contents: <{only}> belongs directly in <{local_name(parent)}>."
 
@@ -362,7 +362,7 @@ def declarations(xsd: str) -> Mapping[str, Declaration]:
             return Declaration(None, base=kind.local_name or "", enumeration=tuple(map(str, kind.enumeration or ())))
         group = kind.model_group
         known = [each for each in group.iter_elements() if isinstance(each, XsdElement)] if group else []
-        own = [each for each in element.identities if each.selector and each.selector.path == "."]
+        own = [identity for identity in element.identities if identity.selector and identity.selector.path == "."]
         return Declaration(
             {each.name: declaration(each) for each in known},
             tuple(Field(_tags(each.fields[0].path), isinstance(each, XsdKey)) for each in own),

@@ -181,7 +181,7 @@ async def _rate(pair: Pair, rater: Rater, task: RatingTask) -> RatedPair:
 
 def agreement(rated: Iterable[RatedPair]) -> Agreement:
     """Count how often the rater agrees."""
-    counts = Counter((each.verdict, each.pair.right) for each in rated)
+    counts = Counter((pair.verdict, pair.pair.right) for pair in rated)
     return Agreement(
         pairs=counts.total(),
         right_passes=counts[Verdict.PASS, True],
@@ -195,5 +195,5 @@ def agreement(rated: Iterable[RatedPair]) -> Agreement:
 
 def agreement_by_rule(rated: Sequence[RatedPair]) -> dict[str, Agreement]:
     """Count the decided pairs of each rule, sorted by the names of the rules."""
-    rules = sorted({each.rule for each in rated if each.is_decided})
-    return {rule: agreement(each for each in rated if each.is_decided and each.rule == rule) for rule in rules}
+    rules = sorted({pair.rule for pair in rated if pair.is_decided})
+    return {rule: agreement(pair for pair in rated if pair.is_decided and pair.rule == rule) for rule in rules}

@@ -76,7 +76,7 @@ async def choose_examples(
     folds, held_out = parts[_HELD_OUT:], [*chain.from_iterable(parts[:_HELD_OUT])]
     candidates = []
     for fold in folds:
-        others = [each for other in folds if other is not fold for each in other]
+        others = [pair for other in folds if other is not fold for pair in other]
         examples = _candidate(fold, count)
         candidates.append(Candidate(examples, agreement(others), await _measure(others, examples, rater, task)))
     best = max(candidates, key=lambda each: each.gain)
@@ -102,4 +102,4 @@ async def _measure(
     rated: Sequence[RatedPair], examples: tuple[Pair, ...], rater: ModelRater, task: RatingTask
 ) -> Agreement:
     with_examples = rater.with_rubric(replace(rater.rubric, examples=examples))
-    return agreement(await calibrate([each.pair for each in rated], with_examples, task))
+    return agreement(await calibrate([pair.pair for pair in rated], with_examples, task))

@@ -55,8 +55,8 @@ class _Row(NamedTuple):
     def value(self, key: str) -> tuple[str, object]:
         """Return the name that the row uses for a field, and its value; our name and None if it has none."""
         names = (_RESULT_NAMES if self.is_result else _NAMES)[key]
-        name = next((each for each in names if self.fields.get(each) not in (None, "")), None)
-        name = name or next((each for each in names if each in self.fields), key)
+        name = next((text for text in names if self.fields.get(text) not in (None, "")), None)
+        name = name or next((text for text in names if text in self.fields), key)
         return name, self.fields.get(name)
 
     def text(self, key: str) -> str:

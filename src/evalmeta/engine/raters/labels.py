@@ -78,7 +78,7 @@ def number_of(value: object) -> float | None:
 
 def write_pairs(pairs: Sequence[Pair]) -> str:
     """Return pairs as JSON Lines that `read_pairs` reads; the utterance and the reason are left out if empty."""
-    return "".join(f"{json.dumps(_written(each), ensure_ascii=False)}\n" for each in pairs)
+    return "".join(f"{json.dumps(_written(pair), ensure_ascii=False)}\n" for pair in pairs)
 
 
 def _written(pair: Pair) -> dict[str, str | bool]:

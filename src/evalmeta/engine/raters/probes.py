@@ -30,8 +30,8 @@ def _sentences(text: str) -> list[str]:
 
 PROBES: Final[Mapping[str, Callable[[str], str]]] = {
     "longer": lambda text: f"{_GREETING} {text} {_CLOSING}",
-    "list": lambda text: "\n".join(f"- {each}" for each in _sentences(text)),
-    "markdown": lambda text: "## Answer\n\n" + "\n\n".join(f"**{each}**" for each in _sentences(text)),
+    "list": lambda text: "\n".join(f"- {sentence}" for sentence in _sentences(text)),
+    "markdown": lambda text: "## Answer\n\n" + "\n\n".join(f"**{sentence}**" for sentence in _sentences(text)),
     "upper case": str.upper,
     "lower case": str.lower,
     "blanks": lambda text: "\n\n" + "  \n".join(_sentences(text)) + "  \n\n",
@@ -64,7 +64,7 @@ class Probe:
 
 def pick_probed(rated: Sequence[RatedPair], count: int | None, *, seed: int) -> tuple[RatedPair, ...]:
     """Return at most `count` decided pairs with an answer, chosen at random; all if None."""
-    decided = [each for each in rated if each.is_decided and each.pair.actual.strip()]
+    decided = [pair for pair in rated if pair.is_decided and pair.pair.actual.strip()]
     if count is None or len(decided) <= count:
         return tuple(decided)
     return tuple(random.Random(seed).sample(decided, count))  # noqa: S311 - a choice that can be repeated
@@ -77,15 +77,15 @@ async def probe(rated: Sequence[RatedPair], rater: Rater, task: RatingTask = RES
 
 async def _probe(name: str, rated: Sequence[RatedPair], rater: Rater, task: RatingTask) -> Probe:
     change = PROBES[name]
-    before = [each for each in rated if change(each.pair.actual) != each.pair.actual]
-    pairs = [replace(each.pair, actual=change(each.pair.actual)) for each in before]
+    before = [pair for pair in rated if change(pair.pair.actual) != pair.pair.actual]
+    pairs = [replace(pair.pair, actual=change(pair.pair.actual)) for pair in before]
     after = await calibrate(pairs, rater, task)
-    verdicts = [each.verdict for each in after]
+    verdicts = [pair.verdict for pair in after]
     changed = zip(before, after, strict=True)
     return Probe(
         name,
         tuple(new for old, new in changed if new.is_decided and new.verdict is not old.verdict),
-        sum(each.is_decided for each in after),
+        sum(pair.is_decided for pair in after),
         verdicts.count(Verdict.UNDECIDED),
         verdicts.count(Verdict.ERROR),
     )

@@ -68,7 +68,7 @@ def as_adk_has_them(metric: AdkObject, *invocations: Sequence[AdkObject]) -> tup
     if _METRICS not in sys.modules or _CASES not in sys.modules:
         return metric, *invocations
     models = getattr(sys.modules[_METRICS], "EvalMetric", None), getattr(sys.modules[_CASES], "Invocation", None)
-    metric_model, invocation_model = (cast("_Model", each) for each in models)
+    metric_model, invocation_model = (cast("_Model", model) for model in models)
     try:
         return (
             metric_model.model_validate(metric),

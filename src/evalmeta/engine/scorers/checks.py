@@ -77,7 +77,7 @@ def _inputs(function: Function, exchange: Exchange) -> dict[str, object]:
     generated = exchange.generated
     turns = (message for turn in exchange.earlier for message in turn_messages(turn.utterance, turn.generated))
     actions = generated.actions
-    calls = [{"name": each.name, "input": each.input, "output": each.output} for each in actions or ()]
+    calls = [{"name": action.name, "input": action.input, "output": action.output} for action in actions or ()]
     known: dict[str, object] = {
         "utterance": exchange.utterance,
         "history": [*history_of(exchange.case), *turns],

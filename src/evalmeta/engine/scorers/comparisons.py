@@ -96,8 +96,12 @@ def comparison_scorer(
             counted = actual[:1] if matches == "first" else actual
             comparisons = [decisive, *(compare(operator, value, expected[0]) for value in counted[1:])]
             # With `any` the first value that holds decides, with `all` the first that does not.
-            decisive = next((each for each in comparisons if each.passed is (matches == "any")), decisive)
-            counts = match_counts([each.passed for each in comparisons], len(actual), matches, called=called)
+            decisive = next(
+                (comparison for comparison in comparisons if comparison.passed is (matches == "any")), decisive
+            )
+            counts = match_counts(
+                [comparison.passed for comparison in comparisons], len(actual), matches, called=called
+            )
             if len(expected) > 1:
                 counts += f"; the reference of expected has {len(expected)} matches: the first counts"
         return judged(
@@ -112,7 +116,7 @@ def comparison_scorer(
 
 
 def _without_value(expectation: Expectation, error: NoValue) -> TestResult:
-    expected = next((each.value for each in expectation.parameters if each.name == "expected"), "")
+    expected = next((parameter.value for parameter in expectation.parameters if parameter.name == "expected"), "")
     if isinstance(error, NotReported):
         return undecided(expectation, str(error), expected=expected)
     if isinstance(error, NoMatch):
@@ -167,7 +171,7 @@ def _short(text: str) -> str:
 def criterion_of(name: str, parameters: tuple[Parameter, ...]) -> Criterion | str:
     """Return the criterion of the parameters, or a text that says what is wrong with them."""
     by_name = {parameter.name: parameter for parameter in parameters}
-    missing = [each for each in PARAMETER_NAMES if each not in by_name]
+    missing = [parameter_name for parameter_name in PARAMETER_NAMES if parameter_name not in by_name]
     if missing:
         return f"the parameter {' and '.join(missing)} is missing"
     operator = by_name["operator"].value.strip()

@@ -91,6 +91,6 @@ def _result(expectation: Expectation, exchange: Exchange, scorer: PromptScorer, 
 def _expected(scorer: PromptScorer) -> str:
     """Return which scores pass; empty if none is judged."""
     if scorer.labels:
-        return " or ".join(each.value for each in scorer.labels if each.outcome == "Pass")
+        return " or ".join(label.value for label in scorer.labels if label.outcome == "Pass")
     threshold = scorer.values.threshold
     return f"at least {threshold:g}" if scorer.is_numeric and threshold is not None else ""

@@ -62,9 +62,9 @@ def accepted_inputs(function: Function) -> frozenset[str]:
         _, *others = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return frozenset()
-    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in others):
+    if any(other.kind is inspect.Parameter.VAR_KEYWORD for other in others):
         return frozenset(CHECK_INPUTS)
-    return frozenset(each.name for each in others).intersection(CHECK_INPUTS)
+    return frozenset(other.name for other in others).intersection(CHECK_INPUTS)
 
 
 def functions_root() -> Path | None:
@@ -111,11 +111,11 @@ def _module(name: str, root: Path | None) -> ModuleType:
 @contextmanager
 def _search_path(root: Path | None) -> Iterator[None]:
     """Let imports find modules in the project's folder and, as `python -m` does, in the current one."""
-    added = [str(each) for each in (root, Path.cwd()) if each is not None]
+    added = [str(path) for path in (root, Path.cwd()) if path is not None]
     sys.path[:0] = added
     importlib.invalidate_caches()
     try:
         yield
     finally:
-        for each in added:
-            sys.path.remove(each)
+        for text in added:
+            sys.path.remove(text)

@@ -128,8 +128,8 @@ def _judgement(returned: object) -> _Judgement:
     score = _number(_part(returned, "overall_score"))
     if score is None:
         results = _part(returned, "per_invocation_results")
-        scores = [_number(_part(each, "score")) for each in results] if isinstance(results, list | tuple) else []
-        known = [each for each in scores if each is not None]
+        scores = [_number(_part(result, "score")) for result in results] if isinstance(results, list | tuple) else []
+        known = [number for number in scores if number is not None]
         score = sum(known) / len(known) if known else None
     # A status is an enumeration member, ADK's number, or a text.
     status = _part(returned, "overall_eval_status")

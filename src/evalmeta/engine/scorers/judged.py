@@ -113,7 +113,9 @@ _DATA: Final[Mapping[str, tuple[Callable[[Rubric, Terms], bool], str]]] = {
 }
 _RUBRICS: Final = Metric(
     ("rubrics",),
-    lambda rubric, terms: [_Part(each.id, replace(rubric, guidelines=(each.text,))) for each in terms.rubrics],
+    lambda rubric, terms: [
+        _Part(named_rubric.id, replace(rubric, guidelines=(named_rubric.text,))) for named_rubric in terms.rubrics
+    ],
     is_averaged=True,
     is_decided=False,
     is_pooled=True,
@@ -137,7 +139,7 @@ METRICS: Final[Mapping[str, Metric]] = {
     "response/llm_judged/groundedness/rating": Metric(("passages",)),
     "retrieval/llm_judged/chunk_relevance/precision": Metric(
         ("passages",),
-        lambda rubric, _: [_Part(each.uri, replace(rubric, passages=(each,))) for each in rubric.passages],
+        lambda rubric, _: [_Part(passage.uri, replace(rubric, passages=(passage,))) for passage in rubric.passages],
         is_decided=False,
         shows_passages=True,
     ),
@@ -184,7 +186,7 @@ def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
         if len(parts) > limits.MAX_JUDGED_PARTS:
             raise RaterError(f"there are {len(parts):,} parts to judge; at most {limits.MAX_JUDGED_PARTS} are judged")
         passages = exchange.generated.retrieved or ()
-        unknown = sum(each.content is None for each in passages) if "passages" in metric.needs else 0
+        unknown = sum(passage.content is None for passage in passages) if "passages" in metric.needs else 0
         question = _Question(
             expectation,
             metric,
@@ -192,7 +194,7 @@ def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
             threshold,
             expectation.expected_value
             or "\n".join((*terms.facts, *terms.guidelines, *(r.text for r in terms.rubrics))),
-            ", ".join(each.uri for each in rubric.passages) if metric.shows_passages else rubric.actual,
+            ", ".join(passage.uri for passage in rubric.passages) if metric.shows_passages else rubric.actual,
             tuple(parts),
             f" ({unknown} of {len(passages)} passages have no content)" if unknown else "",
         )
@@ -234,33 +236,33 @@ def _ask(question: _Question, rater: Rater) -> TestResult | Awaitable[TestResult
     rating = rater(first.rubric)
     if rating is None:
         return _undecided(question, NEEDS_LLM)
-    ratings = [rating, *(rater(each.rubric) for each in others)]
+    ratings = [rating, *(rater(other.rubric) for other in others)]
     # Offline raters return their ratings at once.
     return _awaited(question, ratings) if any(map(isawaitable, ratings)) else _result(question, ratings)
 
 
 async def _awaited(question: _Question, ratings: list[Rating | Awaitable[Rating] | None]) -> TestResult:
-    waiting = [each for each in ratings if isawaitable(each)]
+    waiting = [rating for rating in ratings if isawaitable(rating)]
     answers = await asyncio.gather(*waiting, return_exceptions=True)
-    for each in answers:
-        if isinstance(each, BaseException):
-            raise each
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
     answered = iter(answers)
-    return _result(question, [next(answered) if isawaitable(each) else each for each in ratings])
+    return _result(question, [next(answered) if isawaitable(rating) else rating for rating in ratings])
 
 
 def _result(question: _Question, returned: Sequence[object]) -> TestResult:
     ratings = [checked_rating(each) for each in returned]
-    broken = next((each for each in ratings if each.verdict is Verdict.ERROR), None)
+    broken = next((rating for rating in ratings if rating.verdict is Verdict.ERROR), None)
     if broken:
         raise RaterError(broken.explanation)
-    unsure = next((each for each in ratings if each.verdict is Verdict.UNDECIDED and each.score is None), None)
+    unsure = next((rating for rating in ratings if rating.verdict is Verdict.UNDECIDED and rating.score is None), None)
     if unsure:
         return _undecided(question, unsure.explanation)._replace(rater=unsure.rater)
     decided = (Verdict.PASS, Verdict.FAILURE)
     answers = [
-        each.verdict is Verdict.PASS if each.verdict in decided else (each.score or 0.0) >= question.threshold
-        for each in ratings
+        rating.verdict is Verdict.PASS if rating.verdict in decided else (rating.score or 0.0) >= question.threshold
+        for rating in ratings
     ]
     minimum = question.terms.threshold
     score = question.metric.score(_Judged(ratings, answers, question.terms))
@@ -312,7 +314,7 @@ class JudgedPart(NamedTuple):
 
 def write_parts(parts: Sequence[JudgedPart], *, remark: str = "") -> str:
     """Return the explanation: the number of parts with a yes, then a line for each part."""
-    yes = sum(each.label == "yes" for each in parts)
+    yes = sum(judged_part.label == "yes" for judged_part in parts)
     lines = [f"{yes} of {len(parts)}{remark}"]
     for number, part in enumerate(parts, 1):
         name, rationale = (" ".join(text.split()) for text in (part.name, part.rationale))

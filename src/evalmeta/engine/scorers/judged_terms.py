@@ -23,7 +23,7 @@ class _NamedRubric(BaseModel):
 
 
 _Texts: TypeAlias = Annotated[
-    tuple[str, ...], AfterValidator(lambda texts: tuple(each for each in texts if each.strip()))
+    tuple[str, ...], AfterValidator(lambda texts: tuple(text for text in texts if text.strip()))
 ]
 
 

@@ -138,7 +138,7 @@ def _uris(value: JsonValue) -> list[str] | None:
         return []
     if isinstance(value, str) or not isinstance(value, Sequence):
         return None
-    texts = [each for each in value if isinstance(each, str)]
+    texts = [text for text in value if isinstance(text, str)]
     return list(dict.fromkeys(texts)) if len(texts) == len(value) else None
 
 

@@ -100,7 +100,7 @@ def score_contains_any(expectation: Expectation, exchange: Exchange) -> TestResu
 
 def _texts(expectation: Expectation) -> Sequence[str]:
     texts = expectation.terms.get("texts")
-    return [str(each) for each in texts] if isinstance(texts, list | tuple) else []
+    return [str(text) for text in texts] if isinstance(texts, list | tuple) else []
 
 
 def score_matches(expectation: Expectation, exchange: Exchange) -> TestResult:

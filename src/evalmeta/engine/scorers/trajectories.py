@@ -127,7 +127,7 @@ def calls_scorer(match: ActionMatch = "exact") -> Scorer:
 
 
 def _with_arguments(expectation: Expectation, made: Sequence[Action], rule: MatchRule) -> TestResult:
-    actual, expected = [_call(each.name, each.input) for each in made], _calls(expectation.terms["calls"])
+    actual, expected = [_call(action.name, action.input) for action in made], _calls(expectation.terms["calls"])
     if expected is None:
         return broken(expectation, "the calls of the terms are not a list of objects", actual=_list(actual))
     expected_keys, actual_keys = [call.key for call in expected], [call.key for call in actual]

@@ -109,7 +109,7 @@ class _Agent:
         )
         reply = await self.call("POST", agent_api.start_path(self.settings.agent_id), body)
         session_id = _read(reply, agent_api.read_session_id)
-        history = (each.message or "" for each in case.history if each.role == "user")
+        history = (message.message or "" for message in case.history if message.role == "user")
         return _Session(self, session_id, deque(history))
 
     async def close(self) -> None:
@@ -187,7 +187,7 @@ class _Session:
 
 def _variables(case: Case, types: Mapping[str, str]) -> list[JsonObject]:
     """Return the context variables, and the values of the session's state that have a type of the Agent API."""
-    names = {each.name for each in case.context_variables}
+    names = {variable.name for variable in case.context_variables}
     state = {name: value for name, value in case.state.items() if name not in names and _type_of(value)}
     variables = [ContextVariable(name, plain_text(value)) for name, value in state.items()]
     types = {**{name: _type_of(value) for name, value in state.items()}, **types}

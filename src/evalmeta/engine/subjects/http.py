@@ -166,7 +166,7 @@ def _actions(reply: JsonValue, paths: _Paths) -> list[JsonValue] | None:
         found = found[0]
     elif not found or (len(found) == 1 and found[0] is None):
         return [] if paths.matches_list("actions", reply) else None
-    return [_action(each, paths) for each in found]
+    return [_action(value, paths) for value in found]
 
 
 def _action(action: JsonValue, paths: _Paths) -> JsonValue:
@@ -224,7 +224,7 @@ def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> Filled
         values[name] = value
         variables = VARIABLE.findall(template)
         secrets.update(map(_variable, variables))
-        sources += [f"the key in {each}" for each in variables]
+        sources += [f"the key in {variable}" for variable in variables]
         if _SECRET_HEADER.search(name):
             secrets.update((value, value.rpartition(" ")[2]))
             sources += [] if variables else [f"the header {name} in evalmeta.toml"]
@@ -252,7 +252,7 @@ def check_template(template: JsonValue) -> None:
         if name not in _PLACEHOLDERS and not (name.startswith(_MEMBER) and name != _MEMBER):
             near = get_close_matches(name, _PLACEHOLDERS, n=1)
             hint = f"Did you mean {{{{{near[0]}}}}}? " if near else ""
-            known = ", ".join(f"{{{{{each}}}}}" for each in (*_PLACEHOLDERS, "context.NAME"))
+            known = ", ".join(f"{{{{{placeholder}}}}}" for placeholder in (*_PLACEHOLDERS, "context.NAME"))
             raise SettingsError(
                 f"the subject's request has an unknown placeholder: {{{{{name}}}}}", actions=(f"{hint}Known: {known}.",)
             )
@@ -262,8 +262,8 @@ def _placeholders(template: JsonValue) -> Iterator[str]:
     if isinstance(template, dict):
         template = list(template.values())
     if isinstance(template, list):
-        for each in template:
-            yield from _placeholders(each)
+        for value in template:
+            yield from _placeholders(value)
     if isinstance(template, str):
         yield from _PLACEHOLDER.findall(template)
 

@@ -119,7 +119,7 @@ def _text(content: JsonValue) -> str | None:
 
 
 def _actions(message: JsonObject) -> list[JsonObject]:
-    calls = [each.get("function") for each in list_of_objects(message, "tool_calls")]
+    calls = [value.get("function") for value in list_of_objects(message, "tool_calls")]
     if message.get("function_call"):
         calls.append(message["function_call"])
     actions: list[JsonObject] = []

@@ -378,7 +378,7 @@ def import_from(root: Path, name: str, *, called: str) -> ModuleType:
         for earlier in _project_modules:
             sys.modules.pop(earlier, None)
         _project_modules.clear()
-        shadowed = {each: sys.modules.pop(each) for each in _shadowed(folder)}
+        shadowed = {text: sys.modules.pop(text) for text in _shadowed(folder)}
         known = set(sys.modules)
         sys.path.insert(0, str(folder))
         importlib.invalidate_caches()
@@ -394,7 +394,7 @@ def import_from(root: Path, name: str, *, called: str) -> ModuleType:
         finally:
             sys.path.remove(str(folder))
             new = sys.modules.keys() - known - shadowed.keys()
-            _project_modules.update(each for each in new if _is_in_project(sys.modules[each], folder))
+            _project_modules.update(text for text in new if _is_in_project(sys.modules[text], folder))
             sys.modules.update(shadowed)
 
 

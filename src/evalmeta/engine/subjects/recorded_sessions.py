@@ -56,7 +56,7 @@ def read_session(session: JsonObject) -> Iterator[tuple[str, GeneratedData | Non
 
 def _said(run: JsonObject, role: str) -> str | None:
     messages = list_of_objects(run, "messages")
-    said = [text(each, "message") for each in messages if text(each, "actorRole").casefold() == role]
+    said = [text(message, "message") for message in messages if text(message, "actorRole").casefold() == role]
     return "\n".join(said) if said else None
 
 
@@ -66,7 +66,7 @@ def _actions(run: JsonObject) -> list[JsonObject] | None:
     if not isinstance(loop.get("steps"), list):
         return None
     steps = list_of_objects(loop, "steps")
-    return [_action(each) for each in steps if text(each, "type").upper() == ACTION_STEP]
+    return [_action(step) for step in steps if text(step, "type").upper() == ACTION_STEP]
 
 
 def _action(step: JsonObject) -> JsonObject:

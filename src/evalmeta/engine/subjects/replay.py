@@ -225,12 +225,12 @@ def _recordings(document: JsonValue) -> Recordings:
     if isinstance(document, Mapping) and "testCases" not in document and "result" in document:
         document = document["result"]
     sessions = document if isinstance(document, list) else [document]
-    if sessions and all(isinstance(each, Mapping) and is_session(each) for each in sessions):
+    if sessions and all(isinstance(session, Mapping) and is_session(session) for session in sessions):
         return _recordings_of_sessions(sessions)
     if isinstance(document, list):
         if not document:
             raise MessageUnreadable("it is a list without any run")
-        runs = [_run(each, prefix=f"run {number} of the list: ") for number, each in enumerate(document, 1)]
+        runs = [_run(value, prefix=f"run {number} of the list: ") for number, value in enumerate(document, 1)]
     else:
         runs = [_run(document)]
     recordings = Recordings()

@@ -164,7 +164,7 @@ class AdkRecord(Record):
     def check_keys(self, *names: str) -> None:
         """Warn of other keys, of each once in a file, and report keys that the object has in both spellings."""
         for name in names:
-            spelt = [each for each in both(name) if self.values.get(each) is not None]
+            spelt = [text for text in both(name) if self.values.get(text) is not None]
             if len(spelt) > 1:
                 message = f"{self.called} has {spelt[0]!r} and {spelt[1]!r}, which are one key"
                 self.error("adk-key", message, spelt[1], hint="Keep one of them.")
@@ -230,7 +230,7 @@ def read_rubrics(record: AdkRecord) -> tuple[Rubric, ...]:
 
 def rubrics_json(rubrics: Iterable[Rubric]) -> JsonValue:
     """Return rubrics as scorers receive them."""
-    return [each.as_json() for each in rubrics]
+    return [rubric.as_json() for rubric in rubrics]
 
 
 def _case(record: AdkRecord) -> AdkCase:

@@ -88,8 +88,8 @@ def read_adk(
     _note_missing(file.cases, config, diagnostics)
     _note_idle(file, config, diagnostics)
     diagnostics.check()
-    cases = tuple(_case(number, each, config) for number, each in enumerate(file.cases, 1))
-    apps = {each.session.app_name for each in file.cases if each.session and each.session.app_name}
+    cases = tuple(_case(number, case, config) for number, case in enumerate(file.cases, 1))
+    apps = {case.session.app_name for case in file.cases if case.session and case.session.app_name}
     # Cases of several apps have no common subject.
     evaluation = Evaluation(name, apps.pop() if len(apps) == 1 else "", cases)
     notes = (*config.notes, *diagnostics.notes)
@@ -172,12 +172,14 @@ _MISSING: Final = {TRAJECTORY: "no calls are expected instead", RESPONSE_MATCH: 
 
 def _note_idle(file: AdkFile, config: AdkConfig, diagnostics: Diagnostics) -> None:
     """Warn of cases without the data of any criterion: they run, but nothing is judged."""
-    if config.missing == "adk" or any(each.name not in _NEEDED for each in config.criteria):
+    if config.missing == "adk" or any(criterion.name not in _NEEDED for criterion in config.criteria):
         return
     for case, line in zip(file.cases, file.lines, strict=True):
         if case.not_run:
             continue
-        if case.turns and not any(_has_data(each, case, turn) for each in config.criteria for turn in case.turns):
+        if case.turns and not any(
+            _has_data(criterion, case, turn) for criterion in config.criteria for turn in case.turns
+        ):
             message = f"case {case.eval_id!r} runs but is not judged: it has no data for any criterion"
             diagnostics.warn("adk-idle", message, line=line, column=1)
 
@@ -230,7 +232,7 @@ def _expectation(criterion: Criterion, case: AdkCase, turn: AdkTurn, config: Adk
 def _rubrics(criterion: Criterion, case: AdkCase, turn: AdkTurn) -> list[Rubric]:
     """Return the rubrics of a turn: those of the criterion, and those of the case and the turn for its metric."""
     wanted = {"", RUBRIC_TYPES.get(criterion.name)}
-    return [*criterion.rubrics, *(each for each in (*case.rubrics, *turn.rubrics) if each.type in wanted)]
+    return [*criterion.rubrics, *(rubric for rubric in (*case.rubrics, *turn.rubrics) if rubric.type in wanted)]
 
 
 def _whole(case: AdkCase) -> JsonObject:
@@ -242,7 +244,7 @@ def _whole(case: AdkCase) -> JsonObject:
 
 
 def _calls_json(turn: AdkTurn) -> JsonValue:
-    return None if turn.calls is None else [each.as_json() for each in turn.calls]
+    return None if turn.calls is None else [call.as_json() for call in turn.calls]
 
 
 def _shown(call: Call) -> str:
@@ -278,9 +280,9 @@ def _misplaced(path: Path, label: str) -> Iterator[Problem]:
 
 def _configs_in(folder: Path) -> Iterator[Path]:
     """Yield the files in a folder that are called configurations and have criteria."""
-    for each in islice(sorted(folder.glob("*onfig*.json*")), _MOST_CONFIGS):
-        if each.is_file() and b'"criteria"' in read_bytes(each, HEAD_BYTES):
-            yield each
+    for path in islice(sorted(folder.glob("*onfig*.json*")), _MOST_CONFIGS):
+        if path.is_file() and b'"criteria"' in read_bytes(path, HEAD_BYTES):
+            yield path
 
 
 Dialect = Literal["python", "typescript"]
@@ -297,12 +299,12 @@ def _read_legacy(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) 
         message = "the array is empty: add at least one row"
         diagnostics.error("adk-empty", message, line=file.first_line, column=1)
         return AdkFile((), "python", ())
-    is_grouped = any(isinstance(each, dict) and "data" in each for each in items)
+    is_grouped = any(isinstance(item, dict) and "data" in item for item in items)
     called = "a case" if is_grouped else "a row"
-    records = [AdkRecord(file, (place,), each, diagnostics, called=called) for place, each in enumerate(items)]
+    records = [AdkRecord(file, (place,), item, diagnostics, called=called) for place, item in enumerate(items)]
     hint = f"To convert it to an eval set, run: evalmeta convert {file.label} --to adk"
     if is_grouped:
-        cases = [_group(each) for each in records]
+        cases = [_group(record) for record in records]
         report_repeated_ids(cases, diagnostics, lines)
         message = "the format of this file is deprecated; each of its items is a case, whose rows are turns"
         diagnostics.warn(LEGACY, message, line=file.first_line, column=1, hint=hint)
@@ -325,7 +327,7 @@ def _dialect(
         return dialect, False
     rows = [row for row in items if isinstance(row, dict)]
     lists = [row.get(key) for row in rows for key in both("expectedToolUse")]
-    tools = [tool for each in lists if isinstance(each, list) for tool in each if isinstance(tool, dict)]
+    tools = [tool for value in lists if isinstance(value, list) for tool in value if isinstance(tool, dict)]
     used = {name for name, keys in _TOOLS.items() if any(key in tool for tool in tools for key in keys)}
     if len(used) > 1:
         message = "some tools of the array have 'tool_name', and some have 'name': rows may be turns or cases"

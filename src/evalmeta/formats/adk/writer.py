@@ -79,15 +79,19 @@ class _TurnBuilder:
         self._inputs = case.inputs
         self._where = where
         self.losses: list[Loss] = []
-        prompts = "\n".join(f"{each.reference_name}: {each.value}" for each in case.inputs.prompt_inputs)
+        prompts = "\n".join(
+            f"{prompt_input.reference_name}: {prompt_input.value}" for prompt_input in case.inputs.prompt_inputs
+        )
         self.turn = AdkTurn(case.inputs.utterance or prompts, *self._expected(case.expectations))
-        state = {each.name: each.value for each in case.inputs.context_variables}
+        state = {variable.name: variable.value for variable in case.inputs.context_variables}
         if len(state) < len(case.inputs.context_variables):
             self._lose("all but the last context variable of the same name")
-        for topic in dict.fromkeys(each.topic for each in case.inputs.conversation_history if each.topic is not None):
+        for topic in dict.fromkeys(
+            message.topic for message in case.inputs.conversation_history if message.topic is not None
+        ):
             self._lose(f"the topic {topic!r} of the history")
-        for each in case.inputs.prompt_inputs:
-            self._lose(f"the input {each.reference_name!r} of a prompt as such; it becomes a part of the question")
+        for given in case.inputs.prompt_inputs:
+            self._lose(f"the input {given.reference_name!r} of a prompt as such; it becomes a part of the question")
         self.session = Session(subject_name, _USER, state)
 
     def follows(self, before: _TurnBuilder) -> bool:
@@ -98,38 +102,38 @@ class _TurnBuilder:
 
     def questions(self) -> Iterator[AdkTurn]:
         """Yield the user's messages of the history as turns without expectations: ADK has no other place for them."""
-        for each in self._inputs.conversation_history:
-            if each.role == "user" and each.message:
-                yield AdkTurn(each.message)
+        for message in self._inputs.conversation_history:
+            if message.role == "user" and message.message:
+                yield AdkTurn(message.message)
 
     def history_losses(self) -> Iterator[Loss]:
         """Yield the losses of a history that is not an earlier test case."""
         history = self._inputs.conversation_history
-        if any(each.role == "agent" for each in history):
+        if any(message.role == "agent" for message in history):
             yield Loss(self._where, "the agent's messages in the history; the user's messages are sent again")
-        elif any(each.role == "user" for each in history):
+        elif any(message.role == "user" for message in history):
             yield Loss(self._where, "the history as such; its messages are sent as turns")
-        for role in dict.fromkeys(each.role for each in history if each.role not in {"user", "agent"}):
+        for role in dict.fromkeys(message.role for message in history if message.role not in {"user", "agent"}):
             yield Loss(self._where, f"the {role} messages of the history; ADK's agents have their own")
 
     def _expected(self, expectations: Sequence[Expectation]) -> tuple[str | None, tuple[Call, ...] | None]:
         """Return the expected answer and calls; everything else is lost."""
         reference: str | None = None
         calls: tuple[Call, ...] | None = None
-        for each in expectations:
-            name, value = canonical_name(each.name), each.expected_value
+        for expectation in expectations:
+            name, value = canonical_name(expectation.name), expectation.expected_value
             names = parse_actions(value) if name == ACTIONS and value is not None else None
             if name == OUTCOME and value is not None and reference is None:
                 reference = value
             elif names is not None and calls is None:
                 calls = tuple(Call(action, {}) for action in names)
             else:
-                self._lose(f"the expectation {each.name!r}, which ADK cannot express")
+                self._lose(f"the expectation {expectation.name!r}, which ADK cannot express")
                 continue
-            if each.name != name:
-                self._lose(f"the name {each.name!r}; {name!r} means the same")
-            if each.label is not None:
-                self._lose(f"the label {each.label!r} of {each.name!r}")
+            if expectation.name != name:
+                self._lose(f"the name {expectation.name!r}; {name!r} means the same")
+            if expectation.label is not None:
+                self._lose(f"the label {expectation.label!r} of {expectation.name!r}")
         return reference, calls
 
     def _lose(self, what: str) -> None:
@@ -139,7 +143,7 @@ class _TurnBuilder:
 
 
 def _said(inputs: Inputs) -> list[tuple[str | None, str | None]]:
-    return [(each.role, each.message) for each in inputs.conversation_history]
+    return [(message.role, message.message) for message in inputs.conversation_history]
 
 
 def _case_json(case: AdkCase) -> JsonObject:
@@ -157,8 +161,8 @@ def _turn_json(turn: AdkTurn) -> JsonObject:
         found["finalResponse"] = _content("model", turn.reference)
     # Intermediate data without calls would expect no calls.
     if turn.calls is not None:
-        replies: list[JsonValue] = [[each.author, [{"text": each.text}]] for each in turn.replies]
-        uses: list[JsonValue] = [each.as_json() for each in turn.calls]
+        replies: list[JsonValue] = [[reply.author, [{"text": reply.text}]] for reply in turn.replies]
+        uses: list[JsonValue] = [call.as_json() for call in turn.calls]
         found["intermediateData"] = {"toolUses": uses, "intermediateResponses": replies}
     return found
 
@@ -193,7 +197,7 @@ def respell(data: bytes, *, label: str, name: str, dialect: Dialect) -> Written:
     if file.dialect is None:
         spelt = _respelt(orjson.loads(data.removeprefix(b"\xef\xbb\xbf")), _SPELLINGS[dialect])
         return Written(_pretty(spelt))
-    losses = (Loss(f"line {each.location.line}", each.message) for each in file.notes if each.code != LEGACY)
+    losses = (Loss(f"line {note.location.line}", note.message) for note in file.notes if note.code != LEGACY)
     written = write_adk_cases(file.cases, name=name, dialect=dialect)
     return Written(written, (*losses, *_lost_replies(file.cases)))
 

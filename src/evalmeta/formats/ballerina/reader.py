@@ -84,7 +84,7 @@ def _conversations(file: JsonFile, diagnostics: Diagnostics, name: str) -> Docum
 def _recorded_expectations(trace: Trace) -> Iterator[Expectation]:
     calls = all_tool_calls(trace)
     if calls or trace.tool_calls is not None:
-        names = render_actions(each.name for each in calls)
+        names = render_actions(call.name for call in calls)
         yield Expectation(ACTIONS, names, terms={"calls": _calls_json(calls)} if _have_arguments(calls) else {})
     if not isinstance(trace.output, TraceError) and trace.output.content:
         yield Expectation(OUTCOME, trace.output.content)
@@ -92,11 +92,11 @@ def _recorded_expectations(trace: Trace) -> Iterator[Expectation]:
 
 def _have_arguments(calls: Sequence[FunctionCall]) -> bool:
     """Return whether a trace has the arguments of all calls; it has none if there is only a result of one."""
-    return bool(calls) and not any(each.arguments is UNKNOWN_ARGUMENTS for each in calls)
+    return bool(calls) and not any(call.arguments is UNKNOWN_ARGUMENTS for call in calls)
 
 
 def _calls_json(calls: Sequence[FunctionCall]) -> list[JsonValue]:
-    return [{"name": each.name, "args": each.arguments} for each in calls]
+    return [{"name": call.name, "args": call.arguments} for call in calls]
 
 
 def _dataset(file: JsonFile, diagnostics: Diagnostics, name: str) -> Document:

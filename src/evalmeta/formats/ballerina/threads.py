@@ -105,7 +105,7 @@ class _Reader:
     def _iteration(self, record: Record) -> Iteration:
         start, end = self._times(record)
         messages = (_message(each, *_ROLES) for each in self._listed(record, "history", called="a message"))
-        history = tuple(each for each in messages if each is not None)
+        history = tuple(message for message in messages if message is not None)
         record.require("output")
         return Iteration(history, tuple(self._outputs(record)), start, end)
 

@@ -134,7 +134,7 @@ class ConversationThread:
 
 def all_tool_calls(trace: Trace) -> tuple[FunctionCall, ...]:
     """Return the tool calls in order: those that the trace lists, or else those of its iterations."""
-    return trace.tool_calls or tuple(call for each in trace.iterations for call in _calls_of(each))
+    return trace.tool_calls or tuple(call for iteration in trace.iterations for call in _calls_of(iteration))
 
 
 def call_difference(actual: FunctionCall, expected: FunctionCall) -> str | None:
@@ -147,7 +147,7 @@ def call_difference(actual: FunctionCall, expected: FunctionCall) -> str | None:
 
 def errors_of(trace: Trace) -> tuple[TraceError, ...]:
     """Return all errors in order; the one that ended both the last iteration and the trace is one."""
-    found = [out for each in trace.iterations for out in each.output if isinstance(out, TraceError)]
+    found = [out for iteration in trace.iterations for out in iteration.output if isinstance(out, TraceError)]
     last = trace.iterations[-1].output[-1:] if trace.iterations else ()
     if isinstance(trace.output, TraceError) and (trace.output,) != last:
         found.append(trace.output)
@@ -177,7 +177,7 @@ def _calls_of(iteration: Iteration) -> Iterable[FunctionCall]:
     if asked or not results:
         return asked
     waiting = _requested(_latest(iteration.history))
-    return [_request_of(each, waiting) for each in reversed(results)][::-1]
+    return [_request_of(result, waiting) for result in reversed(results)][::-1]
 
 
 def _latest(history: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
@@ -187,7 +187,7 @@ def _latest(history: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
 
 
 def _requested(messages: Iterable[ChatMessage | TraceError]) -> list[FunctionCall]:
-    return [call for each in messages if isinstance(each, ChatAssistantMessage) for call in each.tool_calls]
+    return [call for message in messages if isinstance(message, ChatAssistantMessage) for call in message.tool_calls]
 
 
 def _request_of(result: ChatFunctionMessage, waiting: list[FunctionCall]) -> FunctionCall:
@@ -199,7 +199,7 @@ def _request_of(result: ChatFunctionMessage, waiting: list[FunctionCall]) -> Fun
 
 
 def _argument_differences(actual: JsonObject, expected: JsonObject) -> Iterator[str]:
-    for name in [*expected, *(each for each in actual if each not in expected)]:
+    for name in [*expected, *(text for text in actual if text not in expected)]:
         if name not in actual:
             yield f"{name!r} is missing"
         elif name not in expected:

@@ -111,9 +111,11 @@ def _lines(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterator[Row
         try:
             yield Row(number, read_json(line.rstrip(b"\r\n"), label=label, first_line=line_number))
         except FormatError as error:
-            for each in error.problems:
-                place = each.location
-                diagnostics.error(each.code, f"row {number}: {each.message}", line=place.line, column=place.column)
+            for problem in error.problems:
+                place = problem.location
+                diagnostics.error(
+                    problem.code, f"row {number}: {problem.message}", line=place.line, column=place.column
+                )
 
 
 def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -140,7 +142,7 @@ def _csv_rows(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterator[
 
 
 def _titles(cells: Sequence[str], diagnostics: Diagnostics) -> list[str]:
-    titles = [each.strip() for each in cells]
+    titles = [cell.strip() for cell in cells]
     for place, title in enumerate(titles):
         if title in titles[:place]:
             diagnostics.error("csv-columns", f"column {place + 1}, {title!r}, is repeated", line=1)

@@ -108,13 +108,13 @@ def select_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines 
         return MetricSelection(groups, METRICS)
     if isinstance(metrics, str):
         raise UsageError("'metrics' is a text, not a list of names", actions=(f"Write [{metrics!r}].",))
-    by_name = {name: each for each in METRICS for name in (each.short, each.name) if name}
+    by_name = {name: metric for metric in METRICS for name in (metric.short, metric.name) if name}
     for name in metrics:
         if name not in by_name:
-            shorts = [each.short for each in METRICS if each.short]
+            shorts = [metric.short for metric in METRICS if metric.short]
             raise UsageError(f"{str(name)!r:.100} is not a known metric", actions=(did_you_mean(str(name), shorts),))
     chosen = {by_name[name].name for name in metrics}
-    kept = [each for each in METRICS if each.name in chosen or not each.short]
+    kept = [metric for metric in METRICS if metric.name in chosen or not metric.short]
     return MetricSelection(groups, kept, chosen)
 
 
@@ -126,13 +126,13 @@ def guideline_groups(guidelines: object) -> Mapping[str, Sequence[str]]:
 
 
 def _texts(group: object) -> Iterator[str]:
-    for each in group if isinstance(group, list | tuple) else (None,):
-        if not isinstance(each, str):
+    for value in group if isinstance(group, list | tuple) else (None,):
+        if not isinstance(value, str):
             raise UsageError(
                 "guidelines are a list of texts, or lists of texts by name",
                 actions=('Write ["The response must ..."].',),
             )
-        yield each
+        yield value
 
 
 def expectations_of(asks: RowExpectations, wanted: MetricSelection) -> tuple[Expectation, ...]:

@@ -151,7 +151,7 @@ class _RowSummary:
         self.answered += is_answered
         if not is_answered and not self.first_unanswered:
             self.first_unanswered = row.number
-        self.judged.update(each.name for turn in case.turns for each in turn.expectations)
+        self.judged.update(expectation.name for turn in case.turns for expectation in turn.expectations)
         self.lines.append(0 if row.path else row.file.first_line)
 
 
@@ -201,7 +201,7 @@ def _checked(
         )
     for metric in context.wanted.metrics:
         if metric.name in context.wanted.named - summary.judged:
-            needed = " and ".join(sorted(_NEEDED.get(each, f"'{each}'") for each in metric.needs - {"request"}))
+            needed = " and ".join(sorted(_NEEDED.get(need, f"'{need}'") for need in metric.needs - {"request"}))
             diagnostics.warn("databricks-row", f"no row has what {metric.short!r} needs: {needed}")
     is_answered = summary.answered == count
     lines = _Lines(summary.lines) if any(summary.lines) else {}

@@ -145,7 +145,7 @@ class _RowRecord(Record):
 
     def texts_of(self, name: str, of: str = "texts") -> list[str]:
         items = enumerate(self.list_of(name, of, hint='Write ["...", "..."].'))
-        return [text for place, each in items if (text := self.to_text(each, name, place)) is not None]
+        return [text for place, value in items if (text := self.to_text(value, name, place)) is not None]
 
     def guidelines(self) -> Mapping[str, Sequence[str]]:
         """Return guidelines in groups: a list, lists by name, or, of MLflow 3, one text."""
@@ -164,7 +164,7 @@ class _RowRecord(Record):
         if not self.has(name):
             return None
         items = enumerate(self.list_of(name, "objects with 'doc_uri'"))
-        return tuple(found for place, each in items if (found := self._passage(each, name, place)))
+        return tuple(found for place, value in items if (found := self._passage(value, name, place)))
 
     def _passage(self, value: JsonValue, *steps: str | int) -> Passage | None:
         if not isinstance(value, dict):
@@ -225,7 +225,7 @@ class _RowReader:
         self._note_step_errors()
         expectations = expectations_of(self._expected(recorded), self._context.wanted)
         turn = Turn(asked.utterance, expectations, recorded, ended)
-        tags = tuple(f"{key}={each}" for key, each in record.decoded_object("tags").values.items())
+        tags = tuple(f"{key}={value}" for key, value in record.decoded_object("tags").values.items())
         label = self._label() or (self._trace.id if self._trace else "")
         return Case(record.source.number, (turn,), asked.history, tags=tags, label=label, state=asked.state)
 
@@ -313,7 +313,7 @@ class _RowReader:
                 hint="Keep 'expected_facts': they say more exactly what is expected.",
             )
         guidelines = record.guidelines()
-        uris = [each.uri for each in record.passages("expected_retrieved_context") or ()]
+        uris = [passage.uri for passage in record.passages("expected_retrieved_context") or ()]
         is_there = {
             "request": True,
             "response": True,
@@ -420,7 +420,7 @@ def _said(text: str, refuse: _Refuse) -> Request:
 
 def _conversation(value: JsonObject, refuse: _Refuse) -> Request | None:
     """Read a whole conversation; None when there is none."""
-    key = next((each for each in _CONVERSATIONS if isinstance(value.get(each), list)), None)
+    key = next((conversation for conversation in _CONVERSATIONS if isinstance(value.get(conversation), list)), None)
     if key is None:
         if value.get("messages") is not None:
             refuse(f"'messages' are {kind_of(value['messages'])}, not a list", ("messages",))
@@ -438,7 +438,7 @@ def _conversation(value: JsonObject, refuse: _Refuse) -> Request | None:
 
 
 def _query(value: JsonObject, names: Sequence[str], refuse: _Refuse) -> Request | None:
-    key = next((each for each in names if isinstance(value.get(each), str)), None)
+    key = next((name for name in names if isinstance(value.get(name), str)), None)
     text = value[key] if key else None
     if key is None or not isinstance(text, str):
         return None
@@ -453,7 +453,7 @@ def _messages(values: JsonValue, path: Path, refuse: _Refuse) -> list[HistoryMes
     if not isinstance(values, list):
         refuse(f"{path[-1]!r} is {kind_of(values)}, not a list of messages", path)
         return None
-    said = [_message(each, (*path, place), refuse) for place, each in enumerate(values)]
+    said = [_message(value, (*path, place), refuse) for place, value in enumerate(values)]
     if None in said:
         return None
     texts = [each for each in said if each and each[1] is not None]

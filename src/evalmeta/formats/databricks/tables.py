@@ -64,7 +64,7 @@ def run_metrics(cases: Iterable[Case], results: Sequence[CaseResult]) -> dict[st
                 numbers.setdefault(_metric(result), []).append(float(word == "yes"))
         elif result.score is not None:
             numbers.setdefault(_metric(result), []).append(result.score)
-    return {name: fmean(each) if each else math.nan for name, each in numbers.items()}
+    return {name: fmean(number) if number else math.nan for name, number in numbers.items()}
 
 
 def _metric(of: Expectation | TestResult) -> str:
@@ -77,7 +77,7 @@ def result_rows(cases: Iterable[Case], results: Sequence[CaseResult], *, read_pa
     `read_parts` splits the explanation of a metric that judges several items: label, name and rationale of each.
     """
     by_number = {case.number: case for case in cases}
-    rows = [_row(by_number[each.number], each, read_parts) for each in results]
+    rows = [_row(by_number[result.number], result, read_parts) for result in results]
     found = dict.fromkeys(key for row in rows for key in row)
     # The request, the answer and what is expected come first, the overall assessment last.
     columns = sorted(
@@ -92,7 +92,7 @@ def _row(case: Case, result: CaseResult, read_parts: ReadParts) -> ResultRow:
     row["response"] = generated.outcome if generated else None
     retrieved = generated.retrieved if generated else None
     if retrieved is not None:
-        row["retrieved_context"] = [{"doc_uri": each.uri, "content": each.content} for each in retrieved]
+        row["retrieved_context"] = [{"doc_uri": passage.uri, "content": passage.content} for passage in retrieved]
     if generated and generated.trace is not None:
         row["trace"] = json.dumps(generated.trace, ensure_ascii=False)
     if result.error is not None:
@@ -112,7 +112,7 @@ def _row(case: Case, result: CaseResult, read_parts: ReadParts) -> ResultRow:
 def _request(case: Case, utterance: str) -> JsonValue:
     if not case.history:
         return utterance
-    history = [("assistant" if each.role == "agent" else each.role, each.message) for each in case.history]
+    history = [("assistant" if message.role == "agent" else message.role, message.message) for message in case.history]
     return {"messages": [{"role": role, "content": text} for role, text in (*history, ("user", utterance))]}
 
 
@@ -151,7 +151,7 @@ def _chunks(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue
         return {**columns, f"{base}/error_message": result.error or result.explanation}
     parts = read_parts(result.explanation)
     columns[f"{base}/ratings"] = [label for label, _, _ in parts]
-    columns[f"{base}/rationales"] = [_rationale(each) for _, _, each in parts]
+    columns[f"{base}/rationales"] = [_rationale(text) for _, _, text in parts]
     return columns
 
 
@@ -227,7 +227,7 @@ def rows_of(data: object) -> list[JsonObject]:
         data = data.to_dict("records")
     if isinstance(data, str | bytes) or not isinstance(data, Iterable):
         raise UsageError(f"{type(data).__name__} is not a table of rows", actions=_HINT)
-    return [plain_row(each, number) for number, each in enumerate(data, 1)]
+    return [plain_row(value, number) for number, value in enumerate(data, 1)]
 
 
 def plain_row(row: object, number: int) -> JsonObject:
@@ -241,8 +241,10 @@ def plain_row(row: object, number: int) -> JsonObject:
 
 
 def _from_columns(columns: Mapping[object, object]) -> list[dict[object, object]]:
-    lists = {key: each for key, each in columns.items() if isinstance(each, Sequence) and not isinstance(each, str)}
-    if len(lists) < len(columns) or len({len(each) for each in lists.values()}) > 1:
+    lists = {
+        key: column for key, column in columns.items() if isinstance(column, Sequence) and not isinstance(column, str)
+    }
+    if len(lists) < len(columns) or len({len(items) for items in lists.values()}) > 1:
         raise UsageError("a dict of columns has lists of one length", actions=_HINT)
     return [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
 

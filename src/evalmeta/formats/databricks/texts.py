@@ -75,7 +75,7 @@ def _last_text(values: JsonValue) -> str | None:
     """Return the text of the last message that has one; arguments of tool calls do not count."""
     if not isinstance(values, list):
         return None
-    texts = (known_text(each) for each in reversed(values))
+    texts = (known_text(value) for value in reversed(values))
     return next((text for text in texts if text is not None), None)
 
 
@@ -86,5 +86,5 @@ def content_text(content: JsonValue) -> str | None:
     if not isinstance(content, list):
         return None
     texts = [each.get("text") if isinstance(each, dict) else each for each in content]
-    found = [each for each in texts if isinstance(each, str)]
+    found = [text for text in texts if isinstance(text, str)]
     return "".join(found) if found else None

@@ -63,7 +63,7 @@ def read_trace(value: JsonValue) -> MlflowTrace:
     spans = data.get("spans", [])
     if not isinstance(spans, list):
         raise _no_trace(f"its spans are {kind_of(spans)}, not a list")
-    return _Reader(value, info, data, [_Span(each, place) for place, each in enumerate(spans, 1)]).trace()
+    return _Reader(value, info, data, [_Span(span, place) for place, span in enumerate(spans, 1)]).trace()
 
 
 def _no_trace(reason: str) -> FormatError:
@@ -143,7 +143,7 @@ class _Reader:
 
     def _error(self, generated: GeneratedData) -> str:
         found = (place.get(key) for place in (self._info, self._value) for key in ("state", "status"))
-        state = next((each for each in found if isinstance(each, str)), "").upper()
+        state = next((text for text in found if isinstance(text, str)), "").upper()
         if state.endswith("IN_PROGRESS") and not generated.outcome:
             return "the trace was recorded before the agent had answered"
         if not state.endswith("ERROR"):
@@ -155,17 +155,17 @@ class _Reader:
     def _expectations(self) -> Iterator[tuple[str, JsonValue]]:
         """Yield what people noted as expected (`mlflow.log_expectation`); values other than texts may be serialised."""
         assessments = self._info.get("assessments")
-        for each in assessments if isinstance(assessments, list) else ():
-            noted = each.get("expectation") if isinstance(each, dict) else None
-            if isinstance(each, dict) and isinstance(noted, dict) and each.get("valid") is not False:
+        for assessment in assessments if isinstance(assessments, list) else ():
+            noted = assessment.get("expectation") if isinstance(assessment, dict) else None
+            if isinstance(assessment, dict) and isinstance(noted, dict) and assessment.get("valid") is not False:
                 serialised = noted.get("serialized_value")
                 value = decoded(serialised.get("value")) if isinstance(serialised, dict) else noted.get("value")
-                yield _text(each.get("assessment_name") or each.get("name")), value
+                yield _text(assessment.get("assessment_name") or assessment.get("name")), value
 
     def _first(self, of_root: JsonValue, name: str, in_metadata: str) -> JsonValue:
         """Return the first that exists: the value of the root span, of the data, of the metadata, or the preview."""
         found = (self._data.get(name), self._metadata.get(in_metadata), self._info.get(f"{name}_preview"))
-        return next((decoded(each) for each in found if each is not None), None) if of_root is None else of_root
+        return next((decoded(value) for value in found if value is not None), None) if of_root is None else of_root
 
     def _generated(self) -> GeneratedData:
         response = self._first(self._root.outputs if self._root else None, "response", "mlflow.traceOutputs")
@@ -198,7 +198,7 @@ class _Reader:
             for span in self._spans
             if (usage := span.usage) and not any(above.usage is not None for above in self._above(span))
         ]
-        return Tokens(_sum([each.input for each in used]), _sum([each.output for each in used])) if used else None
+        return Tokens(_sum([tokens.input for tokens in used]), _sum([each.output for each in used])) if used else None
 
     def _above(self, span: _Span) -> Iterator[_Span]:
         """Yield the ancestors of a span, each once even in a damaged trace."""
@@ -217,7 +217,7 @@ class _Reader:
         if not found:
             return None
         chunks = found[-1].outputs
-        return tuple(_passage(each) for each in chunks if isinstance(each, dict)) if isinstance(chunks, list) else ()
+        return tuple(_passage(chunk) for chunk in chunks if isinstance(chunk, dict)) if isinstance(chunks, list) else ()
 
 
 def _span_error(span: JsonObject) -> str:
@@ -256,7 +256,7 @@ def _tokens(usage: JsonValue) -> Tokens | None:
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
-    known = [each for each in counts if each is not None]
+    known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
 

@@ -47,14 +47,16 @@ def _request(inputs: Inputs) -> JsonValue:
     """Return a plain text if there is no history and the text would not be read as a request, or else messages."""
     if not inputs.conversation_history and is_plain(inputs.utterance):
         return inputs.utterance
-    messages = [(_ROLES.get(each.role or "", "user"), each.message or "") for each in inputs.conversation_history]
+    messages = [
+        (_ROLES.get(message.role or "", "user"), message.message or "") for message in inputs.conversation_history
+    ]
     return {"messages": [{"role": role, "content": text} for role, text in (*messages, ("user", inputs.utterance))]}
 
 
 def _response(expectations: Sequence[Expectation]) -> Expectation | None:
     """Return the first expected answer; only one has a column."""
-    answers = (each for each in expectations if canonical_name(each.name) == OUTCOME)
-    return next((each for each in answers if each.expected_value is not None), None)
+    answers = (expectation for expectation in expectations if canonical_name(expectation.name) == OUTCOME)
+    return next((answer for answer in answers if answer.expected_value is not None), None)
 
 
 def _case_losses(case: TestCase) -> Iterator[str]:
@@ -73,13 +75,13 @@ def _case_losses(case: TestCase) -> Iterator[str]:
 
 def _expectation_losses(expectations: Sequence[Expectation]) -> Iterator[str]:
     kept = _response(expectations)
-    for each in expectations:
-        if each is not kept:
-            yield f"the expectation {each.name!r}; a row expects one response only"
+    for expectation in expectations:
+        if expectation is not kept:
+            yield f"the expectation {expectation.name!r}; a row expects one response only"
             continue
-        if each.name != OUTCOME:
-            yield f"the name {each.name!r}; it reads as {OUTCOME!r}, which means the same"
-        yield from detail_losses(each)
+        if expectation.name != OUTCOME:
+            yield f"the name {expectation.name!r}; it reads as {OUTCOME!r}, which means the same"
+        yield from detail_losses(expectation)
 
 
 def _message_losses(message: HistoryMessage, place: int) -> Iterator[str]:

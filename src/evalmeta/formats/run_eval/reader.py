@@ -114,14 +114,14 @@ class _Test:
         self._outputs: list[StepOutput] = []
         self._evaluators: list[tuple[Record, str]] = []
         self._ids: set[str] = set()
-        for each in self._steps():
-            self._read_step(each)
+        for step in self._steps():
+            self._read_step(step)
         if record.has("steps") and not self._utterances:
             record.error("run-eval-empty", f"a test needs a step of the type {_MESSAGE!r}", "steps")
 
     @property
     def plan(self) -> PlannedTest:
-        evaluators = {each.text("id") or "": PREFIX + name for each, name in self._evaluators}
+        evaluators = {record.text("id") or "": PREFIX + name for record, name in self._evaluators}
         return PlannedTest(self._name, self._agent_id, tuple(self._outputs), evaluators)
 
     @property
@@ -178,7 +178,7 @@ class _Test:
 
     def _read_evaluator(self, step: Record, kind: str) -> None:
         if kind not in KNOWN:
-            hint = step.diagnostics.suggest(kind.removeprefix(PREFIX), [each.removeprefix(PREFIX) for each in KNOWN])
+            hint = step.diagnostics.suggest(kind.removeprefix(PREFIX), [text.removeprefix(PREFIX) for text in KNOWN])
             step.error("run-eval-type", f"{kind!r} is not a known evaluator", "type", hint=hint)
             return
         self._evaluators.append((step, kind.removeprefix(PREFIX)))
@@ -198,8 +198,8 @@ def _variables(step: Record) -> Iterator[ContextVariable]:
     """Yield context variables, an object or a list of names and values."""
     value: JsonValue = step.raw("context_variables")
     if isinstance(value, list):
-        for each in step.records("context_variables", called="a context variable"):
-            yield ContextVariable(each.required_text("name"), plain(each.raw("value")))
+        for record in step.records("context_variables", called="a context variable"):
+            yield ContextVariable(record.required_text("name"), plain(record.raw("value")))
     else:
         for name, text in step.object("context_variables").items():
             yield ContextVariable(name, plain(text))

@@ -65,8 +65,8 @@ def read_operand(text: str, outputs: Sequence[StepOutput], *, is_raw: bool) -> R
             return Reading(reason=f"it reads only a whole reference, not {text!r:.80}")
         return Reading(text=text, is_reference=False)
     named = found.groupdict()
-    keys = (str(at) if named.get("place") else each.id for at, each in enumerate(outputs))
-    step = next((each for key, each in zip(keys, outputs, strict=True) if key == _key(named)), None)
+    keys = (str(at) if named.get("place") else output.id for at, output in enumerate(outputs))
+    step = next((output for key, output in zip(keys, outputs, strict=True) if key == _key(named)), None)
     return Reading(fault=_missing(named, outputs)) if step is None else _read_output(step, named["path"], text)
 
 
@@ -77,9 +77,8 @@ def _key(named: Mapping[str, str]) -> str:
 def _missing(named: Mapping[str, str], outputs: Sequence[StepOutput]) -> str:
     if place := named.get("place"):
         return f"it reads output {place}; the outputs of the test have the numbers 0 to {len(outputs) - 1}"
-    return (
-        f"it reads the step {named['id']!r:.80}, which does not exist; known: {', '.join(each.id for each in outputs)}"
-    )
+    known = ", ".join(output.id for output in outputs)
+    return f"it reads the step {named['id']!r:.80}, which does not exist; known: {known}"
 
 
 def _read_output(step: StepOutput, path: str, text: str) -> Reading:

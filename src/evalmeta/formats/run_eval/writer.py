@@ -58,7 +58,7 @@ class _Test:
     def payload(self, name: str) -> _Step:
         evaluators = list(self._evaluators())
         steps = [self._session(), *self._messages()]
-        if any(f"outputs[{self._state}]" in str(each.get("actual")) for each in evaluators):
+        if any(f"outputs[{self._state}]" in str(evaluator.get("actual")) for evaluator in evaluators):
             steps.append({"type": "agent.get_state", "id": "gs", "session_id": _SESSION})
         return {"id": name, "steps": [*steps, *evaluators]}
 
@@ -76,7 +76,7 @@ class _Test:
 
     def _session(self) -> _Step:
         session: _Step = {"type": "agent.create_session", "id": "cs", "use_agent_api": True}
-        if variables := {each.name: each.value for each in self._case.inputs.context_variables}:
+        if variables := {variable.name: variable.value for variable in self._case.inputs.context_variables}:
             session["context_variables"] = {**variables}
         if self._case.inputs.prompt_inputs:
             self._lose("its prompt inputs; run-eval tests agents")
@@ -131,7 +131,7 @@ class _Test:
         return {"type": "planner_actions_assertion", **found}
 
     def _assertion(self, expectation: Expectation, kind: str) -> _Step | None:
-        values = {each.name: each.value for each in expectation.parameters}
+        values = {parameter.name: parameter.value for parameter in expectation.parameters}
         expected = values.get("expected", "")
         if expected.strip().startswith(_GENERATED):
             what = f"the {expectation.name} with {expected.strip()!r:.80}"
@@ -161,7 +161,7 @@ class _Test:
             return self._answer
         if path == "sessionId":
             return _SESSION
-        member = next((each for each in _STATE if path == each or path.startswith((f"{each}.", f"{each}["))), None)
+        member = next((text for text in _STATE if path == text or path.startswith((f"{text}.", f"{text}["))), None)
         if member is None:
             return None
         return f"{self._at(_STATE[member])['actual']}{path.removeprefix(member)}"

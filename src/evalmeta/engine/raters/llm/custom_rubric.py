@@ -49,7 +49,7 @@ class CustomRubric:
         """Return a short hash of the content, which tells results of different rubrics apart; empty without any."""
         if not (self.instructions or self.examples or self.choices):
             return ""
-        parts = self.instructions, [_shown(each) for each in self.examples], list(self.choices.items())
+        parts = self.instructions, [_shown(example) for example in self.examples], list(self.choices.items())
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:6]
 
     def text(self, metric: str, *, instructions: str = "") -> str:
@@ -57,7 +57,7 @@ class CustomRubric:
         rules = "\n".join(each for each in (self.instructions.strip(), instructions.strip()) if each)
         text = _INSTRUCTIONS.format(instructions=rules) if rules else ""
         if self.examples and metric in METRICS_WITH_EXAMPLES:
-            lines = [json.dumps(_shown(each), ensure_ascii=False) for each in self.examples]
+            lines = [json.dumps(_shown(example), ensure_ascii=False) for example in self.examples]
             text += _EXAMPLES.format(examples="\n".join(lines))
         return text
 

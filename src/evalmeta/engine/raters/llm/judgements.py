@@ -90,8 +90,8 @@ def read_judgement(
         if not choices and judgement.rating is None:
             raise UnreadableReply("rating is missing")
         if rubric.metric in METRICS_WITH_FACTS:
-            for each in judgement.contradictions:
-                _check_quote(each, rubric.actual)
+            for contradiction in judgement.contradictions:
+                _check_quote(contradiction, rubric.actual)
         return judgement
 
     return read_reply(text, check, nonce=nonce)
@@ -136,17 +136,20 @@ def opinion_of(judgement: Judgement, rubric: Rubric, *, choices: Mapping[str, fl
     if vetoes := "; ".join(_vetoes(judgement, rubric)):
         score = min(score, max(0, math.ceil(rubric.threshold) - 1))
         return Opinion(Verdict.FAILURE, score, f"veto: {vetoes}. {reason}")
-    missed = [each.criterion for each in judgement.criteria if not each.met]
+    missed = [criterion.criterion for criterion in judgement.criteria if not criterion.met]
     not_met = f" (not met: {_listed(missed)})" if missed else ""
     return Opinion(verdict_of(score, rubric), score, f"{reason}{not_met}")
 
 
 def _vetoes(judgement: Judgement, rubric: Rubric) -> Iterator[str]:
-    missed = [each.criterion for each in judgement.criteria if each.critical and not each.met]
+    missed = [criterion.criterion for criterion in judgement.criteria if criterion.critical and not criterion.met]
     if missed:
         yield f"a critical criterion is not met: {_listed(missed)}"
     if judgement.contradictions and rubric.metric in METRICS_WITH_FACTS:
-        pairs = [f'"{each.quote}" contradicts "{each.contradicts}"' for each in judgement.contradictions]
+        pairs = [
+            f'"{contradiction.quote}" contradicts "{contradiction.contradicts}"'
+            for contradiction in judgement.contradictions
+        ]
         yield f"{', '.join(pairs[:MAX_EVIDENCE])}{', …' if len(pairs) > MAX_EVIDENCE else ''}"
 
 

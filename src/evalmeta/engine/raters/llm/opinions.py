@@ -51,7 +51,7 @@ def rating_of(opinions: Sequence[Opinion], *, unread: int, name: str, is_pooled:
     """Return the rating of the majority: its median score and a typical explanation; a tie is FAILURE."""
     passed = _count(opinions, Verdict.PASS)
     verdict = _majority(opinions)
-    agreeing = [each for each in opinions if each.verdict is verdict]
+    agreeing = [opinion for opinion in opinions if opinion.verdict is verdict]
     score = median(each.score for each in agreeing)
     typical = min(agreeing, key=lambda each: abs(each.score - score))
     explanation = f"{_votes(opinions, agreeing, unread)}{typical.explanation}{_dissent(opinions, agreeing)}"
@@ -76,10 +76,10 @@ def _votes(opinions: Sequence[Opinion], agreeing: Sequence[Opinion], unread: int
 
 def _dissent(opinions: Sequence[Opinion], agreeing: Sequence[Opinion]) -> str:
     """Name the models that disagree, if there are several models."""
-    others = dict.fromkeys(each.model for each in opinions if each not in agreeing)
-    is_vote = len({each.model for each in opinions}) > 1
+    others = dict.fromkeys(opinion.model for opinion in opinions if opinion not in agreeing)
+    is_vote = len({opinion.model for opinion in opinions}) > 1
     return f" (another verdict: {', '.join(others)})" if is_vote and others else ""
 
 
 def _count(opinions: Sequence[Opinion], verdict: Verdict) -> int:
-    return sum(each.verdict is verdict for each in opinions)
+    return sum(opinion.verdict is verdict for opinion in opinions)

@@ -182,12 +182,12 @@ def _completion(reply: JsonValue, model: str) -> ModelReply:
         why = f"; it says {without_keys(json.dumps(error))}" if error else ""
         raise RaterError(f"the reply of {model} is not a chat completion: choices[0].message is missing{why}")
     parts = _parts(message.get("content"))
-    if words := message.get("refusal") or "".join(str(each["refusal"]) for each in parts if each.get("refusal")):
+    if words := message.get("refusal") or "".join(str(part["refusal"]) for part in parts if part.get("refusal")):
         raise refusal(model, str(words))
     finish_reason = choice.get("finish_reason")
     if finish_reason == "content_filter":
         raise refusal(model, "its content filter blocked the request")
-    text = "".join(str(each["text"]) for each in parts if isinstance(each.get("text"), str))
+    text = "".join(str(part["text"]) for part in parts if isinstance(part.get("text"), str))
     usage = reply.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     return ModelReply(text, str(finish_reason or ""), *(_count(counts.get(f"{key}_tokens")) for key in _TOKENS))

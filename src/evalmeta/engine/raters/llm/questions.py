@@ -220,7 +220,7 @@ def asked_fields(inquiry: Inquiry, rubric: Rubric) -> JsonObject:
         "facts": list(rubric.facts),
         "guidelines": list(rubric.guidelines),
         "criterion": "\n".join(rubric.guidelines),
-        "passages": [{"uri": each.uri, "content": each.content} for each in rubric.passages],
+        "passages": [{"uri": passage.uri, "content": passage.content} for passage in rubric.passages],
         **context_fields(rubric),
     }
     return {key: fields[key] for key in inquiry.keys}
@@ -233,10 +233,10 @@ def context_fields(rubric: Rubric) -> JsonObject:
     """
     actions = rubric.actions
     return {
-        "history": [{"role": each.role, "message": each.message} for each in rubric.history],
+        "history": [{"role": message.role, "message": message.message} for message in rubric.history],
         "actions": None
         if actions is None
-        else [{"name": each.name, "input": each.input, "output": each.output} for each in actions],
+        else [{"name": action.name, "input": action.input, "output": action.output} for action in actions],
     }
 
 

@@ -90,7 +90,7 @@ def _checked(ruling: Ruling, form: Form, count: int | None) -> Ruling:
         raise UnreadableReply(f"there are {len(ruling.items)} items instead of {count}")
     if form.is_share and not ruling.items:
         raise UnreadableReply("there are no items")
-    if any(each.label not in form.item_labels for each in ruling.items):
+    if any(item.label not in form.item_labels for item in ruling.items):
         raise UnreadableReply(f"the label of an item is not one of {', '.join(form.item_labels)}")
     return ruling
 
@@ -100,7 +100,7 @@ def weigh(ruling: Ruling, form: Form, rubric: Rubric) -> Opinion:
 
     If items count, a single bad one turns a yes into a no.
     """
-    bad = [each for each in ruling.items if form.item_labels and each.label not in form.good]
+    bad = [item for item in ruling.items if form.item_labels and item.label not in form.good]
     explanation = ruling.rationale
     if bad:
         evidence = ", ".join(f'{each.label}: "{each.item}"' for each in bad[:MAX_EVIDENCE])

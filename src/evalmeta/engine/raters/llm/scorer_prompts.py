@@ -68,7 +68,7 @@ class Score(BaseModel):
 
 def scorer_digest(scorer: PromptScorer) -> str:
     """Return a short hash of everything in a scorer that decides its scores, except for its name and version."""
-    labels = [(each.value, each.outcome, each.is_fallback) for each in scorer.labels]
+    labels = [(label.value, label.outcome, label.is_fallback) for label in scorer.labels]
     values = scorer.values
     parts = scorer.prompt, scorer.json_type, labels, values.minimum, values.maximum, values.step, values.threshold
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:6]
@@ -121,7 +121,7 @@ def opinion_of_score(score: Score, scorer: PromptScorer) -> Opinion:
     output, verdict = score.output, Verdict.UNDECIDED
     number = float(output) if isinstance(output, bool | int | float) else 0.0
     if scorer.labels:
-        verdict = _OUTCOMES.get(next(each.outcome for each in scorer.labels if each.value == output), verdict)
+        verdict = _OUTCOMES.get(next(label.outcome for label in scorer.labels if label.value == output), verdict)
         number = float(verdict is Verdict.PASS)
     elif scorer.is_numeric and scorer.values.threshold is not None:
         verdict = Verdict.PASS if number >= scorer.values.threshold else Verdict.FAILURE
@@ -132,7 +132,7 @@ def _checked(score: Score, scorer: PromptScorer) -> Score:
     output = score.output
     if scorer.labels:
         # Models change the case of labels, which means nothing.
-        names = {each.value.strip().casefold(): each.value for each in scorer.labels}
+        names = {label.value.strip().casefold(): label.value for label in scorer.labels}
         if str(output).casefold() not in names:
             raise UnreadableReply(f"output is not one of {', '.join(names.values())}")
         return score.model_copy(update={"output": names[str(output).casefold()]})
@@ -155,7 +155,7 @@ def _has_type(output: JsonValue, json_type: str) -> bool:
 
 def _output_text(scorer: PromptScorer, *, is_reversed: bool) -> str:
     if scorer.labels:
-        has_fallback = any(each.is_fallback for each in scorer.labels)
+        has_fallback = any(label.is_fallback for label in scorer.labels)
         others = f" If no other label applies, {scorer.fallback}." if has_fallback else ""
         return f"one of the labels {', '.join(_label_names(scorer, is_reversed=is_reversed))}.{others}"
     limits = range_text(scorer.values)
@@ -163,7 +163,7 @@ def _output_text(scorer: PromptScorer, *, is_reversed: bool) -> str:
 
 
 def _label_names(scorer: PromptScorer, *, is_reversed: bool) -> list[str]:
-    return [each.value for each in scorer.labels][:: -1 if is_reversed else 1]
+    return [label.value for label in scorer.labels][:: -1 if is_reversed else 1]
 
 
 def _shown(output: JsonValue) -> str:

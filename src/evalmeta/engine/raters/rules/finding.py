@@ -43,7 +43,7 @@ def locate_facts(text: str) -> tuple[str, tuple[Located, ...]]:
     rest = text = _LONG_RUN.sub(" ", text)
     facts: list[Located] = []
     for pattern, make in _FINDERS if _DIGIT.search(rest) else _WORD_FINDERS:
-        matches = [(found, fact) for found in pattern.finditer(rest) if (fact := make(found))]
+        matches = [(match, fact) for match in pattern.finditer(rest) if (fact := make(match))]
         facts += ((fact, *found.span()) for found, fact in matches)
         for found, _ in matches:
             rest = f"{rest[: found.start()]}{' ' * len(found[0])}{rest[found.end() :]}"

@@ -80,7 +80,7 @@ def _find_names(text: str) -> tuple[_Name, ...]:
     """Return the names in a text; the first word of a sentence counts only after a title or before another one."""
     common = words(text)
     if sum(map(_OTHER.__contains__, common)) >= max(1, sum(map(_ENGLISH.__contains__, common))):
-        return tuple(_Name(tuple(found[1].lower().split()), "title", "") for found in _TITLED.finditer(text))
+        return tuple(_Name(tuple(match[1].lower().split()), "title", "") for match in _TITLED.finditer(text))
     text = re.sub(_TITLE, "title ", without_facts(text))
     return tuple(name for sentence in sentences(text) for name in _names_in(_WORD.findall(sentence)))
 

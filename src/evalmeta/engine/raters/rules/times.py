@@ -49,7 +49,7 @@ def _time(found: re.Match[str]) -> Time | None:
         hours = {hour % _DAY}  # 05:30 is never used for the afternoon
     else:
         hours = {hour % _DAY, (hour + _HALF_DAY) % _DAY}
-    minutes = frozenset(each * _HOUR + minute for each in hours)
+    minutes = frozenset(number * _HOUR + minute for number in hours)
     text = f"{(min(hours) if part else hour) % _DAY}:{minute:02}"
     zone = groups.get("zone") or ""
     return Time(f"{text} {zone}".rstrip(), minutes, _offsets(zone))
