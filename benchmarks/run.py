@@ -54,7 +54,7 @@ OPTIONS = {"--tiny", "--list", "--update-docs"}
 
 def main(arguments: list[str]) -> int:
     options = OPTIONS & set(arguments)
-    words = [each for each in arguments if each not in options]
+    words = [argument for argument in arguments if argument not in options]
     chosen = [(section.title, section.select(words)) for section in SECTIONS]
     if words and "--update-docs" in options:
         print("--update-docs measures all rows, because the page shows one measurement", file=sys.stderr)

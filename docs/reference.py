@@ -75,17 +75,17 @@ def _signature(name: str, thing: object) -> str:
     line = f"{word} {name}({', '.join(parameters)}){result}"
     if len(line) <= LINE:
         return line
-    return f"{word} {name}(\n" + "".join(f"    {each},\n" for each in parameters) + f"){result}"
+    return f"{word} {name}(\n" + "".join(f"    {parameter},\n" for parameter in parameters) + f"){result}"
 
 
 def _with_star(signature: inspect.Signature) -> Iterator[inspect.Parameter | str]:
     starred = False
-    for each in signature.parameters.values():
-        starred = starred or each.kind is each.VAR_POSITIONAL
-        if each.kind is each.KEYWORD_ONLY and not starred:
+    for parameter in signature.parameters.values():
+        starred = starred or parameter.kind is parameter.VAR_POSITIONAL
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
             starred = True
             yield "*"
-        yield each
+        yield parameter
 
 
 def _parameter(each: inspect.Parameter | str) -> str:

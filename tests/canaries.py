@@ -232,7 +232,7 @@ def _text(path: Path) -> str:
 
 def _holds(text: str, secrets: Iterable[str]) -> bool:
     plain = text.casefold()
-    return any(each.casefold() in plain for secret in secrets for each in _spellings(secret))
+    return any(spelling.casefold() in plain for secret in secrets for spelling in _spellings(secret))
 
 
 def _spellings(text: str) -> list[str]:

@@ -68,18 +68,18 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
                 terminalreporter.write_line(f"{report.nodeid}: {value}")
     if _is_everything(terminalreporter.config):
         terminalreporter.write_sep("=", "promises of docs/reliability.md")
-        for each in _promises(terminalreporter):
-            figures = "; ".join(text for test in each.tests for text in said.get(test, []))
-            verdict = f"{each.passed:,} passed" + (f", {each.failed:,} FAILED" if each.failed else "")
-            shown = verdict if each.tests else "not a test"
-            terminalreporter.write_line(f"{each.row}  {shown:<14} {each.promise}. {figures}".rstrip())
+        for promise in _promises(terminalreporter):
+            figures = "; ".join(text for test in promise.tests for text in said.get(test, []))
+            verdict = f"{promise.passed:,} passed" + (f", {promise.failed:,} FAILED" if promise.failed else "")
+            shown = verdict if promise.tests else "not a test"
+            terminalreporter.write_line(f"{promise.row}  {shown:<14} {promise.promise}. {figures}".rstrip())
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail if all tests ran, but none of those that hold a promise."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and _is_everything(session.config):
-        unheld = [each.row for each in _promises(reporter) if each.tests and not each.passed]
+        unheld = [promise.row for promise in _promises(reporter) if promise.tests and not promise.passed]
         if unheld and session.exitstatus == pytest.ExitCode.OK:
             reporter.write_line(f"no test of these promises passed: {', '.join(unheld)}")
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -110,7 +110,7 @@ def _promises(reporter: TerminalReporter) -> list[Promise]:
     found = []
     for row, promise, held in PROMISE.findall(PROMISES.read_text(encoding="utf-8")):
         tests = re.findall(r"`(tests/\S+?)`", held)
-        found.append(Promise(row, promise, tests, *(sum(each[test] for test in tests) for each in counts)))
+        found.append(Promise(row, promise, tests, *(sum(count[test] for test in tests) for count in counts)))
     return found
 
 

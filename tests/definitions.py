@@ -166,17 +166,17 @@ class _Writer:
     def _case(self, case: TestCase, kind: MetadataType) -> str:
         inputs = [*self._leaves({"utterance": case.inputs.utterance})]
         inputs += [
-            self._parent("promptInput", self._leaves(prompt_input_fields(each))) for each in case.inputs.prompt_inputs
+            self._parent("promptInput", self._leaves(prompt_input_fields(given))) for given in case.inputs.prompt_inputs
         ]
         variables = [
-            self._parent("contextVariable", self._leaves(variable_fields(each)))
-            for each in case.inputs.context_variables
+            self._parent("contextVariable", self._leaves(variable_fields(variable)))
+            for variable in case.inputs.context_variables
         ]
         history = [
             self._parent("conversationHistory", self._leaves(message_fields(each)))
             for each in case.inputs.conversation_history
         ]
-        expectations = [self._expectation(each, kind) for each in case.expectations]
+        expectations = [self._expectation(expectation, kind) for expectation in case.expectations]
         number = self._leaves({"number": number_text(case.number)})
         return self._parent(
             "testCase", [*number, self._parent("inputs", [*inputs, *variables, *history]), *expectations]
@@ -184,7 +184,7 @@ class _Writer:
 
     def _expectation(self, expectation: Expectation, kind: MetadataType) -> str:
         parameters = [
-            self._parent("parameter", self._leaves(parameter_fields(each))) for each in expectation.parameters
+            self._parent("parameter", self._leaves(parameter_fields(parameter))) for parameter in expectation.parameters
         ]
         return self._parent(kind.expectation, [*self._leaves(expectation_fields(expectation)), *parameters])
 

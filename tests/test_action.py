@@ -30,13 +30,13 @@ STEPS = ACTION["runs"]["steps"]
 KEYS = {"name", "id", "if", "uses", "with", "run", "shell", "working-directory", "env"}
 
 # The other example is a part of a workflow.
-WORKFLOWS = [each for each in EXAMPLES if isinstance(each, dict)]
+WORKFLOWS = [example for example in EXAMPLES if isinstance(example, dict)]
 
 
 def test_the_action_has_what_github_needs() -> None:
     assert {"name", "description", "inputs", "outputs", "runs"} <= set(ACTION)
     assert ACTION["runs"]["using"] == "composite"
-    assert all(set(each) <= KEYS and ("run" in each) is ("shell" in each) for each in STEPS)
+    assert all(set(step) <= KEYS and ("run" in step) is ("shell" in step) for step in STEPS)
     assert all(set(each) == {"description", "default"} for each in ACTION["inputs"].values())
 
 
@@ -289,7 +289,7 @@ def test_the_first_step_installs_the_version_of_the_action(tmp_path: Path) -> No
     [
         (ACTION, "github-actions"),
         *zip(
-            [each for each in EXAMPLES if isinstance(each, dict)],
+            [example for example in EXAMPLES if isinstance(example, dict)],
             ["github-workflows", "github-workflows", "gitlab-ci", "azure-pipelines"],
             strict=True,
         ),

@@ -61,7 +61,11 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 def averages(runs: FinishedRuns) -> dict[tuple[str, str], tuple[float | None, str]]:
-    return {(each.label, each.name): (each.score, each.verdict.value) for run in runs for each in run.summary.averages}
+    return {
+        (average.label, average.name): (average.score, average.verdict.value)
+        for run in runs
+        for average in run.summary.averages
+    }
 
 
 def failure(asked: object, path: Path, *, num_runs: int = 1) -> adk.EvaluationFailed:
@@ -96,7 +100,7 @@ def test_an_agent_that_calls_a_tool_fails_where_adk_left_out_that_none_are_expec
 def test_calls_that_the_file_does_not_mention_are_undecided_by_default(write: Callable[..., Path]) -> None:
     [run] = adk.evaluate(agent, write(eval_set(GREETING)), 1)
 
-    assert {each.name: each.verdict for each in run.run.cases[0].results} == {
+    assert {result.name: result.verdict for result in run.run.cases[0].results} == {
         "tool_trajectory_avg_score": Verdict.UNDECIDED,
         "response_match_score": Verdict.PASS,
     }
@@ -136,7 +140,7 @@ def test_a_conversation_is_one_session_whose_turns_are_averaged(write: Callable[
 
     assert sessions == [["What is the weather in London?", "What about Tokyo?"]] * 2
     assert averages(runs)["multi-turn-test", "response_match_score"] == (1.0, "PASS")
-    assert [each.count for each in runs[0].summary.averages] == [4, 4]
+    assert [average.count for average in runs[0].summary.averages] == [4, 4]
 
 
 def test_a_session_has_its_state(write: Callable[..., Path]) -> None:
@@ -253,7 +257,9 @@ def test_scores_of_all_turns_and_runs_are_pooled(write: Callable[..., Path]) -> 
     path = write(eval_set(asked), criteria={"tool_trajectory_avg_score": 0.75})
     [run] = adk.evaluate(changing, path, options=RunOptions(concurrency=1))
 
-    assert [(each.score, each.count, each.verdict) for each in run.summary.averages] == [(0.75, 4, Verdict.PASS)]
+    assert [(average.score, average.count, average.verdict) for average in run.summary.averages] == [
+        (0.75, 4, Verdict.PASS)
+    ]
 
 
 def test_each_metric_has_a_verdict_and_all_failures_are_listed(write: Callable[..., Path]) -> None:
@@ -448,7 +454,7 @@ def test_efficiency_is_measured_and_never_fails(write: Callable[..., Path]) -> N
     path = write(FULL, criteria={"tool_call_count_v1": None, "response_match_score": 0.8})
     [run] = adk.evaluate(agent, path, 1)
 
-    assert [(each.name, each.score, each.verdict) for each in run.run.cases[0].results] == [
+    assert [(result.name, result.score, result.verdict) for result in run.run.cases[0].results] == [
         ("tool_call_count_v1", 1.0, Verdict.UNDECIDED),
         ("response_match_score", 1.0, Verdict.PASS),
     ]

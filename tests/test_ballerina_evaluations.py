@@ -242,7 +242,7 @@ def test_a_report_is_a_baseline_for_later_sessions(pytester: pytest.Pytester, ru
     run("--evalmeta-report-dir", "evaluation")
     [baseline] = reports(pytester)
     known = read_baseline(baseline)["test_it.py::test_entry"]
-    assert [(each.utterance, each.passed, each.failed) for each in known.cases][2:4] == [("2", 1, 0), ("3", 0, 1)]
+    assert [(case.utterance, case.passed, case.failed) for case in known.cases][2:4] == [("2", 1, 0), ("3", 0, 1)]
 
     pytester.makepyfile(test_it=TEN.format(terms="confidence=0.8", wrong="{(1, 7), (1, 9)}"))
     result = run("--evalmeta-baseline", f"evaluation/{baseline.name}")

@@ -55,7 +55,7 @@ def judge(rubric: Rubric) -> Rating:
     """A rater that says no to wrong or irrelevant texts, and yes to all others."""
     if "unsure" in rubric.actual:
         raise RaterError("no answer")
-    is_bad = "wrong" in rubric.actual or [each.content for each in rubric.passages] == ["off"]
+    is_bad = "wrong" in rubric.actual or [passage.content for passage in rubric.passages] == ["off"]
     verdict = Verdict.FAILURE if is_bad else Verdict.PASS
     return Rating(0 if is_bad else 5, verdict, f"because of {rubric.metric.split('/')[2]}", "judge")
 
@@ -197,7 +197,7 @@ def test_chosen_metrics_and_notes_reach_the_result() -> None:
     with pytest.warns(UserWarning, match="'expected' is not a known column; it is ignored. Did you mean"):
         result = databricks.evaluate(data=data, evaluator_config=config, rater=judge, name="mine")
     assert list(result.metrics) == ["response/llm_judged/safety/rating/percentage"]
-    assert ["'expected' is not a known column" in each.message for each in result.notes] == [True]
+    assert ["'expected' is not a known column" in note.message for note in result.notes] == [True]
     assert result.run.run.definition == "mine"
 
 
@@ -300,4 +300,4 @@ def test_without_the_extra_tables_are_lists_and_parquet_names_it(tmp_path: Path)
 def test_every_metric_has_a_scorer() -> None:
     from evalmeta.engine.scorers.registry import SCORERS  # noqa: PLC0415 - beside what it is about
 
-    assert {each.name for each in METRICS} <= SCORERS.keys()
+    assert {metric.name for metric in METRICS} <= SCORERS.keys()

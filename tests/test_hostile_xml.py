@@ -98,14 +98,14 @@ def run(capsys: pytest.CaptureFixture[str], command: str) -> list[str]:
     envelope = json.loads(out)
     problems = envelope["data"] if "data" in envelope else envelope["result"].get("problems", [])
     assert bool(left.value.code) is bool(problems)
-    return [f"{each['code']}: {each['message']}" for each in problems]
+    return [f"{problem['code']}: {problem['message']}" for problem in problems]
 
 
 async def deployed(files: Mapping[str, bytes]) -> list[str]:
     """Sends a zip to the embedded org, past every check of the client, and gives what the org complains about."""
     async with evalmeta.connect(find_project(Path.cwd())) as connection:
         result = await deploy(connection, build_zip(files.items()))
-    told = [each.problem or "" for each in result.details.component_failures]
+    told = [failure.problem or "" for failure in result.details.component_failures]
     return [*told, result.error_message] if result.error_message else told
 
 

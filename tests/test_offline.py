@@ -86,5 +86,5 @@ def test_offline_commands_open_no_connection_and_write_only_in_the_project(tmp_p
         assert [what for kind, what in seen if kind == "network"] == [], words
         assert [what for kind, what in seen if kind == "file" and not what.startswith(allowed)] == [], words
         programs.update(what for kind, what in seen if kind == "program")
-    assert any(each.startswith("python") for each in programs)
+    assert any(program.startswith("python") for program in programs)
     assert programs <= {Path(sys.executable).name, "python3", "git"}, programs

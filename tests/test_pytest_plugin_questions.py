@@ -74,14 +74,14 @@ def test_only_selected_cases_of_all_files_are_asked(tmp_path: Path) -> None:
     (suite.root / "desk.py").write_text((suite.root / "desk.py").read_text().replace("TOTAL = 6, 18", "TOTAL = 6, 6"))
     done = session(suite, "-k", "2:")
     assert "6 passed, 12 deselected" in done.stdout
-    assert suite.asked() == [each for each in suite.questions if each.endswith(" 02")]
+    assert suite.asked() == [question for question in suite.questions if question.endswith(" 02")]
 
 
 @pytest.mark.slow
 def test_a_session_stops_at_the_first_failure_and_asks_no_more(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "project", wanted=0)
     suite.write("wrong", "00 01")
-    suite.write("held", *(each for each in suite.questions if each != "Question 00 01"))
+    suite.write("held", *(question for question in suite.questions if question != "Question 00 01"))
     done = session(suite, "-x")
     assert "1 failed" in done.stdout
     # The place of the answered case was taken by the next.
@@ -133,7 +133,7 @@ def test_workers_share_the_rate_of_an_agent(tmp_path: Path, dist: str) -> None:
 @pytest.mark.slow
 def test_an_agent_named_by_an_option_is_one_for_all_files(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "project", tests=4, concurrency=6)
-    for each in suite.root.rglob("Test_0[13].aiEvaluationDefinition"):
-        each.write_text(each.read_text().replace("<subjectName>Desk<", "<subjectName>Other<"))
+    for path in suite.root.rglob("Test_0[13].aiEvaluationDefinition"):
+        path.write_text(path.read_text().replace("<subjectName>Desk<", "<subjectName>Other<"))
     assert "12 passed" in session(suite, "--evalmeta-subject", "desk:answer").stdout
     assert suite.most_in_flight() == 6

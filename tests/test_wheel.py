@@ -52,7 +52,7 @@ def test_an_installed_wheel_starts_a_project_that_asks_an_endpoint(program: Path
     with replying_with(says({"choices": [{"message": {"content": "Hello."}}]})) as server:
         _init_and_run(program, tmp_path, "--url", f"{server.url}/v1", "--model", "desk-1")
 
-    assert all(each.startswith(b"POST /v1/chat/completions ") for each in server.requests)
+    assert all(request.startswith(b"POST /v1/chat/completions ") for request in server.requests)
     assert len(server.requests) == 4
 
 

@@ -84,14 +84,14 @@ def make_dataset(count: int) -> Dataset[str, Answer, Expected]:
         )
         for number in range(1, count + 1)
     ]
-    return Dataset(name="orders", cases=cases, evaluators=[each() for each in EVALUATORS])
+    return Dataset(name="orders", cases=cases, evaluators=[evaluator() for evaluator in EVALUATORS])
 
 
 def evaluate(dataset: Dataset[str, Answer, Expected]) -> None:
     agent = answer if work["is_async"] else reply
     concurrency = work["concurrency"] or None  # None is its default: all cases at the same time
     report = dataset.evaluate_sync(agent, progress=False, max_concurrency=concurrency)
-    failed = sum(not all(each.value for each in case.assertions.values()) for case in report.cases)
+    failed = sum(not all(assertion.value for assertion in case.assertions.values()) for case in report.cases)
     assert (len(report.failures), failed) == (0, len(dataset.cases) // FAILING)
 
 

@@ -231,7 +231,7 @@ def test_what_cannot_be_accepted_is_refused_with_its_reason(
 @pytest.mark.parametrize("in_order", [1, -1])
 def test_of_two_results_of_one_name_the_chosen_one_is_accepted(project: Project, in_order: int) -> None:
     values = [f"<expectedValue>{each}</expectedValue>" for each in ("Monday.", "Noon.")]
-    put(project, definition(*(expectation(RATING, each) for each in values)))
+    put(project, definition(*(expectation(RATING, value) for value in values)))
     results = [result("Friday.", "Monday."), result("At 8.", "Noon.")][::in_order]
     run_id = kept(project, *results)
     with pytest.raises(UsageError, match=f"several such results: {RATING}#1, {RATING}#2"):

@@ -66,7 +66,7 @@ def test_the_most_recent_complete_run_of_each_test_is_taken(project: Project) ->
     nameless = run(5, PASS, name="")
     studio = run(6, PASS, prefix="3A2")
     keep(project, run(1, PASS), run(2, FAILURE), run(3, PASS, name="Returns"), broke, nameless, studio)
-    found = [(comparisons.name_of(each), each.started) for each in latest_runs(project)]
+    found = [(comparisons.name_of(latest_run), latest_run.started) for latest_run in latest_runs(project)]
     assert found == [("AiTestingDefinition:Orders", 6.0), ("Orders", 2.0), ("Returns", 3.0)]
 
 
@@ -90,7 +90,7 @@ def test_a_run_of_some_cases_is_taken_only_if_there_is_none_of_all(project: Proj
 def test_runs_of_one_test_are_compared_by_its_name() -> None:
     found = compare_runs(run(1, PASS, FAILURE), run(2, FAILURE, PASS))
     assert (found.name, found.before, found.after) == ("Orders", run(1).id, run(2).id)
-    assert [each.standing for each in found.cases] == [Standing.SUSPECT, Standing.MAYBE_FIXED]
+    assert [case.standing for case in found.cases] == [Standing.SUSPECT, Standing.MAYBE_FIXED]
     assert compare_runs(run(1), run(2, name="Returns")).name == "Orders and Returns"
 
 

@@ -63,7 +63,7 @@ def project(write: Callable[..., Path]) -> None:
 
 
 def found(*paths: str) -> list[str]:
-    return [each.as_posix() for each in find_tests([Path(each) for each in paths]).paths]
+    return [path.as_posix() for path in find_tests([Path(each) for each in paths]).paths]
 
 
 def test_specs_and_tables_in_folders_are_tests_and_files_of_other_programs_are_not(write: Callable[..., Path]) -> None:
@@ -150,7 +150,9 @@ def test_a_project_is_validated_with_its_specs_and_tables(write: Callable[..., P
     write("tables/d.csv", "a,b\n1,2\n")
     write("tables/e.test.json", '{"a": 1}')
     checked = validate()
-    located = [str(each.location) for each in checked.problems if each.is_error and each.code != "name-format"]
+    located = [
+        str(problem.location) for problem in checked.problems if problem.is_error and problem.code != "name-format"
+    ]
     assert (checked.files, located) == (4, ["specs/b.yaml:7:5", "tables/c.csv:1"])
     assert format_files().files == 1
 
@@ -158,8 +160,8 @@ def test_a_project_is_validated_with_its_specs_and_tables(write: Callable[..., P
 def test_a_named_file_of_every_format_is_validated(write: Callable[..., Path]) -> None:
     spec = write("a.yaml", SPEC + "    expectedTopics: Orders\n", name="A", subject="Desk")
     rows = write("rows.jsonl", '{"request": "a", "guidelines": 1}\n')
-    assert [str(each.location) for each in validate([spec]).problems] == ["a.yaml:7:5"]
-    assert [str(each.location) for each in validate([rows]).problems] == ["rows.jsonl:1:32"]
+    assert [str(problem.location) for problem in validate([spec]).problems] == ["a.yaml:7:5"]
+    assert [str(problem.location) for problem in validate([rows]).problems] == ["rows.jsonl:1:32"]
     for name in ("ci.yml", "docker-compose.yml", "chart.yaml", "sales.csv", "empty.csv"):
         with pytest.raises(FormatError, match=rf"{name} is (not a test spec|not a table of tests|empty)"):
             validate([write(name, FOREIGN[name])])
@@ -168,7 +170,7 @@ def test_a_named_file_of_every_format_is_validated(write: Callable[..., Path]) -
 def test_a_damaged_spec_is_an_error_of_the_whole_folder(write: Callable[..., Path]) -> None:
     write("a.yaml", SPEC, name="A", subject="Desk")
     write("b.yaml", "subjectName: Desk\nsubjectType: AGENT\ntestCases:\n  - utterance: [\n")
-    assert [each.location.path for each in validate([Path()]).problems] == ["b.yaml"]
+    assert [problem.location.path for problem in validate([Path()]).problems] == ["b.yaml"]
     with pytest.raises(FormatError, match=r"b\.yaml"):
         evaluate([Path()], lambda utterance: utterance)
 
@@ -177,14 +179,14 @@ def test_evaluate_runs_the_specs_in_a_folder(write: Callable[..., Path]) -> None
     write("specs/a.yaml", SPEC, name="A", subject="Desk")
     write("specs/b.csv", TABLE)
     runs = evaluate([Path("specs")], lambda utterance: {"answer": utterance, "topic": "Orders"})
-    assert [(each.run.definition, each.summary.passed) for each in runs] == [("specs/a.yaml", 1), ("specs/b.csv", 1)]
+    assert [(run.run.definition, run.summary.passed) for run in runs] == [("specs/a.yaml", 1), ("specs/b.csv", 1)]
 
 
 def test_evaluate_tells_files_of_the_same_name_apart(write: Callable[..., Path], tmp_path: Path) -> None:
     for folder in ("specs/a", "specs/b"):
         write(f"{folder}/orders.csv", TABLE)
     runs = evaluate([Path("specs")], lambda utterance: utterance, journal=tmp_path / "journal")
-    assert [each.run.definition for each in runs] == ["specs/a/orders.csv", "specs/b/orders.csv"]
+    assert [run.run.definition for run in runs] == ["specs/a/orders.csv", "specs/b/orders.csv"]
 
 
 def test_the_expectations_of_a_spec_keep_the_rules_of_definitions(write: Callable[..., Path]) -> None:
@@ -198,7 +200,7 @@ def test_the_expectations_of_a_spec_keep_the_rules_of_definitions(write: Callabl
           - {name: expected, value: x, isReference: false}
 """
     file = write("a/orders.yaml", SPEC.format(name="Orders", subject="Desk") + criterion)
-    found = [(each.code, each.location.line, each.is_error) for each in validate([file]).problems]
+    found = [(problem.code, problem.location.line, problem.is_error) for problem in validate([file]).problems]
     assert found == [("operator-unknown", 5, True), ("reference-unreachable", 5, False)]
 
 
@@ -213,19 +215,19 @@ def near(folder: Path) -> list[str]:
 
 def test_validate_reports_every_test_with_a_mistake_in_a_folder_with_its_line(near: list[str]) -> None:
     checked = validate([Path("tests")])
-    located = {each.location.path for each in checked.problems if each.is_error and each.location.line}
+    located = {problem.location.path for problem in checked.problems if problem.is_error and problem.location.line}
     assert (sorted(located), checked.files, checked.others) == (near, len(near), {})
 
 
 def test_validate_reports_every_test_with_a_mistake_in_a_project_with_its_line(near: list[str], folder: Path) -> None:
     (folder / "evalmeta.toml").touch()
-    assert sorted({each.location.path for each in validate().problems if each.is_error}) == near
+    assert sorted({problem.location.path for problem in validate().problems if problem.is_error}) == near
 
 
 def test_evaluate_reports_every_test_with_a_mistake_in_a_folder_and_runs_nothing(near: list[str]) -> None:
     with pytest.raises(FormatError, match=f"{len(near)} files are not valid; nothing was run") as refused:
         evaluate([Path("tests")], lambda _: pytest.fail("the agent was asked"))
-    assert sorted({each.location.path for each in refused.value.problems if each.location.line}) == near
+    assert sorted({problem.location.path for problem in refused.value.problems if problem.location.line}) == near
 
 
 def test_files_of_other_programs_in_a_folder_are_named_with_their_reasons(write: Callable[..., Path]) -> None:
@@ -234,8 +236,8 @@ def test_files_of_other_programs_in_a_folder_are_named_with_their_reasons(write:
     write("tests/a.csv", TABLE)
     names = sorted(f"other/{name}" for name in FOREIGN if name not in {"sfdx-project.json", "test_config.json"})
     others = find_tests([Path()]).others
-    assert sorted(each.as_posix() for each in others) == names
-    assert sorted(each.as_posix() for each in validate([Path()]).others) == names
+    assert sorted(other.as_posix() for other in others) == names
+    assert sorted(other.as_posix() for other in validate([Path()]).others) == names
     assert all(f"{name}: it " in others_note(others, verbose=True) for name in names)
 
 
@@ -267,7 +269,7 @@ def test_a_file_with_the_cases_of_a_spec_is_part_of_it(write: Callable[..., Path
     assert found(".") == [file]
     write("all.yaml", spec.format(file=file))
     everything = find_tests([Path()])
-    assert ([each.as_posix() for each in everything.paths], everything.others) == (["all.yaml"], {})
+    assert ([path.as_posix() for path in everything.paths], everything.others) == (["all.yaml"], {})
     checked = validate([Path()])
     assert (checked.files, checked.others, checked.is_valid) == (1, {}, True)
     assert found(".", file) == ["all.yaml", file]
@@ -292,7 +294,7 @@ def test_a_folder_without_tests_says_why_its_files_are_none(write: Callable[...,
 def test_a_case_without_checks_is_a_finding_with_its_line(write: Callable[..., Path]) -> None:
     write("tests/a.yaml", "testCases:\n- input: Hi\n  contains: Hello\n- input: Bye\n- turns: [{input: Hi}]\n")
     write("tests/b.csv", "Utterance,Expected Topic\nHi,\n")
-    found = [(str(each.location), each.code, each.is_error) for each in validate([Path("tests")]).problems]
+    found = [(str(problem.location), problem.code, problem.is_error) for problem in validate([Path("tests")]).problems]
     assert found == [
         ("tests/a.yaml:4", "expectations-missing", False),
         ("tests/a.yaml:5", "expectations-missing", False),

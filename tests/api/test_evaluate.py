@@ -180,8 +180,8 @@ def test_thousands_of_cases_are_streamed_and_not_kept() -> None:
     told, alive = [], []
 
     def look(results: object) -> None:
-        told.extend(each.number for each in results)
-        alive.append(sum(isinstance(each, CaseResult) for each in gc.get_objects()))
+        told.extend(result.number for result in results)
+        alive.append(sum(isinstance(thing, CaseResult) for thing in gc.get_objects()))
 
     finished = evaluate(cases(5_000), Agent(answer_orders), on_results=look, keep_results=False)
     assert sorted(told) == list(range(1, 5_001))
@@ -448,7 +448,7 @@ def test_errors_in_files_are_reported_with_their_lines_and_nothing_is_run(projec
     agent = Recorder()
     with pytest.raises(InvalidMetadata, match=r"C.aiEvaluationDefinition:8:\d+: error: ") as raised:
         evaluate([project.root], agent)
-    assert [each.code for each in raised.value.problems] == ["expectation-unknown"]
+    assert [problem.code for problem in raised.value.problems] == ["expectation-unknown"]
     assert agent.asked == []
 
 

@@ -28,7 +28,7 @@ def test_a_definition_ends_as_soon_as_its_own_last_case_is_answered(tmp_path: Pa
     suite.write("held", "00 02")
 
     def release(results: list[CaseResult]) -> None:
-        reported.extend(each.utterance for each in results)
+        reported.extend(result.utterance for result in results)
         if len(reported) == 11:
             suite.write("held", "nothing")
 
@@ -39,8 +39,8 @@ def test_a_definition_ends_as_soon_as_its_own_last_case_is_answered(tmp_path: Pa
 
 def test_an_agent_that_is_given_is_one_agent_for_all_definitions(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "project", tests=4)
-    for each in suite.root.rglob("Test_0[13].aiEvaluationDefinition"):
-        each.write_text(each.read_text().replace("<subjectName>Desk<", "<subjectName>Other<"))
+    for path in suite.root.rglob("Test_0[13].aiEvaluationDefinition"):
+        path.write_text(path.read_text().replace("<subjectName>Desk<", "<subjectName>Other<"))
     in_flight, most = 0, 0
 
     async def answer(_utterance: str) -> dict[str, str]:

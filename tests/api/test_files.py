@@ -101,8 +101,8 @@ def test_a_name_that_stands_twice_hides_no_other_problem(copy_samples: Callable[
 
     found = files.validate()
 
-    assert {each.code for each in found.problems} == {"full-name-duplicate", "xml-malformed"}
-    assert {each.location.path for each in found.problems} == {"force-app/x/Outage_Desk.aiEvaluationDefinition"}
+    assert {problem.code for problem in found.problems} == {"full-name-duplicate", "xml-malformed"}
+    assert {problem.location.path for problem in found.problems} == {"force-app/x/Outage_Desk.aiEvaluationDefinition"}
 
 
 def test_a_full_name_is_unique_in_its_project_only(
@@ -126,7 +126,7 @@ def test_a_definition_with_an_invalid_name_is_reported(copy_samples: Callable[..
     copy_samples()
     SAMPLE.rename(SAMPLE.with_name(f"{name}.aiEvaluationDefinition"))
 
-    assert "full-name-unsafe" in {each.code for each in files.validate().problems}
+    assert "full-name-unsafe" in {problem.code for problem in files.validate().problems}
 
 
 @pytest.mark.parametrize("name", ["package.xml", "Pipe.aiEvaluationDefinition"])
@@ -140,7 +140,7 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, name: str) -> None
 def test_an_empty_manifest_is_reported(copy_samples: Callable[..., Path]) -> None:
     copy_samples("invalid/manifest_selects_nothing")
 
-    assert [each.code for each in files.validate().problems] == ["manifest-selects-nothing"]
+    assert [problem.code for problem in files.validate().problems] == ["manifest-selects-nothing"]
 
 
 def test_a_manifest_for_several_tools_is_valid(copy_samples: Callable[..., Path]) -> None:
@@ -148,4 +148,4 @@ def test_a_manifest_for_several_tools_is_valid(copy_samples: Callable[..., Path]
 
     found = files.validate()
 
-    assert (found.is_valid, [each.code for each in found.problems]) == (True, ["manifest-type-other"])
+    assert (found.is_valid, [problem.code for problem in found.problems]) == (True, ["manifest-type-other"])

@@ -46,7 +46,7 @@ def rated(verdict: Verdict, name: str = "bot_response_rating", **others: object)
 def kept(project: Project, *results: TestResult, iterations: int = 1) -> str:
     """Keep a run of another org whose case 3 has these results, and return its id."""
     places = range(1, iterations + 1)
-    cases = tuple(CaseResult(3, each, "When?", FAILURE, 1, 1, results) for each in places)
+    cases = tuple(CaseResult(3, place, "When?", FAILURE, 1, 1, results) for place in places)
     run = Run(f"4KB{next(IDS):012}AAA", "Orders", "Desk", RunStatus.COMPLETED, 1, len(cases), ended=2, cases=cases)
     keep(project, run)
     return run.id
@@ -124,7 +124,7 @@ def test_the_latest_judgement_of_a_person_counts_and_can_be_removed(project: Pro
     run_id = kept(project, rated(FAILURE))
     marked(project, database, run_id, judgement="right")
     marked(project, database, run_id, judgement="wrong")
-    assert [each.mark.judgement for each in marked_results(project, database)] == ["wrong"]
+    assert [result.mark.judgement for result in marked_results(project, database)] == ["wrong"]
     marked(project, database, run_id, judgement=None)
     assert marked_results(project, database) == []
 

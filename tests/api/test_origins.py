@@ -114,5 +114,5 @@ def test_the_runs_of_one_evaluate_with_a_journal_are_a_suite(repository: Path) -
 
     with open_database(repository / "journal") as database:
         runs = run_page(database, RunFilter(branch="feature/x"), limit=10).runs
-    assert [each.options.origin.revision for each in runs] == [git(repository, "rev-parse", "HEAD")] * 4
-    assert sorted(Counter(each.suite for each in runs).values()) == [2, 2]
+    assert [run.options.origin.revision for run in runs] == [git(repository, "rev-parse", "HEAD")] * 4
+    assert sorted(Counter(run.suite for run in runs).values()) == [2, 2]

@@ -100,7 +100,7 @@ def test_other_types_are_left_out_with_a_warning(project: Project) -> None:
     Path("destructiveChanges.xml").write_text(PACKAGE.format(BLOCK.format("Old") + others.replace("*", "Older")))
     destructive = {"destructiveChanges.xml": Path("destructiveChanges.xml")}
     built = build_package(project, Selection(manifest=MANIFEST), ZIP, destructive=destructive)
-    assert [each.code for each in built.warnings] == ["manifest-type-other"] * 2
+    assert [warning.code for warning in built.warnings] == ["manifest-type-other"] * 2
     assert not any(b"Apex" in content for content in read_zip(ZIP.read_bytes()).values())
 
 

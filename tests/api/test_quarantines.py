@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def problems(folder: Path, test: str, case: str, until: object = None) -> list[str]:
     entry = f'\n[[quarantine]]\ntest = "{test}"\ncase = {case}\nreason = "flaky"\nuntil = {until or today()}\n'
     (folder / "evalmeta.toml").write_text(entry)
-    return [f"{each} {each.hint}" for each in listed_problems(find_project(folder))]
+    return [f"{problem} {problem.hint}" for problem in listed_problems(find_project(folder))]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,9 @@ def test_validate_shows_what_is_wrong_with_quarantines_and_stays_valid(folder: P
     quarantine = f"  quarantine: {{reason: flaky, until: {YESTERDAY}}}\n"
     (folder / "tests" / "desk.yaml").write_text(SPEC + quarantine)
     found = validate()
-    assert [(each.code, str(each.location)) for each in found.problems if each.code.startswith("quarantine")] == [
+    assert [
+        (problem.code, str(problem.location)) for problem in found.problems if problem.code.startswith("quarantine")
+    ] == [
         ("quarantine-case", "evalmeta.toml:2:3"),
         ("quarantine-ended", "evalmeta.toml:2:3"),
         ("quarantine-ended", "tests/desk.yaml:3"),

@@ -61,7 +61,7 @@ async def deploy_again(connection: Connection, project: Project) -> None:
     retrieved = await retrieve(connection, project)
     if retrieved.components:
         done = await deployments.deploy(connection, project, resolve(project))
-        assert {each.state for each in done.components} == {"Unchanged"}
+        assert {component.state for component in done.components} == {"Unchanged"}
     package = PackageFile(project.root / "out.zip")
     await retrieve_package(connection, project, file=package)
     assert (await metadata.deploy(connection, pack_folder(package.path).zip_file)).status == "Succeeded"
@@ -116,6 +116,6 @@ def test_a_file_that_was_changed_after_a_retrieve_is_checked_again(tmp_path: Pat
             file.write_text(text.replace("1", "2"))
             with pytest.raises(InvalidMetadata) as caught:
                 await deployments.deploy(connection, project, resolve(project))
-            assert "element-unknown" in {each.code for each in caught.value.problems}
+            assert "element-unknown" in {problem.code for problem in caught.value.problems}
 
     asyncio.run(run())

@@ -55,7 +55,7 @@ def test_a_run_has_an_id_of_its_type_and_is_judged_by_the_same_scorers(project: 
     run = run_of(project, VISITS).run
     assert run.id == "3A2000000000001CAA"
     assert [case.verdict for case in run.cases] == [Verdict.PASS] * 4
-    assert [each.name for each in run.cases[3].results] == ["agent_handoff_match", "Polite_Tone"]
+    assert [result.name for result in run.cases[3].results] == ["agent_handoff_match", "Polite_Tone"]
 
 
 def test_what_only_a_language_model_can_judge_is_undecided(project: Project) -> None:
@@ -131,7 +131,7 @@ def test_a_retrieve_returns_the_deployed_components(project: Project) -> None:
         return await retrieve(connection, project)
 
     retrieved = deployed(project, retrieve_anew)
-    assert [each.state for each in retrieved.components] == ["Unchanged", "Created", "Created"]
+    assert [component.state for component in retrieved.components] == ["Unchanged", "Created", "Created"]
     assert [path.read_bytes() for path in files] == before
 
 

@@ -35,7 +35,7 @@ def project(copy_samples: Callable[[str], Path]) -> Path:
 )
 def test_each_way_to_select_gives_components(project: Path, selection: Selection, names: list[str]) -> None:
     found = resolve(find_project(project), selection)
-    assert [each.full_name for each in found.components] == names
+    assert [component.full_name for component in found.components] == names
     assert found.api_version == ApiVersion(64)
 
 
@@ -103,5 +103,5 @@ def test_a_name_that_stands_twice_hides_no_other_problem(project: Path) -> None:
     folder = project / "force-app/x"
     folder.mkdir()
     (folder / "Outage_Desk.aiEvaluationDefinition").write_text("<broken")
-    codes = {each.code for each in validate_selection(Selection(source_dirs=(folder,)), start=project).problems}
+    codes = {problem.code for problem in validate_selection(Selection(source_dirs=(folder,)), start=project).problems}
     assert codes == {"full-name-duplicate", "xml-malformed"}

@@ -63,7 +63,7 @@ def test_what_changed_nothing_is_not_remembered(project: Project, change: dict[s
 
 def test_what_was_deleted_is_forgotten(project: Project) -> None:
     def delete(result: DeployResult) -> DeployResult:
-        done = tuple(replace(each, deleted=True) for each in result.details.component_successes)
+        done = tuple(replace(success, deleted=True) for success in result.details.component_successes)
         return replace(result, details=replace(result.details, component_successes=done))
 
     assert remembered(project)[0]

@@ -21,8 +21,8 @@ def test_lines_of_threads_do_not_mix(capsys: pytest.CaptureFixture[str]) -> None
     with agent_output():
         meet = threading.Barrier(5)
         threads = [threading.Thread(target=talk, args=(str(number), meet)) for number in range(5)]
-        for each in threads:
-            each.start()
+        for thread in threads:
+            thread.start()
         for each in threads:
             each.join(60)
     out, err = capsys.readouterr()

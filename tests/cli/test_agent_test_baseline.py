@@ -33,7 +33,7 @@ def test_the_most_recent_run_of_each_test_is_written(evalmeta: Program, project:
     keep(project, run(1, FAILURE), run(2, PASS, FAILURE), run(3, PASS, name="Returns"))
     created, headers, *rows = evalmeta("test", "baseline", "-o", FILE).out.splitlines()
     assert created == f"Created {FILE}: 2 tests, 3 cases, 1 of them failing"
-    assert [headers.split("  ")[0], *(each.split() for each in rows[:2])] == [
+    assert [headers.split("  ")[0], *(row.split() for row in rows[:2])] == [
         "Test",
         ["Orders", "2", run(2).id, "Desk"],
         ["Returns", "1", run(3).id, "Desk"],

@@ -25,7 +25,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "evalmeta.toml").write_text("")
     monkeypatch.chdir(tmp_path)
     verdicts = ([PASS, PASS], [ERROR, ERROR], [PASS, FAILURE], [PASS, FAILURE], [PASS, PASS])
-    runs = [run(number, *each) for number, each in enumerate(verdicts, 1)]
+    runs = [run(number, *verdict) for number, verdict in enumerate(verdicts, 1)]
     others = run(6, FAILURE, name="Returns"), run(7, PASS, ended=None, status=RunStatus.TERMINATED)
     keep(find_project(tmp_path), *runs, *others)
 

@@ -77,7 +77,7 @@ def test_a_second_deployment_changes_nothing(evalmeta: Program, copy_samples: Ca
 
     files = json.loads(evalmeta("deploy", "--json").out)["result"]["files"]
 
-    assert {each["state"] for each in files} == {"Unchanged"}
+    assert {file["state"] for file in files} == {"Unchanged"}
 
 
 def test_a_bad_definition_is_not_sent(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
@@ -174,7 +174,7 @@ def test_only_what_is_selected_is_deployed(evalmeta: Program, copy_samples: Call
 
     assert "Deployed 1 component " in evalmeta("deploy", "-d", str(file)).out
     assert "Deployed 1 component " in evalmeta("deploy", "-m", "AiEvaluationDefinition:Outage_*").out
-    assert [each.split()[0] for each in evalmeta("test", "list").out.splitlines()[1:]] == [
+    assert [line.split()[0] for line in evalmeta("test", "list").out.splitlines()[1:]] == [
         "Outage_Desk",
         "Tariff_Criteria",
     ]

@@ -45,7 +45,7 @@ def bind(folder: Path, **agents: str) -> None:
 
 def findings(done: Outcome) -> dict[str, tuple[str, str, str]]:
     checks = json.loads(done.out)["result"]["checks"]
-    return {each["name"]: (each["status"], each["message"], each["action"]) for each in checks}
+    return {check["name"]: (check["status"], check["message"], check["action"]) for check in checks}
 
 
 def test_a_new_project_is_healthy(folder: Path, evalmeta: Evalmeta) -> None:

@@ -43,7 +43,7 @@ def test_a_formatted_project_is_valid_and_means_the_same(evalmeta: Program, copy
     differences = json.loads(evalmeta("diff", "--json").out)["result"]["differences"]
 
     assert evalmeta("validate").code == 0
-    assert {each["formOnly"] for each in differences} == {True}
+    assert {difference["formOnly"] for difference in differences} == {True}
 
 
 def test_a_check_writes_nothing_and_fails(evalmeta: Program, team: Team) -> None:

@@ -107,7 +107,7 @@ def test_options_of_runs_are_in_sections(path: str) -> None:
     text = click.Context(command, info_name=path).get_help()
     for title in ("Which tests", "How to run", "How to score", "Compare", "Output"):
         assert f"\n{title}:\n" in text
-    assert all(f"{each.opts[-1]}" in text for each in command.params if isinstance(each, click.Option))
+    assert all(f"{param.opts[-1]}" in text for param in command.params if isinstance(param, click.Option))
     assert "PATH]..." not in text.partition("Which tests:")[2]
 
 

@@ -41,7 +41,7 @@ def run_next(evalmeta: Evalmeta, begun: Outcome) -> Outcome:
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
-    found = (each for each in folder.rglob("*") if each.is_file() and ".evalmeta/" not in f"{each}")
+    found = (path for path in folder.rglob("*") if path.is_file() and ".evalmeta/" not in f"{path}")
     return {each.relative_to(folder).as_posix(): each.read_bytes() for each in found if each.suffix != ".pyc"}
 
 
@@ -117,8 +117,8 @@ def test_an_endpoint_is_asked_with_its_model_and_key(
         begun = evalmeta("init", "--url", server.url, "--model", "desk-1", "--api-key-env", "DESK_KEY")
         run_next(evalmeta, begun)
 
-    assert all(each.startswith(b"POST /v1/chat/completions ") for each in server.requests)
-    assert all(b"a-long-secret-key" in each for each in server.requests)
+    assert all(request.startswith(b"POST /v1/chat/completions ") for request in server.requests)
+    assert all(b"a-long-secret-key" in request for request in server.requests)
     assert b"a-long-secret-key" not in b"".join(files_in(folder).values())
 
 
@@ -127,7 +127,7 @@ def test_another_endpoint_is_asked_with_json(evalmeta: Evalmeta) -> None:
     with replying_with(*[says({"answer": "Hello."})] * 4) as server:
         run_next(evalmeta, evalmeta("init", "--url", f"{server.url}/chat"))
 
-    assert all(each.startswith(b"POST /chat ") for each in server.requests)
+    assert all(request.startswith(b"POST /chat ") for request in server.requests)
 
 
 def test_a_program_is_started_with_its_arguments(folder: Path, evalmeta: Evalmeta) -> None:
@@ -301,11 +301,11 @@ def test_a_workflow_has_the_keys_of_the_judge_and_of_bound_agents(
     evalmeta("init", "--ci", "github")
 
     steps = yaml.safe_load((folder / CI_FILES["github"]).read_text())["jobs"]["agent-tests"]["steps"]
-    [run] = [each for each in steps if "evalmeta run" in each.get("run", "")]
+    [run] = [step for step in steps if "evalmeta run" in step.get("run", "")]
     assert run["env"] == {name: f"${{{{ secrets.{name} }}}}" for name in ("DESK_KEY", variable)}
     evalmeta("init", "--ci", "azure")
     steps = yaml.safe_load((folder / CI_FILES["azure"]).read_text())["steps"]
-    [run] = [each for each in steps if "evalmeta run" in each.get("script", "")]
+    [run] = [step for step in steps if "evalmeta run" in step.get("script", "")]
     assert run["env"] == {name: f"$({name})" for name in ("DESK_KEY", variable)}
 
 
@@ -511,7 +511,7 @@ def test_cases_of_a_dx_project_come_from_its_topics_and_only_for_agents_without_
 ) -> None:
     evalmeta("init")
 
-    names = [each.name.partition(".")[0] for each in sorted((dx_folder / DEFINITIONS).iterdir())]
+    names = [path.name.partition(".")[0] for path in sorted((dx_folder / DEFINITIONS).iterdir())]
     assert names == ["Order_Desk_Topics", "Visits"]
     proposed = (dx_folder / DEFINITIONS / "Order_Desk_Topics.aiEvaluationDefinition-meta.xml").read_text()
     assert "<utterance>Tells where an order is, &amp; when it arrives</utterance>" in proposed

@@ -71,6 +71,6 @@ def test_names_of_logins_are_completed(monkeypatch: pytest.MonkeyPatch, tmp_path
     user_logins().save(Login("me@desk.example", "https://desk.example", alias="desk"), Secrets("x"))
     command = cli.get_command(click.Context(cli), "status")
     assert command is not None
-    [option] = [each for each in command.params if each.name == "target_org"]
+    [option] = [param for param in command.params if param.name == "target_org"]
     found = option.shell_complete(click.Context(command), "")
     assert [each.value for each in found] == ["desk", "embedded"]

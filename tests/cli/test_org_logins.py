@@ -255,14 +255,14 @@ def test_every_command_that_talks_to_an_org_takes_one(evalmeta: Program, team: T
 
 def options(group: click.Group) -> Iterator[click.Option]:
     context = click.Context(group)
-    yield from (each for each in group.params if isinstance(each, click.Option))
+    yield from (param for param in group.params if isinstance(param, click.Option))
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
         if isinstance(command, click.Group):
             yield from options(command)
         else:
-            yield from (each for each in command.params if isinstance(each, click.Option))
+            yield from (param for param in command.params if isinstance(param, click.Option))
 
 
 def test_no_option_takes_a_secret() -> None:

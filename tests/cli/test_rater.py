@@ -66,7 +66,7 @@ def test_a_word_without_a_close_match_gets_the_list(evalmeta: Program) -> None:
 
 @pytest.mark.parametrize(("begun", "metrics"), [("co", ["coherence", "completeness", "conciseness"]), ("zz", [])])
 def test_a_shell_completes_metrics(begun: str, metrics: list[str]) -> None:
-    (argument,) = (each for each in show.params if each.name == "metric")
+    (argument,) = (param for param in show.params if param.name == "metric")
 
     found = argument.shell_complete(click.Context(show), begun)
 

@@ -68,7 +68,7 @@ def test_an_unknown_code_is_refused_with_the_closest_code(evalmeta: Program) -> 
 
 @pytest.mark.parametrize(("begun", "codes"), [("test-", ["test-cases-missing", "test-cases-too-many"]), ("zz", [])])
 def test_a_shell_completes_codes(begun: str, codes: list[str]) -> None:
-    (argument,) = (each for each in rule.params if each.name == "code")
+    (argument,) = (param for param in rule.params if param.name == "code")
 
     found = argument.shell_complete(click.Context(rule), begun)
 

@@ -81,9 +81,9 @@ QUESTIONS = [f"Question {test} {number}" for test in range(TESTS) for number in 
 def test_tests_use_the_whole_concurrency_of_their_agent_and_ask_in_order(evalmeta: Program, suite: Path) -> None:
     done = evalmeta("test", "run", ".", "--wait", "--json")
     results = json.loads(done.out)["result"]
-    assert (done.code, [len(each["testCases"]) for each in results]) == (0, [CASES] * TESTS)
-    assert [each["evalmeta"]["definition"] for each in results] == [f"Test_{test}" for test in range(TESTS)]
-    assert len({each["evalmeta"]["options"]["origin"]["suite"] for each in results}) == 1
+    assert (done.code, [len(result["testCases"]) for result in results]) == (0, [CASES] * TESTS)
+    assert [result["evalmeta"]["definition"] for result in results] == [f"Test_{test}" for test in range(TESTS)]
+    assert len({result["evalmeta"]["options"]["origin"]["suite"] for result in results}) == 1
     assert max(count for count, _ in asked(suite)) == CONCURRENCY
     assert [question for _, question in asked(suite)] == QUESTIONS
 
@@ -105,7 +105,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Counter[bytes]:
 
 def test_files_are_parsed_once_in_a_run_that_passes(evalmeta: Program, suite: Path, parsed: Counter[bytes]) -> None:
     assert evalmeta("test", "run", ".", "--wait").code == 0
-    assert parsed == Counter(each.read_bytes() for each in suite.glob("*.aiEvaluationDefinition"))
+    assert parsed == Counter(path.read_bytes() for path in suite.glob("*.aiEvaluationDefinition"))
 
 
 OPENED = """\
@@ -149,7 +149,7 @@ def test_definitions_in_the_org_are_parsed_once_in_a_run(
     parsed.clear()
 
     assert evalmeta("test", "run", "--wait").code == 0
-    assert parsed == Counter(each.read_bytes() for each in suite.glob("*.aiEvaluationDefinition"))
+    assert parsed == Counter(path.read_bytes() for path in suite.glob("*.aiEvaluationDefinition"))
 
 
 @pytest.mark.slow

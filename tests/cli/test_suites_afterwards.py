@@ -79,7 +79,7 @@ def test_the_runs_of_two_suites_are_compared_and_what_changed_is_asked_again(eva
     assert worse.code == 100
     asked = Counter(suite.asked())
     assert asked.pop("Question 03 03") >= 1 + 3
-    assert asked == dict.fromkeys((each for each in suite.questions if each != "Question 03 03"), 1)
+    assert asked == dict.fromkeys((question for question in suite.questions if question != "Question 03 03"), 1)
     with open_database(suite.root / ".evalmeta") as database:
         [(new,)] = database.query(
             "SELECT id FROM run WHERE definition = 'Test_03' AND id > ? ORDER BY id LIMIT 1", (before,)

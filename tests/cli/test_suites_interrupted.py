@@ -63,7 +63,7 @@ def saved(suite: Suite) -> Counter[str]:
     """Return how often each question has a result in the runs that asked."""
     with open_database(suite.root / ".evalmeta") as database:
         runs, ids = Runs(database), database.query("SELECT id FROM run WHERE answers_of IS NULL")
-        return Counter(each.utterance for (run_id,) in ids for each in runs.cases(run_id))
+        return Counter(case.utterance for (run_id,) in ids for case in runs.cases(run_id))
 
 
 def started(suite: Suite) -> int:
@@ -166,14 +166,18 @@ def test_a_wait_that_runs_out_names_all_runs_which_continue_and_are_resumed(
 
 @pytest.mark.slow
 def test_too_many_errors_stop_their_own_run_and_no_other(suite: Suite, run: Callable[..., Ended]) -> None:
-    suite.write("broken", *(each for each in suite.questions if each.startswith(("Question 03", "Question 07"))))
+    suite.write(
+        "broken", *(question for question in suite.questions if question.startswith(("Question 03", "Question 07")))
+    )
     ended = run("test", "run", ".", "--wait", "--concurrency", "1", "--max-errors", "2", "--json")
     assert ended.code == 1
     results = json.loads(ended.out)["result"]
-    stopped = [each["evalmeta"]["definition"] for each in results if each["status"] == "ERROR"]
+    stopped = [result["evalmeta"]["definition"] for result in results if result["status"] == "ERROR"]
     assert stopped == ["Test_03", "Test_07"]
-    assert [len(each["testCases"]) for each in results] == [2 if n in {3, 7} else 3 for n in range(20)]
-    assert suite.asked() == [each for each in suite.questions if each not in {"Question 03 03", "Question 07 03"}]
+    assert [len(result["testCases"]) for result in results] == [2 if n in {3, 7} else 3 for n in range(20)]
+    assert suite.asked() == [
+        question for question in suite.questions if question not in {"Question 03 03", "Question 07 03"}
+    ]
 
 
 @pytest.mark.slow
@@ -216,4 +220,4 @@ def test_an_agent_that_cannot_be_loaded_any_more_does_not_stop_the_other_runs(
     suite.write("held", "nothing")
     ended = run("test", "resume", "--unfinished")
     assert (ended.code != 0, "lost" in ended.err) == (True, True)
-    assert saved(suite) == Counter(each for each in suite.questions if not each.startswith("Question 11"))
+    assert saved(suite) == Counter(question for question in suite.questions if not question.startswith("Question 11"))

@@ -92,7 +92,7 @@ def test_what_orgs_accept_is_validated_with_a_warning_and_deployed(
     deployed = evalmeta("deploy", "--json")
 
     problems = json.loads(checked.out)["result"]["problems"]
-    assert {(each["code"], each["severity"]) for each in problems} == {(code, "warning")}
+    assert {(problem["code"], problem["severity"]) for problem in problems} == {(code, "warning")}
     assert (checked.code, deployed.code) == (0, 0)
 
 

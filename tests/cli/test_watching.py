@@ -35,7 +35,7 @@ def test_a_changed_agent_runs_all_tests(folder: Path) -> None:
 def test_results_are_not_watched(folder: Path) -> None:
     (folder / ".evalmeta").mkdir()
     (folder / ".evalmeta" / "run.json").touch()
-    assert sorted(each.name for each in versions(folder, [folder])) == ["desk.py", "orders.yaml", "returns.yaml"]
+    assert sorted(version.name for version in versions(folder, [folder])) == ["desk.py", "orders.yaml", "returns.yaml"]
 
 
 def test_data_that_a_run_writes_is_not_a_change_but_code_and_tests_are(folder: Path) -> None:

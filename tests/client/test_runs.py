@@ -47,7 +47,7 @@ def test_a_test_of_the_other_type_is_started_followed_and_read_where_it_is_run()
     found = connect(transport, run)
     assert (found.status, found.cases[0].generated.outcome) == (RunStatus.COMPLETED, "Hello")
     assert orjson.loads(requests[0].content) == {"testDefinitionName": "Visits"}
-    assert {"/einstein/ai-testing/runs" in str(each.url) for each in requests} == {True}
+    assert {"/einstein/ai-testing/runs" in str(request.url) for request in requests} == {True}
 
 
 @pytest.mark.parametrize("is_ours", [True, False])
@@ -150,7 +150,7 @@ def test_results_of_our_own_orgs_are_fetched_page_by_page() -> None:
     )
     run = connect(transport, fetch_from_ours)
     assert len(run.cases) == 3
-    assert [each.url.params["after"] for each in requests] == ["0-0", "1-2", "1-3"]
+    assert [request.url.params["after"] for request in requests] == ["0-0", "1-2", "1-3"]
 
 
 @pytest.mark.parametrize("most", [0, 1000])

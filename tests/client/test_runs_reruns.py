@@ -34,7 +34,7 @@ def test_a_run_is_extended_and_rescored_in_its_org() -> None:
     connect(transport, lambda connection: extend_run(connection, RUN, iterations=3))
     made = connect(transport, lambda connection: rescore_run(connection, RUN, RunOptions(), as_deployed=True))
     assert made == "4KB2"
-    assert [each.url.path.rpartition("/")[2] for each in requests] == ["extend", "rescore"]
+    assert [request.url.path.rpartition("/")[2] for request in requests] == ["extend", "rescore"]
     assert orjson.loads(requests[0].content) == {"iterations": 3}
     assert orjson.loads(requests[1].content)["asDeployed"] is True
 

@@ -58,7 +58,7 @@ def test_a_test_of_the_testing_center_is_created_and_passes(workspace: Workspace
 
     done = workspace.sf("agent test run --json --wait 5 --api-name", name)
     [case] = done.reply.result.testCases
-    assert {each.name: each.result for each in case.testResults} == {
+    assert {result.name: result.result for result in case.testResults} == {
         "string_comparison": "PASS",
         "topic_sequence_match": "PASS",
         "action_sequence_match": "PASS",

@@ -71,7 +71,7 @@ def test_a_dry_run_changes_nothing(workspace: Workspace, env: dict[str, str], ap
     assert "Validated Source" in done.out
     assert "Dry-run complete." in done.out
     again = workspace.sf(DEPLOY, "--dry-run", "--json", "-m", f"{KIND.name}:{name}", env=env)
-    assert [each.state for each in again.reply.result.files] == ["Created"]
+    assert [file.state for file in again.reply.result.files] == ["Created"]
 
 
 def test_what_is_in_the_org_already_is_unchanged(workspace: Workspace) -> None:
@@ -80,7 +80,7 @@ def test_what_is_in_the_org_already_is_unchanged(workspace: Workspace) -> None:
 
     done = workspace.sf(DEPLOY, "--json", "-m", f"{KIND.name}:{name}")
 
-    assert [(each.fullName, each.state) for each in done.reply.result.files] == [(name, "Unchanged")]
+    assert [(file.fullName, file.state) for file in done.reply.result.files] == [(name, "Unchanged")]
 
 
 @APIS
@@ -91,7 +91,7 @@ def test_errors_can_be_ignored(workspace: Workspace, env: dict[str, str], api: s
 
     assert done.code == 68, (api, done)
     assert done.reply.result.status == "SucceededPartial"
-    states = {each.fullName: each.state for each in done.reply.result.files}
+    states = {file.fullName: file.state for file in done.reply.result.files}
     assert states == {name: "Created", other: "Failed"}
 
 
@@ -127,7 +127,7 @@ def test_a_zip_in_metadata_format_is_deployed(workspace: Workspace, single: tupl
     done = workspace.sf(DEPLOY, "--json", "--metadata-dir", "all.zip", *single)
 
     assert done.code == 0, done
-    assert name in [each.fullName for each in done.reply.result.details.componentSuccesses]
+    assert name in [success.fullName for success in done.reply.result.details.componentSuccesses]
 
 
 def test_an_invalid_zip_is_refused(workspace: Workspace) -> None:

@@ -21,7 +21,7 @@ def test_components_are_deleted_before_or_after(workspace: Workspace, when: str)
 
     assert done.code == 0, done
     messages = done.reply.result.details.componentSuccesses
-    told = {each.fullName: each.fileName for each in messages if each.deleted}
+    told = {message.fullName: message.fileName for message in messages if message.deleted}
     assert told == {gone: f"destructiveChanges{when.title()}.xml"}
     assert is_listed(workspace, gone) is False
 
@@ -34,7 +34,7 @@ def test_deleting_an_unknown_component_is_a_warning(workspace: Workspace) -> Non
     )
 
     assert done.code == 0, done
-    [message] = [each for each in done.reply.result.details.componentSuccesses if hasattr(each, "problem")]
+    [message] = [success for success in done.reply.result.details.componentSuccesses if hasattr(success, "problem")]
     assert (message.problemType, message.problem) == ("Warning", f"No {KIND.name} named: Never_There found")
 
 

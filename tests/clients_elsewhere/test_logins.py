@@ -57,7 +57,7 @@ def test_an_org_is_listed_as_connected_and_no_dev_hub(sf: Sf) -> None:
 def test_no_login_is_needed_if_the_environment_names_the_org(org: Org, workspace: Workspace) -> None:
     done = workspace.sf("org list metadata-types --json", org=org)
 
-    assert "AiEvaluationDefinition" in [each.xmlName for each in done.reply.result.metadataObjects]
+    assert "AiEvaluationDefinition" in [thing.xmlName for thing in done.reply.result.metadataObjects]
 
 
 def test_records_are_shown_with_their_columns(workspace: Workspace) -> None:

@@ -18,7 +18,7 @@ def test_a_manifest_with_a_wildcard_fetches_everything(workspace: Workspace) -> 
 
     assert done.code == 0, done
     assert workspace.path(name).read_bytes() == content
-    assert (name, "Created") in [(each.fullName, each.state) for each in done.reply.result.files]
+    assert (name, "Created") in [(file.fullName, file.state) for file in done.reply.result.files]
 
 
 def test_a_component_is_fetched_by_name(workspace: Workspace) -> None:

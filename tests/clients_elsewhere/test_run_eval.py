@@ -102,10 +102,10 @@ def test_a_test_spec_is_run(run_eval: RunEval) -> None:
     assert done.code == 0, done
     first, second = done.reply.result.tests
     assert (first.id, first.status, second.status) == ("Desk_Test_case_0", "passed", "failed"), done.out
-    assert [(each.id, each.is_pass) for each in first.evaluations] == [
+    assert [(evaluation.id, evaluation.is_pass) for evaluation in first.evaluations] == [
         *(("check_topic", True), ("check_actions", True), ("check_outcome", True), ("custom_0", True))
     ]
-    assert [each.type for each in first.outputs] == [
+    assert [output.type for output in first.outputs] == [
         *("agent.create_session", "agent.send_message", "agent.send_message", "agent.get_state")
     ]
 
@@ -114,7 +114,7 @@ def test_a_payload_is_run_in_batches(run_eval: RunEval) -> None:
     done = run_eval(json.dumps(PAYLOAD), "--api-name", "Desk", "--batch-size", "3", "--json")
 
     assert done.code == 0, done
-    found = {each.id: each.status for each in done.reply.result.tests}
+    found = {test.id: test.status for test in done.reply.result.tests}
     assert list(found) == [f"order-{number}" for number in range(1, 8)]
     assert [name for name, status in found.items() if status == "failed"] == ["order-2"]
 

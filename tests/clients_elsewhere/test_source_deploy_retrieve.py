@@ -26,24 +26,24 @@ def said(sf: Sf, tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
 
 
 def test_a_failed_deployment_names_line_and_column(said: SimpleNamespace) -> None:
-    [failure] = [each for each in said.failed.files if each.state == "Failed"]
+    [failure] = [file for file in said.failed.files if file.state == "Failed"]
     assert said.failed.status == "Failed"
     assert (failure.fullName, failure.lineNumber, failure.columnNumber) == (BAD, 7, 3)
 
 
 def test_errors_can_be_ignored(said: SimpleNamespace) -> None:
     assert said.partial.status == "SucceededPartial"
-    assert {each.fullName: each.state for each in said.partial.files} == {GOOD: "Created", BAD: "Failed"}
+    assert {file.fullName: file.state for file in said.partial.files} == {GOOD: "Created", BAD: "Failed"}
 
 
 def test_a_component_is_deployed_over_rest(said: SimpleNamespace) -> None:
     assert said.rest.status == "Succeeded"
-    assert [(each.fullName, each.state) for each in said.rest.files] == [(GOOD, "Unchanged")]
+    assert [(file.fullName, file.state) for file in said.rest.files] == [(GOOD, "Unchanged")]
 
 
 def test_a_component_is_retrieved(said: SimpleNamespace) -> None:
     assert said.retrieved.status == "Succeeded"
-    assert [(each.fullName, each.state) for each in said.retrieved.files] == [(GOOD, "Created")]
+    assert [(file.fullName, file.state) for file in said.retrieved.files] == [(GOOD, "Created")]
 
 
 def test_an_unknown_component_is_reported(said: SimpleNamespace) -> None:
@@ -52,4 +52,4 @@ def test_an_unknown_component_is_reported(said: SimpleNamespace) -> None:
 
 def test_a_component_is_deleted(said: SimpleNamespace) -> None:
     assert said.deleted.status == "Succeeded"
-    assert [(each.fullName, each.state) for each in said.deleted.files] == [(GOOD, "Deleted")]
+    assert [(file.fullName, file.state) for file in said.deleted.files] == [(GOOD, "Deleted")]

@@ -66,7 +66,7 @@ def test_sf_expects_what_a_spec_leaves_out(workspace: Workspace) -> None:
     [case] = read_definition(read_xml(made.reply.result.contents.encode(), label="t")).test_cases
 
     assert read_testspec(spec.encode(), label="spec.yaml").test_cases[0].expectations == ()
-    assert [(each.name, each.expected_value) for each in case.expectations] == [
+    assert [(expectation.name, expectation.expected_value) for expectation in case.expectations] == [
         ("topic_sequence_match", None),
         ("action_sequence_match", "[]"),
         ("bot_response_rating", None),

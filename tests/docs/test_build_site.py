@@ -43,7 +43,7 @@ def test_pictures_of_pages_are_part_of_the_site(staged: Path) -> None:
     pictures = re.findall(r"\((screenshots/[^)]+)\)", viewing)
 
     assert len(set(pictures)) >= 27
-    assert [each for each in pictures if not (staged / "pages" / each).exists()] == []
+    assert [picture for picture in pictures if not (staged / "pages" / picture).exists()] == []
 
 
 def test_a_link_to_a_file_that_is_not_a_page_becomes_text(staged: Path) -> None:

@@ -41,7 +41,7 @@ def test_the_workflow_passes_and_leaves_reports_and_a_summary(tmp_path: Path) ->
     assert {path.name for path in (job.artifacts / "results").iterdir()} == names
     assert job.summary
 
-    [pages] = (each for each in EXAMPLES if isinstance(each, list))
+    [pages] = (example for example in EXAMPLES if isinstance(example, list))
     job.run_steps(pages)
     assert (job.artifacts / "pages/index.html").exists(), job.log
 
@@ -77,5 +77,5 @@ def test_commands_of_the_page_have_options_that_exist() -> None:
 
 def test_every_example_is_yaml_that_deploys_before_it_runs() -> None:
     assert len(EXAMPLES) == 5
-    text = [str(each) for each in EXAMPLES if "evalmeta test run" in str(each)]
+    text = [str(example) for example in EXAMPLES if "evalmeta test run" in str(example)]
     assert all(each.index("evalmeta deploy") < each.index("evalmeta test run") for each in text)

@@ -35,7 +35,7 @@ def test_a_hook_runs_a_command_that_takes_files(name: str) -> None:
     program, word = hooks()[name]["entry"].split()
     command = cli.get_command(click.Context(cli), word)
     assert program == "evalmeta"
-    assert [each.nargs for each in command.params if isinstance(each, click.Argument)] == [-1]
+    assert [param.nargs for param in command.params if isinstance(param, click.Argument)] == [-1]
 
 
 @pytest.mark.parametrize("name", ["evalmeta-validate", "evalmeta-format"])

@@ -75,7 +75,7 @@ def test_every_command_has_help_with_an_example_or_a_promise() -> None:
     def commands(group: click.Group) -> list[click.Command]:
         context = click.Context(group)
         found = [each for name in group.list_commands(context) if (each := group.get_command(context, name))]
-        return found + [each for sub in found if isinstance(sub, click.Group) for each in commands(sub)]
+        return found + [command for sub in found if isinstance(sub, click.Group) for command in commands(sub)]
 
     assert [command.name for command in commands(cli) if not command.help] == []
 

@@ -43,9 +43,9 @@ def test_the_sample_project_is_judged_as_its_table_says(
         return (await finish_run(connection, run_id)).run.cases
 
     cases = embedded(project, judge)
-    assert [(case.number, each.name, each.verdict.value) for case in cases for each in case.results] == documented(
-        profile
-    )
+    assert [
+        (case.number, result.name, result.verdict.value) for case in cases for result in case.results
+    ] == documented(profile)
 
 
 def test_the_table_has_differences_and_agreements() -> None:

@@ -130,13 +130,13 @@ def agent(*, at_open: str = "pass", ask: str = "pass", close: str = "pass") -> s
 
 def others(run: Run) -> bytes:
     """Return the cases without a fault, without their times."""
-    sound = [each._replace(started=0, ended=0) for each in run.cases if each.number != BROKEN]
+    sound = [case._replace(started=0, ended=0) for case in run.cases if case.number != BROKEN]
     return b"\n".join(map(encode_case, sound))
 
 
 def broken_case(run: Run) -> CaseResult:
     assert (run.status, len(run.cases)) == (RunStatus.COMPLETED, CASES)
-    assert {each.verdict for each in run.cases if each.number != BROKEN} == {Verdict.PASS}
+    assert {case.verdict for case in run.cases if case.number != BROKEN} == {Verdict.PASS}
     return run.cases[BROKEN - 1]
 
 
@@ -144,7 +144,7 @@ def check_that_all_can_tell(run: Run) -> None:
     """Reads the run back from its results object, and writes it in every format without what acts on a terminal."""
     for escape in (True, False):
         restored = read_run(orjson.loads(orjson.dumps(write_run(run, escape=escape))))
-        assert [each.verdict for each in restored.cases] == [each.verdict for each in run.cases]
+        assert [case.verdict for case in restored.cases] == [case.verdict for case in run.cases]
     for name in FORMATS:
         text = render(name, [report_of(run)])
         assert not {*"\x00\x1b\x9b\u202e"} & {*text}, name
@@ -154,7 +154,7 @@ def check_that_all_can_tell(run: Run) -> None:
 @pytest.fixture(scope="module")
 def unharmed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     run = run_of(tmp_path_factory.mktemp("sound") / "project", agent())
-    assert {each.verdict for each in run.cases} == {Verdict.PASS}
+    assert {case.verdict for case in run.cases} == {Verdict.PASS}
     return others(run)
 
 

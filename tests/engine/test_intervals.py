@@ -95,8 +95,8 @@ def test_pass_at_k_counts_all_choices_of_k_answers(found: list[CaseCounts]) -> N
     for estimate in estimates:
         chosen = [each for each in found if each.decided >= estimate.k]
         samples = [list(combinations([True] * each.passed + [False] * each.failed, estimate.k)) for each in chosen]
-        assert estimate.any_passes == pytest.approx(fmean(fmean(map(any, each)) for each in samples))
-        assert estimate.all_pass == pytest.approx(fmean(fmean(map(all, each)) for each in samples))
+        assert estimate.any_passes == pytest.approx(fmean(fmean(map(any, sample)) for sample in samples))
+        assert estimate.all_pass == pytest.approx(fmean(fmean(map(all, sample)) for sample in samples))
         assert estimate.cases == len(chosen)
 
 

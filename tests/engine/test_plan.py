@@ -33,12 +33,12 @@ def test_every_case_is_in_exactly_one_shard(parts: int, count: int) -> None:
 
 
 def test_a_case_stays_in_its_shard_when_others_are_added() -> None:
-    few, many = ({each.number for each in select_cases(evaluation(n), RunOptions(shard=(2, 3)))} for n in (10, 40))
+    few, many = ({case.number for case in select_cases(evaluation(n), RunOptions(shard=(2, 3)))} for n in (10, 40))
     assert few == {number for number in many if number <= 10}
 
 
 def test_only_the_chosen_cases_are_sent() -> None:
-    assert [each.number for each in select_cases(evaluation(9), RunOptions(cases=(7, 2, 11)))] == [2, 7]
+    assert [case.number for case in select_cases(evaluation(9), RunOptions(cases=(7, 2, 11)))] == [2, 7]
 
 
 def _order(seed: int | None) -> list[list[int]]:

@@ -137,7 +137,7 @@ def test_further_turns_are_not_sent_if_a_rater_hangs() -> None:
 def test_a_rater_that_hangs_is_stopped_when_answers_are_rescored() -> None:
     item, scorers = WorkItem(1, case(expectations=EXPECTED)), scorers_of(Hanging(None))
     again = asyncio.run(rescore_case(item, judged(scorers_of(Moody(GOOD))), scorers, seconds=0.5))
-    assert [each.verdict for each in again.results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS]
+    assert [result.verdict for result in again.results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS]
     assert again.verdict is Verdict.ERROR
 
 
@@ -145,7 +145,7 @@ def test_turns_after_the_time_limit_are_errors_when_answers_are_rescored() -> No
     item, scorers = WorkItem(1, case("first", "second", expectations=EXPECTED)), scorers_of(Hanging(None))
     recorded = judged(scorers_of(Moody(GOOD)), "first", "second")
     again = asyncio.run(rescore_case(item, recorded, scorers, seconds=0.5))
-    assert [(each.turn, each.verdict) for each in again.results] == [
+    assert [(result.turn, result.verdict) for result in again.results] == [
         (1, Verdict.PASS), (1, Verdict.ERROR), (1, Verdict.PASS), *[(2, Verdict.ERROR)] * 3,
     ]  # fmt: skip
 

@@ -165,15 +165,15 @@ def test_each_result_has_the_quarantine_that_its_case_had_when_the_run_started()
         quarantines=Quarantines(date(2026, 1, 31), listed),
     )
     results = run(Agent(answer_orders), known)
-    assert [each.is_quarantined for each in results] == [False, True, False]
-    assert [each.quarantine and each.quarantine.has_ended for each in results] == [None, False, True]
+    assert [result.is_quarantined for result in results] == [False, True, False]
+    assert [result.quarantine and result.quarantine.has_ended for result in results] == [None, False, True]
 
 
 def test_errors_of_quarantined_cases_do_not_stop_a_run() -> None:
     quarantine = Quarantine("the service is down", today())
     known = replace(evaluation(5), quarantines=Quarantines(today(), dict.fromkeys((1, 2, 3), quarantine)))
     results = run(Agent(raise_always), known, max_errors=3)
-    assert [each.verdict for each in results] == [Verdict.ERROR] * 5
+    assert [result.verdict for result in results] == [Verdict.ERROR] * 5
 
 
 def test_agents_that_answer_at_once_do_not_block_the_event_loop() -> None:

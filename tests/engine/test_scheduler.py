@@ -226,7 +226,7 @@ def test_a_locked_database_is_not_an_error_of_the_agent_and_the_rate_is_kept() -
     suite.shared = _Locked()
     run_simulated(suite.run())
     times = [when for when, _ in suite.asked]
-    assert {each.verdict for journal in suite.journals for each in journal.results} == {Verdict.PASS}
+    assert {result.verdict for journal in suite.journals for result in journal.results} == {Verdict.PASS}
     assert all(later - earlier >= 0.5 - 1e-6 for earlier, later in pairwise(times))
 
 

@@ -32,7 +32,7 @@ def ways(table: Table) -> Iterator[tuple[int, float]]:
 
 def counted(all_tables: Sequence[Table]) -> float:
     """Return the p-value by going through all combinations."""
-    most = sum(each.passed for each in all_tables)
+    most = sum(table.passed for table in all_tables)
     found = product(*map(ways, all_tables))
     return math.fsum(math.prod(p for _, p in each) for each in found if sum(number for number, _ in each) <= most)
 
@@ -59,7 +59,7 @@ def test_all_cases_are_tested_exactly(all_tables: list[Table]) -> None:
 
 @given(several)
 def test_worse_and_better_mirror_each_other(all_tables: list[Table]) -> None:
-    better = permutation_worse([each.mirrored for each in all_tables])
+    better = permutation_worse([table.mirrored for table in all_tables])
     assert permutation_worse(all_tables) + better >= 1 - 1e-9
 
 

@@ -89,7 +89,7 @@ def test_latencies_are_summed_up_by_percentiles() -> None:
 
 def test_unknown_tokens_and_latencies_are_not_zero() -> None:
     tokens = (None, Tokens(), Tokens(input=3), Tokens(input=4, output=0))
-    found = collect([answered(tokens=each) for each in tokens], RunOptions())
+    found = collect([answered(tokens=token) for token in tokens], RunOptions())
     assert (found.tokens, found.told_tokens, found.answers) == (Tokens(7, 0), 2, 4)
     assert (found.latency, found.timed) == (None, 0)
     assert collect([answered(tokens=Tokens(input=3))], RunOptions()).tokens == Tokens(3, None)
@@ -98,7 +98,7 @@ def test_unknown_tokens_and_latencies_are_not_zero() -> None:
 def test_a_case_of_several_turns_is_known_by_its_label_or_all_that_was_asked() -> None:
     turns = answered()._replace(earlier=(EarlierTurn("Hello!", GeneratedData("Hi.")),))
     cases = [answered(), turns._replace(number=2), turns._replace(number=3, label="greeting")]
-    assert [each.utterance for each in collect(cases, RunOptions()).cases] == [
+    assert [case.utterance for case in collect(cases, RunOptions()).cases] == [
         "Where is it?",
         "Hello! / Where is it?",
         "greeting",

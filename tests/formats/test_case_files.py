@@ -35,13 +35,13 @@ def cases_of(spec: Path, name: str, content: str) -> list[Case]:
 
 
 def checks(case: Case) -> list[tuple[str, str | None]]:
-    return [(each.name, each.expected_value) for each in case.turns[0].expectations]
+    return [(expectation.name, expectation.expected_value) for expectation in case.turns[0].expectations]
 
 
 def problems(spec: Path, name: str, content: str) -> list[str]:
     with pytest.raises(FormatError) as caught:
         cases_of(spec, name, content)
-    return [shown(each) for each in caught.value.problems]
+    return [shown(problem) for problem in caught.value.problems]
 
 
 def test_the_columns_of_a_table_are_keys_of_test_cases(spec: Path) -> None:

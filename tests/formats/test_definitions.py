@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 def converted(data: bytes) -> tuple[Definition, list[str]]:
     definition, losses = definition_of(read_adk(data, label="t", name="Weather"), subject_name="Agent")
-    return definition, [str(each) for each in losses]
+    return definition, [str(loss) for loss in losses]
 
 
 def of_case(*turns: Turn, **more: object) -> tuple[Definition, list[str]]:
     document = Document(Evaluation("n", "s", (Case(1, turns, **more),)))  # type: ignore[arg-type]
     definition, losses = definition_of(document)
-    return definition, [str(each) for each in losses]
+    return definition, [str(loss) for loss in losses]
 
 
 def argument(name: str, path: str, value: str) -> Expectation:
@@ -132,10 +132,10 @@ def test_arguments_of_calls_become_comparisons_or_are_named(
         "definition: that calls have no other arguments than the expected ones",
         *(f"test case 1: the argument {path} of 'f', which no comparison can hold" for path in lost),
     ]
-    for each in case.expectations[:-1]:
+    for expectation in case.expectations[:-1]:
         agent = Action("f", {**args, "more": 1})  # type: ignore[dict-item]
-        assert judged(each, agent) is Verdict.PASS
-        assert judged(each, Action("f", {"a": 2, "b": "y"})) is Verdict.FAILURE
+        assert judged(expectation, agent) is Verdict.PASS
+        assert judged(expectation, Action("f", {"a": 2, "b": "y"})) is Verdict.FAILURE
 
 
 def test_arguments_of_calls_of_one_name_are_named_as_lost() -> None:
@@ -167,11 +167,9 @@ def test_the_state_of_a_session_becomes_context_variables() -> None:
 def test_a_turn_without_an_answer_is_no_history() -> None:
     definition, losses = converted(eval_set(case("case-1", turn("a"), turn("b", "B"), turn("c", "C"))))
 
-    assert [[each.message for each in found.inputs.conversation_history] for found in definition.test_cases] == [
-        [],
-        [],
-        ["b", "B"],
-    ]
+    assert [
+        [each.message for each in test_case.inputs.conversation_history] for test_case in definition.test_cases
+    ] == [[], [], ["b", "B"]]
     assert "test case 2: the turn before it, 'a', because its answer is unknown" in losses
 
 
@@ -291,7 +289,7 @@ def test_metadata_has_histories_that_keep_its_rules() -> None:
         HistoryMessage("agent", "B", "unknown", 1),
     )
     assert list(validate_component(definition.type, write_definition(definition), label="t", full_name="Weather")) == []
-    assert [each.what for each in losses] == [
+    assert [loss.what for loss in losses] == [
         "the system message 'Be kind.' of the history, which has only pairs of question and answer",
         "the agent message 'Hello!' of the history, which has only pairs of question and answer",
         "the user message 'a' of the history, which has only pairs of question and answer",

@@ -24,11 +24,11 @@ def read(text: str) -> Spec:
 def problems(text: str) -> list[str]:
     with pytest.raises(FormatError) as caught:
         read(text)
-    return [shown(each).removeprefix("tests/t.yaml:") for each in caught.value.problems]
+    return [shown(problem).removeprefix("tests/t.yaml:") for problem in caught.value.problems]
 
 
 def labels(spec: Spec) -> list[list[str | None]]:
-    return [[each.label for turn in case.turns for each in turn.expectations] for case in spec.cases]
+    return [[expectation.label for turn in case.turns for expectation in turn.expectations] for case in spec.cases]
 
 
 def test_a_spec_with_short_forms_needs_only_test_cases() -> None:
@@ -176,7 +176,7 @@ testCases:
   - utterance: Where is it?
     topic: Orders
 """).cases
-    assert [(turn.utterance, [each.name for each in turn.expectations]) for turn in case.turns] == [
+    assert [(turn.utterance, [expectation.name for expectation in turn.expectations]) for turn in case.turns] == [
         ("Hi", ["contains", "not_contains"]),
         ("Where is it?", ["not_contains", "topic_sequence_match"]),
     ]
@@ -256,7 +256,10 @@ def test_a_name_that_no_file_can_have_is_not_a_file(name: str) -> None:
 
 
 def terms(text: str) -> list[list[dict[str, object]]]:
-    return [[dict(each.terms) for turn in case.turns for each in turn.expectations] for case in read(text).cases]
+    return [
+        [dict(expectation.terms) for turn in case.turns for expectation in turn.expectations]
+        for case in read(text).cases
+    ]
 
 
 def test_flags_are_terms_of_the_checks_that_they_concern() -> None:

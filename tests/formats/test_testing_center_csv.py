@@ -46,7 +46,7 @@ def read(data: str | bytes) -> Definition:
 def problems(data: str | bytes) -> list[str]:
     with pytest.raises(FormatError) as caught:
         read(data)
-    return [f"{each.location} {each.message} {each.hint}".strip() for each in caught.value.problems]
+    return [f"{problem.location} {problem.message} {problem.hint}".strip() for problem in caught.value.problems]
 
 
 def of_case(*expectations: Expectation, number: int | None = None, inputs: Inputs | None = None) -> Definition:
@@ -103,7 +103,7 @@ def held_by_tables(draw: st.DrawFn) -> Definition:
             tuple(ContextVariable(name, draw(_cells)) for name in chosen),
             tuple(HistoryMessage(*each) for each in history),
         )
-        expectations = tuple(Expectation(*each) for each in values if draw(st.booleans()))
+        expectations = tuple(Expectation(*value) for value in values if draw(st.booleans()))
         cases.append(TestCase(inputs, expectations, number))
     return Definition("N", "S", test_cases=tuple(cases))
 

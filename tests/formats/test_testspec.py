@@ -26,7 +26,10 @@ CASE = HEAD + "  - utterance: Hi\n"
 def problems(spec: str | bytes) -> list[str]:
     with pytest.raises(FormatError) as caught:
         read_testspec(spec if isinstance(spec, bytes) else spec.encode(), label="t.yaml")
-    return [f"{each.location} {each.message} [{each.code}] {each.hint}".strip() for each in caught.value.problems]
+    return [
+        f"{problem.location} {problem.message} [{problem.code}] {problem.hint}".strip()
+        for problem in caught.value.problems
+    ]
 
 
 def test_a_spec_of_testing_center_is_read_whole() -> None:

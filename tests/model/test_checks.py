@@ -36,10 +36,10 @@ def test_a_check_that_definitions_can_hold_becomes_a_comparison(
 ) -> None:
     found = comparison_of(check)
     assert found is not None
-    assert (found.name, *(each.value for each in found.parameters)) == (
+    assert (found.name, *(parameter.value for parameter in found.parameters)) == (
         comparison[0], comparison[1], comparison[2], comparison[3],
     )  # fmt: skip
-    assert [each.is_reference for each in found.parameters] == [False, True, False]
+    assert [parameter.is_reference for parameter in found.parameters] == [False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_definitions_cannot_hold_the_others(check: Expectation) -> None:
 
 def test_a_path_leads_into_the_answer_unless_it_begins_with_generated_data() -> None:
     paths = ("$", "$.a", " $[0] ", "$.generatedData.topic", "$.generatedDataX")
-    assert [reference_of(each) for each in paths] == [
+    assert [reference_of(path) for path in paths] == [
         "$.generatedData.outcome",
         "$.generatedData.outcome.a",
         "$.generatedData.outcome[0]",

@@ -15,7 +15,7 @@ WHOLE = Run("4KB1", "Orders", "", NEW, 4.0, 0, options=RunOptions(iterations=3))
 
 def test_results_are_numbered_by_their_iteration() -> None:
     joined = join([PART] * 3, WHOLE)
-    assert [(each.iteration, each.number) for each in joined.cases] == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)]
+    assert [(case.iteration, case.number) for case in joined.cases] == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)]
     assert (joined.total, joined.started, joined.ended, joined.options) == (6, 5.0, 6.0, WHOLE.options)
 
 

@@ -95,7 +95,10 @@ def test_averaged_results_are_averaged_over_all_iterations() -> None:
     cases = [scored(1, 1, 0.2), scored(2, 1, 1.0), scored(1, 2, 0.9), scored(2, 2, 1.0)]
     summary = summarise(cases, RunOptions(iterations=2))
     assert (summary.passed, summary.failed, summary.succeeded) == (4, 0, True)
-    assert [(each.number, each.score, each.count) for each in summary.averages] == [(1, 0.55, 2), (2, 1.0, 2)]
+    assert [(average.number, average.score, average.count) for average in summary.averages] == [
+        (1, 0.55, 2),
+        (2, 1.0, 2),
+    ]
 
 
 def test_an_average_below_its_threshold_fails_every_iteration_of_its_case() -> None:
@@ -162,7 +165,7 @@ def test_means_of_functions_are_per_function() -> None:
         for name, score in (("one", 1.0), ("hundred", 100.0))
     )
     measures = detail([case_result(PASS, result(PASS), one, hundred)], RunOptions()).measures()
-    assert [(each.name, each.mean) for each in measures] == [
+    assert [(measure.name, measure.mean) for measure in measures] == [
         ("function checks:one", 1.0),
         ("function checks:hundred", 100.0),
     ]
@@ -174,7 +177,7 @@ def test_means_with_thresholds_are_per_function() -> None:
         for name, score in (("bad", 0.0), ("good", 1.0))
     ]
     summary = summarise([case_result(FAILURE, *results)], RunOptions())
-    assert [(each.name, each.score, each.verdict) for each in summary.averages] == [
+    assert [(average.name, average.score, average.verdict) for average in summary.averages] == [
         ("function checks:bad", 0.0, FAILURE),
         ("function checks:good", 1.0, PASS),
     ]
@@ -191,6 +194,6 @@ def test_the_detailed_tally_counts_cases_as_the_summary_does(drawn: list[tuple[i
     ]
     tally = detail(cases, RunOptions())
     summary, counts = tally.summary(), list(tally.cases())
-    assert sum(each.passed for each in counts) == summary.passed + summary.partly_judged
-    assert sum(each.partly_judged for each in counts) == summary.partly_judged
-    assert sum(each.undecided for each in counts) == summary.undecided
+    assert sum(count.passed for count in counts) == summary.passed + summary.partly_judged
+    assert sum(count.partly_judged for count in counts) == summary.partly_judged
+    assert sum(count.undecided for count in counts) == summary.undecided

@@ -60,18 +60,18 @@ def test_deploy_then_retrieve_returns_the_same_bytes_of_every_sample(
 ) -> None:
     project = find_project(copy_samples(inner))
     components = resolve(project)
-    before = {each.full_name: each.path.read_bytes() for each in components.components}
+    before = {component.full_name: component.path.read_bytes() for component in components.components}
 
     async def there_and_back() -> list[str]:
         async with evalmeta.connect(project) as connection:
             await evalmeta.deploy(connection, project, components)
-            for each in components.components:
-                each.path.unlink()
+            for component in components.components:
+                component.path.unlink()
             return [each.state for each in (await evalmeta.retrieve(connection, project)).components]
 
     assert asyncio.run(there_and_back()) == ["Created"] * len(before)
     after = resolve(project)
-    assert {each.full_name: each.path.read_bytes() for each in after.components} == before
+    assert {component.full_name: component.path.read_bytes() for component in after.components} == before
     assert len(before) >= 3
 
 

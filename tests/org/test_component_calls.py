@@ -35,7 +35,7 @@ def save(org: Organization, action: str, *components: str) -> list[SaveResult]:
 
 
 def codes(results: list[SaveResult] | list[DeleteResult]) -> list[tuple[str, list[str]]]:
-    return [(each.full_name, [error.status_code for error in each.errors]) for each in results]
+    return [(result.full_name, [error.status_code for error in result.errors]) for result in results]
 
 
 def names(org: Organization) -> list[str]:
@@ -86,7 +86,7 @@ def test_all_or_none_saves_nothing_if_one_fails(org: Organization) -> None:
 
 def test_an_update_needs_the_component_and_an_upsert_does_not(org: Organization) -> None:
     [missing] = save(org, "updateMetadata", metadata("A"))
-    assert [(each.status_code, each.message) for each in missing.errors] == [
+    assert [(error.status_code, error.message) for error in missing.errors] == [
         ("INVALID_CROSS_REFERENCE_KEY", f"In field: fullName - no {KIND.name} named A found")
     ]
     assert codes(save(org, "updateMetadata", *[metadata("A")] * 2)) == [("A", ["INVALID_CROSS_REFERENCE_KEY"])] * 2

@@ -98,14 +98,14 @@ def test_a_deployment_with_many_warnings_counts_the_omitted_ones(
     monkeypatch.setattr(limits, "MAX_DEPLOY_PROBLEMS", 4)
     doubtful = definition("A", cases=5).replace(b"<expectedValue>Orders</expectedValue>", b"")
     result = send(org, package({"A": doubtful, "B": doubtful}))
-    told = [each.problem.split("; ") for each in result.details.component_successes if each.problem]
+    told = [success.problem.split("; ") for success in result.details.component_successes if success.problem]
     assert [(len(each), each[-1]) for each in told] == [(3, "... and 3 more")] * 2
 
 
 def test_a_deployment_reports_the_result_of_each_component(org: Organization) -> None:
     send(org, package({"A": definition("A"), "B": definition("B")}))
     result = send(org, package({"A": definition("A"), "B": definition("B", cases=2), "C": definition("C")}))
-    outcomes = {each.full_name: (each.created, each.changed) for each in result.details.component_successes}
+    outcomes = {success.full_name: (success.created, success.changed) for success in result.details.component_successes}
     assert outcomes == {"package.xml": (False, True), "A": (False, False), "B": (False, True), "C": (True, True)}
 
 
@@ -145,7 +145,9 @@ def test_a_check_reports_changes_without_making_them(org: Organization) -> None:
     send(org, package({"A": definition("A")}))
     before = snapshot(org)
     result = send(org, package({"A": definition("A", cases=2), "B": definition("B")}), CHECK)
-    states = [(each.full_name, each.created, each.id is None) for each in result.details.component_successes[1:]]
+    states = [
+        (success.full_name, success.created, success.id is None) for success in result.details.component_successes[1:]
+    ]
     assert (result.status, result.check_only, states) == ("Succeeded", True, [("A", False, False), ("B", True, True)])
     assert snapshot(org) == before
 
@@ -227,7 +229,7 @@ def test_wildcards_of_other_types_name_the_files_that_are_there(org: Organizatio
     assert send(org, mixed(*others)).status == "Succeeded"
     wrong = f"{KIND.directory}/B.{KIND.suffix}-meta.xml"
     result = send(org, mixed(*others, files=("classes/A.cls", "bots/B/B.bot", wrong)))
-    assert sorted(each.problem.partition(";")[0] for each in result.details.component_failures) == [
+    assert sorted(failure.problem.partition(";")[0] for failure in result.details.component_failures) == [
         f"The file {wrong} is in the package but not named in package.xml",
         "This org does not support the type of bots/B/B.bot",
         "This org does not support the type of classes/A.cls",

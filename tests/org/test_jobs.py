@@ -166,7 +166,7 @@ def destructive(name: str, *members: str, files: dict[str, bytes] | None = None)
 def test_components_are_deleted(waiting: Organization, name: str) -> None:
     deploy(waiting, A)
     result = outcome(waiting, deploy(waiting, destructive(name, "A")))
-    [deleted] = [each for each in result.details.component_successes if each.deleted]
+    [deleted] = [success for success in result.details.component_successes if success.deleted]
     assert (deleted.full_name, deleted.file_name, result.number_components_deployed) == ("A", name, 1)
     assert waiting.components.list(KIND.name) == []
 
@@ -186,7 +186,7 @@ def test_deleting_components_of_other_types_is_a_warning_for_each(waiting: Organ
     result = outcome(waiting, deploy(waiting, build_zip(entries)))
     assert result.status == "Succeeded"
     assert waiting.components.list(KIND.name) == []
-    assert [each.problem for each in result.details.component_successes if each.problem] == [
+    assert [success.problem for success in result.details.component_successes if success.problem] == [
         "No ApexClass named: Orders found",
         "No ApexClass named: Shop found",
     ]
@@ -196,7 +196,7 @@ def test_what_is_deleted_first_is_made_anew_and_what_is_deleted_last_is_gone(wai
     deploy(waiting, A)
     files = {"A": definition("A")}
     result = outcome(waiting, deploy(waiting, destructive("destructiveChangesPre.xml", "A", files=files)))
-    assert [(each.deleted, each.created) for each in result.details.component_successes[1:]] == [
+    assert [(success.deleted, success.created) for success in result.details.component_successes[1:]] == [
         (True, False),
         (False, True),
     ]

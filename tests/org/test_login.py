@@ -79,9 +79,9 @@ def test_expired_and_revoked_tokens_get_the_same_error(org: Organization) -> Non
 
 def test_versions_need_no_token_and_are_in_order(org: Organization) -> None:
     status, versions = get(org, "/services/data", token="")
-    assert (status, [each["version"] for each in versions]) == (200, ["63.0", "64.0", "65.0", "66.0", "67.0"])
+    assert (status, [version["version"] for version in versions]) == (200, ["63.0", "64.0", "65.0", "66.0", "67.0"])
     assert versions[3] == {"label": "Spring '26", "url": DATA, "version": "66.0", "engine": "evalmeta"}
-    assert [each["label"] for each in versions[:3]] == ["Spring '25", "Summer '25", "Winter '26"]
+    assert [version["label"] for version in versions[:3]] == ["Spring '25", "Summer '25", "Winter '26"]
 
 
 @pytest.mark.parametrize("path", ["/services/oauth2/userinfo", "//services//oauth2/userinfo", IDENTITY])

@@ -111,7 +111,7 @@ def test_runs_of_one_process_share_a_rater_as_long_as_its_settings_are_the_same(
         ]
         async with RunResources() as resources:
             one, same, other = (
-                resources.rater(replace(org, settings=lambda each=each: each), JUDGED) for each in settings
+                resources.rater(replace(org, settings=lambda setting=setting: setting), JUDGED) for setting in settings
             )
             assert one is same
             assert one is not other

@@ -232,7 +232,7 @@ def test_a_run_is_checked_before_it_continues(project: Project, org: Organizatio
 
 def test_an_org_of_an_earlier_evalmeta_does_not_say_what_is_missing(org: Organization) -> None:
     app = create_app(org)
-    app.router.routes[:] = [each for each in app.router.routes if not each.path.endswith("/check")]
+    app.router.routes[:] = [route for route in app.router.routes if not route.path.endswith("/check")]
 
     async def check() -> list[RunFault]:
         transport = httpx.ASGITransport(app=app)

@@ -57,8 +57,8 @@ def test_a_retrieve_too_large_for_one_zip_fails_with_advice(org: Organization, m
 @pytest.mark.usefixtures("files")
 def test_every_file_of_the_zip_has_its_properties(org: Organization) -> None:
     result = fetch(org, everything())
-    assert {each.file_name for each in result.file_properties} == set(read_zip(result.zip_file))
-    assert [each.full_name for each in result.file_properties] == ["A", "B", "unpackaged/package.xml"]
+    assert {member.file_name for member in result.file_properties} == set(read_zip(result.zip_file))
+    assert [member.full_name for member in result.file_properties] == ["A", "B", "unpackaged/package.xml"]
 
 
 @pytest.mark.usefixtures("files")
@@ -72,7 +72,7 @@ def test_a_member_that_does_not_exist_becomes_a_message(org: Organization) -> No
 def test_a_type_that_is_not_known_becomes_a_message(org: Organization) -> None:
     others = (ManifestTypes("ApexClass", ("*", "Orders")), ManifestTypes("AiAgentScorerDefinitions", ("*",)))
     result = fetch(org, Manifest(others, "64.0"))
-    assert [each.problem for each in result.messages] == [
+    assert [message.problem for message in result.messages] == [
         "Entity of type 'ApexClass' named 'Orders' cannot be found",
         "Unknown type name 'AiAgentScorerDefinitions' specified in package.xml; did you mean AiAgentScorerDefinition?",
     ]
@@ -108,7 +108,7 @@ def test_the_org_describes_the_types_it_has(org: Organization) -> None:
 @pytest.mark.usefixtures("files")
 def test_a_member_is_found_in_any_case_of_its_name(org: Organization) -> None:
     result = fetch(org, everything("a", "A"))
-    assert [each.full_name for each in result.file_properties] == ["A", "unpackaged/package.xml"]
+    assert [member.full_name for member in result.file_properties] == ["A", "unpackaged/package.xml"]
     assert result.messages == ()
 
 

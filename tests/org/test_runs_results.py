@@ -34,7 +34,7 @@ def shown(
 
 def test_a_broken_case_has_an_error_for_every_expectation(tmp_path: Path) -> None:
     _, [case] = shown(tmp_path, RunStatus.IN_PROGRESS, BROKEN)
-    assert [(each.name, each.verdict, each.error) for each in case.results] == [
+    assert [(result.name, result.verdict, result.error) for result in case.results] == [
         ("topic_assertion", Verdict.ERROR, "no answer")
     ]
 
@@ -42,13 +42,13 @@ def test_a_broken_case_has_an_error_for_every_expectation(tmp_path: Path) -> Non
 @pytest.mark.parametrize("status", [RunStatus.ERROR, RunStatus.TERMINATED])
 def test_a_run_that_ended_early_has_an_error_for_every_case_it_never_asked(tmp_path: Path, status: RunStatus) -> None:
     _, cases = shown(tmp_path, status, BROKEN._replace(verdict=Verdict.PASS, error=None))
-    assert sorted((each.iteration, each.number) for each in cases) == [(1, 2), (2, 1), (2, 2)]
-    assert {each.error for each in cases} == {"the run ended before this case was run"}
+    assert sorted((case.iteration, case.number) for case in cases) == [(1, 2), (2, 1), (2, 2)]
+    assert {case.error for case in cases} == {"the run ended before this case was run"}
 
 
 def test_a_case_that_was_not_chosen_was_not_to_be_asked(tmp_path: Path) -> None:
     _, cases = shown(tmp_path, RunStatus.TERMINATED, chosen=(2,))
-    assert [(each.iteration, each.number) for each in cases] == [(1, 2), (2, 2)]
+    assert [(case.iteration, case.number) for case in cases] == [(1, 2), (2, 2)]
 
 
 def test_a_run_in_progress_has_no_placeholders(tmp_path: Path) -> None:

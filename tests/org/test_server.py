@@ -300,9 +300,14 @@ def test_runs_over_the_limit_wait_as_new(tmp_path: Path) -> None:
     run_ids = [started(project, cases=1) for _ in range(4)]
     with served(project, MAX_RUNS=2):
         wait_for(lambda: at_work(project) == 2)
-        assert [status_of(project, each).value for each in run_ids] == ["IN_PROGRESS", "IN_PROGRESS", "NEW", "NEW"]
+        assert [status_of(project, identifier).value for identifier in run_ids] == [
+            "IN_PROGRESS",
+            "IN_PROGRESS",
+            "NEW",
+            "NEW",
+        ]
         with opened_of(project) as org:
-            workers = [int(org.runs.lease(each).worker.split(":")[1]) for each in run_ids[:2]]
+            workers = [int(org.runs.lease(identifier).worker.split(":")[1]) for identifier in run_ids[:2]]
             org.database.execute("UPDATE run SET status = 'TERMINATED' WHERE id = ?", (run_ids[0],))
         os.kill(workers[0], signal.SIGKILL)
         wait_for(lambda: status_of(project, run_ids[2]).value == "IN_PROGRESS" and at_work(project) == 2)
@@ -373,7 +378,7 @@ def test_no_secret_is_written_anywhere(project: Project, capfd: pytest.CaptureFi
         send("GET", f"{url}/{tokens[1]}", authorization=f"Basic {tokens[1]}", cookie=f"sid={tokens[1]}")
         call(url, "<describeMetadata/>", tokens[2])
         arguments = Path(f"/proc/{read_server(project.state_dir).pid}/cmdline").read_bytes()
-    files = [each.read_bytes() for each in project.root.rglob("*") if each.is_file()]
+    files = [path.read_bytes() for path in project.root.rglob("*") if path.is_file()]
     printed = "".join(capfd.readouterr()).encode()
     secrets = [token.partition(".")[2].encode() for token in tokens]
     assert not any(secret in content for secret in secrets for content in [*files, printed, arguments])

@@ -71,7 +71,7 @@ def test_the_file_is_of_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyP
     open_log(tmp_path / "server.log", to_stderr=False)
     for _ in range(100):
         LOG.info("x" * 90)
-    sizes = {each.name: each.stat().st_size for each in tmp_path.iterdir()}
+    sizes = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
     assert set(sizes) == {"server.log", "server.log.1", "server.log.2"}
     assert max(sizes.values()) <= 1_000
 

@@ -30,13 +30,13 @@ def test_all_processes_together_use_the_whole_concurrency_and_no_more(
     project = find_project(suite.root)
     with opened_of(project) as org:
         files = suite.root.rglob("*.aiEvaluationDefinition")
-        deploy(org, package({each.name.partition(".")[0]: each.read_bytes() for each in files}))
+        deploy(org, package({file.name.partition(".")[0]: file.read_bytes() for file in files}))
         options = RunOptions(concurrency=10)
         names = [f"Test_{test:02}" for test in range(tests)]
         run_ids = [start_run(org, EVALUATION_DEFINITION, name, options) for name in names]
         with served(project, MAX_RUNS=processes):
             wait_for(lambda: not org.runs.unfinished())
         assert {org.runs.get(run_id).status for run_id in run_ids} == {RunStatus.COMPLETED}
-        assert {each.verdict for run_id in run_ids for each in org.runs.cases(run_id)} == {"PASS"}
+        assert {case.verdict for run_id in run_ids for case in org.runs.cases(run_id)} == {"PASS"}
     assert suite.most_in_flight() == 10
     assert Counter(suite.asked()) == Counter(suite.questions)

@@ -120,10 +120,10 @@ def test_many_clients_at_once_are_all_served_once_and_one_after_the_other(
 def assert_serial(results: list[DeployResult]) -> None:
     """What each deployment says of the shared component is what it must be after those before it; dates rise."""
     changes = [
-        (each.created, each.changed)
+        (success.created, success.changed)
         for result in results
-        for each in result.details.component_successes
-        if each.full_name == "Shared"
+        for success in result.details.component_successes
+        if success.full_name == "Shared"
     ]
     assert changes == [(True, True), *[(False, True)] * (len(results) - 1)]
     ended = [result.completed_date or "" for result in results]

@@ -16,7 +16,7 @@ def test_subjects_are_those_of_the_file_as_it_is_now(tmp_path: Path) -> None:
     settings, file = live_settings(tmp_path), tmp_path / "evalmeta.toml"
     assert settings().subjects == {}
     file.write_text(SETTINGS)
-    assert [(name, each.adapter) for name, each in settings().subjects.items()] == [("Desk", "python")]
+    assert [(name, subject.adapter) for name, subject in settings().subjects.items()] == [("Desk", "python")]
     file.unlink()
     assert settings().subjects == {}
 

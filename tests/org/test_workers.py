@@ -110,7 +110,7 @@ def test_the_logs_of_old_runs_are_deleted(tmp_path: Path) -> None:
     for name in ("4KB000000000001GAA", "3A2000000000002GAA", "4KB000000000003GAA", "server"):
         (logs / f"{name}.log").touch()
     sweep_run_logs(tmp_path, kept=1)
-    assert {each.stem for each in logs.iterdir()} == {"4KB000000000003GAA", "server"}
+    assert {path.stem for path in logs.iterdir()} == {"4KB000000000003GAA", "server"}
 
 
 def test_closing_without_work_is_done_at_once(project: Project) -> None:

@@ -32,7 +32,7 @@ def with_path(path: str) -> str:
 
 def test_other_keys_of_salesforce_are_ignored(file: Path) -> None:
     file.write_text('{"packageDirectories": [{"path": "a", "package": "P"}], "namespace": "", "plugins": {}}')
-    assert [each.path for each in read_project_file(file).package_directories] == ["a"]
+    assert [directory.path for directory in read_project_file(file).package_directories] == ["a"]
 
 
 def test_invalid_json_is_reported_with_line_and_column(file: Path) -> None:

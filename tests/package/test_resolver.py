@@ -35,7 +35,12 @@ def problems(project: Project, wanted: Manifest) -> tuple[Problem, ...]:
 
 def test_components_are_sorted_by_name(dx_project: Project) -> None:
     (dx_project.root / "force-app" / f"Alpha.{TYPE[0].lower()}{TYPE[1:]}").touch()
-    assert [each.full_name for each in find_components(dx_project)] == ["Alpha", "Billing", "Orders", "Returns"]
+    assert [component.full_name for component in find_components(dx_project)] == [
+        "Alpha",
+        "Billing",
+        "Orders",
+        "Returns",
+    ]
 
 
 @pytest.mark.parametrize("name", ["Orders", "ORDERS"])

@@ -167,13 +167,13 @@ def test_problems_are_sorted_by_line_and_a_misspelt_adapter_is_among_them(file: 
     file.write_text('[subjects.A]\nadapter = "pyton"\n[tags]\nslow = 1\n[run]\niterations = "2"\nretry = 1\n')
     with pytest.raises(SettingsError) as caught:
         load_settings(file)
-    assert [(each.location.line, each.location.column) for each in caught.value.problems] == [
+    assert [(problem.location.line, problem.location.column) for problem in caught.value.problems] == [
         (2, 1),
         (4, 1),
         (6, 1),
         (7, 1),
     ]
-    assert {each.code for each in caught.value.problems} == {"settings-invalid"}
+    assert {problem.code for problem in caught.value.problems} == {"settings-invalid"}
 
 
 def test_every_finding_has_its_own_line(file: Path) -> None:

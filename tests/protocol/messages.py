@@ -60,4 +60,4 @@ def _of(hint: object) -> SearchStrategy[object]:
         return made(hint)
     if get_origin(hint) is tuple:
         return st.lists(_of(get_args(hint)[0]), max_size=2).map(tuple)
-    return st.one_of(*(_of(each) for each in get_args(hint)))
+    return st.one_of(*(_of(arg) for arg in get_args(hint)))

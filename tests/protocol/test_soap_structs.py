@@ -21,12 +21,12 @@ def test_every_message_survives_the_way_through_xml(value: object) -> None:
 
 
 def test_field_names_are_the_apis_own() -> None:
-    names = [each.name for each in to_nodes(DeployOptions())]
+    names = [to_node.name for to_node in to_nodes(DeployOptions())]
     assert names[2:5] == ["checkOnly", "ignoreWarnings", "performRetrieve"]
 
 
 def test_a_field_without_a_value_is_not_written() -> None:
-    names = {each.name for each in to_nodes(DeployMessage("", "package.xml", "package.xml", success=True))}
+    names = {to_node.name for to_node in to_nodes(DeployMessage("", "package.xml", "package.xml", success=True))}
     assert names.isdisjoint({"id", "lineNumber", "columnNumber", "problem", "problemType"})
 
 
@@ -65,7 +65,11 @@ def _required(kind: type, *, but: str) -> list[object]:
 def test_repeated_elements_become_a_tuple() -> None:
     failure = DeployMessage("", "A", "a", success=False)
     details = DeployDetails(component_failures=(failure, failure))
-    assert [each.name for each in to_nodes(details)] == ["componentFailures", "componentFailures", "runTestResult"]
+    assert [to_node.name for to_node in to_nodes(details)] == [
+        "componentFailures",
+        "componentFailures",
+        "runTestResult",
+    ]
 
 
 def test_an_unsupported_field_type_is_an_error() -> None:
@@ -79,7 +83,7 @@ def test_an_unsupported_field_type_is_an_error() -> None:
 
 @given(st.sampled_from(ALL).flatmap(made))
 def test_elements_are_in_the_order_of_the_wsdl(value: object) -> None:
-    names = [each.name for each in to_nodes(value)]
+    names = [to_node.name for to_node in to_nodes(value)]
     assert names == sorted(names)
 
 

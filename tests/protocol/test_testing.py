@@ -23,7 +23,9 @@ def of_a_definition(run: Run) -> Run:
     """Scorers have no labels and definitions one turn a case, and an org's own shape has no place for more."""
     cases = (
         case._replace(
-            results=tuple(each._replace(label=None, threshold=None, turn=0, verdicts=None) for each in case.results),
+            results=tuple(
+                result._replace(label=None, threshold=None, turn=0, verdicts=None) for result in case.results
+            ),
             label="",
             earlier=(),
         )

@@ -38,7 +38,7 @@ MANIFEST = (
 
 
 def main(url: str, token: str, *zip_files: str) -> None:
-    good, bad, mixed = (base64.b64encode(Path(each).read_bytes()).decode() for each in zip_files)
+    good, bad, mixed = (base64.b64encode(Path(file).read_bytes()).decode() for file in zip_files)
     task = _task(url, token)
     stranger, returning = _task(url, "00D000000000001!x"), _task(url, "00D000000000001!x", renewed=token)
     found = {

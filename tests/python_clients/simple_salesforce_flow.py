@@ -48,7 +48,7 @@ def main(instance: str, token: str, good: str, bad: str, large: str) -> None:
         "deployed": _deploy(org, good),
         "checked": _deploy(org, good, checkOnly=True),
         "refused": _deploy(org, bad),
-        "types": [each.xmlName for each in org.mdapi.describe_metadata().metadataObjects],
+        "types": [thing.xmlName for thing in org.mdapi.describe_metadata().metadataObjects],
         "listed": [each.fullName for each in org.mdapi.list_metadata([{"type": TYPE}])],
         "retrieved": _retrieve(org),
         "large": _deploy(org, large),

@@ -85,7 +85,10 @@ def test_texts_and_verdicts_read_back(reports: list[Report]) -> None:
         for report in reports
         for case in report.run.cases
         for judged in (
-            [("MEASURED" if each.is_measured else str(each.verdict), clean(each.actual)) for each in case.results]
+            [
+                ("MEASURED" if result.is_measured else str(result.verdict), clean(result.actual))
+                for result in case.results
+            ]
             or [(str(verdict_of(report, case)), "")]
         )
     ]

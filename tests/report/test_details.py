@@ -7,7 +7,7 @@ from evalmeta.report.details import blocks, case_name, group_cases, group_name, 
 
 def test_failures_come_before_undecided_results() -> None:
     results = not_passed(make.MIXED_CASES[1])
-    assert [each.name for each in results] == ["topic_sequence_match", "action_sequence_match", "coherence"]
+    assert [result.name for result in results] == ["topic_sequence_match", "action_sequence_match", "coherence"]
 
 
 def test_iterations_are_named_only_when_there_are_several() -> None:
@@ -22,12 +22,12 @@ def test_iterations_with_the_same_details_are_shown_once() -> None:
     cases = [make.case(1, Verdict.FAILURE, each, iteration=iteration) for iteration, each in results]
     cases += [make.case(2, Verdict.PASS, make.TOPIC_PASSED, iteration=iteration) for iteration in (1, 2, 3)]
     groups = list(group_cases(make.report(*cases, options=RunOptions(iterations=3))))
-    assert [group_name(each) for each in groups] == [
+    assert [group_name(group) for group in groups] == [
         "1 (in 2 of 3 iterations: 1, 3)",
         "1 (iteration 2)",
         "2 (in 3 of 3 iterations)",
     ]
-    assert [group_name(each) for each in group_cases(make.report(*make.MIXED_CASES))] == ["1", "2", "3", "4", "5"]
+    assert [group_name(case) for case in group_cases(make.report(*make.MIXED_CASES))] == ["1", "2", "3", "4", "5"]
 
 
 def test_a_failed_case_shows_its_first_failure() -> None:

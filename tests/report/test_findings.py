@@ -50,12 +50,12 @@ def test_a_few_failures_are_all_shown() -> None:
 
 def test_the_runs_of_a_suite_share_the_limit_by_their_needs() -> None:
     suite = [failing(1_000), failing(3), make.report(make.PASSED), failing(1_000)]
-    assert [each.failing for each in limits_of(suite)] == [23, 3, 0, 24]
+    assert [limit.failing for limit in limits_of(suite)] == [23, 3, 0, 24]
 
 
 @pytest.mark.parametrize("numbers", [[1, 2, 3, 7], [7]])
 def test_numbers_that_are_not_shown_are_joined_to_ranges(numbers: list[int]) -> None:
-    report = make.report(*(make.case(each, Verdict.FAILURE, make.TOPIC_FAILED) for each in numbers))
+    report = make.report(*(make.case(number, Verdict.FAILURE, make.TOPIC_FAILED) for number in numbers))
     assert find(report, Limits(0, 0)).failing == numbers
 
 

@@ -34,7 +34,7 @@ def test_a_page_of_a_large_run_stays_small_and_shows_all_cases_that_did_not_pass
     assert (page.total, page.shown + len(page.left_out), page.left_out_passed) == (20_000, 20_000, len(page.left_out))
     assert 5_000 < page.shown < 10_000
     assert page.states == {Verdict.FAILURE: 3, Verdict.PASS: page.shown - 3}
-    assert {each.number for each in page.cases(passed=False)} == FAILING
+    assert {case.number for case in page.cases(passed=False)} == FAILING
 
 
 def test_a_page_says_how_many_cases_it_leaves_out_and_how_to_see_them() -> None:
@@ -62,14 +62,14 @@ def test_the_iterations_of_a_case_are_together_even_if_they_are_stored_apart() -
 
 def test_a_partly_judged_case_is_a_state_of_its_own_and_counts_as_undecided() -> None:
     pages = lay_out([make.mixed()])
-    shown = {each.label: each.number for each in choices(pages)}
+    shown = {choice.label: choice.number for choice in choices(pages)}
     assert (shown["ok"], shown["partly judged"], shown["undecided results"], pages[0].passed) == (0, 1, 3, 0)
     first, *_ = pages[0].cases(passed=False)
     assert (first.state, first.kinds) == ("PARTLY", "partly undecided")
 
 
 def test_one_filter_counts_the_cases_of_all_runs() -> None:
-    shown = {each.value: each.number for each in choices(lay_out([make.mixed(), make.rated(0.7)]))}
+    shown = {choice.value: choice.number for choice in choices(lay_out([make.mixed(), make.rated(0.7)]))}
     assert shown == {"all": 7, "failure": 3, "error": 1, "undecided": 3, "partly": 1, "pass": 2, "mixed": 1}
 
 
@@ -83,18 +83,18 @@ def test_iterations_with_the_same_answer_are_shown_once() -> None:
     ]
     report = make.report(*cases, options=RunOptions(iterations=3))
     [case] = lay_out([report])[0].cases(passed=False)
-    assert [each.iterations for each in case.answers] == [(1, 3), (2,)]
+    assert [answer.iterations for answer in case.answers] == [(1, 3), (2,)]
     assert "2 of 3 iterations gave this answer" in render("html", [report])
 
 
 def test_the_standing_to_the_baseline_is_marked_and_can_be_chosen() -> None:
     report = make.compared()
     [page] = lay_out([report])
-    assert {each.number: each.mark for passed in (False, True) for each in page.cases(passed=passed)} == {
+    assert {case.number: case.mark for passed in (False, True) for case in page.cases(passed=passed)} == {
         1: "maybe fixed",
         2: "known failure",
         3: "suspect",
         4: "",
     }
-    assert [each.label for each in choices([page])[-3:]] == ["suspect", "maybe fixed", "known failure"]
+    assert [choice.label for choice in choices([page])[-3:]] == ["suspect", "maybe fixed", "known failure"]
     assert render("html", [report]).count('class="pill mark') == 3

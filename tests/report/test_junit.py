@@ -54,7 +54,7 @@ def test_any_texts_make_well_formed_junit(reports: list[Report]) -> None:
 def test_counts_are_those_of_the_summary_and_of_the_elements(report: Report) -> None:
     [suite] = _root(report)
     summary, failures = report.summary, run_failures(report)
-    broken = sum(each.verdict is Verdict.ERROR for each in failures)
+    broken = sum(failure.verdict is Verdict.ERROR for failure in failures)
     counts = [int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")]
     assert counts == [
         summary.total + len(failures),

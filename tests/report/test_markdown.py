@@ -92,7 +92,7 @@ def _check(reports: list[Report]) -> None:
     blocks = [token.content.strip() for token in tokens if token.type == "html_block"]
     assert [block for block in blocks if not _is_ours(block)] == []
     open_cases = sum(group.verdict is not Verdict.PASS for report in reports for group in group_cases(report))
-    checked = sum(any(check_lines(each.run, each.tally.differences)) for each in open_runs)
+    checked = sum(any(check_lines(run.run, run.tally.differences)) for run in open_runs)
     assert len(blocks) == 3 * open_cases + checked
     inner = [child for token in tokens for child in token.children or []]
     assert {child.type for child in inner} <= INLINE

@@ -103,7 +103,9 @@ def test_a_place_is_as_exact_as_what_is_known() -> None:
 
 
 def unjudged(number: int, *explanations: str) -> CaseResult:
-    results = (TestResult("bot_response_rating", Verdict.UNDECIDED, explanation=each) for each in explanations)
+    results = (
+        TestResult("bot_response_rating", Verdict.UNDECIDED, explanation=explanation) for explanation in explanations
+    )
     return make.case(number, Verdict.UNDECIDED, *results)
 
 

@@ -65,7 +65,7 @@ def test_iterations_that_decided_nothing_have_no_interval() -> None:
     ],
 )
 def test_latencies_are_shown_from_20_answers_on(latencies: list[float], said: str) -> None:
-    assert lines(*(case(number, latency_ms=each) for number, each in enumerate(latencies, 1))) == [said]
+    assert lines(*(case(number, latency_ms=latency) for number, latency in enumerate(latencies, 1))) == [said]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_latencies_are_shown_from_20_answers_on(latencies: list[float], said: st
     ],
 )
 def test_unknown_tokens_are_not_shown_as_zero(tokens: list[Tokens | None], said: list[str]) -> None:
-    assert lines(*(case(number, tokens=each) for number, each in enumerate(tokens, 1))) == said
+    assert lines(*(case(number, tokens=token) for number, token in enumerate(tokens, 1))) == said
 
 
 def test_a_summary_holds_the_numbers_before_the_time_it_took() -> None:

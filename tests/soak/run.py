@@ -173,9 +173,9 @@ def _sample(process: int) -> Sample:
 
 def _median(samples: list[Sample]) -> Sample:
     return Sample(
-        median(each.megabytes for each in samples),
-        int(median(each.descriptors for each in samples)),
-        int(median(each.threads for each in samples)),
+        median(sample.megabytes for sample in samples),
+        int(median(sample.descriptors for sample in samples)),
+        int(median(sample.threads for sample in samples)),
     )
 
 

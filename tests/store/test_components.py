@@ -47,7 +47,7 @@ def test_a_deleted_component_is_gone(components: Components) -> None:
 def test_a_dry_run_changes_nothing(database: Database, components: Components) -> None:
     with database.transaction(), database.dry_run():
         changes = components.save(KIND, {"A": b"two", "B": b"two"}, now=2)
-    assert [(each.created, each.changed) for each in changes.values()] == [(False, True), (True, True)]
+    assert [(change.created, change.changed) for change in changes.values()] == [(False, True), (True, True)]
     assert components.list(KIND.name) == [StoredComponent(KIND.name, "A", A1, 1, 1)]
 
 

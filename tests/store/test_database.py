@@ -54,14 +54,14 @@ def test_a_new_folder_is_private_and_has_a_readme(database: Database, folder: Pa
 
 def test_only_its_owner_can_read_a_new_database(database: Database, folder: Path) -> None:
     put(database, "a")
-    files = [each for each in folder.iterdir() if each.name.startswith(FILE)]
-    assert {each.stat().st_mode & 0o777 for each in files} == {0o600}
+    files = [path for path in folder.iterdir() if path.name.startswith(FILE)]
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
 
 
 def test_an_existing_folder_gets_only_the_databases_files(folder: Path) -> None:
     folder.mkdir()
     open_database(folder).close()
-    assert [each.name for each in folder.iterdir()] == [FILE]
+    assert [path.name for path in folder.iterdir()] == [FILE]
 
 
 def test_committed_rows_are_there_after_reopening(database: Database, folder: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_database_of_the_first_layout_is_migrated_without_loss(folder: Path) -
         old.executescript(f"{first.read_text()} PRAGMA application_id = {EVMT}; PRAGMA user_version = 1;")
         old.execute("INSERT INTO component VALUES ('T', 'A', '4KA', x'0102', 1, 2)")
     with open_database(folder) as database:
-        new = len([each for each in first.parent.iterdir() if each.suffix == ".sql"])
+        new = len([path for path in first.parent.iterdir() if path.suffix == ".sql"])
         assert database.query("PRAGMA user_version") == [(new,)]
         assert database.query("SELECT id, content, created_at FROM component") == [("4KA", b"\x01\x02", 1)]
 
@@ -194,7 +194,7 @@ def test_earlier_runs_of_definitions_in_files_get_the_full_name(folder: Path) ->
         ids = [runs.start(*_new_run(name, b'{"file":"x"}'), total=1, now=1) for name in names]
         deployed = runs.start(*_new_run("a/Deployed.aiEvaluationDefinition", b"<x/>"), total=1, now=1)
         database.execute((files("evalmeta.store") / "migrations" / "0010.sql").read_text())
-        found = [run.definition for each in (*ids, deployed) if (run := runs.get(each))]
+        found = [run.definition for identifier in (*ids, deployed) if (run := runs.get(identifier))]
     assert found == [*names.values(), "a/Deployed.aiEvaluationDefinition"]
 
 

@@ -29,7 +29,7 @@ def test_contents_are_deleted_and_users_tokens_and_counters_stay(tmp_path: Path)
 def test_tracking_of_other_orgs_stays(tmp_path: Path) -> None:
     with open_database(tmp_path) as database:
         orgs = {url: Tracking(database, project="..", org_url=url) for url in ("here", "there")}
-        for each in orgs.values():
-            each.remember(TYPE.name, {"A": Synced(b"a", "")})
+        for org in orgs.values():
+            org.remember(TYPE.name, {"A": Synced(b"a", "")})
         delete_contents(database, is_ours=lambda url: url == "here")
         assert {url: len(each.load(TYPE.name)) for url, each in orgs.items()} == {"here": 0, "there": 1}

@@ -21,7 +21,7 @@ OPEN = TestResult("coherence", Verdict.UNDECIDED)
 
 
 def cases(*verdicts: Verdict, results: tuple[TestResult, ...] = ()) -> tuple[CaseResult, ...]:
-    return tuple(CaseResult(number, 1, "", each, 1.0, 2.0, results) for number, each in enumerate(verdicts, 1))
+    return tuple(CaseResult(number, 1, "", verdict, 1.0, 2.0, results) for number, verdict in enumerate(verdicts, 1))
 
 
 def run_here(
@@ -55,9 +55,7 @@ def test_runs_of_all_orgs_are_sorted_by_time_and_have_counts(database: Database)
     first = run_here(database, "Orders", Verdict.PASS, Verdict.PASS, Verdict.FAILURE, now=1.0)
     there = run_there(database, "Orders", Verdict.PASS, Verdict.ERROR, Verdict.UNDECIDED, now=2.0)
     last = run_here(database, "Orders", now=3.0)
-    found = [
-        (each.org_url, each.org_name, each.id, each.status, each.started, counts(each)) for each in list_runs(database)
-    ]
+    found = [(run.org_url, run.org_name, run.id, run.status, run.started, counts(run)) for run in list_runs(database)]
     assert found == [
         ("", "", first, RunStatus.IN_PROGRESS, 1.0, (2, 1, 0, 0)),
         (URL, "dev", there, RunStatus.COMPLETED, 2.0, (1, 0, 1, 1)),
@@ -68,19 +66,19 @@ def test_runs_of_all_orgs_are_sorted_by_time_and_have_counts(database: Database)
 def test_a_definitions_runs_are_listed_by_its_name_in_any_case(database: Database) -> None:
     run_here(database, "Returns", now=1.0)
     there = run_there(database, "Orders", now=2.0)
-    assert [each.id for each in list_runs(database, definition="orders")] == [there]
+    assert [run.id for run in list_runs(database, definition="orders")] == [there]
 
 
 def test_a_limit_lists_the_latest_runs(database: Database) -> None:
     ids = [run_here(database, "Orders", now=float(now)) for now in range(1, 4)]
-    assert [each.id for each in list_runs(database, limit=2)] == ids[1:]
+    assert [run.id for run in list_runs(database, limit=2)] == ids[1:]
 
 
 def test_a_list_does_not_read_the_cases_of_runs_of_other_orgs(database: Database) -> None:
     run_there(database, "Orders", Verdict.PASS, now=1.0)
     database.execute("UPDATE remote_run SET body = json_remove(CAST(body AS TEXT), '$.testCases')")
-    assert [each.summary.passed for each in list_runs(database)] == [1]
-    assert [each.summary.passed for each in run_page(database, RunFilter(), limit=5).runs] == [1]
+    assert [run.summary.passed for run in list_runs(database)] == [1]
+    assert [run.summary.passed for run in run_page(database, RunFilter(), limit=5).runs] == [1]
 
 
 def test_complete_runs_of_all_orgs_are_sorted_by_time(database: Database) -> None:
@@ -96,7 +94,7 @@ def test_strict_runs_count_undecided_as_failed_in_every_org(database: Database) 
     there = Run("4KB5e0000000001AAA", "Orders", "", RunStatus.COMPLETED, 2.0, 2, options=STRICT)
     there = replace(there, cases=cases(Verdict.PASS, Verdict.ERROR, results=(OPEN,)))
     RemoteRuns(database).keep(RemoteRun(URL, "dev", there, (there.id,)))
-    assert [counts(each)[:3] for each in list_runs(database)] == [(0, 1, 1)] * 2
+    assert [counts(run)[:3] for run in list_runs(database)] == [(0, 1, 1)] * 2
 
 
 def test_averaged_cases_count_by_their_means_in_every_org(database: Database) -> None:
@@ -119,5 +117,5 @@ def test_partial_runs_and_runs_judged_again_are_marked_in_every_org(database: Da
     run_there(database, "Orders", now=2.0)
     there = Run("4KB5e0000000002AAA", "Orders", "", RunStatus.COMPLETED, 3.0, 2, answers_of="4KB1", options=part)
     RemoteRuns(database).keep(RemoteRun(URL, "dev", there, (there.id,)))
-    found = [(each.is_partial, each.answers_of, each.is_whole) for each in list_runs(database)]
+    found = [(run.is_partial, run.answers_of, run.is_whole) for run in list_runs(database)]
     assert found == [(True, None, False), (False, None, True), (True, "4KB1", False)]

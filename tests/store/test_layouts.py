@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from click.testing import Result
 
 DATABASES = sorted((Path(__file__).parent / "layouts").iterdir())
-NEWEST = sum(each.name.endswith(".sql") for each in (files("evalmeta.store") / "migrations").iterdir())
+NEWEST = sum(path.name.endswith(".sql") for path in (files("evalmeta.store") / "migrations").iterdir())
 RUNS = ["4KB000000000001GAA", "4KB000000000002GAA"]
 SETTINGS = '[subjects.Desk]\nadapter = "python"\ntarget = "agent:answer"\n'
 AGENT = 'def answer(utterance):\n    return {"outcome": f"You asked: {utterance}", "topic": "Orders"}\n'
@@ -80,8 +80,8 @@ def test_a_database_of_every_layout_opens_and_keeps_its_rows(project: Path) -> N
         assert database.query("SELECT full_name, content FROM component") == [("Orders", DEFINITION.encode())]
         [job_id] = [row[0] for row in database.query("SELECT id FROM job WHERE kind = 'deploy'")]
         assert b"<status>Succeeded</status>" in (Jobs(database).reply(job_id) or b"")
-        for each in RUNS:
-            cases = list(Runs(database).cases(each))
+        for run in RUNS:
+            cases = list(Runs(database).cases(run))
             assert [(case.number, case.verdict.name) for case in cases] == [(1, "PASS"), (2, "FAILURE")]
             assert [case.generated and case.generated.outcome for case in cases] == [
                 "You asked: Where is my order?",

@@ -28,7 +28,7 @@ def test_slots_of_several_processes_are_never_closer_than_the_interval(tmp_path:
     with open_database(tmp_path):
         command = [sys.executable, "-c", RESERVE, str(tmp_path)]
         processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-        slots = sorted(float(each) for process in processes for each in process.communicate()[0].split())
+        slots = sorted(float(part) for process in processes for part in process.communicate()[0].split())
     assert slots[0] == 0.0
     assert len(slots) == 200
     assert {later - earlier for earlier, later in pairwise(slots)} == {0.5}

@@ -33,7 +33,7 @@ def start(
     if verdicts:
         assert runs.claim(run_id, "w", taken_from=Lease(None, None), until=9e9, now=now)
         RunJournal(database, run_id, "w").append(
-            [CaseResult(n, 1, "?", each, 1, 2) for n, each in enumerate(verdicts, 1)]
+            [CaseResult(n, 1, "?", verdict, 1, 2) for n, verdict in enumerate(verdicts, 1)]
         )
         runs.finish(run_id, "w", RunStatus.COMPLETED, error=None, now=now + 1)
     return run_id
@@ -57,13 +57,13 @@ def three(database: Database) -> list[str]:
 
 
 def ids(database: Database, wanted: RunFilter) -> list[str]:
-    return [each.id for each in run_page(database, wanted, limit=10).runs]
+    return [run.id for run in run_page(database, wanted, limit=10).runs]
 
 
 def test_the_newest_run_comes_first_with_its_counts(database: Database, three: list[str]) -> None:
     page = run_page(database, RunFilter(), limit=10)
 
-    assert [each.id for each in page.runs] == three[::-1]
+    assert [run.id for run in page.runs] == three[::-1]
     assert (page.runs[1].summary.passed, page.runs[1].summary.failed, page.runs[1].verdict) == (1, 1, Verdict.FAILURE)
 
 
@@ -104,7 +104,7 @@ def test_pages_together_are_the_whole_list(database: Database) -> None:
     found, after = [], None
     for _ in range(3):
         page = run_page(database, RunFilter(), limit=2, after=after)
-        found += [each.id for each in page.runs]
+        found += [run.id for run in page.runs]
         after = page.after
 
     assert (found, after) == (all_runs[::-1], None)

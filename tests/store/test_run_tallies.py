@@ -129,7 +129,7 @@ def test_lists_have_the_verdict_of_the_one_rule(
 ) -> None:
     listed = finished(database, case, options=RunOptions(min_decided=min_decided), kept=kept)
     assert listed.verdict is verdict
-    passed = [each.id for each in run_page(database, RunFilter(outcome="passed"), limit=5).runs]
+    passed = [run.id for run in run_page(database, RunFilter(outcome="passed"), limit=5).runs]
     assert (listed.id in passed) == (verdict is Verdict.PASS)
 
 

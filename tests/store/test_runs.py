@@ -208,7 +208,7 @@ def test_pages_have_a_maximum_of_cases_and_bytes(
     done = tuple(DONE._replace(iteration=iteration, number=number) for iteration in (1, 2) for number in (1, 2))
     RunJournal(database, RUN_ID, "w1").append(done)
     places = {(0, 0): 0, (1, 1): 1, (1, 2): 2, (2, 2): 4}
-    assert [runs.page(RUN_ID, after=each) for each in places] == [done[at : at + most] for at in places.values()]
+    assert [runs.page(RUN_ID, after=place) for place in places] == [done[at : at + most] for at in places.values()]
 
 
 def test_a_run_is_seen_by_its_user_and_by_admins(runs: Runs) -> None:

@@ -15,7 +15,7 @@ from protocol.results import cases
 @given(cases)
 def test_a_case_result_is_read_back_unchanged(case: CaseResult) -> None:
     # Only runs of other orgs have the verdicts of two sides.
-    case = case._replace(results=tuple(each._replace(verdicts=None) for each in case.results))
+    case = case._replace(results=tuple(result._replace(verdicts=None) for result in case.results))
     assert decode_case(encode_case(case)) == case
 
 

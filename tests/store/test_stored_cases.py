@@ -34,7 +34,7 @@ def append(database: Database, results: Iterable[CaseResult]) -> None:
 
 
 def keys(cases: Iterable[CaseResult]) -> list[tuple[int, int]]:
-    return [(each.iteration, each.number) for each in cases]
+    return [(case.iteration, case.number) for case in cases]
 
 
 @pytest.fixture

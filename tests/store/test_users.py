@@ -59,7 +59,7 @@ def test_a_token_identifies_its_user_and_has_the_form_that_the_sf_cli_accepts(us
 def test_only_the_hash_of_a_token_is_stored(users: Users, database: Database) -> None:
     token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
     secret = token.rpartition("!")[2].partition(".")[2]
-    files = [each.read_bytes() for each in database.path.parent.iterdir()]
+    files = [path.read_bytes() for path in database.path.parent.iterdir()]
     assert not any(secret.encode() in content for content in files)
 
 

@@ -230,7 +230,7 @@ def test_the_declarations_of_a_schema_are_those_that_its_file_contains(xsd: str)
     root = etree.parse(schema_dir() / xsd).getroot()
     types = {each.get("name"): each for each in root.iterchildren(f"{XS}complexType", f"{XS}simpleType")}
     elements = root.iterchildren(f"{XS}element")
-    assert declarations(xsd) == {tag(each.get("name", "")): declared(each, types) for each in elements}
+    assert declarations(xsd) == {tag(element.get("name", "")): declared(element, types) for element in elements}
 
 
 def places(document: Document, error: XMLSchemaValidationError) -> Iterator[tuple[str, str]]:
@@ -255,7 +255,7 @@ def places(document: Document, error: XMLSchemaValidationError) -> Iterator[tupl
 def reported(document: Document, xsd: str) -> set[tuple[str, str]]:
     problems = [each.problem for each in check_structure(document, xsd)]
     others = {"attribute-unknown", "number-duplicate"}
-    return {(each.code, str(each.location)) for each in problems if each.code not in others}
+    return {(problem.code, str(problem.location)) for problem in problems if problem.code not in others}
 
 
 def reported_by_xmlschema(document: Document, schema: XMLSchema) -> set[tuple[str, str]]:

@@ -92,8 +92,8 @@ def in_folder(folder: Path) -> Iterator[Problem]:
         version = find_project(folder).api_version or version
     policy = RulePolicy(declared_variables=AgentFiles([folder]).declared_variables)
     files = [checked(path, version, policy) for path in definitions(folder)]
-    for each in files:
-        yield from each.problems
+    for file in files:
+        yield from file.problems
     yield from validate_together([each.file for each in files if each.file], RulePolicy())
 
 

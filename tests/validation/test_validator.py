@@ -255,7 +255,7 @@ def test_a_mixed_manifest_may_name_other_types_but_misspell_none() -> None:
     types = "".join(f"<types><members>*</members><name>{name}</name></types>" for name in names)
     data = f'<Package xmlns="{NAMESPACE}">{types}<version>64.0</version></Package>'.encode()
     _, problems = validate_manifest(data, label="package.xml", mixed=True)
-    assert [each.code for each in problems] == ["manifest-type-other"] * 2 + ["manifest-type-unknown"] * 2
+    assert [problem.code for problem in problems] == ["manifest-type-other"] * 2 + ["manifest-type-unknown"] * 2
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,8 @@ def test_of_criteria_of_one_name_the_clicked_one_is_accepted_and_marked(
     path.write_text(before := path.read_text() + "    customEvaluations:" + criterion("Orders") + criterion("Returns"))
     run()
     forms = browser.page(CASE).split("<form")
-    accept = [form_of(each) for each in forms if "Accept this answer" in each]
-    judge = [form_of(each) for each in forms if 'value="wrong"' in each]
+    accept = [form_of(form) for form in forms if "Accept this answer" in form]
+    judge = [form_of(form) for form in forms if 'value="wrong"' in form]
     [chosen] = [each for each in accept if each["result"] == "string_comparison#2"]
 
     browser.client.post(f"{CASE}/accept", data=form_of(browser.page(f"{CASE}/accept?{urlencode(chosen)}")))
@@ -60,7 +60,7 @@ def test_of_criteria_of_one_name_the_clicked_one_is_accepted_and_marked(
 
     [second] = [each for each in judge if each["result"] == "string_comparison#2"]
     browser.client.post(f"{CASE}/mark", data={**second, "judgement": "wrong", "note": "Mine."})
-    [section] = [each for each in browser.page(CASE).split("<section") if "Mine." in each]
+    [section] = [part for part in browser.page(CASE).split("<section") if "Mine." in part]
     assert "Returns" in section
 
 

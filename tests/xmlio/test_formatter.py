@@ -220,7 +220,7 @@ def test_a_formatted_manifest_names_the_same_and_is_formatted_once(types: list[t
     text = manifest("".join(blocks))
 
     found = read_manifest(read_xml(text.encode(), label="A"))
-    assert sorted((each.name, sorted(each.members)) for each in found.types) == sorted(
+    assert sorted((kind.name, sorted(kind.members)) for kind in found.types) == sorted(
         (name, sorted(members)) for name, members in types
     )
     assert format_manifest(text.encode(), label="A").decode() == text

@@ -120,4 +120,4 @@ def test_lines_of_any_child_are_those_of_its_locations(text: str) -> None:
     document = read_xml(text.encode(), label="d")
     for name in {local_name(each) for each in document.root}:
         children = document.root.iterchildren(f"{str(document.root.tag).removesuffix(local_name(document.root))}{name}")
-        assert document.lines_of(name) == [document.location(each).line for each in children]
+        assert document.lines_of(name) == [document.location(child).line for child in children]

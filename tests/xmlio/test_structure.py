@@ -21,7 +21,7 @@ INPUTS = "<inputs><utterance>u</utterance></inputs>"
 def problems_of(body: str, *, attributes: str = "") -> list[tuple[str, str, str]]:
     text = f'<AiEvaluationDefinition xmlns="{NAMESPACE}"{attributes}>{body}</AiEvaluationDefinition>'
     problems = check_structure(read_xml(text.encode(), label="d"), TYPES[0].xsd)
-    return [(each.problem.code, each.problem.message, each.problem.hint) for each in problems]
+    return [(problem.problem.code, problem.problem.message, problem.problem.hint) for problem in problems]
 
 
 def in_case(body: str) -> list[tuple[str, str, str]]:
@@ -63,7 +63,7 @@ def test_every_stray_text_is_reported_where_it_begins(size: int) -> None:
     )
     text = f'<AiEvaluationDefinition xmlns="{NAMESPACE}">{body}</AiEvaluationDefinition>'
     problems = check_structure(read_xml(text.encode(), label="d"), TYPES[0].xsd)
-    places = [each.problem.location for each in problems if each.problem.code == "text-stray"]
+    places = [problem.problem.location for problem in problems if problem.problem.code == "text-stray"]
     assert [(place.line, place.column) for place in places] == [(2, 3), (3, 19)]
 
 

@@ -64,15 +64,15 @@ def test_examples_that_do_not_help_are_reported_as_such() -> None:
 
 
 def test_examples_have_both_labels_and_prefer_what_the_rater_got_wrong() -> None:
-    labels = [each.right for each in choose(Learner()).examples]
+    labels = [example.right for example in choose(Learner()).examples]
     assert labels == [True, False, True, False]
 
 
 def test_the_best_candidate_of_the_folds_wins() -> None:
     choice = choose(Learner())
-    best = max(each.gain for each in choice.candidates)
+    best = max(candidate.gain for candidate in choice.candidates)
     assert len(choice.candidates) == 3
-    assert next(each for each in choice.candidates if each.gain == best).examples == choice.examples
+    assert next(candidate for candidate in choice.candidates if candidate.gain == best).examples == choice.examples
 
 
 def test_the_seed_repeats_the_choice() -> None:

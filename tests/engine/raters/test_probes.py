@@ -95,7 +95,7 @@ def test_only_decided_pairs_with_an_answer_are_probed() -> None:
 
 
 def test_the_seed_chooses_the_probed_pairs() -> None:
-    rated = [RatedPair(each, Verdict.PASS, "same", "") for each in PAIRS]
+    rated = [RatedPair(pair, Verdict.PASS, "same", "") for pair in PAIRS]
     first, again, other = (pick_probed(rated, 4, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
     assert len(first) == 4

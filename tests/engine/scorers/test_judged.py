@@ -213,7 +213,7 @@ def test_passages_and_facts_are_sent_as_they_are() -> None:
         assert judge(server, expectation).verdict is Verdict.PASS
     data = data_of(server.bodies[0])
 
-    assert data["passages"] == [{"uri": each.uri, "content": each.content} for each in PASSAGES]
+    assert data["passages"] == [{"uri": passage.uri, "content": passage.content} for passage in PASSAGES]
     assert (data["facts"], data["reference"]) == (["On Monday."], "")
 
 

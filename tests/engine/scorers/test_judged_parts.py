@@ -15,7 +15,7 @@ def plain(text: str) -> str:
 
 @given(st.lists(PARTS), st.sampled_from(["", " (1 of 3 passages have no content)"]))
 def test_written_parts_can_be_read(parts: list[JudgedPart], remark: str) -> None:
-    cleaned = [JudgedPart(each.label, plain(each.name).replace(": ", ":"), plain(each.rationale)) for each in parts]
+    cleaned = [JudgedPart(part.label, plain(part.name).replace(": ", ":"), plain(part.rationale)) for part in parts]
     assert read_parts(write_parts(parts, remark=remark)) == tuple(cleaned)
 
 

@@ -401,4 +401,4 @@ def test_no_token_is_in_answers_errors_or_logs(api: AgentApi, caplog: pytest.Log
         except EvalmetaError as caught:
             texts += [str(caught), repr(caught), *caught.actions]
     assert len(texts) > 8
-    assert [each for each in (*texts, caplog.text) if MARK in each] == []
+    assert [text for text in (*texts, caplog.text) if MARK in text] == []

@@ -136,7 +136,7 @@ def test_a_program_serves_one_session_at_a_time_and_then_the_next(
         return rounds
 
     rounds = asyncio.run(main())
-    assert {frozenset(each) for each in rounds} == {frozenset(map(str, pids()))}
+    assert {frozenset(turn) for turn in rounds} == {frozenset(map(str, pids()))}
     assert len(pids()) == 3
 
 
@@ -392,7 +392,7 @@ def test_no_process_is_started_after_the_end(tmp_path: Path) -> None:
 
 def test_shell_programs_answer_too(tmp_path: Path) -> None:
     answers = ask(shell(tmp_path, 'while read -r line; do echo \'{"outcome": "Hello."}\'; done'), "a", "b")
-    assert [each.outcome for each in answers] == ["Hello.", "Hello."]
+    assert [answer.outcome for answer in answers] == ["Hello.", "Hello."]
 
 
 def test_a_program_in_the_project_is_found_from_its_root(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def asked(agent: Callable[[str], Subject], url: str, **options: object) -> list[
 
 
 def check_that_only_the_second_is_broken(results: list[CaseResult], words: str) -> None:
-    assert [each.verdict for each in results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS], results[1]
+    assert [result.verdict for result in results] == [Verdict.PASS, Verdict.ERROR, Verdict.PASS], results[1]
     assert words in (results[1].error or ""), results[1].error
     assert results[1].results == ()
 
@@ -107,7 +107,7 @@ def test_every_case_is_an_error_if_connections_are_refused(agent: Callable[[str]
     with replying_with(GOOD) as gone:
         url = gone.url
     results = asked(agent, url)
-    assert {each.verdict for each in results} == {Verdict.ERROR}
+    assert {result.verdict for result in results} == {Verdict.ERROR}
 
 
 @pytest.mark.parametrize(

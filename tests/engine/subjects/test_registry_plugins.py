@@ -55,7 +55,7 @@ def adding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Adding]:
 
 async def _answers(subject: Subject, *utterances: str) -> list[str]:
     session = await subject.open(Case(1, (Turn("Hi"),)))
-    said = [(await session.ask(each)).outcome for each in utterances]
+    said = [(await session.ask(utterance)).outcome for utterance in utterances]
     await session.close()
     await subject.close()
     return said

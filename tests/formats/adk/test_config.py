@@ -23,7 +23,7 @@ def terms(name: str, criterion: object) -> dict[str, object]:
 def problems(value: object) -> list[str]:
     with pytest.raises(FormatError) as caught:
         read(value)
-    return [f"{each.message} {each.hint}".strip() for each in caught.value.problems]
+    return [f"{problem.message} {problem.hint}".strip() for problem in caught.value.problems]
 
 
 def test_numbers_are_thresholds() -> None:
@@ -67,7 +67,7 @@ def test_samples_of_a_judge_are_read_and_its_model_is_the_runs() -> None:
     config = read({"criteria": {"final_response_match_v2": {"threshold": 0.8, "judge_model_options": options}}})
 
     assert config.criteria[0].terms["num_samples"] == 3
-    assert [each.message for each in config.notes] == ["'judgeModel' is ignored: the run's rater judges"]
+    assert [note.message for note in config.notes] == ["'judgeModel' is ignored: the run's rater judges"]
 
 
 def test_a_metric_of_ones_own_is_a_dotted_function() -> None:
@@ -78,14 +78,14 @@ def test_a_metric_of_ones_own_is_a_dotted_function() -> None:
         (Criterion("tone", {"function": "checks.tone.score", "threshold": 7.0, "conversation": True}),)
     )
     unused = read({"criteria": {"safety_v1": 1}, "customMetrics": custom})
-    assert [each.message for each in unused.notes] == ["the custom metric 'tone' is not used: no criterion names it"]
+    assert [note.message for note in unused.notes] == ["the custom metric 'tone' is not used: no criterion names it"]
 
 
 def test_metrics_of_efficiency_are_measured_and_not_judged() -> None:
     config = read({"criteria": {"token_usage_v1": None, "tool_call_count_v1": {}, "inference_call_count_v1": None}})
 
     assert config.criteria == (Criterion("token_usage_v1", {}), Criterion("tool_call_count_v1", {}))
-    assert [each.message for each in config.notes] == [
+    assert [note.message for note in config.notes] == [
         "'inference_call_count_v1' is ignored: agents do not report how often they call a model"
     ]
 
@@ -203,7 +203,7 @@ def test_our_own_choices_stand_under_a_key_that_adk_passes_over() -> None:
     ],
 )
 def test_what_adk_would_pass_over_or_stumble_on_is_an_error(value: object, found: str) -> None:
-    assert any(each.startswith(found) for each in problems(value)), problems(value)
+    assert any(problem.startswith(found) for problem in problems(value)), problems(value)
 
 
 @pytest.mark.parametrize(
@@ -215,14 +215,14 @@ def test_thresholds_are_read_as_adk_reads_them(value: object, threshold: float, 
         found = read({"criteria": {"response_match_score": criterion}})
 
         assert found.criteria[0].terms["threshold"] == threshold
-        assert [each.message for each in found.notes] == [f"the threshold of 'response_match_score' is {shown}"]
+        assert [note.message for note in found.notes] == [f"the threshold of 'response_match_score' is {shown}"]
 
 
 def test_intermediate_responses_are_not_judged() -> None:
     criterion = {"threshold": 1, "includeIntermediateResponsesInFinal": True}
     found = read({"criteria": {"safety_v1": criterion}})
 
-    assert [each.message for each in found.notes] == [
+    assert [note.message for note in found.notes] == [
         "'includeIntermediateResponsesInFinal' is ignored: agents report only their answer"
     ]
     assert read({"criteria": {"safety_v1": {**criterion, "includeIntermediateResponsesInFinal": False}}}).notes == ()
@@ -231,7 +231,7 @@ def test_intermediate_responses_are_not_judged() -> None:
 def test_a_threshold_below_the_scale_is_a_warning() -> None:
     found = read({"criteria": {"response_evaluation_score": 0.5}})
 
-    assert [each.message for each in found.notes] == [
+    assert [note.message for note in found.notes] == [
         "the threshold of 'response_evaluation_score' is 0.5; its scores go from 1 to 5, so that it always passes"
     ]
 
@@ -241,8 +241,8 @@ def test_what_is_measured_can_be_named_where_adk_passes_over_it() -> None:
 
     assert found.criteria[1:] == (Criterion("token_usage_v1", {}),)
     assert [
-        each.removeprefix("test_config.json:1:63 ")
-        for each in problems({"criteria": {"safety_v1": 1}, "evalmeta": {"measure": ["token_usage"]}})
+        problem.removeprefix("test_config.json:1:63 ")
+        for problem in problems({"criteria": {"safety_v1": 1}, "evalmeta": {"measure": ["token_usage"]}})
     ] == ["'token_usage' is not a metric that is measured Did you mean 'token_usage_v1'?"]
 
 
@@ -256,7 +256,7 @@ def test_errors_have_line_and_column() -> None:
 def test_unknown_keys_are_warnings() -> None:
     config = read({"criteria": {"safety_v1": {"threshold": 1, "treshold": 1}}, "criterias": 1})
 
-    assert [(each.message, each.hint) for each in config.notes] == [
+    assert [(note.message, note.hint) for note in config.notes] == [
         ("the criterion 'safety_v1' has no key 'treshold'; it is ignored", "Did you mean 'threshold'?"),
         ("test_config.json has no key 'criterias'; it is ignored", "Did you mean 'criteria'?"),
     ]

@@ -52,11 +52,14 @@ def config(**criteria: object) -> AdkConfig:
 def problems(data: bytes, dialect: str = "auto") -> list[str]:
     with pytest.raises(FormatError) as caught:
         read(data, dialect=dialect)
-    return [f"{each.location} {each.message} [{each.code}] {each.hint}".strip() for each in caught.value.problems]
+    return [
+        f"{problem.location} {problem.message} [{problem.code}] {problem.hint}".strip()
+        for problem in caught.value.problems
+    ]
 
 
 def notes(document: Document) -> list[str]:
-    return [f"{each.location} {each.message}" for each in document.notes]
+    return [f"{note.location} {note.message}" for note in document.notes]
 
 
 def snake_case(data: bytes) -> bytes:
@@ -190,7 +193,7 @@ def test_texts_of_parts_are_lines_and_thoughts_are_left_out() -> None:
     [found] = document.evaluation.cases
 
     assert found.turns[0].utterance == "a\nb"
-    assert [each.message for each in document.notes] == ["the user's message also has inlineData, which is not sent"]
+    assert [note.message for note in document.notes] == ["the user's message also has inlineData, which is not sent"]
 
 
 def test_keys_with_null_are_as_if_they_were_not_there() -> None:
@@ -207,7 +210,7 @@ def test_an_answer_without_a_text_is_no_answer_and_told() -> None:
     document = read(eval_set(case("c", silent, turn("b", "B"), finalSessionState={"a": 1})))
 
     assert expected(next(iter(document.evaluation.cases))) == (None, None)
-    assert [each.message for each in document.notes] == [
+    assert [note.message for note in document.notes] == [
         "the final response has functionCall and no text; no answer is compared with it",
         "'finalSessionState' is ignored: no metric uses it",
     ]
@@ -231,7 +234,7 @@ def test_a_case_with_a_scenario_is_kept_and_named_but_not_run(others: tuple[Json
     why = "it has a conversation scenario, and evalmeta does not simulate users"
     assert (scenario.number, scenario.label, scenario.turns[0].utterance, scenario.not_run) == (1, "sim", "Hi", why)
     assert [each.not_run for each in rest] == [""] * len(others)
-    assert [each.message for each in document.notes] == [f"case 'sim' is not run, and counts as an error: {why}"]
+    assert [note.message for note in document.notes] == [f"case 'sim' is not run, and counts as an error: {why}"]
 
 
 def test_keys_that_are_comments_are_not_reported() -> None:
@@ -252,14 +255,14 @@ def test_a_case_may_have_a_description() -> None:
 )
 def test_keys_of_the_format_before_are_reported_with_what_to_write(key: str, hint: str) -> None:
     found = read(eval_set(case("a", {**turn("Hi", "Hello", []), key: []})))
-    assert [each.hint for each in found.notes] == [hint]
+    assert [note.hint for note in found.notes] == [hint]
 
 
 def test_unknown_keys_are_told_once_with_the_nearest_known_one() -> None:
     odd = {**turn("Hi", "Hello"), "finalRespons": 1}
     document = read(eval_set(case("a", odd), case("b", odd), eval_case=1))
 
-    assert [(each.message, each.hint) for each in document.notes] == [
+    assert [(note.message, note.hint) for note in document.notes] == [
         ("a turn has no key 'finalRespons'; it is ignored", "Did you mean 'finalResponse'?"),
         ("an eval set has no key 'eval_case'; it is ignored", "Did you mean 'eval_cases'?"),
     ]
@@ -348,7 +351,7 @@ def test_a_criterion_that_was_asked_for_says_that_no_case_has_its_data() -> None
     asked = config(tool_trajectory_avg_score=1.0, response_match_score=0.8, final_response_match_v2=0.5)
     document = read(eval_set(GREETING), asked)
 
-    assert [(each.code, each.message) for each in document.notes] == [
+    assert [(note.code, note.message) for note in document.notes] == [
         (
             "adk-missing",
             (
@@ -357,7 +360,7 @@ def test_a_criterion_that_was_asked_for_says_that_no_case_has_its_data() -> None
             ),
         )
     ]
-    assert [each.name for each in list(document.evaluation.cases)[0].turns[0].expectations] == [  # noqa: RUF015
+    assert [expectation.name for expectation in list(document.evaluation.cases)[0].turns[0].expectations] == [  # noqa: RUF015
         "tool_trajectory_avg_score",
         "response_match_score",
         "final_response_match_v2",
@@ -367,7 +370,7 @@ def test_a_criterion_that_was_asked_for_says_that_no_case_has_its_data() -> None
 def test_a_case_without_any_data_is_told() -> None:
     document = read(eval_set(GREETING, case("idle", turn("Hi"))))
 
-    assert [each.message for each in document.notes] == [
+    assert [note.message for note in document.notes] == [
         "case 'idle' runs but is not judged: it has no data for any criterion"
     ]
     assert read(eval_set(case("idle", turn("Hi"))), config(safety_v1=1.0)).notes == ()
@@ -381,7 +384,7 @@ def test_criteria_of_a_config_judge_every_turn() -> None:
     )
     [found] = cases(eval_set(case("a", LONDON)), chosen)
 
-    assert [(each.name, dict(each.terms)) for each in found.turns[0].expectations] == [
+    assert [(expectation.name, dict(expectation.terms)) for expectation in found.turns[0].expectations] == [
         (
             "tool_trajectory_avg_score",
             {"threshold": 0.5, "match_type": "IN_ORDER", "ignore_args": True, "calls": [WEATHER]},

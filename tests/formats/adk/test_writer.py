@@ -66,7 +66,7 @@ def test_a_definition_that_became_an_eval_set_comes_back_as_it_was(definition: D
     again, _ = definition_of(document)
 
     assert again == definition
-    assert {each.where for each in written.losses} <= {"definition"}
+    assert {loss.where for loss in written.losses} <= {"definition"}
 
 
 @settings(max_examples=at_most(125))
@@ -127,7 +127,7 @@ def test_cases_of_a_file_are_written_again(data: bytes, dialect: str) -> None:
     written = write_adk_cases(cases, name="a", dialect=dialect)  # type: ignore[arg-type]
     again = read_adk_file(written, label="b.test.json").cases
 
-    assert [told(each) for each in again] == [told(each) for each in cases]
+    assert [told(each) for each in again] == [told(case) for case in cases]
 
 
 def told(case: AdkCase) -> object:
@@ -200,4 +200,4 @@ def of_case(*expected: Expectation, inputs: Inputs | None = None, number: int | 
     ],
 )
 def test_every_loss_is_named(definition: Definition, losses: list[str]) -> None:
-    assert [str(each) for each in write_adk(definition).losses] == losses
+    assert [str(loss) for loss in write_adk(definition).losses] == losses

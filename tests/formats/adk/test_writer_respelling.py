@@ -38,7 +38,7 @@ def test_an_array_of_the_form_before_becomes_an_eval_set() -> None:
     written = respell(data, label="t", name="old", dialect="typescript")
 
     assert json.loads(written.content)["evalSetId"] == "old"
-    assert [str(each) for each in written.losses] == [
+    assert [str(loss) for loss in written.losses] == [
         "line 1: 'mock_tool_output' is ignored: evalmeta does not replace tools"
     ]
 
@@ -49,4 +49,4 @@ def test_messages_before_the_answer_are_lost_where_they_would_mean_that_no_calls
     written = respell(json.dumps(rows).encode(), label="old", name="old", dialect="python")
 
     assert [turn.calls for case in read_adk_file(written.content, label="new").cases for turn in case.turns] == [None]
-    assert [str(each).partition(";")[0] for each in written.losses] == ["turn 1 of 'old': its intermediate responses"]
+    assert [str(loss).partition(";")[0] for loss in written.losses] == ["turn 1 of 'old': its intermediate responses"]

@@ -54,7 +54,10 @@ def problem(value: object) -> str:
 
 
 def expected(document: Document) -> list[list[tuple[str, str | None]]]:
-    return [[(each.name, each.expected_value) for each in case.turns[0].expectations] for case in cases(document)]
+    return [
+        [(expectation.name, expectation.expected_value) for expectation in case.turns[0].expectations]
+        for case in cases(document)
+    ]
 
 
 def test_a_thread_is_a_case_and_a_trace_a_turn() -> None:
@@ -111,8 +114,8 @@ def test_recorded_arguments_are_compared_after_a_conversion_too() -> None:
     spec = read_spec(write_testspec(replace(definition, subject_name="s")).content, label="t.yaml")
     [case] = spec.definition.test_cases
     given = GeneratedData("2", actions=(Action("sumTool", {"a": 999, "b": -7}),))
-    verdicts = [score(each, exchange(given)) for each in case.expectations]
-    assert [getattr(each, "verdict", None) for each in verdicts][:2] == [Verdict.FAILURE, Verdict.FAILURE]
+    verdicts = [score(expectation, exchange(given)) for expectation in case.expectations]
+    assert [getattr(verdict, "verdict", None) for verdict in verdicts][:2] == [Verdict.FAILURE, Verdict.FAILURE]
 
 
 def test_a_thread_needs_no_more_than_what_was_said_answered_and_called() -> None:
@@ -124,7 +127,7 @@ def test_a_thread_needs_no_more_than_what_was_said_answered_and_called() -> None
 def test_no_calls_are_expected_only_where_the_trace_lists_none() -> None:
     listed, silent = trace("hi", assistant("Hello!"), toolCalls=[]), trace("hi", assistant("Hello!"))
     [case] = cases(read(evalset(t=[listed, silent])))
-    assert [each.name for each in case.turns[1].expectations] == ["bot_response_rating"]
+    assert [expectation.name for expectation in case.turns[1].expectations] == ["bot_response_rating"]
     assert case.turns[0].expectations[0] == Expectation("action_sequence_match", "[]")
 
 
@@ -137,7 +140,7 @@ def test_a_recording_is_never_its_own_answer() -> None:
 def test_what_ended_in_an_error_expects_no_answer() -> None:
     [case] = cases(read(evalset(t=[trace("q", "the model is gone", toolCalls=[ADD])])))
     [turn] = case.turns
-    assert [each.name for each in turn.expectations] == ["action_sequence_match"]
+    assert [expectation.name for expectation in turn.expectations] == ["action_sequence_match"]
 
 
 def test_a_thread_without_traces_is_passed_over_with_a_warning() -> None:

@@ -86,17 +86,17 @@ def case_of(row: JsonValue, **how: object) -> Case:
 
 
 def metrics_of(row: JsonValue, **how: object) -> set[str]:
-    return {each.name for each in case_of(row, **how).turns[0].expectations}
+    return {expectation.name for expectation in case_of(row, **how).turns[0].expectations}
 
 
 def problems(data: str | bytes, label: str = "set.json") -> list[str]:
     with pytest.raises(FormatError) as caught:
         read_databricks(data if isinstance(data, bytes) else data.encode(), label=label, name="set")
-    return [f"{each.location} {each.message} {each.hint}".strip() for each in caught.value.problems]
+    return [f"{problem.location} {problem.message} {problem.hint}".strip() for problem in caught.value.problems]
 
 
 def warnings(document: Document) -> list[str]:
-    return [f"{each.location} {each.message} {each.hint}".strip() for each in document.notes]
+    return [f"{note.location} {note.message} {note.hint}".strip() for note in document.notes]
 
 
 # The examples of the schema's page.
@@ -158,7 +158,7 @@ def test_the_page_s_three_kinds_of_request_stand_in_one_column() -> None:
 
 
 def _expected(case: Case, name: str) -> str | None:
-    return next(each.expected_value for each in case.turns[0].expectations if each.name == name)
+    return next(expectation.expected_value for expectation in case.turns[0].expectations if expectation.name == name)
 
 
 def test_facts_and_a_response_at_once_are_the_documented_error() -> None:
@@ -210,7 +210,7 @@ def expected_metrics(columns: set[str]) -> Iterator[str]:
 
 @pytest.mark.parametrize("columns", COMBINATIONS, ids="+".join)
 def test_a_metric_appears_when_its_columns_do(columns: tuple[str, ...]) -> None:
-    row = {"request": "q", **{each: OPTIONAL[each] for each in columns}}
+    row = {"request": "q", **{column: OPTIONAL[column] for column in columns}}
     assert metrics_of(row) == set(expected_metrics(set(columns)))
     asked = set(columns) - {"response", "retrieved_context", "trace"}
     assert metrics_of(row, is_asked=True) == set(expected_metrics(asked))
@@ -233,7 +233,7 @@ ALWAYS = {RELEVANCE, SAFETY, GROUNDEDNESS, CHUNK_RELEVANCE, *COUNTS}
     ],
 )
 def test_the_page_s_five_columns_of_ticks_for_an_agent_that_is_asked(columns: tuple[str, ...], more: set[str]) -> None:
-    assert metrics_of({"request": "q", **{each: OPTIONAL[each] for each in columns}}) == ALWAYS | more
+    assert metrics_of({"request": "q", **{column: OPTIONAL[column] for column in columns}}) == ALWAYS | more
 
 
 def test_empty_lists_are_as_if_they_were_not_there() -> None:
@@ -248,7 +248,7 @@ def test_expectations_carry_what_the_row_expects() -> None:
         "expected_retrieved_context": [{"doc_uri": "u"}, {"doc_uri": "v", "content": None}],
         "guidelines": {"tone": ["be kind"], "none": [], "length": ["be short", "one line"]},
     }
-    by_name = {(each.name, each.label): each for each in case_of(row).turns[0].expectations}
+    by_name = {(expectation.name, expectation.label): expectation for expectation in case_of(row).turns[0].expectations}
     assert by_name[CORRECTNESS, None].terms == by_name[CONTEXT_SUFFICIENCY, None].terms == {"facts": ["f", "g"]}
     assert by_name[DOCUMENT_RECALL, None].terms == {"uris": ["u", "v"]}
     assert by_name[GUIDELINES, "tone"].terms == {"guidelines": ["be kind"]}
@@ -458,13 +458,13 @@ def test_a_row_of_mlflow_3_is_read_whole() -> None:
     }
     document = read(row)
     [case] = document.evaluation.cases
-    by_name = {each.name: each for each in case.turns[0].expectations}
+    by_name = {expectation.name: expectation for expectation in case.turns[0].expectations}
     assert case.turns[0].recorded is not None
     assert (case.turns[0].recorded.outcome, case.tags) == ("a", ("team=x",))
     assert (by_name[CORRECTNESS].expected_value, by_name[CORRECTNESS].terms) == ("r", {"facts": ["f"]})
     assert by_name[GUIDELINES].terms == {"guidelines": ["be kind"]}
     assert by_name[DOCUMENT_RECALL].terms == {"uris": ["u"]}
-    assert [each.message for each in document.notes] == [
+    assert [note.message for note in document.notes] == [
         "row 1: no metric judges by the expectation 'mood'; it is ignored"
     ]
 
@@ -541,12 +541,12 @@ def test_traces_by_themselves_are_rows() -> None:
     line = json.dumps(TRACE).encode()
     for data, count in ((line, 1), (line + b"\n" + line, 2), (b"[" + line + b"]", 1)):
         cases = list(read_databricks(data, label="l", name="s").evaluation.cases)
-        assert [each.turns[0].utterance for each in cases] == ["traced?"] * count
+        assert [case.turns[0].utterance for case in cases] == ["traced?"] * count
 
 
 def test_a_file_with_one_row_is_read() -> None:
     document = read_databricks(b'{\n "request": "q"\n}', label="l", name="s")
-    assert [each.turns[0].utterance for each in document.evaluation.cases] == ["q"]
+    assert [case.turns[0].utterance for case in document.evaluation.cases] == ["q"]
 
 
 def test_every_problem_of_json_lines_is_told_and_reading_goes_on() -> None:
@@ -767,7 +767,7 @@ def test_an_id_may_be_a_number_and_one_that_stands_twice_is_warned_of() -> None:
     )
 
     assert [case.label for case in document.evaluation.cases] == ["1", "1"]
-    assert [each.message for each in document.notes] == ["row 2: an earlier row has the 'request_id' '1' too"]
+    assert [note.message for note in document.notes] == ["row 2: an earlier row has the 'request_id' '1' too"]
 
 
 def searched(**info: JsonValue) -> dict[str, JsonValue]:
@@ -809,7 +809,7 @@ def test_expectations_noted_in_a_trace_are_expected_unless_the_row_has_its_own()
     noted: JsonValue = [{"assessment_name": "expected_response", "expectation": {"value": "noted"}}]
     own = {"expectations": {"expected_response": "own"}}
     for row, wanted in ((searched(assessments=noted), "noted"), ({**searched(assessments=noted), **own}, "own")):
-        by_name = {each.name: each.expected_value for each in case_of(row).turns[0].expectations}
+        by_name = {expectation.name: expectation.expected_value for expectation in case_of(row).turns[0].expectations}
         assert by_name[CORRECTNESS] == wanted
 
 
@@ -823,6 +823,6 @@ def test_a_trace_that_ended_in_an_error_is_recorded_as_one() -> None:
 def test_a_step_that_failed_is_a_warning_once_in_a_file() -> None:
     step = {"name": "find", "span_id": "f", "parent_span_id": "r", "status": {"code": "ERROR", "message": "Timeout"}}
     row: JsonValue = {"trace": {**TRACE, "data": {**TRACE["data"], "spans": [*TRACE["data"]["spans"], step]}}}
-    assert [each.message for each in read(row, row).notes if each.code == "databricks-trace"] == [
+    assert [note.message for note in read(row, row).notes if note.code == "databricks-trace"] == [
         "row 1: the step 'find' of the trace ended in an error, and the agent continued: Timeout"
     ]

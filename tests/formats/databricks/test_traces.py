@@ -169,7 +169,7 @@ def test_long_numbers_may_be_texts() -> None:
 
 def test_a_tool_has_the_name_that_its_call_says() -> None:
     tool = span("execute_tool", spanType="TOOL", spanInputs={"call": {"tool_name": "find"}})
-    assert [each.name for each in read_trace(trace(tool)).generated.actions] == ["find"]
+    assert [action.name for action in read_trace(trace(tool)).generated.actions] == ["find"]
 
 
 def test_nothing_retrieved_is_told_apart_from_no_retriever() -> None:

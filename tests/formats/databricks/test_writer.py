@@ -47,7 +47,7 @@ def back(content: bytes, definition: Definition) -> Definition:
 @given(held())
 def test_what_rows_hold_is_read_to_the_same_definition(definition: Definition) -> None:
     written = write_databricks(definition)
-    assert [each.where for each in written.losses] == ["definition"]
+    assert [loss.where for loss in written.losses] == ["definition"]
     assert back(written.content, definition) == definition
 
 
@@ -60,7 +60,7 @@ def test_whatever_is_written_can_be_read_or_is_named_as_lost(definition: Definit
         return
     kept = back(written.content, definition)
     if len(written.losses) == 1:
-        assert [each.inputs for each in kept.test_cases] == [each.inputs for each in definition.test_cases]
+        assert [case.inputs for case in kept.test_cases] == [case.inputs for case in definition.test_cases]
 
 
 def test_every_loss_is_named_with_its_place() -> None:

@@ -11,7 +11,7 @@ LAST = "{gs.response.planner_response.lastExecution.%s}"
 def compared(name: str, **keys: object) -> list[tuple[str, bool | None]]:
     found = read_expectation(name, **keys)
     assert found.name in {"string_comparison", "numeric_comparison"}
-    return [(each.value, each.is_reference) for each in found.parameters]
+    return [(parameter.value, parameter.is_reference) for parameter in found.parameters]
 
 
 @pytest.mark.parametrize(("operator", "match"), [("equals", "exact"), ("contains", "contains")])

@@ -20,7 +20,7 @@ TOPIC = "{%s.response.planner_response.lastExecution.topic}"
 def problems(*steps: JsonObject, is_raw: bool = False) -> list[str]:
     with pytest.raises(FormatError) as caught:
         read(*steps, is_raw=is_raw)
-    return [f"{each.code}: {each.message}" for each in caught.value.problems]
+    return [f"{problem.code}: {problem.message}" for problem in caught.value.problems]
 
 
 def test_a_test_is_a_case_and_a_message_a_turn() -> None:
@@ -44,7 +44,10 @@ def test_an_evaluator_belongs_to_the_turn_that_it_reads() -> None:
     document = read(SESSION, message("Hi", "m1"), STATE, message("Where?"), last, first, state)
 
     [case] = document.evaluation.cases
-    assert [[each.label for each in turn.expectations] for turn in case.turns] == [["first", "state"], ["last"]]
+    assert [[expectation.label for expectation in turn.expectations] for turn in case.turns] == [
+        ["first", "state"],
+        ["last"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +80,7 @@ def test_short_references_are_literals_in_what_sf_did_not_normalise() -> None:
     steps = SESSION, message("Hi"), evaluator("string_assertion", expected="a")
     [case] = read(*steps, is_raw=True).evaluation.cases
     [found] = case.turns[0].expectations
-    assert [(each.value, each.is_reference) for each in found.parameters][1] == ("{sm.response}", False)
+    assert [(parameter.value, parameter.is_reference) for parameter in found.parameters][1] == ("{sm.response}", False)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +123,7 @@ def test_two_tests_of_one_id_are_told() -> None:
     one = {"id": "t", "steps": [SESSION, message("Hi")]}
     data = json.dumps({"tests": [one, one]}).encode()
     notes = read_payload(data, label="p.json", name="p").document.notes
-    assert [each.message for each in notes] == ["two tests of the payload have the id 't'"]
+    assert [note.message for note in notes] == ["two tests of the payload have the id 't'"]
 
 
 def test_problems_have_places() -> None:
@@ -139,7 +142,7 @@ def test_what_evalmeta_ignores_is_told() -> None:
     session: JsonObject = {**SESSION, "state": {}}
     plan: JsonObject = {"type": "agent.get_plan_v2", "id": "plan", "plan_id": "1"}
     notes = read(session, message("Hi"), plan, {**STATE, "depth": 3}).notes
-    assert [each.message for each in notes] == [
+    assert [note.message for note in notes] == [
         "evalmeta's agents have no planner state; it is ignored",
         "evalmeta has no step 'agent.get_plan_v2'; it is ignored",
         "a step has no key 'depth'; it is ignored",

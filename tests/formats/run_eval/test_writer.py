@@ -40,14 +40,14 @@ def steps(written: Written) -> list[dict[str, object]]:
 
 
 def losses(written: Written) -> list[str]:
-    return [each.what for each in written.losses]
+    return [loss.what for loss in written.losses]
 
 
 def test_a_test_case_is_a_session_with_its_messages() -> None:
     history = (HistoryMessage("user", "Hi", None, 0), HistoryMessage("agent", "Hello", "Orders", 1))
     written = write(inputs=Inputs("Where?", (ContextVariable("CaseId", "5"),), history))
 
-    assert [(each["type"], each.get("utterance")) for each in steps(written)] == [
+    assert [(step["type"], step.get("utterance")) for step in steps(written)] == [
         ("agent.create_session", None),
         ("agent.send_message", "Hi"),
         ("agent.send_message", "Where?"),
@@ -66,7 +66,7 @@ def test_expectations_become_evaluators_and_ask_for_the_state() -> None:
     state, *evaluators = steps(written)[2:]
 
     assert state["type"] == "agent.get_state"
-    assert [(str(each["type"])[10:], each["actual"], each["expected"]) for each in evaluators] == [
+    assert [(str(evaluator["type"])[10:], evaluator["actual"], evaluator["expected"]) for evaluator in evaluators] == [
         ("planner_topic_assertion", f"{LAST}.topic", "Orders"),
         ("bot_response_rating", "$.outputs[1].response", "On its way"),
         ("numeric_assertion", f"{LAST}.latency", 500.0),
@@ -100,7 +100,7 @@ def test_what_run_eval_cannot_hold_is_lost() -> None:
 def test_labels_are_the_ids_of_evaluators_if_they_can_be() -> None:
     labels = ("right-id", "right-id", "sm", "check_1", None)
     written = write(*(comparison("$.generatedData.outcome", label) for label in labels))
-    assert [each["id"] for each in steps(written)[2:]] == ["right-id", "check_2", "check_3", "check_4", "check_5"]
+    assert [step["id"] for step in steps(written)[2:]] == ["right-id", "check_2", "check_3", "check_4", "check_5"]
     assert len(losses(written)) == 3
 
 
@@ -116,9 +116,9 @@ def test_a_definition_comes_back() -> None:
 
     assert definition.subject_name == "Desk"
     [case] = definition.test_cases
-    assert [(each.name, each.expected_value, each.parameters) for each in case.expectations] == [
-        (each.name, each.expected_value, each.parameters) for each in expectations
-    ]
+    assert [
+        (expectation.name, expectation.expected_value, expectation.parameters) for expectation in case.expectations
+    ] == [(expectation.name, expectation.expected_value, expectation.parameters) for expectation in expectations]
 
 
 def test_a_topic_that_only_contains_the_expected_one_becomes_a_comparison() -> None:
@@ -127,4 +127,4 @@ def test_a_topic_that_only_contains_the_expected_one_becomes_a_comparison() -> N
     definition, _ = definition_of(document, subject_name="Desk")
 
     [found] = definition.test_cases[0].expectations
-    assert [each.value for each in found.parameters] == ["contains", "$.generatedData.topic", "Orders"]
+    assert [parameter.value for parameter in found.parameters] == ["contains", "$.generatedData.topic", "Orders"]

@@ -85,7 +85,7 @@ def judging(rating: int = 5, **fields: object) -> bytes:
 
 def ruling(label: str, *items: str, rationale: str = "That is why.", **fields: object) -> JsonObject:
     """What a model should answer to a question with few answers; the items are given by their labels."""
-    listed = [{"item": f"thing {number}", "reason": "so", "label": each} for number, each in enumerate(items, 1)]
+    listed = [{"item": f"thing {number}", "reason": "so", "label": item} for number, item in enumerate(items, 1)]
     return {"nonce": NONCE_PLACE, "items": listed, "rationale": rationale, "label": label, **fields}
 
 

@@ -255,7 +255,7 @@ def test_parameters_that_a_model_rejects_are_sent_only_once(names: tuple[str, ..
     with serving(rejecting(*names)) as server:
         ratings = rate_all(server, [RUBRIC, replace(RUBRIC, utterance="When?")], max_tokens=500)
 
-    assert [each.score for each in ratings] == [4, 4]
+    assert [rating.score for rating in ratings] == [4, 4]
     assert len(server.bodies) == 2 + len(names)
     assert set(server.forms) == {"json_schema"}
     assert 500 in server.bodies[-1].values()
@@ -283,7 +283,7 @@ def test_a_server_without_schemas_is_asked_for_plain_json(knows: tuple[str, ...]
     with model_serving(judging(), knows=knows) as server:
         ratings = rate_all(server, [RUBRIC, RUBRIC], samples=1)
 
-    assert [each.verdict for each in ratings] == [Verdict.PASS] * 2
+    assert [rating.verdict for rating in ratings] == [Verdict.PASS] * 2
     assert server.forms == forms
 
 
@@ -291,7 +291,7 @@ def test_samples_that_learn_the_form_at_the_same_time_skip_none() -> None:
     with model_serving(judging(), knows=("text",)) as server:
         ratings = rate_all(server, [RUBRIC, RUBRIC], samples=8)
 
-    assert [each.verdict for each in ratings] == [Verdict.PASS] * 2
+    assert [rating.verdict for rating in ratings] == [Verdict.PASS] * 2
     assert server.forms[-5:] == ["text"] * 5
 
 
@@ -360,7 +360,7 @@ def test_a_failure_of_two_samples_needs_no_second_request() -> None:
 
 @pytest.mark.parametrize("samples", [["no", 5, 1], ["no", "no", 5, 5, 1], ["no", 5, 5, 1], ["no", 5]])
 def test_an_unreadable_sample_that_could_decide_is_an_error(samples: list[int | str]) -> None:
-    texts = [each if isinstance(each, str) else json.dumps(judgement(each)) for each in samples]
+    texts = [sample if isinstance(sample, str) else json.dumps(judgement(sample)) for sample in samples]
     with pytest.raises(RaterError, match="not a readable judgement"):
         rate_replies(texts)
 
@@ -539,7 +539,7 @@ def test_another_threshold_needs_no_request() -> None:
 
 
 def test_how_long_an_action_took_asks_nothing_new() -> None:
-    later = replace(RUBRIC, actions=tuple(replace(each, latency_ms=81.0) for each in RUBRIC.actions))
+    later = replace(RUBRIC, actions=tuple(replace(action, latency_ms=81.0) for action in RUBRIC.actions))
     with model_serving(judging(4)) as server:
         rate_all(server, [RUBRIC, later], kept=Kept(), samples=1)
     assert len(server.bodies) == 1

@@ -93,19 +93,19 @@ def orders(count: int, rubric: Rubric, *, models: int = 1) -> list[bool]:
 
 
 def test_an_order_decides_ties_only_for_half_of_the_answers() -> None:
-    assert all(orders(3, each)[:2] == [False, True] for each in ANSWERS)
-    assert 80 <= sum(orders(3, each)[2] for each in ANSWERS) <= 120
-    assert 80 <= sum(orders(5, each)[4] for each in ANSWERS) <= 120
+    assert all(orders(3, answer)[:2] == [False, True] for answer in ANSWERS)
+    assert 80 <= sum(orders(3, answer)[2] for answer in ANSWERS) <= 120
+    assert 80 <= sum(orders(5, answer)[4] for answer in ANSWERS) <= 120
 
 
 @pytest.mark.parametrize(("count", "models"), [(2, 1), (4, 1), (6, 1), (2, 2), (4, 2), (6, 3)])
 def test_an_even_number_of_samples_has_both_orders_equally_often(count: int, models: int) -> None:
-    assert {sum(orders(count, each, models=models)) for each in ANSWERS} == {count // 2}
+    assert {sum(orders(count, answer, models=models)) for answer in ANSWERS} == {count // 2}
 
 
 def test_models_that_vote_do_not_share_the_bias_of_one_order() -> None:
-    assert all(orders(3, each, models=3)[:2] == [False, True] for each in ANSWERS)
-    assert 80 <= sum(orders(3, each, models=3)[2] for each in ANSWERS) <= 120
+    assert all(orders(3, answer, models=3)[:2] == [False, True] for answer in ANSWERS)
+    assert 80 <= sum(orders(3, answer, models=3)[2] for answer in ANSWERS) <= 120
 
 
 def test_the_same_answer_has_the_same_samples_again() -> None:
