@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Start the system's Chromium."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only tests with a browser need it
+    from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])

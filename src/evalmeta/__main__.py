@@ -8,14 +8,15 @@ import sys
 def main() -> None:
     """Run the program; exit quietly on Ctrl-C, even while it is still loading."""
     try:
-        from evalmeta.cli.signals import catch_signals, ignore_signals  # noqa: PLC0415 - Ctrl-C may come while it loads
-        from evalmeta.engine.cycle_search import search_rarely  # noqa: PLC0415 - as below
-        from evalmeta.engine.process_exit import refuse_exits  # noqa: PLC0415 - as below
+        # Ctrl-C may come while modules are loading.
+        from evalmeta.cli.signals import catch_signals, ignore_signals
+        from evalmeta.engine.cycle_search import search_rarely
+        from evalmeta.engine.process_exit import refuse_exits
 
         catch_signals()
         refuse_exits()
         search_rarely()
-        from evalmeta.cli.main import main as run  # noqa: PLC0415
+        from evalmeta.cli.main import main as run
     except KeyboardInterrupt:
         sys.exit(130)
     try:

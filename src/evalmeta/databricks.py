@@ -193,7 +193,7 @@ def _warn_of_undecided(results: Sequence[CaseResult]) -> None:
 
 def _table(rows: list[dict[str, JsonValue]]) -> object:
     try:
-        from pandas import DataFrame  # noqa: PLC0415 - an extra
+        from pandas import DataFrame
     except ImportError:
         return rows
     return DataFrame(rows)

@@ -91,7 +91,7 @@ def unknown_plugin(group: Group, name: str, *, known: Iterable[str] = ()) -> Set
 def _found(group: Group) -> Mapping[str, EntryPoint]:
     if not _may_exist():
         return {}
-    from importlib.metadata import entry_points  # noqa: PLC0415 - 40 ms, and plug-ins are rare
+    from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=f"{_PREFIX}.{group}")}
 

@@ -127,7 +127,7 @@ def address(site: Path) -> Iterator[str]:
 
 @pytest.mark.browser
 def test_the_search_finds_rate_limit_and_asks_no_other_host(address: str) -> None:
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only tests with a browser need it
+    from playwright.sync_api import sync_playwright
 
     requests: list[str] = []
     errors: list[str] = []

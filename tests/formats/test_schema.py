@@ -34,7 +34,7 @@ def test_the_schema_is_one_and_knows_the_words() -> None:
 
 @given(kinds.flatmap(held_by_specs))
 def test_what_is_written_fits_the_schema(definition: Definition) -> None:
-    import yaml  # noqa: PLC0415 - the one test that needs it
+    import yaml
 
     VALIDATOR.validate(yaml.safe_load(write_testspec(definition).content))
 

@@ -156,7 +156,7 @@ def _is_free(settings: RaterSettings) -> bool:
 def _model_rater(bound: Rater, settings: RaterSettings) -> ModelRater | None:
     if not isinstance(settings, LlmRater):
         return None
-    from evalmeta.engine.raters.llm.rater import ModelRater  # noqa: PLC0415 - it imports httpx
+    from evalmeta.engine.raters.llm.rater import ModelRater
 
     return bound if isinstance(bound, ModelRater) else None
 

@@ -139,7 +139,7 @@ def _case_files_of(tests: Iterable[Path]) -> set[str]:
     specs = [test for test in tests if test.suffix.lower() in SPEC_NAMES]
     if not specs:
         return set()
-    from evalmeta.formats.spec_files import files_of  # noqa: PLC0415 - it loads YAML, and most projects have no specs
+    from evalmeta.formats.spec_files import files_of
 
     return {os.path.realpath(file) for spec in specs for file in files_of(spec)}
 
@@ -322,12 +322,12 @@ def _comparable(name: str) -> str:
 
 
 def _read_spec(data: bytes, label: str, folder: Path) -> Spec:
-    from evalmeta.formats.testspec import read_spec  # noqa: PLC0415 - yaml, and most projects have no specs
+    from evalmeta.formats.testspec import read_spec
 
     return read_spec(data, label=label, folder=folder)
 
 
 def _definition_of(spec: Spec) -> Definition:
-    from evalmeta.formats.testspec import spec_definition  # noqa: PLC0415 - as above
+    from evalmeta.formats.testspec import spec_definition
 
     return spec_definition(spec)[0]

@@ -145,7 +145,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
     async with AsyncExitStack() as stack:
         kept = None
         if journal is not None:
-            from evalmeta.api.evaluate_journal import open_journal  # noqa: PLC0415 - sqlite3
+            from evalmeta.api.evaluate_journal import open_journal
 
             kept = stack.enter_context(open_journal(Path(journal), loaded, mixed=mixed))
         bindings = Bindings(stack, subject, rater, kept.ratings if kept else None)
@@ -255,7 +255,7 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
 def _custom_scorers(root: Path) -> FindScorer:
     @cache
     def in_project() -> FindScorer:
-        from evalmeta.org.custom_scorers import scorers_of_project  # noqa: PLC0415 - lxml, and few cases name scorers
+        from evalmeta.org.custom_scorers import scorers_of_project
 
         return scorers_of_project(root)
 
@@ -266,7 +266,7 @@ def _custom_scorers(root: Path) -> FindScorer:
 
 
 def _faults(needs: Sequence[Need], loaded: LoadedEvaluation) -> list[EvalmetaError]:
-    from evalmeta.org.readiness import fault_of  # noqa: PLC0415 - pydantic, and few cases need functions
+    from evalmeta.org.readiness import fault_of
 
     return [error for need in needs if (error := fault_of(need, loaded.settings, root=loaded.root))]
 

@@ -80,7 +80,7 @@ def load_evaluations(
 def _load_item(thing: _Source, roots: Roots) -> list[LoadedEvaluation]:
     """Load an item of a list, in which a folder stands for all tests in it."""
     if isinstance(thing, str | Path):
-        from evalmeta.api.evaluate_files import load_tests  # noqa: PLC0415 - lxml, which cases do not need
+        from evalmeta.api.evaluate_files import load_tests
 
         return load_tests(Path(thing), roots)
     return [_load_one(thing, None, roots)]
@@ -91,7 +91,7 @@ def _load_one(what: _Source, name: str | None, roots: Roots) -> LoadedEvaluation
         evaluation = replace(what, name=name or what.name, cases=_checked(what.cases))
         return roots.root_of().loaded(evaluation, None, EVALUATION_DEFINITION)
     if isinstance(what, str | Path | Definition):
-        from evalmeta.api import evaluate_files  # noqa: PLC0415 - lxml, which cases do not need
+        from evalmeta.api import evaluate_files
 
         if isinstance(what, Definition):
             return evaluate_files.load_definition(what, name, roots)
@@ -133,7 +133,7 @@ def _case_of(values: object, number: int) -> Case:
         raise UsageError(
             f"{type(values).__name__} is not a test case: pass a mapping such as {_CASE_EXAMPLE}, or a Case"
         )
-    from evalmeta.formats.spec_cases import case_of  # noqa: PLC0415 - readers of files, which Cases do not need
+    from evalmeta.formats.spec_cases import case_of
 
     return case_of(values, number)
 
@@ -199,7 +199,7 @@ class Bindings:
         is_offline = judge is None and rater == OFFLINE_RATER and not has_settings
         if is_offline and subject is not None and not _may_describe(subject):
             return Setup(*object_of(subject), rater, evalmeta=__version__)
-        from evalmeta.api import evaluate_bindings  # noqa: PLC0415 - pydantic, which functions do not need
+        from evalmeta.api import evaluate_bindings
 
         agent = evaluate_bindings.agent_of(loaded, subject)
         prompt = evaluate_bindings.rater_of(loaded, judge, rater)
@@ -210,7 +210,7 @@ class Bindings:
         subject, root = self._subject, loaded.root
         if subject is not None and not _may_describe(subject):
             return _subject_of_argument(subject, root)
-        from evalmeta.api import evaluate_bindings  # noqa: PLC0415 - pydantic, which functions do not need
+        from evalmeta.api import evaluate_bindings
 
         if subject is None:
             return evaluate_bindings.project_subject(loaded)
@@ -222,7 +222,7 @@ class Bindings:
             return Rules()
         if rater is not None and not _may_describe(rater):
             return _rater_of_argument(rater)
-        from evalmeta.api import evaluate_bindings  # noqa: PLC0415 - as above
+        from evalmeta.api import evaluate_bindings
 
         cache = self._cache or evaluate_bindings.open_cache(loaded.state_dir, self._stack)
         if rater is None:

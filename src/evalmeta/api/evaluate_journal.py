@@ -193,8 +193,8 @@ def _changes(before: bytes, loaded: LoadedEvaluation) -> list[str]:
         return []
     if loaded.content is None or before.startswith(b"{"):
         return ["  the cases are different"]
-    from evalmeta.api.changes import compare_contents  # noqa: PLC0415 - it loads an HTTP client
-    from evalmeta.report.comparison import difference_lines  # noqa: PLC0415 - only for a journal with other cases
+    from evalmeta.api.changes import compare_contents
+    from evalmeta.report.comparison import difference_lines
 
     difference = compare_contents(("in the journal", before), ("now", after))
     if difference is None or difference.is_form_only:

@@ -46,7 +46,7 @@ def read_evaluation(path: Path, data: bytes) -> Evaluation:
     if found != "testspec":
         message = f"{label} is neither a definition nor a test spec"
         raise UsageError(message, actions=[f"Edit {label} with another program."])
-    from evalmeta.formats.testspec import read_spec  # noqa: PLC0415 - YAML, which definitions do not need
+    from evalmeta.formats.testspec import read_spec
 
     spec = read_spec(data, label=label, folder=path.parent)
     if spec.definition.type == TESTING_DEFINITION:
@@ -93,7 +93,7 @@ def replace_value(path: Path, data: bytes, place: ExpectationPlace, value: str) 
         _check_operator(expectation)
     if format_of(path, label=label) == "definition":
         return _edited_definition(path, data, place, value)
-    from evalmeta.formats.spec_edits import replace_expected  # noqa: PLC0415 - as above
+    from evalmeta.formats.spec_edits import replace_expected
 
     where = {"number": place.case.number, "turn": place.turn, "place": place.position}
     return replace_expected(data, label=label, expectation=expectation, value=value, **where)

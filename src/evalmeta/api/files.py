@@ -127,7 +127,7 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None, profile: 
 def _quarantine_problems(project: Project) -> Sequence[Problem]:
     if project.declared is None or not project.declared.quarantine:
         return ()
-    from evalmeta.api.quarantines import listed_problems  # noqa: PLC0415 - most projects list no quarantines
+    from evalmeta.api.quarantines import listed_problems
 
     return listed_problems(project)
 
@@ -387,7 +387,7 @@ def _tests_among(files: Sequence[Path], named: Sequence[Path] = ()) -> tuple[lis
     chosen = {*named}
     if all(map(_is_checked, files)):
         return [file for file in files if file in chosen or file.is_file()], {}
-    from evalmeta.api import discovery  # noqa: PLC0415 - checking definitions does not need it
+    from evalmeta.api import discovery
 
     searched = discovery.search(file for file in files if file not in chosen and not _is_checked(file))
     taken = chosen.union(searched.tests)
@@ -396,13 +396,13 @@ def _tests_among(files: Sequence[Path], named: Sequence[Path] = ()) -> tuple[lis
 
 
 def _is_other_test(path: Path) -> bool:
-    from evalmeta.formats.files import format_of  # noqa: PLC0415 - as above
+    from evalmeta.formats.files import format_of
 
     return format_of(path, label=shown(path)) != "definition"
 
 
 def _check_other_test(path: Path) -> Sequence[Problem]:
-    from evalmeta.api import discovery  # noqa: PLC0415 - as above
+    from evalmeta.api import discovery
 
     return discovery.check_other_test(path)
 
@@ -446,7 +446,7 @@ def map_chunks(work: Callable[[Sequence[_Item]], list[_Result]], items: Sequence
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if len(items) < _MIN_ITEMS or cores == 1:
         return work(items)
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - for many files only
+    from concurrent.futures import ProcessPoolExecutor
 
     chunks = [items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK)]
     with ProcessPoolExecutor(min(cores, _MAX_PROCESSES)) as pool:

@@ -55,7 +55,7 @@ class FinishedRun:
     @property
     def statistics(self) -> RunStatistics:
         """Return intervals, percentiles, tokens and the counts of each case, over the results that were kept."""
-        from evalmeta.engine.statistics import statistics_of  # noqa: PLC0415 - 15 ms, which no question has to wait for
+        from evalmeta.engine.statistics import statistics_of
 
         return statistics_of(self.tally or detail(self.run.cases, self.run.options))
 
@@ -85,7 +85,7 @@ class FinishedRun:
 
         Both runs need the results that `keep_results=False` drops.
         """
-        from evalmeta.api.comparisons import compare_runs  # noqa: PLC0415 - few runs are compared
+        from evalmeta.api.comparisons import compare_runs
 
         return ComparedRuns(compare_runs(before.run, self.run))
 
@@ -128,7 +128,7 @@ class FinishedRuns(tuple[FinishedRun, ...]):
 
     def _repr_html_(self) -> str:
         """Return the runs for a notebook."""
-        from evalmeta.report.notebook import runs_html  # noqa: PLC0415 - jinja2, which few runs need
+        from evalmeta.report.notebook import runs_html
 
         return runs_html([_report(run) for run in self])
 
@@ -153,7 +153,7 @@ class ComparedRuns:
 
     def _repr_html_(self) -> str:
         """Return the comparison for a notebook."""
-        from evalmeta.report.notebook import comparison_html  # noqa: PLC0415 - jinja2, as above
+        from evalmeta.report.notebook import comparison_html
 
         return comparison_html(self.comparison)
 
@@ -170,7 +170,7 @@ def _detailed(finished: FinishedRun) -> Report:
         report = replace(report, statistics=finished.statistics)
     if finished.file is None:
         return report
-    from evalmeta.api.case_lines import case_places  # noqa: PLC0415 - lxml, which cases do not need
+    from evalmeta.api.case_lines import case_places
 
     places = case_places(finished.file)
     return replace(report, file=shown(finished.file), lines=places.lines, files=places.files)

@@ -150,7 +150,7 @@ def init_project(
 
 def _kept_note(path: Path, subject: str) -> str:
     """Return that a test spec was kept that tests another agent than the chosen one; empty for other files."""
-    from evalmeta.formats.testspec import read_spec_file  # noqa: PLC0415 - yaml, and most projects keep no specs
+    from evalmeta.formats.testspec import read_spec_file
 
     try:
         asked = read_spec_file(path, label=shown(path)).definition.subject_name

@@ -59,7 +59,7 @@ def _problems(
     place: int,
     entry: QuarantineSettings,
 ) -> Iterator[Problem]:
-    from evalmeta.package.settings import place_of_key  # noqa: PLC0415 - pydantic, which few projects need
+    from evalmeta.package.settings import place_of_key
 
     file = project.root / SETTINGS_FILE
     location = Location(shown(file), *place_of_key(file, ("quarantine", place)))

@@ -159,7 +159,7 @@ def reset_org(project: Project) -> None:
     running = read_server(project.state_dir)
     if running:
         raise UsageError(f"the org is served at {running.url}", actions=["Stop the server first: evalmeta org stop"])
-    from evalmeta.org.workers import sweep_run_logs  # noqa: PLC0415 - the engine, which few commands need
+    from evalmeta.org.workers import sweep_run_logs
 
     with open_database(project.state_dir) as database:
         unfinished = _org(project, database).runs.unfinished()

@@ -146,7 +146,7 @@ def write_as(definition: Definition, target: TargetFormat, *, dialect: Dialect =
         case "adk":
             return write_adk(definition, dialect=dialect)
         case "databricks":
-            from evalmeta.formats.databricks.writer import write_databricks  # noqa: PLC0415 - slow to import
+            from evalmeta.formats.databricks.writer import write_databricks
 
             return write_databricks(definition)
         case "run-eval":
@@ -201,7 +201,7 @@ def _rewritten(path: Path, target: TargetFormat, names: DefinitionNames, dialect
         raise UsageError(f"{label} is a file of {target} already, which has no names of definitions")
     if target == "adk":
         return respell(read_bytes(path), label=label, name=path.name.split(".")[0], dialect=dialect)
-    from evalmeta.formats.databricks.reader import copy_rows  # noqa: PLC0415 - slow to import
+    from evalmeta.formats.databricks.reader import copy_rows
 
     return Written(copy_rows(path, label=label))
 

@@ -80,7 +80,7 @@ async def check_run(connection: Connection, project: Project, remote: RemoteRun)
             earlier = [each.run for each in runs.same(remote, limit=_EARLIER_RUNS)]
         run = await _judged(project, with_checks(replace(remote.run, doubts=()), evaluation), evaluation, earlier)
     except EvalmetaError as error:
-        from evalmeta.engine.verification import without_own_verdicts  # noqa: PLC0415 - as in `_judged`
+        from evalmeta.engine.verification import without_own_verdicts
 
         doubt = Doubt("not-checked", f"the verdicts of the org were not checked: {error}")
         cases = tuple(without_own_verdicts(case, doubt.text) for case in remote.run.cases)
@@ -134,7 +134,7 @@ async def with_definition(connection: Connection, remote: RemoteRun) -> RemoteRu
 
 
 async def _judged(project: Project, run: Run, evaluation: Evaluation, earlier: Sequence[Run]) -> Run:
-    from evalmeta.engine.verification import verify  # noqa: PLC0415 - the engine, which few commands need
+    from evalmeta.engine.verification import verify
 
     async with _rater_of(project, run.options) as rater:
         return await verify(run, evaluation, _checking_scorers(run.options.scoring, rater), earlier=earlier)
@@ -148,9 +148,9 @@ async def check_rater(project: Project, options: RunOptions) -> None:
 
 @asynccontextmanager
 async def _rater_of(project: Project, options: RunOptions) -> AsyncIterator[Rater]:
-    from evalmeta.engine.case_run import close  # noqa: PLC0415 - the engine, which few commands need
-    from evalmeta.engine.raters.registry import bind_rater  # noqa: PLC0415
-    from evalmeta.engine.scorers.function_imports import functions_of  # noqa: PLC0415
+    from evalmeta.engine.case_run import close
+    from evalmeta.engine.raters.registry import bind_rater
+    from evalmeta.engine.scorers.function_imports import functions_of
 
     settings = rater_settings(project.settings.raters, options.scoring.rater, root=project.root)
     with open_database(project.state_dir) as database, functions_of(project.root):
@@ -163,8 +163,8 @@ async def _rater_of(project: Project, options: RunOptions) -> AsyncIterator[Rate
 
 def _checking_scorers(scoring: Scoring, rater: Rater) -> Mapping[str, Scorer]:
     """Return the scorers of a check: unlike an org, it fails `[]` if the agent took an action."""
-    from evalmeta.engine.scorers.actions import action_scorer  # noqa: PLC0415
-    from evalmeta.engine.scorers.registry import make_scorers  # noqa: PLC0415
+    from evalmeta.engine.scorers.actions import action_scorer
+    from evalmeta.engine.scorers.registry import make_scorers
 
     scorers, exact = make_scorers(scoring, rater), action_scorer("exact")
     if scoring.actions is not None:

@@ -36,8 +36,8 @@ def _metadata_names() -> Iterable[str]:
 
 
 def _run_names() -> Iterable[str]:
-    from evalmeta.store.database import open_database  # noqa: PLC0415 - only these completions need it
-    from evalmeta.store.run_lists import list_runs  # noqa: PLC0415 - as above; `api.runs` loads ten times as much
+    from evalmeta.store.database import open_database
+    from evalmeta.store.run_lists import list_runs
 
     yield from ("latest", "previous")
     project = find_project(Path.cwd(), or_folder=True, with_settings=False)
@@ -47,7 +47,7 @@ def _run_names() -> Iterable[str]:
 
 
 def _login_names() -> Iterable[str]:
-    from evalmeta.client.logins import user_logins  # noqa: PLC0415 - as above
+    from evalmeta.client.logins import user_logins
 
     yield from (login.name for login in user_logins().list_logins())
     yield EMBEDDED

@@ -116,7 +116,7 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit with its code; no error ends in a traceback."""
     if "_EVALMETA_COMPLETE" in os.environ:
-        import evalmeta.cli.shells  # noqa: F401, PLC0415 - registers its completion, which other calls do not need
+        import evalmeta.cli.shells  # noqa: F401 - registers its completion, which other calls do not need
     as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
     options = CallOptions()
     # An error is printed after the command's own context has ended, and can suggest commands.
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             result = cli.main(arguments, prog_name="evalmeta", standalone_mode=False, obj=options)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - every error becomes text and an exit code
-            from evalmeta.cli.errors import report_error  # noqa: PLC0415 - only errors need it
+            from evalmeta.cli.errors import report_error
 
             sys.exit(report_error(error, as_json=as_json))
         sys.exit(result if isinstance(result, int) else 0)

@@ -45,7 +45,7 @@ def wants_colour(*, err: bool = False) -> bool:
 
 def console(*, err: bool) -> Console:
     """Return a rich console for stdout or stderr."""
-    from rich.console import Console  # noqa: PLC0415 - many commands print no rich text
+    from rich.console import Console
 
     return Console(file=sys.stderr if err else sys.stdout, no_color=not wants_colour(err=err), highlight=False)
 

@@ -252,7 +252,7 @@ def _with_keyring(use: Callable[[KeyringBackend], _T]) -> _T | None:
     if os.environ.get("SF_USE_GENERIC_UNIX_KEYCHAIN", "").lower() == "true":
         return None
     try:
-        from keyring import errors, get_keyring  # noqa: PLC0415 - an extra
+        from keyring import errors, get_keyring
     except ImportError:
         return None
     ring = get_keyring()

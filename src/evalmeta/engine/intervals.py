@@ -149,6 +149,6 @@ def _pass_at(k: int, counts: Counter[tuple[int, int]], shares: dict[tuple[int, i
 
 
 def _normal_quantile(probability: float) -> float:
-    from statistics import NormalDist  # noqa: PLC0415 - 8 ms, which no question has to wait for
+    from statistics import NormalDist
 
     return NormalDist().inv_cdf(probability)

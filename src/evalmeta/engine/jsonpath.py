@@ -42,7 +42,7 @@ class TooManyMatches(ValueError):
 
 def compile_reference(text: str) -> Reference:
     """Parse a reference; raise ReferenceSyntax if evalmeta does not support it."""
-    from evalmeta.model.jsonpath_parser import parse_reference  # noqa: PLC0415 - 30 ms, and most runs have no reference
+    from evalmeta.model.jsonpath_parser import parse_reference
 
     return parse_reference(text)
 

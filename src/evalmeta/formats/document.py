@@ -119,7 +119,7 @@ def digest_of(path: Path, reading: Reading) -> str:
     if config.is_file():
         digest.update(read_bytes(config))
     if path.suffix.lower() in (*SPEC_NAMES, ".json"):
-        from evalmeta.formats.spec_files import files_of  # noqa: PLC0415 - it loads YAML, and most runs need none
+        from evalmeta.formats.spec_files import files_of
 
         for file in files_of(path):
             digest.update(read_bytes(file))

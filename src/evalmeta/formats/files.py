@@ -98,7 +98,7 @@ def kind_of_file(path: Path) -> FileKind | None:
     """Return what a file is by its name and content; None for definitions, and files that no search looks at."""
     if path.suffix.lower() not in SEARCHED:
         return None
-    from evalmeta.formats.discovery import kind_of  # noqa: PLC0415 - it loads YAML, which definitions do not need
+    from evalmeta.formats.discovery import kind_of
 
     return kind_of(path)
 

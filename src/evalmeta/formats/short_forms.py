@@ -99,8 +99,8 @@ def _json_check(record: YamlRecord) -> Iterator[Expectation]:
 
 
 def _why_not_path(path: str) -> str:
-    from evalmeta.model.jsonpath_parser import read_reference  # noqa: PLC0415 - 30 ms, and most specs have no path
-    from evalmeta.model.reachability import why_unreachable  # noqa: PLC0415 - as above
+    from evalmeta.model.jsonpath_parser import read_reference
+    from evalmeta.model.reachability import why_unreachable
 
     if not path.startswith("$"):
         return f"the path {path!r} does not start with $"

@@ -52,7 +52,7 @@ _KINDS_OF_TEXTS: Final = (
 
 @lru_cache(maxsize=256)
 def _validator(text: str) -> SchemaValidator:
-    from pydantic_core import SchemaError, SchemaValidator, core_schema  # noqa: PLC0415 - few tests have patterns
+    from pydantic_core import SchemaError, SchemaValidator, core_schema
 
     try:
         return SchemaValidator(core_schema.str_schema(pattern=text, regex_engine="rust-regex", strict=True))

@@ -33,7 +33,7 @@ _SECONDS: Final[dict[_State, float]] = {
 def max_connections() -> int:
     """Return how many connections may be open, so that file descriptors are left for other files."""
     try:
-        import resource  # noqa: PLC0415 - Windows has no such module
+        import resource
     except ImportError:
         return limits.MAX_CONNECTIONS
     available, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

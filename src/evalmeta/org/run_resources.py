@@ -35,8 +35,8 @@ class RunResources:
 
         Suspect cases that are asked again are judged anew: a stored rating would only repeat what made them suspect.
         """
-        from evalmeta.engine.case_run import close  # noqa: PLC0415 - an import error must end the run
-        from evalmeta.engine.raters.registry import bind_rater  # noqa: PLC0415
+        from evalmeta.engine.case_run import close
+        from evalmeta.engine.raters.registry import bind_rater
 
         settings = rater_settings_of(org, options)
         is_new = bool(options.confirms)

@@ -154,9 +154,9 @@ async def _work_or_report(org: Organization, run_id: str, resources: RunResource
 
 async def _execute(org: Organization, run: Run, journal: RunJournal, places: Places, resources: RunResources) -> None:
     # Only a worker needs the engine, and an import error must end the run.
-    from evalmeta.engine.runner import execute, rescore  # noqa: PLC0415
-    from evalmeta.engine.scorers.function_imports import functions_of  # noqa: PLC0415
-    from evalmeta.engine.scorers.registry import make_scorers  # noqa: PLC0415
+    from evalmeta.engine.runner import execute, rescore
+    from evalmeta.engine.scorers.function_imports import functions_of
+    from evalmeta.engine.scorers.registry import make_scorers
 
     options = run.options
     evaluation = replace(evaluation_of_run(org, run), quarantines=quarantines_of_run(org, run))

@@ -206,7 +206,7 @@ def check_needs(org: Organization, run: PreparedRun) -> None:
 
 def find_run_faults(org: Organization, runs: Sequence[PreparedRun]) -> list[RunFault]:
     """Return why runs cannot start."""
-    from evalmeta.org.readiness import find_faults  # noqa: PLC0415 - the engine, which other requests do not need
+    from evalmeta.org.readiness import find_faults
 
     return find_faults(org, [run.needs for run in runs])
 
@@ -338,7 +338,7 @@ def _evaluation_of_content(org: Organization, content: bytes, name: str) -> Eval
 
 def _read_content(content: bytes, name: str) -> Document:
     if content.startswith(_PAYLOAD):
-        from evalmeta.formats.run_eval.reader import read_payload  # noqa: PLC0415 - most runs have none
+        from evalmeta.formats.run_eval.reader import read_payload
 
         return read_payload(content, label=name, name=name, is_raw=True).document
     return Document(read_evaluation(content, name))

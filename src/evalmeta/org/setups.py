@@ -101,8 +101,8 @@ def _models(settings: LlmRater) -> str:
 
 
 def _prompt(settings: LlmRater, root: Path) -> str:
-    from evalmeta.engine.raters.llm.custom_rubric import bind_rubric  # noqa: PLC0415 - only a few raters are models
-    from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION  # noqa: PLC0415 - as above
+    from evalmeta.engine.raters.llm.custom_rubric import bind_rubric
+    from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION
 
     digest = bind_rubric(settings, root=root).digest
     return f"v{PROMPT_VERSION}, rubric {digest}" if digest else f"v{PROMPT_VERSION}"

@@ -141,7 +141,7 @@ async def sign_in(org: str, *, instead_of: str = "") -> SignedIn:
 
     Raise NotFound, LoginFailed if it has no usable session, or UsageError if others can read the stored logins.
     """
-    from evalmeta.client.auth import renew_secrets  # noqa: PLC0415 - httpx, which only agents in other orgs need
+    from evalmeta.client.auth import renew_secrets
 
     logins = user_logins()
     login = logins.find(org)

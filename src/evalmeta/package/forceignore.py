@@ -107,7 +107,7 @@ def read_forceignore(root: Path) -> ForceIgnore:
 
 
 def _rule(file: Path, line: IgnoreLine) -> _Rule | None:
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - 27 ms, and most projects do not need it
+    from pathspec import GitIgnoreSpec
 
     spelt = _SEPARATOR.sub("/", line.text) if _has_separator(line.text) else line.text
     pattern = _END_BLANKS.sub("", spelt)

@@ -70,7 +70,7 @@ class Project:
 
 def settings_of(project: Project | None) -> Settings:
     """Return the settings of a project's `evalmeta.toml`, or the defaults."""
-    from evalmeta.model.settings import Settings  # noqa: PLC0415 - pydantic, which validation does not need
+    from evalmeta.model.settings import Settings
 
     return (project and project.declared) or Settings()
 
@@ -140,7 +140,7 @@ def _no_project(folder: Path) -> ProjectError:
 def _open_project(root: Path, *, with_settings: bool) -> Project:
     settings = None
     if with_settings and (root / SETTINGS_FILE).is_file():
-        from evalmeta.package.settings import load_settings  # noqa: PLC0415 - pydantic, which few projects need
+        from evalmeta.package.settings import load_settings
 
         settings = load_settings(root / SETTINGS_FILE)
     file = root / PROJECT_FILE

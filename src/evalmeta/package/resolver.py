@@ -248,7 +248,7 @@ def _declared(project: Project) -> ApiVersion | None:
     path = project.root / PACKAGE_FILE
     if project.is_dx or not path.is_file():
         return None
-    from evalmeta.xmlio import manifests, reader  # noqa: PLC0415 - lxml, which DX projects do not need here
+    from evalmeta.xmlio import manifests, reader
 
     try:
         manifest = manifests.read_manifest(reader.read_xml(read_file(path), label=PACKAGE_FILE))

@@ -99,7 +99,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _moment(date: str) -> float | None:
-    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - 15 modules for a rare header
+    from email.utils import parsedate_to_datetime
 
     try:
         return parsedate_to_datetime(date).timestamp()

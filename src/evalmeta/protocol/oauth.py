@@ -196,7 +196,7 @@ def write_assertion(key: bytes, *, client_id: str, username: str, audience: str,
     sign, or if the extra `oauth` is not installed.
     """
     try:
-        from joserfc import errors, jwk, jwt  # noqa: PLC0415 - an extra
+        from joserfc import errors, jwk, jwt
     except ImportError:
         raise UsageError("a login with a key requires the extra 'oauth'", actions=[f"Install it: {_EXTRA}"]) from None
     try:

@@ -61,7 +61,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Evaluation
     # Only such names are checked further, because the check imports most of evalmeta.
     if not ("Definition" in name or name.lower().endswith(_SUFFIXES if is_named else _SUFFIXES_IN_FOLDERS)):
         return None
-    from evalmeta.pytest_plugin.files import evaluation_file  # noqa: PLC0415 - only sessions with such files need it
+    from evalmeta.pytest_plugin.files import evaluation_file
 
     return evaluation_file(file_path, parent, is_named=is_named)
 

@@ -111,7 +111,7 @@ class Evaluations:
 
     def _results(self) -> SessionResults:
         if self._loaded is None:
-            from evalmeta.pytest_plugin.results import SessionResults  # noqa: PLC0415 - only evaluations need it
+            from evalmeta.pytest_plugin.results import SessionResults
 
             self._loaded = SessionResults(iteration_fixture=ITERATION)
         return self._loaded
@@ -179,7 +179,7 @@ class Evaluations:
         """Fail the files whose cases judged too little together."""
         if not self._files:
             return
-        from evalmeta.pytest_plugin.results import unjudged_reports  # noqa: PLC0415 - as above
+        from evalmeta.pytest_plugin.results import unjudged_reports
 
         self._is_reporting = True
         for notes in self._files.values():

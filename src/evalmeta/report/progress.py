@@ -37,7 +37,7 @@ class _Display:
 
     def __enter__(self) -> Self:
         if self._enabled and self._console.is_terminal and not self._console.is_dumb_terminal:
-            from evalmeta.report.bars import make_bars  # noqa: PLC0415 - only terminals need rich
+            from evalmeta.report.bars import make_bars
 
             self._bars = make_bars(self._console, counts_results=self._counts_results)
             self._bars.start()

@@ -260,8 +260,8 @@ def _lock_failure(folder: Path) -> str:
     """Return why no file in a folder can be locked; empty if one can, or this is not known."""
     if os.name != "posix":
         return ""
-    import fcntl  # noqa: PLC0415 - Windows does not have it
-    import tempfile  # noqa: PLC0415 - only when a lock fails
+    import fcntl
+    import tempfile
 
     # Not the database itself: when a process closes a file, it loses all its locks on it.
     with suppress(OSError), tempfile.TemporaryFile(dir=folder) as file:

@@ -198,7 +198,7 @@ def _references(expectation: Expectation) -> Iterator[tuple[tuple[Step, ...], st
     """Yield place and text of each reference, and the parsed reference or what is wrong with it."""
     for index, parameter in enumerate(expectation.parameters):
         if parameter.is_reference:
-            from evalmeta.model import jsonpath_parser  # noqa: PLC0415 - 30 ms, and most files have no reference
+            from evalmeta.model import jsonpath_parser
 
             found = jsonpath_parser.read_reference(parameter.value)
             yield (("parameter", index), ("value", 0)), parameter.value, found

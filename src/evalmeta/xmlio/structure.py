@@ -354,7 +354,7 @@ def find_fault_in_stream(data: bytes, schema: etree.XMLSchema) -> LogEntry | Non
 def declarations(xsd: str) -> Mapping[str, Declaration]:
     """Return the declarations of a schema's root elements by tag."""
     # This takes 180 ms, and only refused files need it.
-    from xmlschema.validators import XMLSchema, XsdElement, XsdKey, XsdSimpleType  # noqa: PLC0415
+    from xmlschema.validators import XMLSchema, XsdElement, XsdKey, XsdSimpleType
 
     def declaration(element: XsdElement) -> Declaration:
         kind = element.type

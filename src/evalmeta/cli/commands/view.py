@@ -48,7 +48,7 @@ def view(*, port: int | None, no_open: bool, folder: Path | None, as_json: bool)
         _export(project, folder, as_json=as_json)
         return
     api.servers.server_module()
-    from evalmeta.viewer.server import serve_view  # noqa: PLC0415 - needs uvicorn
+    from evalmeta.viewer.server import serve_view
 
     def show(url: str) -> None:
         if as_json:
@@ -64,7 +64,7 @@ def view(*, port: int | None, no_open: bool, folder: Path | None, as_json: bool)
 
 
 def _export(project: Project, folder: Path, *, as_json: bool) -> None:
-    from evalmeta.viewer.export import export  # noqa: PLC0415 - the server does not need it
+    from evalmeta.viewer.export import export
 
     written = export(project, folder, on_progress=_show_progress)
     runs, cases = written.left_out_runs, written.left_out_cases

@@ -25,7 +25,7 @@ def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None
         case RulesRater():
             return bind_rules(settings, root=root)
         case LlmRater():
-            from evalmeta.engine.raters.llm.binding import bind_llm  # noqa: PLC0415 - it imports httpx
+            from evalmeta.engine.raters.llm.binding import bind_llm
 
             return bind_llm(settings, root=root, cache=cache)
         case _:

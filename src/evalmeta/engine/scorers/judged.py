@@ -178,7 +178,7 @@ def judge_scorers(rater: Rater, *, threshold: float = 3.0) -> Mapping[str, Score
 
 def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
     def score_judged(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
-        from evalmeta.engine.scorers.judged_terms import read_terms  # noqa: PLC0415 - it loads pydantic
+        from evalmeta.engine.scorers.judged_terms import read_terms
 
         terms = read_terms(expectation)
         rubric = _rubric(expectation, exchange, metric, terms, threshold)

@@ -43,15 +43,15 @@ def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None
         case CommandSubject():
             subject = bind_command(settings, root=root)
         case OpenAISubject():
-            from evalmeta.engine.subjects.openai import bind_openai  # noqa: PLC0415 - loads httpx
+            from evalmeta.engine.subjects.openai import bind_openai
 
             subject = bind_openai(settings)
         case HttpSubject():
-            from evalmeta.engine.subjects.http import bind_http  # noqa: PLC0415 - loads httpx
+            from evalmeta.engine.subjects.http import bind_http
 
             subject = bind_http(settings)
         case AgentforceSubject():
-            from evalmeta.engine.subjects.agentforce import bind_agentforce  # noqa: PLC0415 - loads httpx
+            from evalmeta.engine.subjects.agentforce import bind_agentforce
 
             subject = bind_agentforce(settings, sign_in=sign_in)
         case _:

@@ -154,7 +154,7 @@ def _titles(cells: Sequence[str], diagnostics: Diagnostics) -> list[str]:
 
 def _parquet_rows(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterator[Row]:
     try:
-        from pyarrow import ArrowException, parquet  # noqa: PLC0415 - an extra
+        from pyarrow import ArrowException, parquet
     except ImportError:
         raise UsageError(
             f"{label} is a Parquet file, and reading it needs pyarrow, which is not installed",

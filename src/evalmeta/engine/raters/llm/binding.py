@@ -48,7 +48,7 @@ def _bind_model(name: str, settings: LlmRater) -> JudgeModel:
         )
         return EndpointModel(endpoint, name, settings)
     try:
-        from evalmeta.engine.raters.llm.pydantic_ai_model import bind_provider  # noqa: PLC0415 - an extra
+        from evalmeta.engine.raters.llm.pydantic_ai_model import bind_provider
     except ImportError:
         raise SettingsError(
             f"the rater's model {name!r} needs pydantic-ai, which is not installed",

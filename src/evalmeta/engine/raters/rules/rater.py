@@ -33,7 +33,7 @@ class Rules:
         """Return the rating of `rate`; None for a metric that rules cannot judge."""
         if rubric.metric not in JUDGED or rubric.facts:
             return None
-        from evalmeta.engine.raters.rules.decisions import rate  # noqa: PLC0415 - see above
+        from evalmeta.engine.raters.rules.decisions import rate
 
         rating = rate(rubric.expected, rubric.actual, utterance=rubric.utterance, cosine=self.cosine)
         if rating.verdict is Verdict.PASS and (rating.score or 0) < rubric.threshold:
