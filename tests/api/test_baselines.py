@@ -11,8 +11,9 @@ from evalmeta.api.baselines import RUNS, SavedBaseline, open_baseline, read_resu
 from evalmeta.api.comparisons import compare_with
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.formats.baseline import read_baseline
+from evalmeta.model.comparison import Standing
 from evalmeta.model.run import Origin, RunOptions, RunStatus, Scoring, Setup, Verdict
-from evalmeta.model.statistics import RunCounts, Standing
+from evalmeta.model.statistics import RunCounts
 from evalmeta.model.tally import summarise
 from evalmeta.report import json as json_report
 from evalmeta.report.report import Report

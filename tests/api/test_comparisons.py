@@ -10,8 +10,8 @@ from evalmeta.api.baselines import open_baseline, save_baseline
 from evalmeta.api.comparisons import compare_runs, compare_with, latest_runs, load_run
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.formats.baseline import read_baseline
+from evalmeta.model.comparison import Standing
 from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, Verdict
-from evalmeta.model.statistics import Standing
 from evalmeta.store.history import RemoteRun, open_remote_runs
 from org.parts import make_project, started
 

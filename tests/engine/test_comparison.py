@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from evalmeta.engine.comparison import ComparedTest, match
 from evalmeta.engine.gate import compare
 from evalmeta.engine.significance import Table, fisher_worse
-from evalmeta.model.statistics import CaseCounts, Comparison, Standing
+from evalmeta.model.comparison import Comparison, Standing
+from evalmeta.model.statistics import CaseCounts
 
 LABELS = ("before", "after")
 

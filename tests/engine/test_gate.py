@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.engine.comparison import ComparedTest
-from evalmeta.engine.gate import compare, compare_all
-from evalmeta.engine.noise import noise_of
-from evalmeta.model.statistics import CaseCounts, RunCounts, Standing
+from evalmeta.engine.gate import compare, compare_all, noise_of
+from evalmeta.model.comparison import Standing
+from evalmeta.model.statistics import CaseCounts, RunCounts
 
 
 def side(*passed: int, of: int) -> list[CaseCounts]:

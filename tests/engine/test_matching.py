@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from evalmeta.engine.matching import changes_of, pair_cases
 from evalmeta.model.baseline import KnownTest
+from evalmeta.model.comparison import CaseComparison, Standing
 from evalmeta.model.fingerprints import ChangesOfTest, PartChange
 from evalmeta.model.run import Setup
-from evalmeta.model.statistics import CaseComparison, CaseCounts, Standing
+from evalmeta.model.statistics import CaseCounts
 
 
 def case(number: int, utterance: str = "", passed: int = 1, **others: str) -> CaseCounts:

@@ -7,12 +7,13 @@ import pytest
 from evalmeta import limits
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare, compare_all
-from evalmeta.model.statistics import CaseCounts, RunCounts, Standing
+from evalmeta.model.comparison import Standing
+from evalmeta.model.statistics import CaseCounts, RunCounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalmeta.model.statistics import CaseComparison, Comparison
+    from evalmeta.model.comparison import CaseComparison, Comparison
 
 CASES = 30
 ALWAYS, NEVER = (1, 0), (0, 1)

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import json
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalmeta.model.expectations import (
     NUMERIC_OPERATORS,
@@ -11,6 +15,7 @@ from evalmeta.model.expectations import (
     known_names,
     scorer_kind,
     scorer_names,
+    unquote,
 )
 
 
@@ -64,3 +69,20 @@ def test_custom_criteria_are_what_has_operators() -> None:
     kinds = filter(None, map(expectation_kind, known_names()))
     assert {kind.name for kind in kinds if kind.needs == "parameters"} == OPERATORS.keys()
     assert {*STRING_OPERATORS} & {*NUMERIC_OPERATORS} == {"equals"}
+
+
+@given(st.text())
+def test_json_text_is_read_as_json_reads_it(text: str) -> None:
+    assert unquote(json.dumps(text)) == text
+    assert unquote(json.dumps(text, ensure_ascii=False)) == text
+
+
+@given(st.text())
+def test_python_text_is_read_as_python_reads_it(text: str) -> None:
+    assert unquote(repr(text)) == text
+    assert unquote(ascii(text)) == text
+
+
+@pytest.mark.parametrize(("source", "text"), [(r"'a\'b'", "a'b"), (r"'\q\u12'", "qu12"), (r"'\\n'", r"\n"), ("''", "")])
+def test_a_backslash_before_another_character_is_removed(source: str, text: str) -> None:
+    assert unquote(source) == text

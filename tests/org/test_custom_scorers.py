@@ -8,10 +8,10 @@ import pytest
 from engine.raters.llm.model_server import NONCE_PLACE, ModelServer, model_serving, saying
 from evalmeta import evaluate
 from evalmeta.cli.main import main
+from evalmeta.model.agent_scorer import session_view, transcript_of
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import Verdict
-from evalmeta.model.session_view import session_view, transcript_of
 from evalmeta.store import judge_cache
 from evalmeta.xmlio.reader import NAMESPACE
 from org.parts import make_project

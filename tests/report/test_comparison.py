@@ -24,7 +24,7 @@ from evalmeta.report.text import clean
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalmeta.model.statistics import Comparison
+    from evalmeta.model.comparison import Comparison
 
 
 def case(number: int, passed: int = 1, failed: int = 0, errors: int = 0, undecided: int = 0) -> CaseCounts:

@@ -7,7 +7,7 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.errors import StoreError
-from evalmeta.model.case_order import by_number
+from evalmeta.model.aggregation import by_number
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.registry import EVALUATION_DEFINITION

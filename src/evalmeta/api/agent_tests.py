@@ -16,8 +16,7 @@ from evalmeta.api.files import validate_and_read
 from evalmeta.engine.subjects.python import own_modules
 from evalmeta.errors import InvalidMetadata, SubjectNotBound, UsageError
 from evalmeta.formats.document import SPEC_NAMES, Document, Reading, digest_of, reading_of
-from evalmeta.formats.files import read_document
-from evalmeta.formats.recent import recent_document, remember
+from evalmeta.formats.files import read_document, recent_document, remember
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.python_target import is_target, likely_target
 from evalmeta.model.registry import type_of_run

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.baseline import KnownTests
+    from evalmeta.model.comparison import Comparison, SuiteComparison
     from evalmeta.model.run import Run
-    from evalmeta.model.statistics import CaseCounts, Comparison, RunStatistics, SuiteComparison
+    from evalmeta.model.statistics import CaseCounts, RunStatistics
     from evalmeta.package.project import Project
 
 # Reports have the time of a run in milliseconds; two runs of one test with the same id are of two stores.

@@ -14,8 +14,9 @@ from evalmeta.report.report import Report, decision
 from evalmeta.report.text import blocks
 
 if TYPE_CHECKING:
+    from evalmeta.model.comparison import Comparison
     from evalmeta.model.run import Run, RunOptions, Summary
-    from evalmeta.model.statistics import Comparison, RunStatistics
+    from evalmeta.model.statistics import RunStatistics
     from evalmeta.model.tally import DetailedTally
 
 

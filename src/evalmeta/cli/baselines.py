@@ -13,7 +13,7 @@ from evalmeta.cli.ranges import IntRange
 from evalmeta.cli.rerun_commands import file_words
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_FAILED, EXIT_PASSED, Suggestion, UsageError
-from evalmeta.model.statistics import Standing
+from evalmeta.model.comparison import Standing
 from evalmeta.report.comparison import suite_lines, verdict
 from evalmeta.report.report import BaselineVerdict
 from evalmeta.report.text import and_more, count
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from evalmeta.api.comparisons import Baseline, ComparedRun
     from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.cli.options import Command
+    from evalmeta.model.comparison import Comparison, SuiteComparison
     from evalmeta.model.run import Run
-    from evalmeta.model.statistics import Comparison, SuiteComparison
     from evalmeta.package.project import Project
 
 _SHOWN_TESTS: Final = 3

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from evalmeta.api.org_targets import Target
     from evalmeta.cli.baselines import Comparator
     from evalmeta.cli.runs import RunRequest, RunsOutcome
+    from evalmeta.model.comparison import CaseComparison, Comparison
     from evalmeta.model.run import Run
-    from evalmeta.model.statistics import CaseComparison, Comparison
     from evalmeta.package.project import Project
 
 # How often a suspect case has been asked again after each round. Most unchanged cases pass in the first ones.

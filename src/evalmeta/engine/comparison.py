@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from evalmeta.engine.matching import pair_cases
 from evalmeta.engine.significance import Table
-from evalmeta.model.statistics import CaseComparison, Comparison, RunCounts, Standing
+from evalmeta.model.comparison import CaseComparison, Comparison, Standing
+from evalmeta.model.statistics import RunCounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from evalmeta.model.baseline import KnownTest
-    from evalmeta.model.statistics import CaseComparison, CaseCounts
+    from evalmeta.model.comparison import CaseComparison
+    from evalmeta.model.statistics import CaseCounts
 
     _Key = Callable[[CaseCounts], object]
 

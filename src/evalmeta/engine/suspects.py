@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.engine.comparison import differs_within_a_run
-from evalmeta.model.statistics import SUSPECTS, Standing
+from evalmeta.model.comparison import SUSPECTS, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalmeta.model.statistics import CaseComparison, Comparison
+    from evalmeta.model.comparison import CaseComparison, Comparison
 
 _FEWEST_ANSWERS: Final = 3
 _LEVEL: Final = 0.0025

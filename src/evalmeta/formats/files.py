@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from importlib import import_module
+from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol
 
 import orjson
@@ -26,6 +28,7 @@ from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
     from pathlib import Path
 
     from evalmeta.formats.discovery import FileKind
@@ -133,3 +136,34 @@ def _unknown(head: bytes, label: str) -> FormatError:
     keys = ", ".join(repr(key[:40]) for key in [*item][:8]) if isinstance(item, dict) else ""
     described = f": {where} the keys {keys}" if keys else ""
     return FormatError(f"{label} has a format that evalmeta does not know{described}", actions=[_KNOWN])
+
+
+_DOCUMENTS: Final[OrderedDict[Hashable, Document]] = OrderedDict()
+_LOCK: Final = Lock()
+
+
+def document_once(key: Hashable, read: Callable[[], Document]) -> Document:
+    """Return the document with a key, which must identify its content; it is read if it was not read lately."""
+    return recent_document(key) or remember(key, read())
+
+
+def recent_document(key: Hashable) -> Document | None:
+    """Return the document with a key if it was read lately."""
+    with _LOCK:
+        return _DOCUMENTS.get(key)
+
+
+def remember(key: Hashable, document: Document) -> Document:
+    """Return a document and keep it if its cases are in memory; forget the oldest ones if there are many cases."""
+    if isinstance(document.evaluation.cases, tuple):
+        with _LOCK:
+            _DOCUMENTS[key] = document
+            _DOCUMENTS.move_to_end(key)
+            while sum(map(_size, _DOCUMENTS.values())) > limits.MAX_REMEMBERED_CASES:
+                _DOCUMENTS.popitem(last=False)
+    return document
+
+
+def _size(document: Document) -> int:
+    cases = document.evaluation.cases
+    return len(cases) if isinstance(cases, tuple) else 0

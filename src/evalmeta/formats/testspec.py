@@ -19,11 +19,19 @@ from evalmeta.formats.case_files import read_case_file
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import CASE_FILES, Document, Reading, read_bytes
-from evalmeta.formats.spec_cases import INPUT_HINT, OWN_KEYS, Defaults, read_case, read_defaults
+from evalmeta.formats.spec_cases import (
+    INPUT_HINT,
+    OWN_KEYS,
+    Defaults,
+    read_case,
+    read_defaults,
+    read_history,
+    read_pair,
+    read_variables,
+)
 from evalmeta.formats.spec_files import is_file, named_files
-from evalmeta.formats.studio_cases import read_studio_cases
 from evalmeta.formats.yaml_source import YamlRecord, YamlScalar, read_yaml
-from evalmeta.model.definition import Definition, Inputs, TestCase
+from evalmeta.model.definition import Definition, Expectation, Inputs, PromptInput, TestCase
 from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, TEST_TYPES, TESTING_DEFINITION
 
@@ -113,7 +121,7 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None, needs_case
     root.check_keys(*_SF_KEYS, *(_SPEC_KEYS if kind != TESTING_DEFINITION else ()), hints=_SPEC_HINTS)
     header = _header(root, kind, label, is_own=is_own)
     if kind == TESTING_DEFINITION:
-        definition = replace(header, test_cases=tuple(read_studio_cases(root)))
+        definition = replace(header, test_cases=tuple(_studio_cases(root)))
         diagnostics.check()
         cases = root.records("testCases", called="a test case")
         inputs = (record for case in cases for record in case.records("inputs", called="an input"))
@@ -307,3 +315,30 @@ class _Cases:
 def _test_case(case: Case) -> TestCase:
     [turn] = case.turns
     return TestCase(Inputs(turn.utterance, case.context_variables, case.history), turn.expectations, case.number)
+
+
+def _studio_cases(root: YamlRecord) -> Iterator[TestCase]:
+    """Yield the test cases of Agentforce Studio: one for each input, with the scorers of its group, numbered from 1."""
+    number = 0
+    for case in root.records("testCases", called="a test case of Agentforce Studio"):
+        case.check_keys("inputs", "scorers")
+        scorers = []
+        for record in case.records("scorers", called="a scorer"):
+            record.check_keys("name", "expected")
+            scorers.append(Expectation(record.required_text("name"), record.text("expected")))
+        if not case.items("inputs"):
+            case.error("spec-missing", f"{case.called} needs 'inputs'")
+        if "scorers" not in case.values:
+            case.require("scorers")
+        for inputs in case.records("inputs", called="an input"):
+            number += 1
+            yield TestCase(_studio_inputs(inputs), tuple(scorers), number)
+
+
+def _studio_inputs(record: YamlRecord) -> Inputs:
+    record.check_keys("utterance", "contextVariables", "conversationHistory", "promptInput")
+    prompts = record.records("promptInput", called="an input")
+    prompt_inputs = tuple(PromptInput(*read_pair(prompt, "referenceName")) for prompt in prompts)
+    utterance = record.text("utterance") if prompt_inputs else record.required_text("utterance")
+    history = read_history(record, numbers_messages=False)
+    return Inputs(utterance or "", read_variables(record), history, prompt_inputs)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from evalmeta.model.expectations import CHECKS
 from evalmeta.model.run import DECIDED, NEEDS_MODEL, Average, Coverage, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.model.run import CaseResult, Deciding, Run, RunOptions, Summary, TestResult
 
@@ -273,3 +273,18 @@ def _with_verdict(result: TestResult, whose: Deciding) -> TestResult:
         whose = "org" if verdict in {both.org, Verdict.UNDECIDED} else "local"
     verdict, explanation = org if whose == "org" else local
     return result._replace(verdict=verdict, explanation=explanation)
+
+
+@runtime_checkable
+class NumberedCases(Protocol):
+    """Case results that are not in memory and can be read in order of number."""
+
+    def by_number(self) -> Iterator[CaseResult]:
+        """Yield the case results in order of number and iteration."""
+
+
+def by_number(cases: Sequence[CaseResult]) -> Iterator[CaseResult]:
+    """Yield case results in order of number and iteration."""
+    if isinstance(cases, NumberedCases):
+        return cases.by_number()
+    return iter(sorted(cases, key=lambda case: (case.number, case.iteration)))

@@ -19,6 +19,7 @@ from jsonpath_ng.jsonpath import Child, Fields, Index, JSONPath, Root, Slice, Th
 from jsonpath_ng.jsonpath import Descendants as ParsedDescendants
 
 from evalmeta import limits
+from evalmeta.model.expectations import unquote
 from evalmeta.model.json_value import read_json
 from evalmeta.model.jsonpath import (
     Comparison,
@@ -34,7 +35,6 @@ from evalmeta.model.jsonpath import (
     Reference,
     ReferenceSyntax,
 )
-from evalmeta.model.quoted_text import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

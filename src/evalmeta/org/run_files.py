@@ -11,8 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from evalmeta.errors import NotFound, OrgFault, SettingsError, Suggestion
 from evalmeta.formats.document import Reading, digest_of, reading_from
-from evalmeta.formats.files import read_document
-from evalmeta.formats.recent import document_once
+from evalmeta.formats.files import document_once, read_document
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.settings import RecordedSubject, SubjectSettings
 from evalmeta.package.files import parse_test_name

@@ -15,7 +15,7 @@ from evalmeta import limits
 from evalmeta.engine.plan import select_cases
 from evalmeta.errors import InvalidMetadata, NotFound, OrgFault
 from evalmeta.formats.document import Document, Reading
-from evalmeta.formats.recent import document_once
+from evalmeta.formats.files import document_once
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.login import ADMIN
 from evalmeta.model.option_bounds import invalid_option

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from evalmeta.errors import EvalmetaError
     from evalmeta.model.baseline import KnownTests
+    from evalmeta.model.comparison import Comparison
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.statistics import Comparison
 
     _Property = tuple[str, object]
 

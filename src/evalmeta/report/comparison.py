@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from evalmeta.model.comparison import SUSPECTS, Standing
 from evalmeta.model.difference import ChangeKind
-from evalmeta.model.statistics import SUSPECTS, Standing
 from evalmeta.report.text import count, one_line, percent, quote, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evalmeta.model.comparison import CaseComparison, Comparison, Significance, SuiteComparison
     from evalmeta.model.difference import Change, Difference
     from evalmeta.model.fingerprints import ChangesOfTest
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.statistics import CaseComparison, CaseCounts, Comparison, Significance, SuiteComparison
+    from evalmeta.model.statistics import CaseCounts
 
 
 Style = Literal["title", "plain", "worse", "better", "old", "new"]

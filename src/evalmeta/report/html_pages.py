@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.model.aggregation import coverage_of
-from evalmeta.model.case_order import by_number
+from evalmeta.model.aggregation import by_number, coverage_of
+from evalmeta.model.comparison import Standing
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import WORST_FIRST, Verdict
-from evalmeta.model.statistics import Standing
 from evalmeta.report.averages import averages_of
 from evalmeta.report.details import all_utterances, exchanges
 from evalmeta.report.report import PARTLY, STATE_WORDS, location, verdict_of, why_not_counted

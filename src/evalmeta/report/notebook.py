@@ -19,7 +19,7 @@ from evalmeta.report.text import count, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.statistics import Comparison
+    from evalmeta.model.comparison import Comparison
     from evalmeta.report.details import CaseGroup
     from evalmeta.report.report import Report
 

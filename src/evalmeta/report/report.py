@@ -17,9 +17,10 @@ from evalmeta.report.text import count, one_line, percent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from evalmeta.model.comparison import Comparison
     from evalmeta.model.quarantine import Quarantine
     from evalmeta.model.run import CaseResult, Run, Summary
-    from evalmeta.model.statistics import Comparison, RunStatistics
+    from evalmeta.model.statistics import RunStatistics
     from evalmeta.model.tally import DetailedTally
 
 

@@ -9,8 +9,8 @@ from evalmeta.api.baselines import open_baseline
 from evalmeta.api.comparisons import compare_runs, compare_with, find_run, previous_run
 from evalmeta.api.run_names import run_id_of
 from evalmeta.errors import NotFound, UsageError
+from evalmeta.model.comparison import Standing
 from evalmeta.model.run import Verdict
-from evalmeta.model.statistics import Standing
 from evalmeta.report.comparison import change_texts, comparison_lines, p_text, verdict
 from evalmeta.report.details import exchanges
 from evalmeta.store.case_lists import case_history
@@ -21,8 +21,9 @@ from evalmeta.viewer.pages import Page, text_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from evalmeta.model.comparison import CaseComparison, Comparison
     from evalmeta.model.run import CaseResult, Run
-    from evalmeta.model.statistics import CaseComparison, CaseCounts, Comparison
+    from evalmeta.model.statistics import CaseCounts
     from evalmeta.viewer.pages import Query, Source
 
 _ORDER: Final = (

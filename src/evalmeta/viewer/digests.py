@@ -13,9 +13,10 @@ from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare
 from evalmeta.engine.statistics import statistics_of
 from evalmeta.errors import StoreError
+from evalmeta.model.comparison import Standing
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
-from evalmeta.model.statistics import CaseCounts, Standing
+from evalmeta.model.statistics import CaseCounts
 from evalmeta.model.tally import detail
 from evalmeta.protocol.json_fields import integer
 from evalmeta.report.org_checks import check_lines

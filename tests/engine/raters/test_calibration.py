@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.engine.intervals import wilson
 from evalmeta.engine.raters.calibration import Agreement, RatedPair, Share, agreement, agreement_by_rule, calibrate
 from evalmeta.engine.raters.judge import Rating
 from evalmeta.engine.raters.labels import Pair
+from evalmeta.engine.statistics import wilson
 from evalmeta.errors import RaterError
 from evalmeta.model.run import Verdict
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.engine.intervals import wilson
 from evalmeta.engine.raters.judge import Rubric
+from evalmeta.engine.statistics import wilson
 from evalmeta.errors import RaterError
 from evalmeta.model.run import DECIDED, Verdict
 from evalmeta.model.statistics import JudgeCheck

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.engine.scorers.results import undecided
 from evalmeta.errors import RaterError
-from evalmeta.model.agent_scorer import PromptScorer
+from evalmeta.model.agent_scorer import PromptScorer, session_view
 from evalmeta.model.run import NEEDS_MODEL, TestResult, Verdict
-from evalmeta.model.session_view import session_view
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

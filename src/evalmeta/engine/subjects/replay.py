@@ -13,11 +13,11 @@ import orjson
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
-from evalmeta.engine.subjects.recorded_sessions import is_session, read_session
 from evalmeta.errors import MessageUnreadable, SettingsError, SubjectError
+from evalmeta.model.agent_scorer import ACTION_STEP
 from evalmeta.model.json_value import read_json
 from evalmeta.protocol.connect import read_run
-from evalmeta.protocol.json_fields import list_of_objects, read_object
+from evalmeta.protocol.json_fields import list_of_objects, number, object_at, optional_text, read_object, text
 from evalmeta.protocol.testing import read_testing_run
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import Run
     from evalmeta.model.settings import ReplaySubject
+
 
 _RESULT_KEYS: Final = frozenset({"definition", "iteration", "number", "verdict", "results"})
 _OTHER_KEYS: Final = frozenset({"label", "earlier", "traceback", "quarantine", "partly_judged"})
@@ -98,8 +99,8 @@ class Recordings:
 
     def add(self, utterance: str, recording: Recording) -> None:
         """Append a recording to the others of its utterance."""
-        for number in {None, recording.number}:
-            self._queues[" ".join(utterance.split()), number].append(recording)
+        for case_number in {None, recording.number}:
+            self._queues[" ".join(utterance.split()), case_number].append(recording)
 
     def take(self, utterance: str, *, number: int) -> Recording | None:
         """Return the next recording of an utterance, and the last one again and again.
@@ -198,7 +199,7 @@ def _is_entry(line: bytes) -> bool:
 def _entries(line: bytes) -> Iterator[tuple[str, Recording]]:
     """Yield the utterances and answers of a line; a result with several turns has several."""
     source = read_object(line)
-    if is_session(source):
+    if _is_session(source):
         yield from _turns(source)
         return
     number = source.get("number")
@@ -225,7 +226,7 @@ def _recordings(document: JsonValue) -> Recordings:
     if isinstance(document, Mapping) and "testCases" not in document and "result" in document:
         document = document["result"]
     sessions = document if isinstance(document, list) else [document]
-    if sessions and all(isinstance(session, Mapping) and is_session(session) for session in sessions):
+    if sessions and all(isinstance(session, Mapping) and _is_session(session) for session in sessions):
         return _recordings_of_sessions(sessions)
     if isinstance(document, list):
         if not document:
@@ -252,7 +253,7 @@ def _recordings_of_sessions(sessions: list[JsonValue]) -> Recordings:
 
 
 def _turns(session: JsonObject) -> Iterator[tuple[str, Recording]]:
-    for utterance, generated in read_session(session):
+    for utterance, generated in _read_session(session):
         error = None if generated else "the agent did not answer in the recorded session"
         yield utterance, Recording(generated, error)
 
@@ -265,3 +266,71 @@ def _run(source: JsonValue, *, prefix: str = "") -> Run:
         return read_testing_run(source) if is_from_studio else read_run(source)
     except MessageUnreadable as error:
         raise MessageUnreadable(f"{prefix}{error}") from None
+
+
+def _is_session(document: JsonObject) -> bool:
+    """Return whether a document is a recorded session: it has a list of runs."""
+    return isinstance(document.get("runs"), list)
+
+
+def _read_session(session: JsonObject) -> Iterator[tuple[str, GeneratedData | None]]:
+    """Yield the user's message of each turn with the agent's answer; None if the agent did not answer.
+
+    Several messages of one speaker in a turn are lines of one text. Turns without a message of the user are left out.
+    Raise MessageUnreadable, with the turn, if an answer is not valid.
+    """
+    session_id = optional_text(object_at(session, "sessionState"), "sessionId")
+    for turn, run in enumerate(list_of_objects(session, "runs"), 1):
+        utterance, outcome = (_said(run, role) for role in ("user", "agent"))
+        if utterance is None:
+            continue
+        if outcome is None:
+            yield utterance, None
+            continue
+        answer = {
+            "outcome": outcome,
+            "topic": optional_text(run, "topicName"),
+            "actions": _actions(run),
+            "latency_ms": number(run, "durationMs", None),
+            "session_id": session_id,
+        }
+        try:
+            yield utterance, generated_data(answer)
+        except SubjectError as error:
+            raise MessageUnreadable(f"turn {turn} of the session: {error}") from None
+
+
+def _said(run: JsonObject, role: str) -> str | None:
+    messages = list_of_objects(run, "messages")
+    said = [text(message, "message") for message in messages if text(message, "actorRole").casefold() == role]
+    return "\n".join(said) if said else None
+
+
+def _actions(run: JsonObject) -> list[JsonObject] | None:
+    """Return the actions among the steps; None if the session has no list of steps."""
+    loop = object_at(run, "agentLoop")
+    if not isinstance(loop.get("steps"), list):
+        return None
+    steps = list_of_objects(loop, "steps")
+    return [_action(step) for step in steps if text(step, "type").upper() == ACTION_STEP]
+
+
+def _action(step: JsonObject) -> JsonObject:
+    given, output = (_value(step.get(key)) for key in ("input", "output"))
+    named = given if isinstance(given, dict) or given is None else {"input": given}
+    return {
+        "name": text(step, "name"),
+        "input": named,
+        "output": output,
+        "latency_ms": number(step, "durationMs", None),
+    }
+
+
+def _value(value: JsonValue) -> JsonValue:
+    """Return the JSON that a text contains, or else the value itself; an empty text is None."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return read_json(value) if value else None
+    except orjson.JSONDecodeError:
+        return value

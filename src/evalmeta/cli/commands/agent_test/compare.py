@@ -17,7 +17,7 @@ from evalmeta.cli.reruns import check_run_id
 from evalmeta.cli.run_reports import warn_if_incomplete
 from evalmeta.cli.suggestions import run_hint
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_PASSED, NotFound
-from evalmeta.model.statistics import SuiteComparison
+from evalmeta.model.comparison import SuiteComparison
 from evalmeta.package.project import find_project
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.comparison import comparison_json

@@ -13,9 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictBool, StrictF
 
 from evalmeta.engine.raters.llm.opinions import Opinion
 from evalmeta.engine.raters.llm.replies import UnreadableReply, read_reply, reply_schema, validated
-from evalmeta.model.agent_scorer import data_keys, filled_prompt, range_text
+from evalmeta.model.agent_scorer import data_keys, filled_prompt, range_text, transcript_of
 from evalmeta.model.run import Verdict
-from evalmeta.model.session_view import transcript_of
 
 if TYPE_CHECKING:
     from evalmeta.engine.raters.judge import Rubric

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta import limits
 from evalmeta.formats.document import Document
-from evalmeta.formats.recent import document_once
+from evalmeta.formats.files import document_once
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 
 if TYPE_CHECKING:
