@@ -11,9 +11,9 @@ import pytest
 
 from evalmeta import adk
 from evalmeta.errors import FormatError, NotFound, UsageError
-from evalmeta.formats.adk.reader import read_adk_file
 from evalmeta.model.run import RunOptions, Verdict
-from formats.adkfiles import (
+from evalmeta.systems.adk.reader import read_adk_file
+from systems.adk.adkfiles import (
     FULL,
     GREETING,
     LEGACY_PYTHON,

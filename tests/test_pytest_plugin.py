@@ -15,7 +15,7 @@ from evalmeta.errors import UsageError
 from evalmeta.model.quarantine import today
 from evalmeta.pytest_plugin.evaluations import range_error
 from formats.discovery_corpus import FOREIGN, NEAR
-from formats.run_eval.payloads import SESSION, evaluator, message, payload
+from systems.run_eval.payloads import SESSION, evaluator, message, payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable

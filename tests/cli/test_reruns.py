@@ -14,10 +14,10 @@ from evalmeta.api.saved_runs import history
 from evalmeta.api.servers import make_token
 from evalmeta.client.logins import user_logins
 from evalmeta.model.login import Login, Secrets
-from formats.run_eval.payloads import evaluator, message
 from org.parts import asked, definition, make_project
 from org.servers import served
 from org.test_evaluation import post, session
+from systems.run_eval.payloads import evaluator, message
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evalmeta.formats.adk.config import read_test_config
-from evalmeta.formats.adk.reader import read_adk
-from formats.adkfiles import FULL
+from evalmeta.systems.adk.config import read_test_config
+from evalmeta.systems.adk.reader import read_adk
+from systems.adk.adkfiles import FULL
 
 PAGE = (Path(__file__).parents[2] / "docs/coming-from-adk.md").read_text()
 

@@ -8,8 +8,6 @@ import pytest
 
 from engine.builders import exchange
 from evalmeta.engine.scorers.registry import score
-from evalmeta.formats.adk.config import read_test_config
-from evalmeta.formats.adk.reader import read_adk
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.document import Document
 from evalmeta.model.definition import (
@@ -25,10 +23,12 @@ from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.quarantine import Quarantine
 from evalmeta.model.run import TestResult, Verdict
+from evalmeta.systems.adk.config import read_test_config
+from evalmeta.systems.adk.reader import read_adk
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
-from formats.adkfiles import GREETING, MULTI_TURN, STATEFUL, case, eval_set, turn
+from systems.adk.adkfiles import GREETING, MULTI_TURN, STATEFUL, case, eval_set, turn
 
 if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonValue

@@ -14,8 +14,6 @@ import orjson
 from evalmeta.engine.jsonpath import TooManyMatches, resolve
 from evalmeta.errors import EvalmetaError
 from evalmeta.formats.definitions import definition_of
-from evalmeta.formats.run_eval.reader import read_payload
-from evalmeta.formats.run_eval.writer import write_run_eval
 from evalmeta.formats.testing_center_csv import read_testing_center_csv, write_testing_center_csv
 from evalmeta.formats.testspec import read_testspec
 from evalmeta.formats.testspec_writer import write_testspec
@@ -44,16 +42,18 @@ from evalmeta.protocol.metadata_api import (
 from evalmeta.protocol.run_options import read_options
 from evalmeta.report import FORMATS, render
 from evalmeta.report.report import Report
+from evalmeta.systems.run_eval.reader import read_payload
+from evalmeta.systems.run_eval.writer import write_run_eval
 from evalmeta.validation.manifests import validate_manifest
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.reader import read_xml
-from formats.run_eval.payloads import SESSION, STATE, evaluator, message, payload
 from formats.specs import OWN_SPEC, SPEC, STUDIO_SPEC
 from fuzz.mutations import mutated
 from package.handmade import Entry, zip_of
 from protocol.envelopes import jsforce_call, wsdl_call
+from systems.run_eval.payloads import SESSION, STATE, evaluator, message, payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -12,8 +12,8 @@ from evalmeta import limits
 from evalmeta.org.app import embedded_org
 from evalmeta.org.records import Records
 from evalmeta.package.project import find_project
-from formats.run_eval.payloads import STATE, evaluator, message
 from org.parts import URL, definition, deploy, make_project, opened_of, package
+from systems.run_eval.payloads import STATE, evaluator, message
 
 if TYPE_CHECKING:
     from pathlib import Path

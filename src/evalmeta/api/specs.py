@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta.api.files import bytes_of
 from evalmeta.errors import FormatError, InvalidMetadata, UsageError, did_you_mean
-from evalmeta.formats.adk.writer import respell, write_adk
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Written
 from evalmeta.formats.document import read_bytes
 from evalmeta.formats.files import format_of, read_document
-from evalmeta.formats.run_eval.writer import write_run_eval
 from evalmeta.formats.testing_center_csv import read_testing_center_csv, write_testing_center_csv
 from evalmeta.formats.testspec import read_spec_file, spec_definition
 from evalmeta.formats.testspec_writer import write_testspec
@@ -22,6 +20,8 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.package.files import put_file, shown, state_of, target_path
 from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.resolver import api_version_of, find_components
+from evalmeta.systems.adk.writer import respell, write_adk
+from evalmeta.systems.run_eval.writer import write_run_eval
 from evalmeta.validation.definition_rules import is_api_name
 from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import validate_component
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from evalmeta.formats.adk.reader import Dialect
     from evalmeta.formats.diagnostics import Loss
     from evalmeta.formats.document import TargetFormat
     from evalmeta.formats.testspec import Spec
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
+    from evalmeta.systems.adk.reader import Dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def write_as(definition: Definition, target: TargetFormat, *, dialect: Dialect =
         case "adk":
             return write_adk(definition, dialect=dialect)
         case "databricks":
-            from evalmeta.formats.databricks.writer import write_databricks
+            from evalmeta.systems.databricks.writer import write_databricks
 
             return write_databricks(definition)
         case "run-eval":
@@ -201,7 +201,7 @@ def _rewritten(path: Path, target: TargetFormat, names: DefinitionNames, dialect
         raise UsageError(f"{label} is a file of {target} already, which has no names of definitions")
     if target == "adk":
         return respell(read_bytes(path), label=label, name=path.name.split(".")[0], dialect=dialect)
-    from evalmeta.formats.databricks.reader import copy_rows
+    from evalmeta.systems.databricks.reader import copy_rows
 
     return Written(copy_rows(path, label=label))
 

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 _READERS: Final[dict[SourceFormat, str]] = {
     "testspec": "evalmeta.formats.testspec",
     "csv": "evalmeta.formats.testing_center_csv",
-    "adk": "evalmeta.formats.adk.reader",
-    "ballerina": "evalmeta.formats.ballerina.reader",
-    "databricks": "evalmeta.formats.databricks.reader",
-    "run-eval": "evalmeta.formats.run_eval.reader",
+    "adk": "evalmeta.systems.adk.reader",
+    "ballerina": "evalmeta.systems.ballerina.reader",
+    "databricks": "evalmeta.systems.databricks.reader",
+    "run-eval": "evalmeta.systems.run_eval.reader",
 }
 _SPEC_EXAMPLE: Final = """\
 Write test cases as a list:

@@ -15,11 +15,11 @@ from evalmeta.model.run import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.formats.run_eval.reader import PlannedTest
-    from evalmeta.formats.run_eval.references import StepOutput
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import CaseResult, TestResult
+    from evalmeta.systems.run_eval.reader import PlannedTest
+    from evalmeta.systems.run_eval.references import StepOutput
 
 
 _RATING: Final = "evaluator.bot_response_rating"

@@ -338,7 +338,7 @@ def _evaluation_of_content(org: Organization, content: bytes, name: str) -> Eval
 
 def _read_content(content: bytes, name: str) -> Document:
     if content.startswith(_PAYLOAD):
-        from evalmeta.formats.run_eval.reader import read_payload
+        from evalmeta.systems.run_eval.reader import read_payload
 
         return read_payload(content, label=name, name=name, is_raw=True).document
     return Document(read_evaluation(content, name))

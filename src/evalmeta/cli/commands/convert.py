@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from evalmeta.api.convert import ConvertedFile
     from evalmeta.api.specs import DefinitionNames
-    from evalmeta.formats.adk.reader import Dialect
     from evalmeta.formats.diagnostics import Written
     from evalmeta.formats.document import TargetFormat
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.registry import ApiVersion
+    from evalmeta.systems.adk.reader import Dialect
 
 
 _DEFAULT_FOLDER: Final = "metadataPackage"

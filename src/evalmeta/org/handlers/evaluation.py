@@ -13,7 +13,6 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, OrgFault
-from evalmeta.formats.run_eval.reader import read_payload
 from evalmeta.org.evaluation_results import write_test_result
 from evalmeta.org.handlers.rest import authenticated, json_reply, read_body
 from evalmeta.org.organization import run_in_thread
@@ -21,6 +20,7 @@ from evalmeta.org.records import Records
 from evalmeta.org.runs import check_needs, is_abandoned, prepare_payload_run, start_prepared
 from evalmeta.protocol.sobjects import AGENT
 from evalmeta.store.stored_cases import open_cases
+from evalmeta.systems.run_eval.reader import read_payload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from evalmeta.formats.run_eval.reader import PlannedTest
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.login import User
     from evalmeta.org.organization import Organization
+    from evalmeta.systems.run_eval.reader import PlannedTest
 
 
 _NAME: Final = "run-eval"

@@ -1,0 +1,188 @@
+"""Eval sets with their criteria, and agents by their names."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import warnings
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import orjson
+
+from evalmeta import limits
+from evalmeta.errors import FormatError, NotFound, ProjectError, UsageError
+from evalmeta.formats.diagnostics import Diagnostics
+from evalmeta.formats.document import ADK_CONFIG
+from evalmeta.formats.json_source import read_json
+from evalmeta.package.files import read_file
+from evalmeta.package.project import find_project
+from evalmeta.systems.adk.cases import AdkRecord, read_session
+from evalmeta.systems.adk.config import DEFAULT_CONFIG, read_test_config
+from evalmeta.systems.adk.reader import LEGACY, read_adk, read_config
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalmeta.formats.document import Document, Reading
+    from evalmeta.model.problem import Problem
+    from evalmeta.systems.adk.cases import Session
+    from evalmeta.systems.adk.config import AdkConfig
+
+
+__tracebackhide__ = True  # pytest's tracebacks end where the test calls
+
+
+_TEST_FILES: Final = "*.test.json"
+_SUFFIXES: Final = (".test.json", ".evalset.json", ".json")
+
+
+class Source(NamedTuple):
+    """An eval set, and its name in messages."""
+
+    label: str
+    document: Document
+
+
+def read_folder(path: Path, reading: Reading, session: Session | None) -> list[Source]:
+    """Read a file, or every `*.test.json` in a folder and its subfolders, with the criteria next to each.
+
+    `session` is the initial session of legacy files; UsageError says that a file is an eval set, which has its own.
+    """
+    chosen = None if reading.config is None else read_config(Path(reading.config))
+    config_in = cache(lambda folder: chosen or _config_in(folder))
+    found: list[Source] = []
+    problems: list[Problem] = []
+    for file in _files(path):
+        try:
+            found.append(_read(str(file), bytes_of(file), config_in(file.parent), reading, session))
+        except FormatError as error:
+            problems += (problem for problem in error.problems if problem not in problems)
+    if problems:
+        raise FormatError("nothing was asked:", problems=problems)
+    return found
+
+
+def read_object(
+    eval_set: object,
+    criteria: Mapping[str, object] | None,
+    eval_config: object,
+    reading: Reading,
+    session: Session | None,
+) -> Source:
+    """Read an eval set that is a mapping, or an object with `model_dump_json`.
+
+    `eval_config` is the content of a test_config.json, and `criteria` its value of this name; without both, the
+    file of the reading applies, or ADK's defaults.
+    """
+    config = {"criteria": dict(criteria)} if criteria is not None else eval_config
+    if config is None:
+        chosen = DEFAULT_CONFIG if reading.config is None else read_config(Path(reading.config))
+    else:
+        chosen = read_test_config(_json(config), label=ADK_CONFIG)
+    return _read("eval set", _json(eval_set), chosen, reading, session)
+
+
+def session_in(path: Path) -> Session | None:
+    """Read an initial session from a JSON file."""
+    diagnostics = Diagnostics(str(path))
+    file = read_json(bytes_of(path), label=str(path))
+    session = read_session(AdkRecord(file, (), file.value, diagnostics, called="an initial session"))
+    diagnostics.check()
+    return session
+
+
+def name_of(path: str) -> str:
+    """Return a file's name without the suffixes of ADK's files."""
+    return next((path.removesuffix(suffix) for suffix in _SUFFIXES if path.endswith(suffix)), path)
+
+
+def bytes_of(path: Path) -> bytes:
+    """Read a whole file; raise NotFound if there is none, or ProjectError if it cannot be read or is too large."""
+    if not path.is_file():
+        raise NotFound(f"the file {str(path)!r} cannot be found")
+    return read_file(path, max_bytes=limits.MAX_JSON_BYTES)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(each for each in path.rglob(_TEST_FILES) if each.is_file())
+    if not found:
+        raise NotFound(f"there is no {_TEST_FILES} in {str(path)!r}", actions=["Name another folder, or a file."])
+    return found
+
+
+def _config_in(folder: Path) -> AdkConfig:
+    file = folder / ADK_CONFIG
+    return read_test_config(bytes_of(file), label=str(file)) if file.exists() else DEFAULT_CONFIG
+
+
+def _read(label: str, data: bytes, config: AdkConfig, reading: Reading, session: Session | None) -> Source:
+    if reading.missing:
+        config = replace(config, missing=reading.missing)
+    document = read_adk(data, label=label, name=label, config=config, dialect=reading.dialect)
+    for note in document.notes:
+        kind = DeprecationWarning if note.code == LEGACY else UserWarning
+        warnings.warn(f"{note.location}: {note.message}. {note.hint}".rstrip(), kind, stacklevel=_level_of_caller())
+    return Source(label, document if session is None else _with_session(document, session, label))
+
+
+def _level_of_caller() -> int:
+    """Return the `stacklevel` of the caller of this package."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and f"{frame.f_globals.get('__name__')}.".startswith("evalmeta."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _with_session(document: Document, session: Session, label: str) -> Document:
+    """Return the document with the session in cases that have none; like ADK, for legacy files only."""
+    if all(note.code != LEGACY for note in document.notes):
+        raise UsageError(
+            f"{label} is an eval set, whose cases have their own initial sessions",
+            actions=["Write the session as 'sessionInput' of the cases."],
+        )
+    evaluation = document.evaluation
+    cases = tuple(replace(case, state=case.state or session.state) for case in evaluation.cases)
+    named = evaluation.subject_name or session.app_name
+    return replace(document, evaluation=replace(evaluation, cases=cases, subject_name=named))
+
+
+def _json(thing: object) -> bytes:
+    """Return a mapping, or an object of ADK, as JSON."""
+    dump = getattr(thing, "model_dump_json", None)
+    try:
+        return str(dump()).encode() if callable(dump) else orjson.dumps(thing)
+    except TypeError as error:
+        raise UsageError(f"{type(thing).__name__} cannot be read as JSON: {error}") from None
+
+
+_AGENTS: Final = ("answer", "root_agent", "agent")
+
+
+def agent_named(name: str, root: Path | None) -> object:
+    """Return the agent in a module of this name; None for an agent that evalmeta.toml binds.
+
+    The agent is the module's `answer`, `root_agent` or `agent`, or that of a package's module `agent`.
+    """
+    with suppress(ProjectError):
+        if name in find_project(root or Path.cwd()).settings.subjects:
+            return None
+    actions = ["Pass a function, or a reference such as my_agent:answer.", f"Or bind {name!r} in evalmeta.toml."]
+    try:
+        module = importlib.import_module(name)
+    except (ImportError, ValueError) as error:
+        message = f"{name!r} is neither an agent that evalmeta.toml binds nor a module that can be imported: {error}"
+        raise UsageError(message, actions=actions) from None
+    inner = getattr(module, "agent", None)
+    for holder in (module, inner) if isinstance(inner, ModuleType) else (module,):
+        for agent in _AGENTS:
+            found: object = getattr(holder, agent, None)
+            if found is not None and not isinstance(found, ModuleType):
+                return found
+    raise UsageError(f"the module {name!r} has no {', '.join(_AGENTS[:-1])} or {_AGENTS[-1]}", actions=actions)

@@ -1,0 +1,187 @@
+"""`evalmeta.databricks`: evaluation sets of Databricks judged on this machine, as `mlflow.evaluate` does."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
+
+from evalmeta.api.evaluate import evaluate_async as run_evaluation
+from evalmeta.api.evaluate_inputs import check_keywords
+from evalmeta.engine.event_loop import run_to_end
+from evalmeta.engine.scorers.judged import read_parts
+from evalmeta.engine.subjects.replay import bind_recorded
+from evalmeta.errors import UsageError, did_you_mean
+from evalmeta.model.run import Verdict
+from evalmeta.systems.databricks.reader import RowOptions, read_databricks_file, read_databricks_rows
+from evalmeta.systems.databricks.tables import result_rows, rows_of, run_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Required, Unpack
+
+    from evalmeta.api.finished_runs import FinishedRun
+    from evalmeta.formats.document import Document
+    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.problem import Problem
+    from evalmeta.model.run import CaseResult, RunOptions
+    from evalmeta.systems.databricks.metrics import Guidelines
+
+_EVALUATOR: Final = "databricks-agent"
+_MODEL_TYPES: Final = (_EVALUATOR, "databricks-rag")
+_NOT_JUDGED: Final = (Verdict.ERROR, Verdict.UNDECIDED)
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationResult:
+    """The result of an evaluation.
+
+    Attributes:
+        metrics: The metrics of the run by their documented names: for judges the share of yes, 0 to 1, for numbers
+            the average; NaN if nothing could be judged.
+        tables: `eval_results` with a row for each request: a DataFrame if pandas is installed, else a list of dicts.
+        run: The finished run: whether it succeeded, its report, its statistics.
+        notes: Warnings about the data, such as unknown columns.
+    """
+
+    metrics: Mapping[str, float]
+    tables: Mapping[str, object]
+    run: FinishedRun
+    notes: tuple[Problem, ...] = ()
+
+
+class How(TypedDict, total=False):
+    """The keywords of `evaluate`; all but `data` are optional.
+
+    Attributes:
+        data: A DataFrame, a list of dicts, a dict of columns, or the path of a file.
+        model: The agent: a function of the question that can take `history` and `context`, an object with `open`,
+            or a table of settings, as in `evalmeta.evaluate`. None judges the answers in the data.
+        model_type: `databricks-agent`.
+        evaluator_config: `{"databricks-agent": {"global_guidelines": [...], "metrics": [...]}}`.
+        options: How to run; see `RunOptions`.
+        rater: The rater; None uses the one that the project's `evalmeta.toml` names. Without a language model the
+            judges leave everything undecided.
+        journal: A folder for the results; an interrupted run with the same folder is resumed.
+        name: The name of the run; by default the file's name, or `eval_set`.
+        root: The project's folder; None finds the one around the current folder.
+    """
+
+    data: Required[object]
+    model: object
+    model_type: str
+    evaluator_config: Mapping[str, object] | None
+    options: RunOptions | None
+    rater: object
+    journal: Path | None
+    name: str | None
+    root: Path | None
+
+
+class _Config(NamedTuple):
+    global_guidelines: Guidelines | None = None
+    metrics: Sequence[str] | None = None
+
+
+def evaluate(**how: Unpack[How]) -> EvaluationResult:
+    """Judge the answers of an evaluation set, or ask an agent for them, as `mlflow.evaluate` does.
+
+    Args:
+        how: See `How`.
+
+    Raises:
+        FormatError: The data does not match the schema; `problems` has every reason with its row.
+        UsageError: A keyword or another argument is not valid, or answers are missing and there is no model.
+        NotFound: The file cannot be found.
+        SettingsError: The model or the rater cannot be used.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run_to_end(evaluate_async(**how))
+    raise UsageError("an event loop is running: use `await databricks.evaluate_async(...)` instead of evaluate")
+
+
+async def evaluate_async(**how: Unpack[How]) -> EvaluationResult:
+    """Do what `evaluate` does, in the running event loop."""
+    check_keywords(how, How.__annotations__, of="databricks.evaluate")
+    return await _evaluated(**how)
+
+
+async def _evaluated(  # noqa: PLR0913 - the keywords of mlflow.evaluate, and evalmeta's own
+    *,
+    data: object,
+    model: object = None,
+    model_type: str = _EVALUATOR,
+    evaluator_config: Mapping[str, object] | None = None,
+    options: RunOptions | None = None,
+    rater: object = None,
+    journal: Path | None = None,
+    name: str | None = None,
+    root: Path | None = None,
+) -> EvaluationResult:
+    _check(model_type, _MODEL_TYPES, "model type")
+    document = _document(data, _config(evaluator_config), name, is_asked=model is not None)
+    called = getattr(model, "__name__", None) or (type(model).__name__ if model else "recorded answers")
+    evaluation = replace(document.evaluation, subject_name=str(called))
+    subject = bind_recorded() if model is None else model
+    finished = await run_evaluation(evaluation, subject, options=options, rater=rater, journal=journal, root=root)
+    results = finished.run.cases
+    rows = result_rows(evaluation.cases, results, read_parts=read_parts)
+    _warn_of_undecided(results)
+    tables = {"eval_results": _table(rows)}
+    return EvaluationResult(run_metrics(evaluation.cases, results), tables, finished, document.notes)
+
+
+def _config(config: Mapping[str, object] | None) -> _Config:
+    for key in config or {}:
+        _check(key, _MODEL_TYPES, "evaluator of evaluator_config")
+    own = next(iter((config or {}).values()), {})
+    if not isinstance(own, Mapping):
+        raise UsageError(f"the configuration of {_EVALUATOR} is of type {type(own).__name__}, not a dict")
+    for key in own:
+        _check(key, _Config._fields, f"setting of {_EVALUATOR}")
+    return _Config(**own)
+
+
+def _check(name: object, known: Sequence[str], what: str) -> None:
+    if name not in known:
+        raise UsageError(f"{name!r:.100} is not a valid {what}", actions=(did_you_mean(str(name), known),))
+
+
+def _document(data: object, config: _Config, name: str | None, *, is_asked: bool) -> Document:
+    options = RowOptions(global_guidelines=config.global_guidelines, metrics=config.metrics, is_asked=is_asked)
+    if isinstance(data, str | Path):
+        path = Path(data)
+        document = read_databricks_file(path, label=str(data), name=name or path.stem, **options)
+    else:
+        document = read_databricks_rows(rows_of(data), label="data", name=name or "eval_set", **options)
+    for note in document.notes:
+        warnings.warn(f"{note.location}: {note.message}. {note.hint}".rstrip(), UserWarning, stacklevel=2)
+    if not (is_asked or document.is_answered):
+        unanswered = next(case.number for case in document.evaluation.cases if case.turns[0].recorded is None)
+        raise UsageError(
+            f"there is no model to ask, and row {unanswered} has neither 'response' nor 'trace'",
+            actions=("Set model=..., or add the answers of all rows.",),
+        )
+    return document
+
+
+def _warn_of_undecided(results: Sequence[CaseResult]) -> None:
+    judged = [result for case in results for result in case.results if not result.is_measured]
+    reasons = [result.error for result in results if result.error]
+    reasons += [each.error or each.explanation for each in judged if each.verdict in _NOT_JUDGED and not each.score]
+    if reasons:
+        message = f"{len(reasons):,} cases or results were not judged; the first: {reasons[0]}"
+        warnings.warn(message, UserWarning, stacklevel=2)
+
+
+def _table(rows: list[dict[str, JsonValue]]) -> object:
+    try:
+        from pandas import DataFrame
+    except ImportError:
+        return rows
+    return DataFrame(rows)

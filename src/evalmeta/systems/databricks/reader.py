@@ -1,0 +1,233 @@
+"""Evaluation sets of Databricks Agent Evaluation and MLflow 3: each row is a case of one turn.
+
+Sources: Databricks, "Agent Evaluation input schema" (columns, requests, arrays, computed metrics); MLflow,
+`mlflow.genai.evaluate` (inputs, outputs, expectations). A row with a response or a trace already has its answer.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypedDict
+
+import orjson
+
+from evalmeta import limits
+from evalmeta.errors import NotFound
+from evalmeta.formats.diagnostics import Diagnostics
+from evalmeta.formats.document import Document, Reading
+from evalmeta.model.evaluation import Case, Evaluation
+from evalmeta.systems.databricks.files import ValueRow, format_of, rows_in, rows_of_file
+from evalmeta.systems.databricks.metrics import select_metrics
+from evalmeta.systems.databricks.rows import Row, RowContext, is_request, read_row
+from evalmeta.systems.databricks.texts import decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+    from typing import Unpack
+
+    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.systems.databricks.metrics import Guidelines
+
+
+_HEAD_BYTES: Final = 1_000_000
+_NEEDED: Final = {
+    "expected": "'expected_facts' or 'expected_response'",
+    "global_guidelines": "'global_guidelines' of the configuration",
+}
+
+
+class RowOptions(TypedDict, total=False):
+    """How an evaluation set is read; all keys are optional.
+
+    Attributes:
+        global_guidelines: the guidelines for every answer: a list, or lists by name.
+        metrics: the judges to ask, by their short or documented names; None for all.
+        is_asked: whether an agent is asked, so that recorded answers are ignored.
+    """
+
+    global_guidelines: Guidelines | None
+    metrics: Sequence[str] | None
+    is_asked: bool
+
+
+def read_databricks(data: bytes, *, label: str, name: str, **options: Unpack[RowOptions]) -> Document:
+    """Read an evaluation set: JSON, JSON Lines, CSV with JSON in its cells, or Parquet, detected from its content.
+
+    Args:
+        data: the file.
+        label: its path, for messages.
+        name: what the evaluation is called, which the file does not say.
+        options: see `RowOptions`.
+
+    Raises:
+        FormatError: it does not fit the format; `problems` has every reason with line and column.
+        UsageError: a metric is unknown, the guidelines are not valid, or it is Parquet without pyarrow.
+    """
+    diagnostics = Diagnostics(label)
+    return _document(rows_in(data, label=label, diagnostics=diagnostics), _context(options), diagnostics, name)
+
+
+def _context(options: RowOptions) -> RowContext:
+    wanted = select_metrics(options.get("metrics"), options.get("global_guidelines"))
+    return RowContext(wanted, options.get("is_asked", False))
+
+
+def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
+    """Read a file as `files.read_document` does."""
+    options = RowOptions(
+        global_guidelines=reading.global_guidelines or None, metrics=reading.metrics, is_asked=reading.is_asked
+    )
+    return read_databricks_file(path, label=label, name=name, **options)
+
+
+def read_databricks_rows(
+    rows: Iterable[JsonObject], *, label: str, name: str, **options: Unpack[RowOptions]
+) -> Document:
+    """Read rows of plain values, as `tables.rows_of` returns them; otherwise like `read_databricks`."""
+    placed = (Row(number, ValueRow(label, values)) for number, values in enumerate(rows, 1))
+    return _document(placed, _context(options), Diagnostics(label), name)
+
+
+def read_databricks_file(path: Path, *, label: str, name: str, **options: Unpack[RowOptions]) -> Document:
+    """Read a file like `read_databricks`; raise NotFound if it cannot be read.
+
+    JSON Lines and Parquet may be of any size: all their rows are checked now, and a file of Parquet or of more than
+    `limits.MAX_SPEC_BYTES` is read again for each iteration over the cases. An iteration raises FormatError if the
+    file has become invalid.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+            form = format_of(head, name=path.name)
+            if form not in {"jsonl", "parquet"}:
+                return read_databricks(head + file.read(limits.MAX_JSON_BYTES), label=label, name=name, **options)
+        cases, diagnostics, context = _FileCases(path, label, options), Diagnostics(label), _context(options)
+        # A small Parquet file may have very large rows.
+        is_small = form == "jsonl" and path.stat().st_size <= limits.MAX_SPEC_BYTES
+        summary, kept = _RowSummary(), list[Case]()
+        for row in rows_of_file(path, label=label, diagnostics=diagnostics):
+            case = read_row(row, context, diagnostics)
+            summary.add(row, case)
+            if is_small:
+                kept.append(case)
+        return _checked(tuple(kept) if is_small else cases, summary, context, diagnostics, name)
+    except FileNotFoundError:
+        raise NotFound(f"the file {label!r} cannot be found") from None
+    except OSError as error:
+        raise NotFound(f"{label} cannot be read: {error.strerror or error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _FileCases:
+    """The cases of a file that is read again for each iteration."""
+
+    path: Path
+    label: str
+    options: RowOptions
+
+    def __iter__(self) -> Iterator[Case]:
+        diagnostics, context = Diagnostics(self.label), _context(self.options)
+        for row in rows_of_file(self.path, label=self.label, diagnostics=diagnostics):
+            case = read_row(row, context, diagnostics)
+            diagnostics.check()
+            yield case
+        diagnostics.check()
+
+
+class _RowSummary:
+    """Facts about all rows: how many have an answer, and their lines, four bytes each."""
+
+    def __init__(self) -> None:
+        self.lines = array("I")
+        self.answered = 0
+        self.first_unanswered = 0
+        self.judged: set[str] = set()
+
+    def add(self, row: Row, case: Case) -> None:
+        is_answered = bool(case.turns) and case.turns[0].recorded is not None
+        self.answered += is_answered
+        if not is_answered and not self.first_unanswered:
+            self.first_unanswered = row.number
+        self.judged.update(expectation.name for turn in case.turns for expectation in turn.expectations)
+        self.lines.append(0 if row.path else row.file.first_line)
+
+
+class _Lines(Mapping[int, int]):
+    """The lines of rows by their numbers."""
+
+    def __init__(self, lines: array[int]) -> None:
+        self._lines = lines
+
+    def __getitem__(self, number: int) -> int:
+        if not 1 <= number <= len(self._lines):
+            raise KeyError(number)
+        return self._lines[number - 1]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(1, len(self._lines) + 1))
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+
+def _document(rows: Iterable[Row], context: RowContext, diagnostics: Diagnostics, name: str) -> Document:
+    summary, cases, last = _RowSummary(), [], None
+    for row in rows:
+        last = row
+        cases.append(read_row(row, context, diagnostics))
+        summary.add(row, cases[-1])
+    if last is not None and last.path:
+        summary.lines = array("I", last.file.lines_of(last.path[:-1]))
+    return _checked(tuple(cases), summary, context, diagnostics, name)
+
+
+def _checked(
+    cases: Iterable[Case], summary: _RowSummary, context: RowContext, diagnostics: Diagnostics, name: str
+) -> Document:
+    diagnostics.check()
+    count = len(summary.lines)
+    if not count:
+        diagnostics.error("databricks-row", "there are no rows", hint='Write [{"request": "..."}].')
+    diagnostics.check()
+    if 0 < summary.answered < count and not context.is_asked:
+        diagnostics.warn(
+            "databricks-row",
+            f"row {summary.first_unanswered} has neither 'response' nor 'trace', which others have",
+            line=summary.lines[summary.first_unanswered - 1],
+            hint="Given answers are judged when every row has one; otherwise an agent is asked for all of them.",
+        )
+    for metric in context.wanted.metrics:
+        if metric.name in context.wanted.named - summary.judged:
+            needed = " and ".join(sorted(_NEEDED.get(need, f"'{need}'") for need in metric.needs - {"request"}))
+            diagnostics.warn("databricks-row", f"no row has what {metric.short!r} needs: {needed}")
+    is_answered = summary.answered == count
+    lines = _Lines(summary.lines) if any(summary.lines) else {}
+    return Document(Evaluation(name, "", cases), is_answered=is_answered, notes=diagnostics.notes, lines=lines)
+
+
+_TEXTS: Final = frozenset({"request_id", "expected_response", "response", "outputs"})
+
+
+def copy_rows(path: Path, *, label: str) -> bytes:
+    """Return a file as JSON Lines, without nulls and with JSON texts decoded; raise like `read_databricks_file`."""
+    read_databricks_file(path, label=label, name="")
+    diagnostics = Diagnostics(label)
+    lines = []
+    for row in rows_of_file(path, label=label, diagnostics=diagnostics):
+        value = row.file.at(row.path)
+        if isinstance(value, dict):
+            value = {column: _plain(column, each) for column, each in value.items() if each is not None}
+        lines.append(orjson.dumps(value) + b"\n")
+    diagnostics.check()
+    return b"".join(lines)
+
+
+def _plain(column: str, value: JsonValue) -> JsonValue:
+    """Return the list or object in a JSON text; answers and plain questions remain texts."""
+    if not isinstance(value, str) or column in _TEXTS or (column == "request" and not is_request(value)):
+        return value
+    found = decoded(value)
+    return found if isinstance(found, dict | list) else value

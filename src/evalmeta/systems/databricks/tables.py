@@ -1,0 +1,291 @@
+"""Tables of Agent Evaluation: data frames read into rows, and results as rows and metrics.
+
+A row passes when no judge says no. The root cause is the first judge of `_ROOT_CAUSES` that says no: bad retrieval
+prevents good answers. One relevant passage is enough.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time
+from statistics import fmean
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
+
+from evalmeta import limits
+from evalmeta.errors import UsageError
+from evalmeta.model.run import Verdict
+from evalmeta.systems.databricks import metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evalmeta.model.definition import Expectation
+    from evalmeta.model.evaluation import Case
+    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.run import CaseResult, TestResult
+
+    ResultRow: TypeAlias = dict[str, JsonValue]
+    ReadParts: TypeAlias = Callable[[str], Sequence[tuple[str, str, str]]]
+
+
+_RATING: Final = "/rating"
+_ROOT_CAUSES: Final = (
+    *(metrics.CONTEXT_SUFFICIENCY, metrics.CHUNK_RELEVANCE, metrics.GROUNDEDNESS, metrics.CORRECTNESS),
+    *(metrics.RELEVANCE, metrics.SAFETY, metrics.GUIDELINES, metrics.GLOBAL_GUIDELINES),
+)
+_MEASURED: Final = frozenset({metrics.TOTAL_TOKENS, metrics.INPUT_TOKENS, metrics.OUTPUT_TOKENS, metrics.LATENCY})
+_FIRST: Final = (
+    *("request_id", "request", "response", "retrieved_context", "expected_response", "expected_facts", "guidelines"),
+    *("expected_retrieved_context", "trace", "model_error_message"),
+)
+_NO_CAUSE: Final[Mapping[str, None]] = {
+    "overall_assessment/rating": None,
+    "overall_assessment/rationale": None,
+    "root_cause_assessment/root_cause": None,
+}
+_SAMPLES: Final = re.compile(r"^\d+ of \d+ samples[^:]*: ")
+
+
+def run_metrics(cases: Iterable[Case], results: Sequence[CaseResult]) -> dict[str, float]:
+    """Return the metrics of a run: the share of yes (0 to 1) for judges, the average for numbers.
+
+    Results without a verdict or a value do not count; a metric that has only such results is NaN.
+    """
+    numbers: dict[str, list[float]] = {}
+    for expectation in (each for case in cases for turn in case.turns for each in turn.expectations):
+        if expectation.name not in _MEASURED:
+            numbers.setdefault(_metric(expectation), [])
+    for result in (each for case in results for each in case.results):
+        if result.name.endswith(_RATING):
+            if (word := _yes_or_no(result)) is not None:
+                numbers.setdefault(_metric(result), []).append(float(word == "yes"))
+        elif result.score is not None:
+            numbers.setdefault(_metric(result), []).append(result.score)
+    return {name: fmean(number) if number else math.nan for name, number in numbers.items()}
+
+
+def _metric(of: Expectation | TestResult) -> str:
+    return f"{_labelled(of)}/percentage" if of.name.endswith(_RATING) else f"{of.name}/average"
+
+
+def result_rows(cases: Iterable[Case], results: Sequence[CaseResult], *, read_parts: ReadParts) -> list[ResultRow]:
+    """Return a row for every result, all with the same columns, in the order of the results.
+
+    `read_parts` splits the explanation of a metric that judges several items: label, name and rationale of each.
+    """
+    by_number = {case.number: case for case in cases}
+    rows = [_row(by_number[result.number], result, read_parts) for result in results]
+    found = dict.fromkeys(key for row in rows for key in row)
+    # The request, the answer and what is expected come first, the overall assessment last.
+    columns = sorted(
+        found, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST) + (name in _NO_CAUSE)
+    )
+    return [{column: row.get(column) for column in columns} for row in rows]
+
+
+def _row(case: Case, result: CaseResult, read_parts: ReadParts) -> ResultRow:
+    row: ResultRow = {"request_id": case.label or None, "request": _request(case, result.utterance)}
+    generated = result.generated
+    row["response"] = generated.outcome if generated else None
+    retrieved = generated.retrieved if generated else None
+    if retrieved is not None:
+        row["retrieved_context"] = [{"doc_uri": passage.uri, "content": passage.content} for passage in retrieved]
+    if generated and generated.trace is not None:
+        row["trace"] = json.dumps(generated.trace, ensure_ascii=False)
+    if result.error is not None:
+        row["model_error_message"] = result.error
+    groups: dict[str, JsonValue] = {}
+    for expectation in case.turns[0].expectations:
+        row |= _expected(expectation)
+        if expectation.name == metrics.GUIDELINES:
+            groups[expectation.label or ""] = expectation.terms.get("guidelines")
+    if groups:
+        row["guidelines"] = groups[""] if [*groups] == [""] else groups
+    for each in result.results:
+        row |= _judged(each, read_parts)
+    return {**row, **_NO_CAUSE, **_overall(result.results)}
+
+
+def _request(case: Case, utterance: str) -> JsonValue:
+    if not case.history:
+        return utterance
+    history = [("assistant" if message.role == "agent" else message.role, message.message) for message in case.history]
+    return {"messages": [{"role": role, "content": text} for role, text in (*history, ("user", utterance))]}
+
+
+def _expected(expectation: Expectation) -> Mapping[str, JsonValue]:
+    """Return the columns of the row that an expectation was made from."""
+    terms = expectation.terms
+    if expectation.name in {metrics.CORRECTNESS, metrics.CONTEXT_SUFFICIENCY}:
+        columns = {"expected_response": expectation.expected_value, "expected_facts": terms.get("facts")}
+        return {key: value for key, value in columns.items() if value is not None}
+    if expectation.name == metrics.DOCUMENT_RECALL:
+        uris = terms.get("uris")
+        return {
+            "expected_retrieved_context": [{"doc_uri": uri} for uri in uris if uri] if isinstance(uris, list) else []
+        }
+    return {}
+
+
+def _judged(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue]:
+    if result.name == metrics.CHUNK_RELEVANCE:
+        return _chunks(result, read_parts)
+    if not result.name.endswith(_RATING):
+        return {result.name: result.score}
+    base, word = _labelled(result).removesuffix(_RATING), _yes_or_no(result)
+    columns: dict[str, JsonValue] = {f"{base}/rating": word}
+    columns[f"{base}/rationale"] = _rationale(result.explanation) if word else None
+    if word is None:
+        columns[f"{base}/error_message"] = result.error or result.explanation
+    return columns
+
+
+def _chunks(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue]:
+    """Return a rating and a rationale for each passage with content, in their order."""
+    base = metrics.CHUNK_RELEVANCE.removesuffix("/precision")
+    columns: dict[str, JsonValue] = {f"{base}/precision": result.score}
+    if result.score is None:
+        return {**columns, f"{base}/error_message": result.error or result.explanation}
+    parts = read_parts(result.explanation)
+    columns[f"{base}/ratings"] = [label for label, _, _ in parts]
+    columns[f"{base}/rationales"] = [_rationale(text) for _, _, text in parts]
+    return columns
+
+
+def _overall(results: Sequence[TestResult]) -> Mapping[str, JsonValue]:
+    """Return the overall assessment, and the root cause when a judge says no."""
+    words = {result.name: word for result in results if (word := _assessed(result)) is not None}
+    for name in _ROOT_CAUSES:
+        for result in results:
+            if result.name == name and _assessed(result) == "no":
+                return {
+                    "overall_assessment/rating": "no",
+                    "overall_assessment/rationale": _rationale(result.explanation),
+                    "root_cause_assessment/root_cause": name.split("/")[2],
+                }
+    return {"overall_assessment/rating": "yes" if words else None}
+
+
+def _rationale(explanation: str) -> str:
+    """Return a judge's rationale, without the number of samples that agree."""
+    return _SAMPLES.sub("", explanation)
+
+
+def _assessed(result: TestResult) -> str | None:
+    if result.name == metrics.CHUNK_RELEVANCE:
+        return None if result.score is None else "yes" if result.score > 0 else "no"
+    return _yes_or_no(result) if result.name in _ROOT_CAUSES else None
+
+
+def _yes_or_no(result: TestResult) -> str | None:
+    return {Verdict.PASS: "yes", Verdict.FAILURE: "no"}.get(result.verdict)
+
+
+def _labelled(result: Expectation | TestResult) -> str:
+    """Return a judge's name, with the name of its group of guidelines if it has one."""
+    if not result.label:
+        return result.name
+    return f"{result.name.removesuffix(_RATING)}/{result.label}{_RATING}"
+
+
+_HINT: Final = ("Give a DataFrame, a list of dicts, a dict of columns, or a path.",)
+
+
+@runtime_checkable
+class _Frame(Protocol):
+    """A DataFrame of pandas."""
+
+    def to_dict(self, orient: str) -> object: ...
+
+
+@runtime_checkable
+class _SparkFrame(Protocol):
+    def toPandas(self) -> object: ...  # noqa: N802 - Spark's name
+
+
+@runtime_checkable
+class _Array(Protocol):
+    """An array or a number of numpy."""
+
+    def tolist(self) -> object: ...
+
+
+def rows_of(data: object) -> list[JsonObject]:
+    """Return the rows of a table as plain values: NaN and missing values become None, arrays become lists.
+
+    The table is a DataFrame of pandas or Spark, an iterable of mappings, or a mapping of columns to lists; anything
+    else, and a value that JSON cannot hold, raises UsageError.
+    """
+    if isinstance(data, _SparkFrame):
+        data = data.toPandas()
+    if isinstance(data, Mapping):
+        data = _from_columns(data)
+    elif isinstance(data, _Frame):
+        data = data.to_dict("records")
+    if isinstance(data, str | bytes) or not isinstance(data, Iterable):
+        raise UsageError(f"{type(data).__name__} is not a table of rows", actions=_HINT)
+    return [plain_row(value, number) for number, value in enumerate(data, 1)]
+
+
+def plain_row(row: object, number: int) -> JsonObject:
+    """Return a row of plain values, or a trace of MLflow as one; raises like `rows_of`."""
+    to_dict: object = getattr(row, "to_dict", None)
+    if not isinstance(row, Mapping) and callable(to_dict):
+        row = {"trace": row}
+    if not isinstance(row, Mapping):
+        raise UsageError(f"row {number} is of type {type(row).__name__}, not a dict of columns", actions=_HINT)
+    return {str(key): _plain(value, f"{key!r} of row {number}") for key, value in row.items()}
+
+
+def _from_columns(columns: Mapping[object, object]) -> list[dict[object, object]]:
+    lists = {
+        key: column for key, column in columns.items() if isinstance(column, Sequence) and not isinstance(column, str)
+    }
+    if len(lists) < len(columns) or len({len(items) for items in lists.values()}) > 1:
+        raise UsageError("a dict of columns has lists of one length", actions=_HINT)
+    return [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
+
+
+def _plain(value: object, where: str, depth: int = 0) -> JsonValue:
+    if depth > limits.MAX_JSON_DEPTH:
+        raise UsageError(f"{where} is nested more than {limits.MAX_JSON_DEPTH} levels deep")
+    if isinstance(value, Mapping):
+        # In Arrow, every row has all keys of its column's type; those that it does not use are null.
+        inner = {str(key): _plain(each, where, depth + 1) for key, each in value.items()}
+        return {key: each for key, each in inner.items() if each is not None}
+    if isinstance(value, list | tuple):
+        return [_plain(each, where, depth + 1) for each in value]
+    return _plain_one(value, where, depth)
+
+
+def _plain_one(value: object, where: str, depth: int) -> JsonValue:
+    if value is None or isinstance(value, bool) or type(value) is int:
+        return value
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"{where} is not valid Unicode text ({error.reason})") from error
+        return value
+    if isinstance(value, float):
+        if math.isinf(value):
+            raise UsageError(f"{where} holds {value}, which JSON cannot hold")
+        return None if math.isnan(value) else float(value)
+    return _converted(value, where, depth)
+
+
+def _converted(value: object, where: str, depth: int) -> JsonValue:
+    if type(value).__name__ in {"NaTType", "NAType"}:
+        return None
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, _Array):
+        return _plain(value.tolist(), where, depth + 1)
+    # MLflow passes a trace as an object with this method.
+    to_dict: object = getattr(value, "to_dict", None)
+    if callable(to_dict):
+        return _plain(to_dict(), where, depth + 1)
+    raise UsageError(f"{where} is of type {type(value).__name__}, which JSON cannot hold", actions=_HINT)

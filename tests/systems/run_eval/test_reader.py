@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.errors import FormatError
+from evalmeta.formats.document import recognise
+from evalmeta.model.definition import ContextVariable
+from evalmeta.systems.run_eval.reader import read_payload
+from systems.run_eval.payloads import SESSION, STATE, evaluator, message, payload, read
+
+if TYPE_CHECKING:
+    from evalmeta.model.json_value import JsonObject
+
+TOPIC = "{%s.response.planner_response.lastExecution.topic}"
+
+
+def problems(*steps: JsonObject, is_raw: bool = False) -> list[str]:
+    with pytest.raises(FormatError) as caught:
+        read(*steps, is_raw=is_raw)
+    return [f"{problem.code}: {problem.message}" for problem in caught.value.problems]
+
+
+def test_a_test_is_a_case_and_a_message_a_turn() -> None:
+    session = {**SESSION, "context_variables": {"CaseId": "5", "isVip": True}}
+    [case] = read(session, message("Hi", "m1"), message("Where?")).evaluation.cases
+
+    assert (case.number, case.label, [turn.utterance for turn in case.turns]) == (1, "t", ["Hi", "Where?"])
+    assert case.context_variables == (ContextVariable("CaseId", "5"), ContextVariable("isVip", "true"))
+
+
+def test_context_variables_may_be_a_list() -> None:
+    session = {**SESSION, "context_variables": [{"name": "CaseId", "value": "5"}]}
+    [case] = read(session, message("Hi")).evaluation.cases
+    assert case.context_variables == (ContextVariable("CaseId", "5"),)
+
+
+def test_an_evaluator_belongs_to_the_turn_that_it_reads() -> None:
+    first = evaluator("string_assertion", id="first", actual="{m1.response}", expected="a")
+    state = evaluator("planner_topic_assertion", id="state", actual=TOPIC % "gs", expected="Orders")
+    last = evaluator("string_assertion", id="last", actual="$.generatedData.outcome", expected="b")
+    document = read(SESSION, message("Hi", "m1"), STATE, message("Where?"), last, first, state)
+
+    [case] = document.evaluation.cases
+    assert [[expectation.label for expectation in turn.expectations] for turn in case.turns] == [
+        ["first", "state"],
+        ["last"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("other", "plain"),
+    [
+        ({"type": "agent.send_message", "id": "sm", "sessionId": "x", "text": "Hi"}, "Hi"),
+        ({"type": "agent.send_message", "id": "sm", "userMessage": "Hi"}, "Hi"),
+    ],
+)
+def test_spellings_that_sf_corrects_are_read(other: JsonObject, plain: str) -> None:
+    [case] = read(SESSION, other).evaluation.cases
+    assert case.turns[0].utterance == plain
+    assert problems(SESSION, other, is_raw=True) == ["json-missing: a step needs 'utterance'"]
+
+
+def test_the_short_form_of_evaluators_is_read() -> None:
+    short: JsonObject = {
+        "type": "evaluator",
+        "evaluator_type": "planner_topic_assertion",
+        "field": "gs.planner_state.topic",
+    }
+    [case] = read(
+        SESSION, message("Hi"), STATE, {**short, "expectedValue": "Orders", "comparator": "Equals"}
+    ).evaluation.cases
+    [found] = case.turns[0].expectations
+    assert (found.name, found.expected_value, found.label) == ("topic_sequence_match", "Orders", "eval_0")
+
+
+def test_short_references_are_literals_in_what_sf_did_not_normalise() -> None:
+    steps = SESSION, message("Hi"), evaluator("string_assertion", expected="a")
+    [case] = read(*steps, is_raw=True).evaluation.cases
+    [found] = case.turns[0].expectations
+    assert [(parameter.value, parameter.is_reference) for parameter in found.parameters][1] == ("{sm.response}", False)
+
+
+@pytest.mark.parametrize(
+    ("step", "problem"),
+    [
+        ({"type": "agent.tell", "id": "x"}, "run-eval-type: 'agent.tell' is not a type of step that evalmeta knows"),
+        (evaluator("planner_topic"), "run-eval-type: 'evaluator.planner_topic' is not a known evaluator"),
+        (message("again"), "run-eval-double: two steps of the test have the id 'sm'"),
+        ({**SESSION, "id": "x"}, "run-eval-session: a test has two sessions; evalmeta runs a test in one"),
+        (
+            evaluator("string_assertion", operator="is", expected="a"),
+            "run-eval-operator: 'is' is not an operator that evalmeta knows",
+        ),
+        (
+            evaluator("string_assertion", actual="$.outputs[7].response", expected="a"),
+            "run-eval-reference: it reads output 7; the outputs of the test have the numbers 0 to 1",
+        ),
+        (
+            evaluator("string_assertion", actual="{m9.response}", expected="a"),
+            "run-eval-reference: it reads the step 'm9', which does not exist; known: cs, sm",
+        ),
+        (evaluator("string_assertion"), "json-missing: a step needs 'expected'"),
+        ({"type": "agent.get_state"}, "json-missing: a step needs 'id'"),
+    ],
+)
+def test_a_wrong_step_is_reported(step: JsonObject, problem: str) -> None:
+    assert problems(SESSION, message("Hi"), step) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("kind", "hint"), [("string_asertion", "Did you mean 'string_assertion'?"), ("foo", "Known: ")]
+)
+def test_only_a_similar_evaluator_is_suggested(kind: str, hint: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        read(SESSION, message("Hi"), evaluator(kind))
+    assert caught.value.problems[0].hint.startswith(hint)
+
+
+def test_two_tests_of_one_id_are_told() -> None:
+    one = {"id": "t", "steps": [SESSION, message("Hi")]}
+    data = json.dumps({"tests": [one, one]}).encode()
+    notes = read_payload(data, label="p.json", name="p").document.notes
+    assert [note.message for note in notes] == ["two tests of the payload have the id 't'"]
+
+
+def test_problems_have_places() -> None:
+    data = b'{"tests": [\n {"id": "t", "steps": [\n  {"type": "agent.send_message", "id": "m"}\n ]}]}'
+    with pytest.raises(FormatError, match=r"^p\.json:3:3: a step needs 'utterance'$"):
+        read_payload(data, label="p.json", name="p")
+
+
+@pytest.mark.parametrize("data", [b'{"tests": []}', b'{"tests": [{"id": "t"}]}', payload(SESSION), b"[]", b"{}"])
+def test_a_payload_without_messages_is_refused(data: bytes) -> None:
+    with pytest.raises(FormatError):
+        read_payload(data, label="p.json", name="p")
+
+
+def test_what_evalmeta_ignores_is_told() -> None:
+    session: JsonObject = {**SESSION, "state": {}}
+    plan: JsonObject = {"type": "agent.get_plan_v2", "id": "plan", "plan_id": "1"}
+    notes = read(session, message("Hi"), plan, {**STATE, "depth": 3}).notes
+    assert [note.message for note in notes] == [
+        "evalmeta's agents have no planner state; it is ignored",
+        "evalmeta has no step 'agent.get_plan_v2'; it is ignored",
+        "a step has no key 'depth'; it is ignored",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (payload(SESSION), "run-eval"),
+        (payload(SESSION)[:-9], "run-eval"),
+        (payload(SESSION)[:-1] + b', "subjectName": "Desk"}', "run-eval"),
+        (b'{"prompts": ["x"], "tests": [{"vars": {}, "assert": []}]}', None),
+        (b'{"tests": []}', None),
+    ],
+)
+def test_a_payload_is_recognised_by_its_steps(data: bytes, found: str | None) -> None:
+    assert recognise(data) == found
