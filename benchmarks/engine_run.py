@@ -17,7 +17,7 @@ from evalmeta.engine.runner import execute
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import RunOptions
+from evalmeta.model.run_options import RunOptions
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import RunJournal, Runs
 from orders import expectations

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import CaseResult, Origin, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
+from evalmeta.model.run_options import Origin, RunOptions
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs, encode_case

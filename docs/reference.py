@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evalmeta.model import settings
-from evalmeta.model.run import RunOptions, Scoring
+from evalmeta.model.run_options import RunOptions, Scoring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

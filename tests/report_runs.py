@@ -10,7 +10,8 @@ from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare
 from evalmeta.engine.statistics import collect
 from evalmeta.model.generated_data import GeneratedData
-from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.model.tally import summarise
 from evalmeta.report.report import BaselineVerdict, Report
 

@@ -11,7 +11,8 @@ import pytest
 
 from evalmeta import adk
 from evalmeta.errors import FormatError, NotFound, UsageError
-from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.model.run import Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.systems.adk.reader import read_adk_file
 from systems.adk.adkfiles import (
     FULL,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from evalmeta.model.generated_data import Action, GeneratedData
     from evalmeta.model.problem import Problem
-    from evalmeta.model.run import RunOptions
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.package.project import Project, find_project
     from evalmeta.package.selection import Selection
     from evalmeta.pytest_plugin.evaluations import evaluation
@@ -94,7 +94,7 @@ _HOMES: Final = {
     ),
     "evalmeta.model.generated_data": ("Action", "GeneratedData"),
     "evalmeta.model.problem": ("Problem",),
-    "evalmeta.model.run": ("RunOptions",),
+    "evalmeta.model.run_options": ("RunOptions",),
     "evalmeta.package.project": ("Project", "find_project"),
     "evalmeta.package.selection": ("Selection",),
     "evalmeta.pytest_plugin.evaluations": ("evaluation",),

@@ -12,7 +12,8 @@ from evalmeta.api.comparisons import compare_with
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.formats.baseline import read_baseline
 from evalmeta.model.comparison import Standing
-from evalmeta.model.run import Origin, RunOptions, RunStatus, Scoring, Setup, Verdict
+from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.model.run_options import Origin, RunOptions, Scoring, Setup
 from evalmeta.model.statistics import RunCounts
 from evalmeta.model.tally import summarise
 from evalmeta.report import json as json_report

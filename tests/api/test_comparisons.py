@@ -11,7 +11,8 @@ from evalmeta.api.comparisons import compare_runs, compare_with, latest_runs, lo
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.formats.baseline import read_baseline
 from evalmeta.model.comparison import Standing
-from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, Verdict
+from evalmeta.model.run import CaseResult, Run, RunStatus, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.store.history import RemoteRun, open_remote_runs
 from org.parts import make_project, started
 

@@ -33,7 +33,8 @@ from evalmeta.errors import (
 )
 from evalmeta.model.definition import Expectation
 from evalmeta.model.quarantine import today
-from evalmeta.model.run import CaseResult, RunStatus, Scoring, Verdict
+from evalmeta.model.run import CaseResult, RunStatus, Verdict
+from evalmeta.model.run_options import Scoring
 from evalmeta.model.settings import PythonSubject, RulesRater
 from evalmeta.store.database import open_database
 from org.parts import SETTINGS, asked, definition, make_project

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from evalmeta import evaluate
-from evalmeta.model.run import RunOptions
+from evalmeta.model.run_options import RunOptions
 from suites import make_suite
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from evalmeta.api.comparisons import compare_with, load_run
 from evalmeta.api.run_location import locate
 from evalmeta.api.run_names import is_run_name, run_id_of
 from evalmeta.errors import NotFound
-from evalmeta.model.run import RunOptions
+from evalmeta.model.run_options import RunOptions
 from org.parts import make_project
 
 if TYPE_CHECKING:

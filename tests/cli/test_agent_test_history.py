@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from api.test_comparisons import keep, run
-from evalmeta.model.run import RunOptions, RunStatus, Verdict
+from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from evalmeta.api.comparisons import baseline_of, compare_runs
 from evalmeta.api.finished_runs import FinishedRun
 from evalmeta.cli.baselines import BaselineOption, Comparator, Judgement, confirming_option, print_comparisons
 from evalmeta.model.comparison import SuiteComparison
-from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.model.run import Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.model.tally import summarise
 from org.parts import make_project
 

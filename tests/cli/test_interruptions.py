@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.model.run import RunOptions, RunStatus, Verdict
+from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.org.run_worker import work
 from org.parts import asked, make_project, opened_of, started
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine.raters.llm.model_server import ModelServer, judging, serving
 from evalmeta import RunOptions, evaluate
-from evalmeta.model.run import Scoring
+from evalmeta.model.run_options import Scoring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

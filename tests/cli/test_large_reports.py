@@ -16,7 +16,7 @@ import pytest
 
 import evalmeta
 from evalmeta.model.evaluation import Case, Evaluation, Turn
-from evalmeta.model.run import RunOptions
+from evalmeta.model.run_options import RunOptions
 from evalmeta.report import FORMATS
 
 if TYPE_CHECKING:

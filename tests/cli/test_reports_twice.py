@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.model.run import RunOptions
+from evalmeta.model.run_options import RunOptions
 from evalmeta.report import FORMATS
 from org.parts import AGENT, asked, make_project, started
 

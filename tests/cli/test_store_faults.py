@@ -17,7 +17,8 @@ import pytest
 
 from evalmeta.errors import StoreError, StoreFull
 from evalmeta.model.login import ADMIN
-from evalmeta.model.run import RunOptions, RunStatus
+from evalmeta.model.run import RunStatus
+from evalmeta.model.run_options import RunOptions
 from evalmeta.org.jobs import run_jobs, submit_deployment
 from evalmeta.org.run_worker import work
 from evalmeta.protocol.metadata_api import DeployOptions

@@ -12,7 +12,8 @@ from evalmeta import limits
 from evalmeta.client.runs import Progress, cancel_run, fetch_results, poll_run, start_run
 from evalmeta.errors import MessageUnreadable, OrgBusy, OrgError, UsageError, WaitRanOut
 from evalmeta.model.registry import TESTING_DEFINITION
-from evalmeta.model.run import RunOptions, RunStatus
+from evalmeta.model.run import RunStatus
+from evalmeta.model.run_options import RunOptions
 from evalmeta.protocol.run_options import write_options
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 from client.servers import answering, connect
 from evalmeta.client.runs import extend_run, fetch_definition, rescore_run
 from evalmeta.errors import MessageUnreadable, NotFound, OrgFault, UsageError
-from evalmeta.model.run import RunOptions
+from evalmeta.model.run_options import RunOptions
 from evalmeta.protocol.run_options import RunDefinition
 
 RUN = "4KB000000000001GAA"

@@ -11,7 +11,7 @@ from evalmeta.api.runs import finish_run
 from evalmeta.api.selections import resolve
 from evalmeta.client.runs import start_run
 from evalmeta.model.expectations import known_names, scorer_names
-from evalmeta.model.run import ACTION_MATCHES, SCORING_PROFILES, RunOptions, Scoring, ScoringProfile
+from evalmeta.model.run_options import ACTION_MATCHES, SCORING_PROFILES, RunOptions, Scoring, ScoringProfile
 from evalmeta.package.project import find_project
 from org.parts import embedded
 

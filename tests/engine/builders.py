@@ -10,7 +10,8 @@ from evalmeta.engine.runner import execute
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.generated_data import GeneratedData
-from evalmeta.model.run import CaseResult, RunOptions, TestResult, Verdict
+from evalmeta.model.run import CaseResult, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

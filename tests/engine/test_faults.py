@@ -10,7 +10,8 @@ import orjson
 import pytest
 
 from evalmeta import limits
-from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
+from evalmeta.model.run import Run, RunStatus, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.org.run_worker import work
 from evalmeta.protocol.connect import read_run, write_run
 from evalmeta.report import FORMATS, render

@@ -4,7 +4,7 @@ from evalmeta.engine.matching import changes_of, pair_cases
 from evalmeta.model.baseline import KnownTest
 from evalmeta.model.comparison import CaseComparison, Standing
 from evalmeta.model.fingerprints import ChangesOfTest, PartChange
-from evalmeta.model.run import Setup
+from evalmeta.model.run_options import Setup
 from evalmeta.model.statistics import CaseCounts
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from engine.builders import evaluation
 from evalmeta.engine.plan import select_cases, work_items
-from evalmeta.model.run import RunOptions
+from evalmeta.model.run_options import RunOptions
 
 
 def _numbers(finished: set[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -18,7 +18,8 @@ from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers
 from evalmeta.errors import RaterError
 from evalmeta.model.definition import Expectation
-from evalmeta.model.run import CaseResult, RunOptions, Scoring, TestResult, Verdict
+from evalmeta.model.run import CaseResult, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions, Scoring
 from evalmeta.protocol.connect import read_case, write_case
 from evalmeta.report import FORMATS, render
 from evalmeta.store.runs import decode_case, encode_case

@@ -15,7 +15,8 @@ from evalmeta.errors import TooManyErrors
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.quarantine import Quarantine, Quarantines, today
-from evalmeta.model.run import CaseResult, RunOptions, Verdict
+from evalmeta.model.run import CaseResult, Verdict
+from evalmeta.model.run_options import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,7 +14,8 @@ from evalmeta.engine.scheduler import Scheduler
 from evalmeta.errors import StoreError, StoreLocked, SubjectBusy
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import GeneratedData
-from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.model.run import Verdict
+from evalmeta.model.run_options import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

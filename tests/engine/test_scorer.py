@@ -14,7 +14,8 @@ from evalmeta.errors import SettingsError
 from evalmeta.model.definition import Expectation, HistoryMessage
 from evalmeta.model.expectations import expectation_kind, known_names, scorer_names
 from evalmeta.model.generated_data import Action, GeneratedData
-from evalmeta.model.run import EarlierTurn, Scoring, TestResult, Verdict
+from evalmeta.model.run import EarlierTurn, TestResult, Verdict
+from evalmeta.model.run_options import Scoring
 from evalmeta.plugins import _found
 
 if TYPE_CHECKING:

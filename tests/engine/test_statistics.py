@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from engine.builders import case_result, result
 from evalmeta.engine.statistics import clustered, collect, corrected, observations, pass_at_k, percentile, wilson
 from evalmeta.model.generated_data import GeneratedData, Tokens
-from evalmeta.model.run import CaseResult, EarlierTurn, RunOptions, TestResult, Verdict
+from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.model.statistics import CaseCounts, Interval, JudgeCheck, Latency, Measure, PassAtK
 
 PASS, FAILURE, ERROR, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED

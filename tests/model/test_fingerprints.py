@@ -7,7 +7,7 @@ import pytest
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.fingerprints import CheckChanges, checks_of, compare_checks, fingerprint, object_of, options_of
-from evalmeta.model.run import Origin, RunOptions, Scoring, Setup
+from evalmeta.model.run_options import Origin, RunOptions, Scoring, Setup
 
 CONTAINS = Expectation("contains", "Paris", "contains Paris")
 POLITE = Expectation("rubric", terms={"guidelines": ["Be polite."], "threshold": 0.8})

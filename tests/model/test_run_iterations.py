@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, Verdict, join
+from evalmeta.model.run import CaseResult, Run, RunStatus, Verdict, join
+from evalmeta.model.run_options import RunOptions
 
 NEW, GOING, DONE = RunStatus.NEW, RunStatus.IN_PROGRESS, RunStatus.COMPLETED
 BROKEN, CANCELED = RunStatus.ERROR, RunStatus.TERMINATED

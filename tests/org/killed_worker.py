@@ -27,7 +27,8 @@ import evalmeta.engine.runner
 import evalmeta.engine.subjects.python  # noqa: F401
 from evalmeta import limits
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import RunOptions, RunStatus
+from evalmeta.model.run import RunStatus
+from evalmeta.model.run_options import RunOptions
 from evalmeta.org.run_worker import main as work
 from evalmeta.org.runs import start_run
 from evalmeta.store.database import open_database

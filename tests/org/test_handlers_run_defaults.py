@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.api.servers import make_token
-from evalmeta.model.run import RunOptions, Scoring
+from evalmeta.model.run_options import RunOptions, Scoring
 from evalmeta.org.subjects import live_settings
 from org.parts import definition, deploy, make_project, opened_of, package
 from org.servers import get, send, served, wait_for

@@ -15,7 +15,8 @@ import asyncio, resource, sys
 from pathlib import Path
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.generated_data import GeneratedData
-from evalmeta.model.run import CaseResult, RunOptions, TestResult, Verdict
+from evalmeta.model.run import CaseResult, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.org.app import create_app
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.store.runs import Lease, RunJournal

@@ -11,7 +11,8 @@ from engine.raters.llm.model_server import judging, model_serving
 from evalmeta import limits, plugins
 from evalmeta.engine.raters.judge import Rating, Rubric
 from evalmeta.errors import SettingsError
-from evalmeta.model.run import RunOptions, Scoring, Verdict
+from evalmeta.model.run import Verdict
+from evalmeta.model.run_options import RunOptions, Scoring
 from evalmeta.model.settings import LlmRater, PluginRater, Settings
 from evalmeta.org.run_resources import RunResources
 from installed import install

@@ -18,7 +18,7 @@ from evalmeta.errors import SubjectNotBound
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.registry import NEWEST_API_VERSION
-from evalmeta.model.run import RunOptions
+from evalmeta.model.run_options import RunOptions
 from evalmeta.model.settings import Settings
 from evalmeta.org.app import create_app
 from evalmeta.org.needs import Need, needs_of

@@ -13,7 +13,8 @@ from evalmeta import __version__, limits
 from evalmeta.client.metadata import deploy
 from evalmeta.client.runs import Progress, fetch_results, poll_run, start_run
 from evalmeta.errors import NotFound, OrgBusy, OrgFault, SettingsError, SubjectNotBound
-from evalmeta.model.run import Run, RunOptions, RunStatus, Verdict
+from evalmeta.model.run import Run, RunStatus, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.org.run_worker import work
 from evalmeta.org.runs import is_abandoned
 from evalmeta.protocol.json_fields import object_at

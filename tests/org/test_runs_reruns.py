@@ -11,7 +11,8 @@ from evalmeta.api.run_changes import check_unchanged
 from evalmeta.client.runs import extend_run, fetch_definition, rescore_run
 from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, SubjectNotBound
 from evalmeta.model.quarantine import today
-from evalmeta.model.run import Run, RunOptions, RunStatus, Scoring, Verdict
+from evalmeta.model.run import Run, RunStatus, Verdict
+from evalmeta.model.run_options import RunOptions, Scoring
 from evalmeta.model.settings import Settings
 from evalmeta.org import runs as reruns
 from evalmeta.org.run_worker import work

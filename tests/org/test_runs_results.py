@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import CaseResult, RunOptions, RunStatus, Verdict
+from evalmeta.model.run import CaseResult, RunStatus, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.org.runs import placeholders
 from evalmeta.protocol.connect import read_run, write_run
 from org.parts import make_project, opened_of, started

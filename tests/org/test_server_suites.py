@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import RunOptions, RunStatus
+from evalmeta.model.run import RunStatus
+from evalmeta.model.run_options import RunOptions
 from evalmeta.org.runs import start_run
 from evalmeta.package.project import find_project
 from org.parts import deploy, opened_of, package

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from evalmeta import __version__
-from evalmeta.model.run import Setup
+from evalmeta.model.run_options import Setup
 from evalmeta.model.settings import RaterSettings, RecordedSubject, RulesRater, SubjectSettings
 from evalmeta.org.setups import described_agent, rater_of, setup_of
 

@@ -9,7 +9,8 @@ import pytest
 from evalmeta import limits
 from evalmeta.errors import OrgFault, StoreError
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import RunOptions, RunStatus
+from evalmeta.model.run import RunStatus
+from evalmeta.model.run_options import RunOptions
 from evalmeta.org.runs import start_run
 from evalmeta.org.workers import DetachedWorker, InProcessWorkers, ServedWorkers, sweep_run_logs
 from org.parts import asked, definition, deploy, make_project, opened_of, package, started

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import StoreError
-from evalmeta.model.run import RunOptions, RunStatus
+from evalmeta.model.run import RunStatus
+from evalmeta.model.run_options import RunOptions
 from evalmeta.org.run_worker import main
 from evalmeta.org.runs import is_abandoned
 from org.parts import asked, make_project, opened_of, started

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
 from evalmeta.model.quarantine import Quarantine
-from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions
 
 texts = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
     ["&amp;", "&#39;", "&lt;b&gt;", 'It\'s "it" & <more>', "['A', 'B']", "[]", "\u20ac\n", "\x00"]

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.generated_data import Action, GeneratedData
-from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.protocol.connect import read_case, read_run, write_case, write_run
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import read_object

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.model.run import ACTION_MATCHES, SCORING_PROFILES, RunOptions, Scoring
+from evalmeta.model.run_options import ACTION_MATCHES, SCORING_PROFILES, RunOptions, Scoring
 from evalmeta.protocol.run_options import read_options, write_options
 
 NUMBERS = st.integers(1, 1000)

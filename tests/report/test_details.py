@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import report_runs as make
-from evalmeta.model.run import RunOptions, TestResult, Verdict
+from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.report.details import blocks, case_name, group_cases, group_name, not_passed, why_not_passed
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import report_runs as make
-from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.model.run import Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.report.findings import Limits, find, limits_of
 from evalmeta.report.human import render
 

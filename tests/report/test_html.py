@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import report_runs as make
 from evalmeta.engine.statistics import collect
 from evalmeta.model.generated_data import Action, GeneratedData, Tokens
-from evalmeta.model.run import RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.model.run import RunStatus, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.report import render as render_as
 from evalmeta.report.text import clean, shorten
 

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import report_runs as make
 from evalmeta.model.generated_data import GeneratedData
-from evalmeta.model.run import CaseResult, RunOptions, Verdict
+from evalmeta.model.run import CaseResult, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.report import render
 from evalmeta.report.html_pages import choices, lay_out
 

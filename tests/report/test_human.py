@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import report_runs as make
-from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.model.run import Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.report.human import render
 from evalmeta.report.tables import print_human
 from evalmeta.report.text import clean

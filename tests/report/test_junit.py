@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from lxml import etree
 
 import report_runs as make
-from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.model.run import Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.report import render as render_as
 from evalmeta.report.report import Report, run_failures
 

@@ -7,7 +7,8 @@ import pytest
 import report_runs as make
 from evalmeta.api.comparisons import compare_runs
 from evalmeta.api.finished_runs import ComparedRuns, FinishedRun, FinishedRuns
-from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.model.run import Verdict
+from evalmeta.model.run_options import RunOptions
 
 HOSTILE = (
     "<script>alert(1)</script>", '" onmouseover="x', "<img src=x onerror=x>", "{{ 7 * 7 }}", "</div></table>",

@@ -8,7 +8,8 @@ from hypothesis import given
 import report_runs as make
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare
-from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.report.report import (
     BaselineVerdict,

@@ -8,7 +8,8 @@ import pytest
 import report_runs as make
 from evalmeta.engine.statistics import collect
 from evalmeta.model.generated_data import GeneratedData, Tokens
-from evalmeta.model.run import CaseResult, Run, RunOptions, Verdict
+from evalmeta.model.run import CaseResult, Run, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.report import render as render_as
 from evalmeta.report.human import render
 from evalmeta.report.summary import case_rates, statistics_json, statistics_lines

@@ -16,7 +16,7 @@ import httpx
 from evalmeta.client import metadata
 from evalmeta.client.runs import cancel_run, fetch_results, poll_run, start_run
 from evalmeta.errors import EvalmetaError, OrgFault
-from evalmeta.model.run import RunOptions
+from evalmeta.model.run_options import RunOptions
 from evalmeta.protocol.metadata_api import DeployOptions
 from org.parts import definition, everything, package
 

@@ -11,7 +11,8 @@ from evalmeta import limits
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import WORST_FIRST, CaseResult, RunOptions, TestResult, Verdict
+from evalmeta.model.run import WORST_FIRST, CaseResult, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.store.case_lists import CaseFilter, case_before, case_page, count_verdicts, place_of
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal, Runs

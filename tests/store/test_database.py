@@ -13,7 +13,7 @@ from evalmeta import limits
 from evalmeta.errors import StoreCorrupt, StoreError, StoreLocked
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import RunOptions
+from evalmeta.model.run_options import RunOptions
 from evalmeta.store.database import Database, open_database
 from evalmeta.store.runs import Runs
 

@@ -10,7 +10,7 @@ import pytest
 
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import RunOptions
+from evalmeta.model.run_options import RunOptions
 from evalmeta.store.runs import Lease, Runs
 from store.appender import BATCH
 

@@ -9,7 +9,8 @@ import pytest
 from evalmeta.errors import StoreError
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import RunOptions, RunStatus
+from evalmeta.model.run import RunStatus
+from evalmeta.model.run_options import RunOptions
 from evalmeta.store.database import open_database
 from evalmeta.store.places import RunPlaces
 from evalmeta.store.runs import Lease, Runs

@@ -15,7 +15,8 @@ from evalmeta.errors import StoreError
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.login import ADMIN, User
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import CaseResult, RunOptions, RunStatus, Verdict
+from evalmeta.model.run import CaseResult, RunStatus, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal, Runs
 from examples import at_most

@@ -10,7 +10,8 @@ import pytest
 from evalmeta import limits
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.model.tally import Tally
 from evalmeta.store.database import Database
 from evalmeta.store.history import RemoteRun, RemoteRuns

@@ -12,7 +12,8 @@ from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.login import ADMIN, User
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import CaseResult, Run, RunOptions, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal, Runs
 

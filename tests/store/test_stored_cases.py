@@ -11,7 +11,8 @@ from evalmeta.model.aggregation import by_number
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import CaseResult, RunOptions, Verdict
+from evalmeta.model.run import CaseResult, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.store.database import delete_contents
 from evalmeta.store.runs import Lease, RunJournal, Runs
 from evalmeta.store.stored_cases import StoredCases, open_cases

@@ -17,7 +17,7 @@ from evalmeta.engine.raters.llm.custom_rubric import METRICS_WITH_EXAMPLES, bind
 from evalmeta.engine.raters.probes import PROBES, Probe, pick_probed, probe
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.errors import ProjectError, UsageError
-from evalmeta.model.run import OFFLINE_RATER
+from evalmeta.model.run_options import OFFLINE_RATER
 from evalmeta.model.settings import LlmRater, ScoreSettings
 from evalmeta.org.setups import rater_of
 from evalmeta.org.subjects import rater_settings

@@ -23,8 +23,8 @@ from evalmeta.engine.scorers.function_imports import functions_of
 from evalmeta.engine.scorers.registry import make_scorers
 from evalmeta.errors import EvalmetaError, TooManyErrors, UsageError
 from evalmeta.model.expectations import canonical_name
-from evalmeta.model.option_bounds import invalid_option
-from evalmeta.model.run import Run, RunOptions, RunStatus
+from evalmeta.model.run import Run, RunStatus
+from evalmeta.model.run_options import RunOptions, invalid_option
 from evalmeta.model.tally import Tally
 from evalmeta.org.needs import function_needs
 from evalmeta.protocol.run_faults import RunFault, joined_error

@@ -18,7 +18,7 @@ from evalmeta.model.definition import Definition
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.fingerprints import object_of
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import OFFLINE_RATER, Setup
+from evalmeta.model.run_options import OFFLINE_RATER, Setup
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Collection
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Subject
     from evalmeta.engine.raters.judge import Rater, Rating, RatingCache, Rubric
-    from evalmeta.model.run import RunOptions, Scoring
+    from evalmeta.model.run_options import RunOptions, Scoring
 
 _CASE_EXAMPLE: Final = '{"input": "Hello!", "contains": "Hi"}'
 _Given = Iterable[Case | Mapping[str, object]]

@@ -15,7 +15,8 @@ import orjson
 from evalmeta import limits
 from evalmeta.api.origins import new_origin
 from evalmeta.errors import StoreError, StoreLocked, UsageError
-from evalmeta.model.run import Origin, RunStatus
+from evalmeta.model.run import RunStatus
+from evalmeta.model.run_options import Origin
 from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.store.database import open_database
 from evalmeta.store.judge_cache import Ratings
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
     from evalmeta.api.loaded_evaluations import LoadedEvaluation
     from evalmeta.engine.interfaces import Journal
-    from evalmeta.model.run import CaseResult, Run, RunOptions, Setup, Summary
+    from evalmeta.model.run import CaseResult, Run, Summary
+    from evalmeta.model.run_options import RunOptions, Setup
     from evalmeta.store.database import Database
 
 

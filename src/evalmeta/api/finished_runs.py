@@ -15,7 +15,8 @@ from evalmeta.report.text import blocks
 
 if TYPE_CHECKING:
     from evalmeta.model.comparison import Comparison
-    from evalmeta.model.run import Run, RunOptions, Summary
+    from evalmeta.model.run import Run, Summary
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.model.statistics import RunStatistics
     from evalmeta.model.tally import DetailedTally
 

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.model.run import Origin
+from evalmeta.model.run_options import Origin
 
 if TYPE_CHECKING:
     from pathlib import Path

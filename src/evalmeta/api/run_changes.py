@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evalmeta.api.changes import compare_contents
 from evalmeta.client import runs as client
 from evalmeta.errors import NotFound, Suggestion, UsageError
-from evalmeta.model.run import Setup
+from evalmeta.model.run_options import Setup
 from evalmeta.org.run_files import subjects_of_run
 from evalmeta.org.setups import agent_of
 

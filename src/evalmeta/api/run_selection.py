@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import Run, RunOptions
+    from evalmeta.model.run import Run
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.package.project import Project
 
 

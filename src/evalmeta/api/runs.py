@@ -24,7 +24,8 @@ from evalmeta.api.verification import Checking, check_rater, check_run, with_def
 from evalmeta.client import runs as client
 from evalmeta.errors import EvalmetaError, NotFound, SubjectNotBound, Suggestion, UsageError, WaitRanOut
 from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
-from evalmeta.model.run import Run, RunOptions, RunStatus, Setup, join
+from evalmeta.model.run import Run, RunStatus, join
+from evalmeta.model.run_options import RunOptions, Setup
 from evalmeta.org.path_filter import PathFilter
 from evalmeta.org.setups import rater_of
 from evalmeta.org.subjects import rater_settings
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from evalmeta.client.runs import Progress
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import Origin
+    from evalmeta.model.run_options import Origin
     from evalmeta.package.project import Project
 
 

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import Deciding, Run, RunOptions, Scoring, ScoringProfile, TestResult
+    from evalmeta.model.run import Run, TestResult
+    from evalmeta.model.run_options import Deciding, RunOptions, Scoring, ScoringProfile
     from evalmeta.package.project import Project
     from evalmeta.store.history import RemoteRun
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from evalmeta.api.verification import Checking
     from evalmeta.cli.jobs import JobChoice
     from evalmeta.cli.run_options import Values
-    from evalmeta.model.run import Run, RunOptions, Scoring
+    from evalmeta.model.run import Run
+    from evalmeta.model.run_options import RunOptions, Scoring
     from evalmeta.package.project import Project
 
 

@@ -19,7 +19,7 @@ from evalmeta.cli.run_options import CaseSelection
 from evalmeta.cli.run_reports import report_outcome
 from evalmeta.cli.runs import RunRequest, RunsOutcome, make_plan, print_plan, run_tests
 from evalmeta.errors import Suggestion, UsageError
-from evalmeta.model.run import OFFLINE_RATER
+from evalmeta.model.run_options import OFFLINE_RATER
 from evalmeta.package.files import shown
 from evalmeta.report.text import count, percent
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from evalmeta.cli.run_options import Values
     from evalmeta.cli.run_reports import Output
     from evalmeta.formats.document import Document
-    from evalmeta.model.run import RunOptions
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.package.project import Project
 
 

@@ -15,7 +15,7 @@ from evalmeta.cli.output import note, warn
 from evalmeta.cli.ranges import FloatRange, IntRange
 from evalmeta.errors import UsageError
 from evalmeta.model.evaluation import CaseList, parse_case_list, parse_shard
-from evalmeta.model.run import ACTION_MATCHES, DECIDING, SCORING_PROFILES, RunOptions
+from evalmeta.model.run_options import ACTION_MATCHES, DECIDING, SCORING_PROFILES, RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evalmeta.api.run_selection import CaseChoice
     from evalmeta.api.verification import Checking
     from evalmeta.cli.options import Command, Decorator
-    from evalmeta.model.run import Deciding
+    from evalmeta.model.run_options import Deciding
     from evalmeta.package.project import Project
 
 Values: TypeAlias = "Mapping[str, object]"

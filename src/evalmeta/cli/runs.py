@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.client.runs import Progress as RunProgress
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.run import Run, RunOptions
+    from evalmeta.model.run import Run
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.package.project import Project
 
 

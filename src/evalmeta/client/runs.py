@@ -27,9 +27,9 @@ from evalmeta.errors import (
     Suggestion,
     UsageError,
 )
-from evalmeta.model.option_bounds import invalid_option
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
 from evalmeta.model.run import Run, RunStatus, Verdict
+from evalmeta.model.run_options import invalid_option
 from evalmeta.protocol.connect import read_run, run_status
 from evalmeta.protocol.json_fields import from_timestamp, integer, object_at, optional_text, text
 from evalmeta.protocol.run_faults import read_faults
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import CaseResult, RunOptions
+    from evalmeta.model.run import CaseResult
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.protocol.run_faults import RunFault
     from evalmeta.protocol.run_options import RunDefinition
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from evalmeta.model.evaluation import Case, Evaluation
-    from evalmeta.model.run import RunOptions
+    from evalmeta.model.run_options import RunOptions
 
 
 class WorkItem(NamedTuple):

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Journal, Scorer, Subject
     from evalmeta.engine.plan import WorkItem
     from evalmeta.model.evaluation import Case, Evaluation
-    from evalmeta.model.run import CaseResult, RunOptions
+    from evalmeta.model.run import CaseResult
+    from evalmeta.model.run_options import RunOptions
 
     OnResults = Callable[[Sequence[CaseResult]], None]
     _Work = Callable[[WorkItem], Awaitable[CaseResult]]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Hashable
 
     from evalmeta.engine.interfaces import SharedPace, SharedPlaces
-    from evalmeta.model.run import RunOptions
+    from evalmeta.model.run_options import RunOptions
 
 
 class Scheduler:

@@ -27,7 +27,8 @@ from evalmeta.model.tally import JUDGE, detail
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evalmeta.model.run import CaseResult, RunOptions
+    from evalmeta.model.run import CaseResult
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.model.statistics import CaseCounts, JudgeCheck
     from evalmeta.model.tally import DetailedTally
 

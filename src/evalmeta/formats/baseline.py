@@ -23,7 +23,7 @@ from evalmeta.errors import FormatError, UsageError
 from evalmeta.formats.json_source import read_json
 from evalmeta.model.baseline import KnownTest
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import Setup
+from evalmeta.model.run_options import Setup
 from evalmeta.model.statistics import CaseCounts, RunCounts
 from evalmeta.package.files import parse_file_name, put_file, read_file
 

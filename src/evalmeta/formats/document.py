@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.problem import Problem
-    from evalmeta.model.run import RunOptions
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.model.settings import AdkDialect, MissingData, Settings
 
 

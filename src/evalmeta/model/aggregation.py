@@ -11,7 +11,8 @@ from evalmeta.model.run import DECIDED, NEEDS_MODEL, Average, Coverage, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from evalmeta.model.run import CaseResult, Deciding, Run, RunOptions, Summary, TestResult
+    from evalmeta.model.run import CaseResult, Run, Summary, TestResult
+    from evalmeta.model.run_options import Deciding, RunOptions
 
 
 _TOLERANCE: Final = 1e-9

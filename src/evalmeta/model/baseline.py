@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from evalmeta.model.run import Setup
+from evalmeta.model.run_options import Setup
 
 if TYPE_CHECKING:
     from evalmeta.model.statistics import CaseCounts

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.model.run import RunOptions, Scoring
+from evalmeta.model.run_options import RunOptions, Scoring
 
 if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation, Parameter

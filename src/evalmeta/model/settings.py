@@ -24,7 +24,15 @@ from pydantic_core import PydanticCustomError
 
 from evalmeta import limits
 from evalmeta.model.quarantine import Quarantine, Quarantines, day_of, end_fault, names_of_test, parse_day
-from evalmeta.model.run import OFFLINE_RATER, ActionMatch, Matches, RunOptions, Scoring, ScoringProfile, TopicMatch
+from evalmeta.model.run_options import (
+    OFFLINE_RATER,
+    ActionMatch,
+    Matches,
+    RunOptions,
+    Scoring,
+    ScoringProfile,
+    TopicMatch,
+)
 
 Profile = Literal["orgs", "documented"]
 AdkDialect = Literal["auto", "python", "typescript"]

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.quarantine import Quarantine
-    from evalmeta.model.run import CaseResult, Run, RunOptions, TestResult
+    from evalmeta.model.run import CaseResult, Run, TestResult
+    from evalmeta.model.run_options import RunOptions
 
 
 # Before Python 3.12, `Verdict.UNDECIDED` calls a function.

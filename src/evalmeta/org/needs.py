@@ -8,7 +8,7 @@ from evalmeta.engine.plan import select_cases
 
 if TYPE_CHECKING:
     from evalmeta.model.evaluation import Evaluation
-    from evalmeta.model.run import RunOptions
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.model.settings import SubjectSettings
 
 

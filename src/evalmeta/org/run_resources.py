@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from evalmeta.engine.raters.judge import Rater
-    from evalmeta.model.run import RunOptions
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.org.organization import Organization
 
 

@@ -18,9 +18,9 @@ from evalmeta.formats.document import Document, Reading
 from evalmeta.formats.files import document_once
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.login import ADMIN
-from evalmeta.model.option_bounds import invalid_option
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
-from evalmeta.model.run import CaseResult, RunStatus, Setup, TestResult, Verdict
+from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
+from evalmeta.model.run_options import Setup, invalid_option
 from evalmeta.org.lease import is_free
 from evalmeta.org.needs import needs_of
 from evalmeta.org.run_files import (
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from evalmeta.model.login import User
     from evalmeta.model.quarantine import Quarantines
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import Run, RunOptions
+    from evalmeta.model.run import Run
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.org.needs import Need
     from evalmeta.org.organization import Organization
     from evalmeta.protocol.run_faults import RunFault

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from evalmeta import __version__
 from evalmeta.model.fingerprints import fingerprint
 from evalmeta.model.redaction import hide_secrets
-from evalmeta.model.run import Setup
+from evalmeta.model.run_options import Setup
 from evalmeta.model.settings import (
     AgentforceSubject,
     CommandSubject,

@@ -11,7 +11,7 @@ from evalmeta.client.logins import user_logins
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import NotFound, SettingsError, SubjectNotBound
 from evalmeta.model.login import SignedIn
-from evalmeta.model.run import OFFLINE_RATER
+from evalmeta.model.run_options import OFFLINE_RATER
 from evalmeta.model.settings import AgentforceSubject, PythonSubject, RulesRater, Settings
 from evalmeta.package.config_file import key_name
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.interfaces import Subject
-    from evalmeta.model.run import RunOptions
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.model.settings import RaterSettings, SubjectSettings
     from evalmeta.org.organization import Organization
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, get_args
 
 from evalmeta import limits
 from evalmeta.errors import MessageUnreadable
-from evalmeta.model.run import (
+from evalmeta.model.run_options import (
     ActionMatch,
     Deciding,
     Matches,

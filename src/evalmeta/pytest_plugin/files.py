@@ -20,7 +20,7 @@ from evalmeta.api.evaluate_inputs import load_evaluations
 from evalmeta.engine.subjects.python import imports_kept
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound
 from evalmeta.model.aggregation import verdict_in
-from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.model.run import Verdict
 from evalmeta.model.tally import summarise
 from evalmeta.package.files import parse_test_name, shown
 from evalmeta.package.forceignore import ForceIgnore, read_forceignore
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from evalmeta.api.loaded_evaluations import LoadedEvaluation
     from evalmeta.model.evaluation import Case
     from evalmeta.model.run import CaseResult, Summary
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.pytest_plugin.questions import Answers, FileRun
     from evalmeta.pytest_plugin.results import FileNote
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from evalmeta.api.finished_runs import FinishedRun
     from evalmeta.api.loaded_evaluations import LoadedEvaluation
-    from evalmeta.model.run import CaseResult, RunOptions
+    from evalmeta.model.run import CaseResult
+    from evalmeta.model.run_options import RunOptions
 
     Answers = Sequence[CaseResult] | EvalmetaError
 

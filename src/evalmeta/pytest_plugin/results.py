@@ -17,7 +17,8 @@ from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare_all
 from evalmeta.errors import ProjectError
 from evalmeta.formats.baseline import read_baseline
-from evalmeta.model.run import CaseResult, Coverage, RunOptions, Summary, Verdict
+from evalmeta.model.run import CaseResult, Coverage, Summary, Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.model.tally import summarise
 from evalmeta.report.comparison import comparison_lines

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.run import CaseResult, Deciding, Run, TestResult
+    from evalmeta.model.run import CaseResult, Run, TestResult
+    from evalmeta.model.run_options import Deciding
     from evalmeta.model.tally import Difference
 
 _SHOWN: Final = 20

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from evalmeta.model.login import User
-    from evalmeta.model.run import RunOptions, Summary, Verdict
+    from evalmeta.model.run import Summary, Verdict
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.store.database import Database, Row
 
 OUTCOMES: Final = ("passed", "failed", "errors", "undecided", "unfinished")

@@ -17,7 +17,8 @@ from evalmeta.store.runs import Runs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalmeta.model.run import Run, RunOptions
+    from evalmeta.model.run import Run
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.store.database import Database
 
 

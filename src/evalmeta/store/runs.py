@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.login import User
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import RunOptions, Verdicts
+    from evalmeta.model.run import Verdicts
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.model.tally import Tally
     from evalmeta.store.database import Database, Row
 

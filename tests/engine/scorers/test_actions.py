@@ -8,7 +8,8 @@ from engine.builders import exchange
 from evalmeta.engine.scorers.actions import action_scorer, common_length, similarity
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import Action, GeneratedData
-from evalmeta.model.run import ACTION_MATCHES, ActionMatch, TestResult, Verdict
+from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.run_options import ACTION_MATCHES, ActionMatch
 
 NAMES = st.lists(st.sampled_from("ABCD"), max_size=12)
 

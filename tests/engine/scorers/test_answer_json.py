@@ -18,7 +18,7 @@ from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonValue
-    from evalmeta.model.run import Matches
+    from evalmeta.model.run_options import Matches
 
 ANSWER = '{"city": "Paris", "people": 2100000, "tags": ["old", "big"], "mayor": null, "open": true}'
 

@@ -12,7 +12,8 @@ from evalmeta.engine.jsonpath import compile_reference, resolve
 from evalmeta.engine.scorers.comparisons import Criterion, comparison_scorer, criterion_of
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.generated_data import Action, GeneratedData, reference_root
-from evalmeta.model.run import Matches, TestResult, Verdict
+from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.run_options import Matches
 
 ACTIONS = (
     Action("Find", {"id": "001xx", "count": 3, "flags": {"b": True, "a": None}}, {"rows": [1, 2, 2]}, 120.5),

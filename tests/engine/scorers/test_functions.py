@@ -12,7 +12,8 @@ from evalmeta.engine.scorers.registry import score
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.generated_data import Action, GeneratedData
-from evalmeta.model.run import RunOptions, TestResult, Verdict
+from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.run_options import RunOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

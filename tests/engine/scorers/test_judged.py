@@ -23,7 +23,8 @@ from evalmeta.model.aggregation import means_of
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import Action, GeneratedData, Passage
-from evalmeta.model.run import RunOptions, Scoring, Summary, TestResult, Verdict
+from evalmeta.model.run import Summary, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions, Scoring
 from evalmeta.model.settings import LlmRater
 from evalmeta.model.tally import summarise
 

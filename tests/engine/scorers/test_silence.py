@@ -11,7 +11,8 @@ from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.engine.scorers.registry import make_scorers, score
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
-from evalmeta.model.run import Scoring, TestResult, Verdict
+from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.run_options import Scoring
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

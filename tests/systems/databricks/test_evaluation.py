@@ -13,7 +13,8 @@ import pytest
 from evalmeta import databricks
 from evalmeta.engine.raters.judge import Rating
 from evalmeta.errors import FormatError, NotFound, RaterError, UsageError
-from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.model.run import Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.systems.databricks.metrics import METRICS
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.model.definition import Expectation
     from evalmeta.model.generated_data import Action
-    from evalmeta.model.run import ActionMatch, TestResult, TopicMatch
+    from evalmeta.model.run import TestResult
+    from evalmeta.model.run_options import ActionMatch, TopicMatch
 
     Items = Sequence[Hashable]
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.model.definition import Expectation
     from evalmeta.model.json_value import JsonValue
-    from evalmeta.model.run import Matches, TestResult
+    from evalmeta.model.run import TestResult
+    from evalmeta.model.run_options import Matches
 
 
 _CALLED: Final = "the path"

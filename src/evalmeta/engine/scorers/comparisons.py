@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from evalmeta.engine.scorers.operands import Read
     from evalmeta.model.definition import Expectation, Parameter
     from evalmeta.model.json_value import JsonValue
-    from evalmeta.model.run import Matches, TestResult
+    from evalmeta.model.run import TestResult
+    from evalmeta.model.run_options import Matches
 
 
 _MAX_CACHED: Final = 1_024

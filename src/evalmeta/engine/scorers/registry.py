@@ -27,7 +27,8 @@ from evalmeta.engine.scorers.trajectories import calls_scorer, score_trajectory
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.expectations import EVALUATORS, canonical_name, expectation_kind, known_names
 from evalmeta.model.redaction import error_text
-from evalmeta.model.run import Scoring, TestResult, Verdict
+from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.run_options import Scoring
 from evalmeta.plugins import load_plugin, plugin_names
 
 if TYPE_CHECKING:

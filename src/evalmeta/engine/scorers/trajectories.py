@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation
     from evalmeta.model.generated_data import Action
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.run import ActionMatch
+    from evalmeta.model.run_options import ActionMatch
 
 
 _MAX_CALLS: Final = 10

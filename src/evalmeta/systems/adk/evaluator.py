@@ -11,7 +11,8 @@ from evalmeta.api import evaluate as evaluations
 from evalmeta.api.evaluate_inputs import check_keywords
 from evalmeta.errors import FormatError, UsageError
 from evalmeta.formats.document import Reading
-from evalmeta.model.run import RunOptions, Verdict
+from evalmeta.model.run import Verdict
+from evalmeta.model.run_options import RunOptions
 from evalmeta.package.files import put_file
 from evalmeta.report.text import count
 from evalmeta.systems.adk.reader import read_adk_file

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from evalmeta.formats.document import Document
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.problem import Problem
-    from evalmeta.model.run import CaseResult, RunOptions
+    from evalmeta.model.run import CaseResult
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.systems.databricks.metrics import Guidelines
 
 _EVALUATOR: Final = "databricks-agent"
