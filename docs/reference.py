@@ -25,8 +25,8 @@ RETURNED = (
     "evalmeta.model.run:TestResult",
     "evalmeta.model.run:Summary",
     "evalmeta.model.run:Verdict",
-    "evalmeta.engine.raters.judge:Rubric",
-    "evalmeta.engine.raters.judge:Rating",
+    "evalmeta.engine.interfaces:Rubric",
+    "evalmeta.engine.interfaces:Rating",
 )
 HEADINGS = {"Args": "Parameters", "Attributes": "Attributes", "Raises": "Raises", "Returns": "Returns"}
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\n((?:(?: {4}.*)?\n?)+)", re.MULTILINE)

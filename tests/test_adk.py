@@ -358,7 +358,7 @@ def test_words_are_counted_as_typescript_does_where_the_config_says_so(write: Ca
 
 
 def test_judged_metrics_use_the_rater_of_the_call(write: Callable[..., Path]) -> None:
-    from evalmeta.engine.raters.judge import Rating, Rubric
+    from evalmeta.engine.interfaces import Rating, Rubric
 
     def judge(rubric: Rubric) -> Rating:
         good = rubric.actual == rubric.expected
@@ -409,7 +409,7 @@ def test_an_agent_that_does_not_report_its_tools_is_not_evaluated_where_none_are
 
 
 def test_an_empty_answer_is_not_judged_for_hallucinations_and_fails(write: Callable[..., Path]) -> None:
-    from evalmeta.engine.raters.judge import Rating
+    from evalmeta.engine.interfaces import Rating
 
     path = write(eval_set(GREETING), criteria={"hallucinations_v1": 0.5})
     with pytest.raises(adk.EvaluationFailed, match=r"hallucinations_v1 for greeting-test was not evaluated"):

@@ -20,7 +20,7 @@ from client.servers import replying_with
 from engine.builders import Agent, answer_orders, case, evaluation
 from engine.subjects.conversations import says
 from evalmeta import RunOptions, evaluate, evaluate_async
-from evalmeta.engine.raters.judge import Rating
+from evalmeta.engine.interfaces import Rating
 from evalmeta.errors import (
     FormatError,
     InvalidMetadata,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evalmeta.api.evaluate import One
-    from evalmeta.engine.raters.judge import Rubric
+    from evalmeta.engine.interfaces import Rubric
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.package.project import Project

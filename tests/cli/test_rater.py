@@ -7,8 +7,8 @@ import click
 import pytest
 
 from evalmeta.cli.commands.rater import show
-from evalmeta.engine.raters.llm.judgements import judgement_schema
 from evalmeta.engine.raters.llm.prompts import METRICS, last_words, system_message
+from evalmeta.engine.raters.llm.verdicts import judgement_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable

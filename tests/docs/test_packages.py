@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import evalmeta.plugins
-from evalmeta.engine.raters.judge import Rubric
+from evalmeta.engine.interfaces import Rubric
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import SettingsError

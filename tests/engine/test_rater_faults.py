@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from engine.builders import TOPIC, Agent, answer_orders, case, evaluation
 from evalmeta.engine.case_run import CasePolicy, rescore_case, run_case
-from evalmeta.engine.interfaces import MemoryJournal
+from evalmeta.engine.interfaces import MemoryJournal, Rating
 from evalmeta.engine.plan import WorkItem
-from evalmeta.engine.raters.judge import Rating
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers
 from evalmeta.errors import RaterError
@@ -28,8 +27,7 @@ from report_runs import report
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalmeta.engine.interfaces import Scorer
-    from evalmeta.engine.raters.judge import Rubric
+    from evalmeta.engine.interfaces import Rubric, Scorer
 
 RATED = Expectation("bot_response_rating", "It is on its way.")
 FLUENT = Expectation("coherence")

@@ -9,12 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta import limits
-from evalmeta.engine.raters.calibration import RESPONSES, RatedPair, RatingTask, agreement, calibrate
-from evalmeta.engine.raters.example_choice import choice_ratings, choose_examples, min_pairs
-from evalmeta.engine.raters.label_files import read_pairs
-from evalmeta.engine.raters.labels import Labels, write_pairs
-from evalmeta.engine.raters.llm.custom_rubric import METRICS_WITH_EXAMPLES, bind_rubric
-from evalmeta.engine.raters.probes import PROBES, Probe, pick_probed, probe
+from evalmeta.engine.raters.calibration import (
+    PROBES,
+    RESPONSES,
+    Probe,
+    RatedPair,
+    RatingTask,
+    agreement,
+    calibrate,
+    choice_ratings,
+    choose_examples,
+    min_pairs,
+    pick_probed,
+    probe,
+)
+from evalmeta.engine.raters.labels import Labels, read_pairs, write_pairs
+from evalmeta.engine.raters.llm.prompts import METRICS_WITH_EXAMPLES, bind_rubric
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.model.run_options import OFFLINE_RATER
@@ -28,12 +38,12 @@ from evalmeta.store.judge_checks import keep_check
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evalmeta.engine.raters.example_choice import ExampleChoice
-    from evalmeta.engine.raters.judge import Rater
+    from evalmeta.engine.interfaces import Rater
+    from evalmeta.engine.raters.calibration import ExampleChoice
     from evalmeta.engine.raters.labels import Pair
-    from evalmeta.engine.raters.llm.custom_rubric import CustomRubric
+    from evalmeta.engine.raters.llm.prompts import CustomRubric
+    from evalmeta.engine.raters.llm.providers import Usage
     from evalmeta.engine.raters.llm.rater import ModelRater
-    from evalmeta.engine.raters.llm.requests import Usage
     from evalmeta.model.settings import RaterSettings
 
 

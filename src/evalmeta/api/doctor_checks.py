@@ -16,7 +16,7 @@ import orjson
 
 from evalmeta import api
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.engine.raters.judge import Rubric
+from evalmeta.engine.interfaces import Rubric
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.errors import EvalmetaError, NotFound
 from evalmeta.model.evaluation import Case, Turn
@@ -32,8 +32,7 @@ from evalmeta.store.database import check_integrity, open_database
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from evalmeta.engine.interfaces import Subject
-    from evalmeta.engine.raters.judge import Rating
+    from evalmeta.engine.interfaces import Rating, Subject
     from evalmeta.package.project import Project
 
 Status = Literal["ok", "warning", "error"]

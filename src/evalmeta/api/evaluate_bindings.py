@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from evalmeta.api.loaded_evaluations import LoadedEvaluation
-    from evalmeta.engine.interfaces import Subject
-    from evalmeta.engine.raters.judge import Rater, RatingCache
+    from evalmeta.engine.interfaces import Rater, RatingCache, Subject
     from evalmeta.model.settings import RaterSettings, SubjectSettings
 
 

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Collection
     from contextlib import AsyncExitStack
 
-    from evalmeta.engine.interfaces import Subject
-    from evalmeta.engine.raters.judge import Rater, Rating, RatingCache, Rubric
+    from evalmeta.engine.interfaces import Rater, Rating, RatingCache, Rubric, Subject
     from evalmeta.model.run_options import RunOptions, Scoring
 
 _CASE_EXAMPLE: Final = '{"input": "Hello!", "contains": "Hi"}'

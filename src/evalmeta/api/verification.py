@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
     from evalmeta.client.agents import AgentVersion
     from evalmeta.client.connection import Connection
-    from evalmeta.engine.interfaces import Exchange, Scorer
-    from evalmeta.engine.raters.judge import Rater
+    from evalmeta.engine.interfaces import Exchange, Rater, Scorer
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.registry import MetadataType

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.api.calibration import Checked
-    from evalmeta.engine.raters.calibration import Agreement, RatedPair
-    from evalmeta.engine.raters.example_choice import ExampleChoice
-    from evalmeta.engine.raters.llm.requests import Usage
-    from evalmeta.engine.raters.probes import Probe
+    from evalmeta.engine.raters.calibration import Agreement, ExampleChoice, Probe, RatedPair
+    from evalmeta.engine.raters.llm.providers import Usage
     from evalmeta.model.json_value import JsonObject
 
 _COLUMNS: Final = ("Decided", "Right", "Accuracy", "Wrong passes", "Wrong failures")

@@ -27,9 +27,8 @@ from evalmeta.protocol.http import is_too_long, retry_pause
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 
-    from evalmeta.engine.interfaces import Scorer, Session, Subject
+    from evalmeta.engine.interfaces import Rater, Scorer, Session, Subject
     from evalmeta.engine.plan import WorkItem
-    from evalmeta.engine.raters.judge import Rater
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Case, Turn
     from evalmeta.model.generated_data import GeneratedData

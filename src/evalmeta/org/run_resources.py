@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from evalmeta.engine.raters.judge import Rater
+    from evalmeta.engine.interfaces import Rater
     from evalmeta.model.run_options import RunOptions
     from evalmeta.org.organization import Organization
 

@@ -101,8 +101,7 @@ def _models(settings: LlmRater) -> str:
 
 
 def _prompt(settings: LlmRater, root: Path) -> str:
-    from evalmeta.engine.raters.llm.custom_rubric import bind_rubric
-    from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION
+    from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, bind_rubric
 
     digest = bind_rubric(settings, root=root).digest
     return f"v{PROMPT_VERSION}, rubric {digest}" if digest else f"v{PROMPT_VERSION}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import evalmeta.plugins
-from evalmeta.engine.raters.judge import Rating, Rubric
+from evalmeta.engine.interfaces import Rating, Rubric
 from evalmeta.engine.raters.llm.rater import ModelRater
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.engine.raters.rules.rater import Rules
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Adding = Callable[[str], None]
 
 GENEROUS = """
-from evalmeta.engine.raters.judge import Rating
+from evalmeta.engine.interfaces import Rating
 from evalmeta.model.run import Verdict
 
 class Generous:

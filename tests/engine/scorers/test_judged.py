@@ -11,10 +11,9 @@ import pytest
 from engine.builders import Agent, case
 from engine.raters.llm.model_server import ModelServer, failing, model_serving, ruled, ruling, saying, serving
 from evalmeta import limits
-from evalmeta.engine.interfaces import Exchange, MemoryJournal
-from evalmeta.engine.raters.judge import Rating
-from evalmeta.engine.raters.llm.binding import bind_llm
+from evalmeta.engine.interfaces import Exchange, MemoryJournal, Rating
 from evalmeta.engine.raters.llm.questions import QUESTIONS
+from evalmeta.engine.raters.llm.rater import bind_llm
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.judged import METRICS
 from evalmeta.engine.scorers.rated import NEEDS_LLM
@@ -31,7 +30,7 @@ from evalmeta.model.tally import summarise
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from evalmeta.engine.raters.judge import Rubric
+    from evalmeta.engine.interfaces import Rubric
     from evalmeta.model.json_value import JsonValue
 
 MATCH = "final_response_match_v2"

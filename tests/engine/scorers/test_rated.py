@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.builders import exchange
-from evalmeta.engine.raters.judge import Rating, Rubric
+from evalmeta.engine.interfaces import Rating, Rubric
 from evalmeta.engine.scorers.rated import NEEDS_LLM, rated_by
 from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.errors import RaterError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.builders import criterion, exchange
-from evalmeta.engine.raters.judge import Rating
+from evalmeta.engine.interfaces import Rating
 from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.engine.scorers.registry import make_scorers, score
 from evalmeta.model.definition import Expectation
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from evalmeta.engine.interfaces import Scorer
-    from evalmeta.engine.raters.judge import Rubric
+    from evalmeta.engine.interfaces import Rubric, Scorer
 
 ANSWERED = GeneratedData("x" * 50, actions=(), latency_ms=1.0)
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from evalmeta import databricks
-from evalmeta.engine.raters.judge import Rating
+from evalmeta.engine.interfaces import Rating
 from evalmeta.errors import FormatError, NotFound, RaterError, UsageError
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import RunOptions
@@ -20,7 +20,7 @@ from evalmeta.systems.databricks.metrics import METRICS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.engine.raters.judge import Rubric
+    from evalmeta.engine.interfaces import Rubric
     from evalmeta.model.json_value import JsonObject
 
 TRACE = {

@@ -15,11 +15,11 @@ from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json, warn
 from evalmeta.cli.ranges import FloatRange, IntRange
 from evalmeta.cli.rater_reports import check_json, missed_minimums, print_check
+from evalmeta.engine.interfaces import Rubric
 from evalmeta.engine.raters.calibration import agreement
-from evalmeta.engine.raters.judge import Rubric
-from evalmeta.engine.raters.llm.custom_rubric import NO_RUBRIC
 from evalmeta.engine.raters.llm.prompts import (
     METRICS,
+    NO_RUBRIC,
     OWN_METRICS,
     PROMPT_VERSION,
     answer_schema,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from evalmeta.engine.raters.llm.custom_rubric import CustomRubric
+    from evalmeta.engine.raters.llm.prompts import CustomRubric
     from evalmeta.model.json_value import JsonObject
 
 _SHARE: Final = FloatRange(0, 1)

@@ -11,7 +11,7 @@ from evalmeta.plugins import call_plugin, unusable_plugin
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.engine.raters.judge import Rater, RatingCache
+    from evalmeta.engine.interfaces import Rater, RatingCache
     from evalmeta.model.settings import RaterSettings
 
 
@@ -25,7 +25,7 @@ def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None
         case RulesRater():
             return bind_rules(settings, root=root)
         case LlmRater():
-            from evalmeta.engine.raters.llm.binding import bind_llm
+            from evalmeta.engine.raters.llm.rater import bind_llm
 
             return bind_llm(settings, root=root, cache=cache)
         case _:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.engine.raters.judge import Rating, Rubric
+from evalmeta.engine.interfaces import Rating, Rubric
 from evalmeta.engine.scorers.results import undecided
 from evalmeta.errors import RaterError
 from evalmeta.model.agent_scorer import PromptScorer, session_view
@@ -18,8 +18,7 @@ from evalmeta.model.run import NEEDS_MODEL, TestResult, Verdict
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from evalmeta.engine.interfaces import Exchange, Scorer
-    from evalmeta.engine.raters.judge import Rater
+    from evalmeta.engine.interfaces import Exchange, Rater, Scorer
     from evalmeta.model.agent_scorer import FindScorer
     from evalmeta.model.definition import Expectation
 

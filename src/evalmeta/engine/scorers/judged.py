@@ -14,7 +14,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.engine.raters.judge import Rating, Rubric
+from evalmeta.engine.interfaces import Rating, Rubric
 from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN
 from evalmeta.engine.scorers.rated import BEST_RATING, NEEDS_LLM, checked_rating
 from evalmeta.engine.scorers.results import undecided
@@ -25,8 +25,7 @@ from evalmeta.model.run import TestResult, Verdict
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from evalmeta.engine.interfaces import Exchange, Scorer
-    from evalmeta.engine.raters.judge import Rater
+    from evalmeta.engine.interfaces import Exchange, Rater, Scorer
     from evalmeta.engine.scorers.judged_terms import Terms
     from evalmeta.model.definition import Expectation
 

@@ -34,8 +34,7 @@ from evalmeta.plugins import load_plugin, plugin_names
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
-    from evalmeta.engine.interfaces import Exchange, Scorer
-    from evalmeta.engine.raters.judge import Rater
+    from evalmeta.engine.interfaces import Exchange, Rater, Scorer
     from evalmeta.model.agent_scorer import FindScorer
     from evalmeta.model.definition import Expectation
 

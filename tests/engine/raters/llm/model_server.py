@@ -59,8 +59,8 @@ def serving(answer: Callable[[bytes], bytes]) -> Iterator[ModelServer]:
     """Serves what `answer` makes of each request, with the request's nonce."""
 
     def with_nonce(request: bytes) -> bytes:
-        found = NONCE.search(request.decode())
-        return answer(request).replace(NONCE_PLACE.encode(), found[1].encode() if found else b"")
+        nonce = NONCE.search(request.decode())
+        return answer(request).replace(NONCE_PLACE.encode(), nonce[1].encode() if nonce else b"")
 
     with listening(with_nonce) as server:
         yield ModelServer(f"{server.url}/v1", server)

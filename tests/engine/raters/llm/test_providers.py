@@ -10,13 +10,13 @@ import pytest
 from engine.raters.llm.model_server import ModelServer, failing, half, judging, model_serving, replying, saying
 from engine.raters.llm.test_rater import KEY, RETRIED, RUBRIC, Kept
 from evalmeta import limits
-from evalmeta.engine.raters.llm.binding import bind_llm
+from evalmeta.engine.raters.llm.rater import bind_llm
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import LlmRater
 
 if TYPE_CHECKING:
-    from evalmeta.engine.raters.judge import Rating
+    from evalmeta.engine.interfaces import Rating
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def test_a_model_is_asked_by_the_name_that_pydantic_ai_knows(monkeypatch: pytest
     assert (rating.score, rating.verdict) == (4, Verdict.PASS)
     assert rating.rater == "llm:openai-chat:gpt-4.1-mini (prompt v2)"
     assert (body["model"], body["temperature"], server.forms) == ("gpt-4.1-mini", 0, ["json_schema"])
-    assert [each["role"] for each in body["messages"]] == ["system", "user"]
+    assert [message["role"] for message in body["messages"]] == ["system", "user"]
 
 
 def test_the_temperature_can_be_left_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,10 +24,9 @@ from engine.raters.llm.model_server import (
     serving,
 )
 from evalmeta import limits
-from evalmeta.engine.raters.judge import Rating, RatingCache, Rubric
-from evalmeta.engine.raters.llm.binding import bind_llm
+from evalmeta.engine.interfaces import Rating, RatingCache, Rubric
 from evalmeta.engine.raters.llm.providers import ModelReply
-from evalmeta.engine.raters.llm.rater import ModelRater
+from evalmeta.engine.raters.llm.rater import ModelRater, bind_llm
 from evalmeta.errors import RaterError, SettingsError, StoreLocked
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.generated_data import Action
@@ -226,7 +225,7 @@ def test_the_server_is_asked_for_json_by_a_schema() -> None:
     form = body["response_format"]
 
     assert (body["model"], body["temperature"]) == ("judge-1", 0.5)
-    assert [each["role"] for each in body["messages"]] == ["system", "user"]
+    assert [message["role"] for message in body["messages"]] == ["system", "user"]
     assert (form["type"], form["json_schema"]["strict"]) == ("json_schema", True)
 
 

@@ -10,7 +10,7 @@ import pytest
 from engine.raters.llm.model_server import failing, judging, model_serving, ruled, serving
 from engine.raters.llm.test_rater import RUBRIC, Kept, rate, rate_all
 from evalmeta import limits
-from evalmeta.engine.raters.judge import Rubric
+from evalmeta.engine.interfaces import Rubric
 from evalmeta.engine.raters.llm.samples import sample_of
 from evalmeta.errors import RaterError
 from evalmeta.model.run import Verdict
@@ -46,7 +46,7 @@ def body_of(request: bytes) -> Body:
 
 def asked(body: Body) -> tuple[object, ...]:
     """Returns what a request says, without its nonce."""
-    system, user = (str(each["content"]) for each in body["messages"])
+    system, user = (str(message["content"]) for message in body["messages"])
     return body["model"], body.get("temperature"), system.partition("The nonce of this request")[0], user
 
 
@@ -117,7 +117,7 @@ def test_a_judge_that_only_passes_one_order_does_not_pass_every_answer() -> None
         return judging(0 if "in reverse order" in str(body_of(request)["messages"]) else 5)
 
     with serving(answer) as server:
-        verdicts = Counter(each.verdict for each in rate_all(server, ANSWERS[:40], samples=3))
+        verdicts = Counter(rating.verdict for rating in rate_all(server, ANSWERS[:40], samples=3))
     assert min(verdicts[Verdict.PASS], verdicts[Verdict.FAILURE]) >= 10
 
 

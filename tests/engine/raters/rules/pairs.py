@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.engine.raters.label_files import read_pairs
+from evalmeta.engine.raters.labels import read_pairs
 
 if TYPE_CHECKING:
     from evalmeta.engine.raters.labels import Pair

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.raters.rules.pairs import FRESH, PAIRS, split
 from evalmeta import limits
-from evalmeta.engine.raters.judge import Rating, Rubric
+from evalmeta.engine.interfaces import Rating, Rubric
 from evalmeta.engine.raters.rules.decisions import rate
 from evalmeta.engine.raters.rules.rater import Rules, bind_rules
 from evalmeta.model.run import Verdict

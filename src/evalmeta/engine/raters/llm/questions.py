@@ -9,12 +9,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.engine.raters.llm.rulings import CLAIMS, GRADE, YES_NO, YES_NO_EACH, Form, ruling_schema
+from evalmeta.engine.raters.llm.verdicts import CLAIMS, GRADE, YES_NO, YES_NO_EACH, Form, ruling_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalmeta.engine.raters.judge import Rubric
+    from evalmeta.engine.interfaces import Rubric
     from evalmeta.model.json_value import JsonObject
 
 

@@ -1,4 +1,4 @@
-"""The rater that asks language models for several samples and takes their majority."""
+"""The rater that asks language models for several samples and takes their majority, and its binding to models."""
 
 from __future__ import annotations
 
@@ -9,23 +9,20 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.engine.raters.llm.custom_rubric import NO_RUBRIC
-from evalmeta.engine.raters.llm.judgements import opinion_of, read_judgement
-from evalmeta.engine.raters.llm.opinions import Opinion, missing_votes, rating_of
+from evalmeta.engine.http_endpoint import Endpoint
 from evalmeta.engine.raters.llm.prompts import (
     METRICS,
+    NO_RUBRIC,
     PROMPT_VERSION,
     answer_schema,
+    bind_rubric,
     last_words,
     rubric_message,
     system_message,
 )
-from evalmeta.engine.raters.llm.providers import Question, without_keys
+from evalmeta.engine.raters.llm.providers import RETRIED_STATUSES, EndpointModel, Question, Requests, without_keys
 from evalmeta.engine.raters.llm.questions import QUESTIONS, item_count
-from evalmeta.engine.raters.llm.replies import UnreadableReply
-from evalmeta.engine.raters.llm.requests import Requests
-from evalmeta.engine.raters.llm.rulings import read_ruling, weigh
-from evalmeta.engine.raters.llm.samples import Sample, cache_key, sample_of
+from evalmeta.engine.raters.llm.samples import Opinion, Sample, cache_key, missing_votes, rating_of, sample_of
 from evalmeta.engine.raters.llm.scorer_prompts import (
     opinion_of_score,
     read_score,
@@ -33,13 +30,15 @@ from evalmeta.engine.raters.llm.scorer_prompts import (
     scorer_digest,
     scorer_message,
 )
-from evalmeta.errors import EvalmetaError, RaterError
+from evalmeta.engine.raters.llm.verdicts import UnreadableReply, opinion_of, read_judgement, read_ruling, weigh
+from evalmeta.errors import EvalmetaError, RaterError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
+    from pathlib import Path
 
-    from evalmeta.engine.raters.judge import Rating, RatingCache, Rubric
-    from evalmeta.engine.raters.llm.custom_rubric import CustomRubric
+    from evalmeta.engine.interfaces import Rating, RatingCache, Rubric
+    from evalmeta.engine.raters.llm.prompts import CustomRubric
     from evalmeta.engine.raters.llm.providers import JudgeModel, ModelReply
     from evalmeta.model.agent_scorer import PromptScorer
     from evalmeta.model.settings import LlmRater
@@ -208,3 +207,41 @@ class ModelRater:
         verb = "set" if self._settings.max_tokens is None else "raise"
         hint = f"; {verb} max_tokens of the rater, because the reply was cut off" if reply.finish_reason == _CUT else ""
         return f"{error}{excerpt}{finish}{hint}"
+
+
+def bind_llm(settings: LlmRater, *, root: Path, cache: RatingCache | None = None) -> ModelRater:
+    """Return the rater that the settings describe, without sending anything; raise SettingsError if they are wrong.
+
+    The path of the examples is relative to `root`.
+    """
+    models = [_bind_model(name, settings) for name in settings.model_names]
+    rubric = bind_rubric(settings, root=root)
+    return ModelRater(models, settings, rubric=rubric, cache=cache if settings.cache else None)
+
+
+def _bind_model(name: str, settings: LlmRater) -> JudgeModel:
+    variable = settings.api_key_env
+    key = os.environ.get(variable, "") if variable else ""
+    if variable and not key:
+        raise SettingsError(
+            f"the environment variable {variable} is not set; it must contain the rater's key",
+            actions=(f"Set {variable}, or correct api_key_env in evalmeta.toml.",),
+        )
+    if settings.url:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        endpoint = Endpoint(
+            settings.url,
+            headers=headers,
+            secrets=(key,) if key else (),
+            credential=f"the key in {variable}",
+            busy_statuses=RETRIED_STATUSES,
+        )
+        return EndpointModel(endpoint, name, settings)
+    try:
+        from evalmeta.engine.raters.llm.pydantic_ai_model import bind_provider
+    except ImportError:
+        raise SettingsError(
+            f"the rater's model {name!r} needs pydantic-ai, which is not installed",
+            actions=("Run: pip install 'evalmeta[llm]'", "Or set the url of an OpenAI-compatible server."),
+        ) from None
+    return bind_provider(name, settings, key)

@@ -21,8 +21,8 @@ from evalmeta.engine.raters.rules.text import content_words, is_negative, words
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
+    from evalmeta.engine.interfaces import Rating
     from evalmeta.engine.raters.embedding import Cosine
-    from evalmeta.engine.raters.judge import Rating
 
 
 _PASS_FROM: Final = 3.0 / ratings.BEST

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from evalmeta.engine.interfaces import Rater, Rating, Rubric
     from evalmeta.engine.raters.embedding import Cosine
-    from evalmeta.engine.raters.judge import Rater, Rating, Rubric
     from evalmeta.model.settings import RulesRater
 
 JUDGED: Final = frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.engine.raters.judge import Rating
+from evalmeta.engine.interfaces import Rating
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.engine.raters.label_files import read_pairs
-from evalmeta.engine.raters.labels import Labels, Pair, write_pairs
+from evalmeta.engine.raters.labels import Labels, Pair, read_pairs, write_pairs
 from evalmeta.errors import SettingsError, UsageError
 
 if TYPE_CHECKING:

@@ -1,0 +1,348 @@
+"""What a language model replies, and the verdict that it leads to.
+
+A judgement rates an answer by criteria. A ruling answers a question with few answers. Both are JSON objects, which are
+found in the model's text and checked.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from evalmeta import limits
+from evalmeta.engine.raters.llm.samples import MAX_EVIDENCE, MAX_RATING, Opinion, verdict_of
+from evalmeta.model.run import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from evalmeta.engine.interfaces import Rubric
+    from evalmeta.model.json_value import JsonObject, JsonValue
+
+
+_MAX_OBJECTS: Final = 100
+# Models that think aloud write this before their answer.
+_END_OF_THOUGHTS: Final = "</think>"
+_KEY: Final = re.compile(r'\{\s*"[^"]*"\s*:')
+_NONCE: Final = "nonce"
+
+_T = TypeVar("_T")
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class UnreadableReply(ValueError):
+    """Why a model's reply cannot be used; the text contains nothing of the reply."""
+
+
+def closed_schema(properties: JsonObject) -> JsonObject:
+    """Return the JSON Schema of an object with exactly these properties (OpenAI, "Structured model outputs")."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def reply_schema(properties: JsonObject) -> JsonObject:
+    """Return the JSON Schema of a reply; a nonce that it must repeat comes first."""
+    return closed_schema({_NONCE: {"type": "string"}, **properties})
+
+
+def validated(model: type[_Model], value: JsonValue) -> _Model:
+    """Return a value as a model, or raise UnreadableReply with the first key that is not valid."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(map(str, fault["loc"])) or "the JSON"
+        raise UnreadableReply(f"{place} is not valid: {fault['msg']}") from None
+
+
+def read_reply(text: str, check: Callable[[JsonValue], _T], *, nonce: str = "") -> _T:
+    """Return what `check` returns for the JSON object in a model's text, with or without other words around it.
+
+    Objects without the nonce are ignored: the model may quote them from the answer.
+
+    Raises:
+        UnreadableReply: there is no such object, several differ, a malformed one precedes it, or the text is longer
+            than `MAX_JUDGEMENT_CHARS`.
+    """
+    if len(text) > limits.MAX_JUDGEMENT_CHARS:
+        raise UnreadableReply(f"the reply has more than {limits.MAX_JUDGEMENT_CHARS:,} characters")
+    # A text that starts with JSON may quote the mark from the answer.
+    if not text.lstrip().startswith(("{", "```")):
+        text = text.rpartition(_END_OF_THOUGHTS)[2]
+    readings: list[_T] = []
+    reason = "the reply has no complete JSON object" if text.strip() else "the reply is empty"
+    for value in _json_objects(text):
+        try:
+            _check_nonce(value, nonce)
+            readings.append(check(value))
+        except UnreadableReply as error:
+            reason = str(error)
+    if not readings:
+        raise UnreadableReply(reason)
+    if any(reading != readings[0] for reading in readings):
+        raise UnreadableReply("the reply has several judgements that differ")
+    return readings[0]
+
+
+def _check_nonce(value: JsonValue, nonce: str) -> None:
+    if nonce and not (isinstance(value, dict) and str(value.get(_NONCE)).strip().lower() == nonce):
+        raise UnreadableReply("the judgement does not repeat the nonce of the request")
+
+
+def _json_objects(text: str) -> Iterator[JsonValue]:
+    """Yield the outermost JSON objects in a text; stop at the start of a malformed one."""
+    decoder, at = json.JSONDecoder(), text.find("{")
+    for _ in range(_MAX_OBJECTS):
+        if at < 0:
+            return
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            if _KEY.match(text, at):
+                return
+            end = at + 1
+        else:
+            yield value
+        at = text.find("{", end)
+
+
+METRICS_WITH_FACTS: Final = frozenset({"bot_response_rating", "response_match", "factuality"})
+_FROZEN: Final = ConfigDict(frozen=True)
+_WORD: Final = re.compile(r"\w+")
+_OMISSION: Final = re.compile(r"…|\.{3}|\[\.\.\.\]")
+
+
+class Criterion(BaseModel):
+    """One thing that is asked of an answer."""
+
+    model_config = _FROZEN
+
+    criterion: str
+    met: bool
+    critical: bool
+
+
+class Contradiction(BaseModel):
+    """Words of the answer, and the words that they contradict."""
+
+    model_config = _FROZEN
+
+    quote: str
+    contradicts: str
+
+
+class Judgement(BaseModel):
+    """What a model says of an answer; `choice` is empty unless the rater has verdicts of its own."""
+
+    model_config = _FROZEN
+
+    criteria: tuple[Criterion, ...]
+    contradictions: tuple[Contradiction, ...]
+    reason: str
+    rating: Annotated[int | None, Field(ge=0, le=MAX_RATING)] = None
+    choice: Annotated[str, BeforeValidator(lambda value: str(value).strip())] = ""
+
+
+def judgement_schema(choices: Mapping[str, float] | None = None) -> JsonObject:
+    """Return the JSON Schema of a judgement, which ends with a rating or with one of the named verdicts."""
+    text: JsonObject = {"type": "string"}
+    truth: JsonObject = {"type": "boolean"}
+    criterion = closed_schema({"criterion": text, "met": truth, "critical": truth})
+    contradiction = closed_schema({"quote": text, "contradicts": text})
+    rating: JsonObject = {"rating": {"type": "integer", "enum": list(range(MAX_RATING + 1))}}
+    # A model writes one word after the other: its reasons must come before its rating.
+    return reply_schema(
+        {
+            "criteria": {"type": "array", "items": criterion},
+            "contradictions": {"type": "array", "items": contradiction},
+            "reason": text,
+            **({"choice": {**text, "enum": list(choices)}} if choices else rating),
+        }
+    )
+
+
+def read_judgement(
+    text: str, rubric: Rubric, *, nonce: str = "", choices: Mapping[str, float] | None = None
+) -> Judgement:
+    """Return the judgement in a model's text, or raise UnreadableReply (see `read_reply`).
+
+    A judgement that invents a quote is not readable: what else it says cannot be trusted either.
+    """
+
+    def check(value: JsonValue) -> Judgement:
+        judgement = validated(Judgement, value)
+        if choices and judgement.choice not in choices:
+            raise UnreadableReply(f"choice is not one of {', '.join(choices)}")
+        if not choices and judgement.rating is None:
+            raise UnreadableReply("rating is missing")
+        if rubric.metric in METRICS_WITH_FACTS:
+            for contradiction in judgement.contradictions:
+                _check_quote(contradiction, rubric.actual)
+        return judgement
+
+    return read_reply(text, check, nonce=nonce)
+
+
+def _check_quote(contradiction: Contradiction, answer: str) -> None:
+    if not _is_quoted(contradiction.quote, answer):
+        raise UnreadableReply("a contradiction quotes words that the answer does not have")
+    if not contradiction.contradicts.strip() or _words(contradiction.contradicts) == _words(contradiction.quote):
+        raise UnreadableReply("a contradiction does not say what the quote contradicts")
+
+
+def _is_quoted(quote: str, answer: str) -> bool:
+    """Return whether a text has the words of a quote, whatever the case, the punctuation and the layout.
+
+    Parts that are separated by an ellipsis must follow each other.
+    """
+    text, at = _words(answer), 0
+    parts = [words for part in _OMISSION.split(quote) if (words := _words(part))]
+    for part in parts:
+        # Some languages, such as Chinese, have no blanks between words.
+        pattern = rf"\b{re.escape(part)}\b" if part.isascii() else re.escape(part)
+        match = re.compile(pattern).search(text, at)
+        if match is None:
+            return False
+        at = match.end()
+    return bool(parts)
+
+
+def _words(text: str) -> str:
+    return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
+
+
+def opinion_of(judgement: Judgement, rubric: Rubric, *, choices: Mapping[str, float] | None = None) -> Opinion:
+    """Return the verdict of a judgement: the rating against the threshold, unless there is a veto.
+
+    A critical criterion that is not met and, where facts are judged, a contradiction make it
+    FAILURE and keep the score below the threshold.
+    """
+    score = float(choices[judgement.choice] if choices else judgement.rating or 0)
+    reason = f"{judgement.choice}: {judgement.reason}" if choices else judgement.reason
+    if vetoes := "; ".join(_vetoes(judgement, rubric)):
+        score = min(score, max(0, math.ceil(rubric.threshold) - 1))
+        return Opinion(Verdict.FAILURE, score, f"veto: {vetoes}. {reason}")
+    missed = [criterion.criterion for criterion in judgement.criteria if not criterion.met]
+    not_met = f" (not met: {_listed(missed)})" if missed else ""
+    return Opinion(verdict_of(score, rubric), score, f"{reason}{not_met}")
+
+
+def _vetoes(judgement: Judgement, rubric: Rubric) -> Iterator[str]:
+    missed = [criterion.criterion for criterion in judgement.criteria if criterion.critical and not criterion.met]
+    if missed:
+        yield f"a critical criterion is not met: {_listed(missed)}"
+    if judgement.contradictions and rubric.metric in METRICS_WITH_FACTS:
+        pairs = [
+            f'"{contradiction.quote}" contradicts "{contradiction.contradicts}"'
+            for contradiction in judgement.contradictions
+        ]
+        yield f"{', '.join(pairs[:MAX_EVIDENCE])}{', …' if len(pairs) > MAX_EVIDENCE else ''}"
+
+
+def _listed(items: list[str]) -> str:
+    return ", ".join(f'"{item}"' for item in items[:MAX_EVIDENCE]) + (", …" if len(items) > MAX_EVIDENCE else "")
+
+
+_Label = Annotated[str, BeforeValidator(lambda value: str(value).strip().lower())]
+
+
+class Item(BaseModel):
+    """One thing that the ruling depends on."""
+
+    model_config = ConfigDict(frozen=True)
+
+    item: str
+    reason: str
+    label: _Label
+
+
+class Ruling(BaseModel):
+    """A model's answer to a question with few answers; the items come first, because they are the reasons."""
+
+    model_config = ConfigDict(frozen=True)
+
+    items: tuple[Item, ...]
+    rationale: str
+    label: _Label
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The labels of a ruling and of its items, which do not count if `item_labels` is empty.
+
+    The score is the share of items with a good label if `is_share`; otherwise a single other item decides.
+    """
+
+    labels: tuple[str, ...] = ("yes", "no")
+    item_labels: tuple[str, ...] = ()
+    good: tuple[str, ...] = ("yes",)
+    is_share: bool = False
+
+
+YES_NO: Final = Form()
+YES_NO_EACH: Final = Form(item_labels=("yes", "no"))
+GRADE: Final = Form(labels=("1", "2", "3", "4", "5"))
+CLAIMS: Final = Form(
+    item_labels=("supported", "unsupported", "contradictory", "disputed", "not_applicable"),
+    good=("supported", "not_applicable"),
+    is_share=True,
+)
+"""ADK's labels of sentences; its score counts those that are supported and those that need no support."""
+
+
+def ruling_schema(form: Form) -> JsonObject:
+    """Return the JSON Schema of a ruling."""
+    text: JsonObject = {"type": "string"}
+    label, item_label = (
+        {**text, "enum": list(labels)} for labels in (form.labels, form.item_labels or YES_NO_EACH.item_labels)
+    )
+    item = closed_schema({"item": text, "reason": text, "label": item_label})
+    return reply_schema({"items": {"type": "array", "items": item}, "rationale": text, "label": label})
+
+
+def read_ruling(text: str, form: Form, *, count: int | None = None, nonce: str = "") -> Ruling:
+    """Return the ruling in a model's text, or raise UnreadableReply (see `read_reply`).
+
+    `count` is the required number of items. None accepts any number, but at least one if their share is the score.
+    """
+    return read_reply(text, lambda value: _checked(validated(Ruling, value), form, count), nonce=nonce)
+
+
+def _checked(ruling: Ruling, form: Form, count: int | None) -> Ruling:
+    if ruling.label not in form.labels:
+        raise UnreadableReply(f"label is not one of {', '.join(form.labels)}")
+    if not form.item_labels:
+        return ruling
+    if count is not None and len(ruling.items) != count:
+        raise UnreadableReply(f"there are {len(ruling.items)} items instead of {count}")
+    if form.is_share and not ruling.items:
+        raise UnreadableReply("there are no items")
+    if any(item.label not in form.item_labels for item in ruling.items):
+        raise UnreadableReply(f"the label of an item is not one of {', '.join(form.item_labels)}")
+    return ruling
+
+
+def weigh(ruling: Ruling, form: Form, rubric: Rubric) -> Opinion:
+    """Return the verdict of a ruling: 5 or 0 for yes or no, the grade, or 5 times the share of good items.
+
+    If items count, a single bad one turns a yes into a no.
+    """
+    bad = [item for item in ruling.items if form.item_labels and item.label not in form.good]
+    explanation = ruling.rationale
+    if bad:
+        evidence = ", ".join(f'{item.label}: "{item.item}"' for item in bad[:MAX_EVIDENCE])
+        explanation += f" ({evidence}{', …' if len(bad) > MAX_EVIDENCE else ''})"
+    if form.is_share:
+        score = MAX_RATING * (len(ruling.items) - len(bad)) / len(ruling.items)
+    elif form.labels == GRADE.labels:
+        score = float(ruling.label)
+    elif ruling.label == "yes" and not bad:
+        return Opinion(Verdict.PASS, float(MAX_RATING), explanation)
+    else:
+        return Opinion(Verdict.FAILURE, 0.0, explanation)
+    return Opinion(verdict_of(score, rubric), score, explanation)
