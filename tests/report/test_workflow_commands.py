@@ -19,7 +19,7 @@ from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.report import FORMATS, problems, render
-from evalmeta.report.tables import print_human
+from evalmeta.report.terminal import print_human
 from evalmeta.report.text import LINE_CHARS, clean, wrap
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from evalmeta.package.files import parse_test_name, shown, slash_hint
 from evalmeta.package.folders import files_below
 from evalmeta.package.project import PROJECT_FILE, find_project
 from evalmeta.package.resolver import find_components
-from evalmeta.report.excerpts import excerpts_text
+from evalmeta.report.problems import excerpts_text
 from evalmeta.report.text import and_more
 from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import check_expectations

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.api.org_targets import EMBEDDED_URL
 from evalmeta.client.metadata import list_components, retrieve
-from evalmeta.errors import Conflict, Suggestion
+from evalmeta.errors import Conflict, EvalmetaError, Suggestion
 from evalmeta.model.component import Manifest, ManifestTypes, SyncState, hash_of, sync_state
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import TYPES
 from evalmeta.package.archive import read_zip
 from evalmeta.package.files import parse_safe_file_name, read_file, shown
+from evalmeta.package.resolver import list_files
 from evalmeta.protocol.json_fields import from_timestamp
-from evalmeta.store.components import Synced, open_receipts, open_tracking
+from evalmeta.store.components import Components, Synced, open_receipts, open_tracking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import DeployMessage, DeployResult, FileProperties, RetrieveResult
     from evalmeta.store.components import Receipts, Sent, Tracking
+    from evalmeta.store.database import Database
 
 
 # The hash of a component that only the org has: its content is not fetched.
@@ -334,6 +337,31 @@ def find_unchanged(project: Project, connection: Connection, components: Iterabl
         known = {row.name: tracking.load(row.name) for row in TYPES}
     bases = ((component, known[component.type.name].get(component.full_name.casefold())) for component in components)
     return [each for each, base in bases if base and base.sha256 == hash_of(read_file(each.path))]
+
+
+def states_in_own_org(
+    project: Project, database: Database, kind: MetadataType, *, with_files: bool
+) -> dict[str, SyncState]:
+    """Return how a type's components in the project and in its own org differ, by full name, as `status` says it.
+
+    Without files, or if they cannot be read, each is only in the org.
+    """
+    org = Components(database).hashes(kind.name)
+    if not with_files:
+        return dict.fromkeys(org, SyncState.ONLY_IN_ORG)
+    try:
+        files = [file for file in list_files(project) if file.type == kind]
+        local = {file.full_name: hash_of(read_file(file.path)) for file in files}
+    except (EvalmetaError, OSError):
+        local = {}
+    with open_tracking(project.state_dir, root=project.root, org_url=EMBEDDED_URL) as tracking:
+        base = {name: synced.sha256 for name, synced in tracking.load(kind.name).items()}
+    here, there = ({name.casefold(): data for name, data in hashes.items()} for hashes in (local, org))
+    names = {name.casefold(): name for name in (*org, *local)}
+    return {
+        name: sync_state(local=here.get(key), org=there.get(key), base=base.get(key))
+        for key, name in sorted(names.items())
+    }
 
 
 def hashes_of(zip_file: bytes) -> Sent:

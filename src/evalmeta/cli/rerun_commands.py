@@ -11,7 +11,7 @@ from evalmeta import api
 from evalmeta.cli.suggestions import CallOptions, completed
 from evalmeta.errors import Suggestion
 from evalmeta.package.files import shown
-from evalmeta.report.findings import has_failing
+from evalmeta.report.human import has_failing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

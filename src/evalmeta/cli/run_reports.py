@@ -269,7 +269,7 @@ def _print(reports: Sequence[Report], output: Output, closing: Sequence[str], *,
     if output.as_json:
         print_json(JsonList(map(run_document, reports)), status=status)
     elif output.is_human:
-        from evalmeta.report.tables import print_human
+        from evalmeta.report.terminal import print_human
 
         print_human(reports, console(err=False), detail=output.detail, closing=closing)
     else:

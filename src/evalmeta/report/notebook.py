@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from evalmeta.model.run import Verdict
 from evalmeta.report.comparison import comparison_lines, verdict
 from evalmeta.report.details import all_utterances, group_name, why_not_passed
-from evalmeta.report.findings import Limits, find
 from evalmeta.report.html import template
+from evalmeta.report.human import Limits, find
 from evalmeta.report.report import VERDICT_WORDS, decision, has_passed
 from evalmeta.report.summary import totals, verdict_lines
 from evalmeta.report.text import count, one_line

@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.report.columns import columns_width
 from evalmeta.report.text import LINE_CHARS, count, one_line
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
 
-    from evalmeta.report.bars import Bars
+    from evalmeta.report.terminal import Bars
 
 
 # Logs of CI show that runs are alive.
@@ -37,7 +36,7 @@ class _Display:
 
     def __enter__(self) -> Self:
         if self._enabled and self._console.is_terminal and not self._console.is_dumb_terminal:
-            from evalmeta.report.bars import make_bars
+            from evalmeta.report.terminal import make_bars
 
             self._bars = make_bars(self._console, counts_results=self._counts_results)
             self._bars.start()
@@ -79,7 +78,7 @@ class Progress(_Display):
         row = self._rows[run_id] = _Row(f" (run {run_id})" if name else f"run {run_id}", name, total, iterations)
         self._suite.rows.append(row)
         if self._bars:
-            label = row.label(self._console.width)
+            label = row.label(self._bars.label_chars(row.total))
             row.bar = self._bars.add_task(label, total=total or None, passed=0, failed=0)
         if self._suite.runs == 1:
             self._write_line(f"{row.label()}: started{row.cases()}")
@@ -97,7 +96,7 @@ class Progress(_Display):
         if self._bars and row.bar is not None:
             self._bars.update(
                 row.bar,
-                description=row.label(self._console.width),
+                description=row.label(self._bars.label_chars(row.total)),
                 completed=done,
                 total=row.total or None,
                 passed=row.passed,
@@ -180,11 +179,9 @@ class _Row:
         """Return the number of case results that passed."""
         return self.done - self.failed - self.undecided
 
-    def label(self, width: int | None = None) -> str:
-        """Return the name and the id; only the name is shortened, on a terminal to the width that is left."""
-        others = 0 if width is None else columns_width(width, len(str(self.total)))
-        chars = (LINE_CHARS if width is None else width) - len(self.id) - others
-        return f"{one_line(self.name, chars=max(1, chars))}{self.id}"
+    def label(self, chars: int = LINE_CHARS) -> str:
+        """Return the name and the id; only the name is shortened."""
+        return f"{one_line(self.name, chars=max(1, chars - len(self.id)))}{self.id}"
 
     def cases(self) -> str:
         """Return the number of cases, of which each iteration runs all."""

@@ -26,8 +26,7 @@ from evalmeta.model.login import ADMIN
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
 from evalmeta.store.users import Users
-from evalmeta.viewer.links import ROOT, ServedLinks
-from evalmeta.viewer.pages import Page, Source
+from evalmeta.viewer.pages import ROOT, Page, ServedLinks, Source
 from evalmeta.viewer.rendering import POLICY, render, static_files
 from evalmeta.viewer.routes import ACTIONS, PAGES, SECTION_OF
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.errors import UsageError
 from evalmeta.store.database import open_database
-from evalmeta.viewer.links import file_name, given
-from evalmeta.viewer.pages import Page, Source
+from evalmeta.viewer.pages import Page, Source, file_name, given
 from evalmeta.viewer.rendering import render, static_files
 from evalmeta.viewer.routes import PAGES, SECTION_OF
 

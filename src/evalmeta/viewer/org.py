@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
+from evalmeta.api.sync import states_in_own_org
 from evalmeta.errors import NotFound
 from evalmeta.model.component import SyncState
 from evalmeta.model.registry import TYPES
@@ -14,7 +15,6 @@ from evalmeta.store.components import Components
 from evalmeta.store.jobs import Jobs
 from evalmeta.store.users import Users
 from evalmeta.viewer.pages import Page, text_of
-from evalmeta.viewer.sync_states import sync_states_of
 
 if TYPE_CHECKING:
     from evalmeta.store.jobs import Job
@@ -28,7 +28,10 @@ def org_page(source: Source, query: Query) -> Page:
     shown = [component for component in components if wanted in component.full_name.casefold()]
     user_id = None if source.user.is_admin else source.user.id
     jobs, count = Jobs(source.database).latest(limit=limits.VIEW_ROWS, user_id=user_id)
-    states = {kind.name: sync_states_of(source, kind) for kind in TYPES}
+    states = {
+        kind.name: states_in_own_org(source.project, source.database, kind, with_files=source.user.is_admin)
+        for kind in TYPES
+    }
     values = {
         "components": shown[: limits.VIEW_COMPONENTS],
         "left": max(0, len(shown) - limits.VIEW_COMPONENTS),

@@ -15,8 +15,7 @@ from evalmeta.report.html import environment
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from evalmeta.viewer.links import Links
-    from evalmeta.viewer.pages import Page, Source
+    from evalmeta.viewer.pages import Links, Page, Source
 
 _STATIC: Final = Path(__file__).parent / "static"
 # Reports have the same parts.

@@ -23,7 +23,7 @@ from evalmeta.org.request_guard import RequestGuard, hosts_of
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
 from evalmeta.viewer.app import Viewer
-from evalmeta.viewer.links import ROOT
+from evalmeta.viewer.pages import ROOT
 
 if TYPE_CHECKING:
     import socket

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta import limits
+from evalmeta.api.sync import states_in_own_org
 from evalmeta.model.registry import TEST_TYPES
 from evalmeta.model.run import Verdict
 from evalmeta.store.run_lists import recent_runs
 from evalmeta.viewer.digests import changes_between, digest_of
 from evalmeta.viewer.pages import Page, text_of
-from evalmeta.viewer.sync_states import sync_states_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,9 @@ TestRow.__test__ = False  # type: ignore[attr-defined] # pytest must not collect
 def tests_page(source: Source, query: Query) -> Page:
     """Return the page of all tests."""
     recent = recent_runs(source.database, of_each=limits.VIEW_HISTORY, user=source.user)
-    states = {name: state for kind in TEST_TYPES for name, state in sync_states_of(source, kind).items()}
+    states: dict[str, SyncState] = {}
+    for kind in TEST_TYPES:
+        states |= states_in_own_org(source.project, source.database, kind, with_files=source.user.is_admin)
     found = {name.casefold(): name for name in (*states, *recent)}
     by_name = {name.casefold(): state for name, state in states.items()}
     wanted = text_of(query, "text")

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.report.excerpts import excerpts, excerpts_text
-from evalmeta.report.problems import render
+from evalmeta.report.problems import excerpts, excerpts_text, render
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,10 +1,14 @@
-"""Runs on a terminal: as in `evalmeta.report.human`, with colours and a panel for each case that is shown in full."""
+"""Runs on a terminal, drawn with rich: the bars of their progress, and their reports.
+
+A report has the parts of `evalmeta.report.human`, with colours and a panel for each case that is shown in full.
+"""
 
 from __future__ import annotations
 
 import textwrap
 from typing import TYPE_CHECKING, Final
 
+from rich import progress
 from rich.console import Group
 from rich.panel import Panel
 from rich.table import Table
@@ -17,15 +21,22 @@ from evalmeta.report.report import VERDICT_WORDS, location
 from evalmeta.report.text import clean, escape_commands, one_line, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
     from evalmeta.report.details import Field
     from evalmeta.report.human import CaseDetails, Detail
     from evalmeta.report.report import Report
 
 
+_BAR_CHARS: Final = 20
+# The narrowest terminals that show a column of bars.
+_BAR_FROM: Final = 120
+_JOB_BAR_FROM: Final = 80
+_PASSED_FROM: Final = 100
+_FAILED_FROM: Final = 80
+_TIME_FROM: Final = 60
 _LABEL_CHARS: Final = 9
 _STYLES: Final = {
     Verdict.PASS: "green",
@@ -105,3 +116,44 @@ def _grid(fields: Sequence[Field]) -> Table:
 
 def _text(text: str, style: str = "") -> Text:
     return Text(clean(text), style)
+
+
+class Bars(progress.Progress):
+    """Bars below a headline, which is made anew with each refresh for the width of the terminal."""
+
+    headline: Callable[[int], str] | None = None
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Yield the headline, if there is one, and the bars."""
+        if self.headline:
+            yield Text(self.headline(self.console.width), no_wrap=True, overflow="ellipsis")
+        yield self.make_tasks_table(self.tasks)
+
+    def label_chars(self, total: int) -> int:
+        """Return the width that is left for the label of a run with this number of case results."""
+        width, digits = self.console.width, len(str(total))
+        columns = (
+            (0, 2 * digits + 1),
+            (_BAR_FROM, _BAR_CHARS),
+            (_PASSED_FROM, digits + len(" passed")),
+            (_FAILED_FROM, digits + len(" not passed")),
+            (_TIME_FROM, len("0:00:00")),
+        )
+        return width - sum(chars + 1 for narrowest, chars in columns if width >= narrowest)
+
+
+def make_bars(console: Console, *, counts_results: bool) -> Bars:
+    """Return bars with the columns that fit into the console; those of runs count results."""
+    columns: list[tuple[int, progress.ProgressColumn]] = [
+        (0, progress.TextColumn("{task.description}", markup=False)),
+        (_BAR_FROM if counts_results else _JOB_BAR_FROM, progress.BarColumn(bar_width=_BAR_CHARS)),
+    ]
+    if counts_results:
+        columns += [
+            (0, progress.MofNCompleteColumn()),
+            (_PASSED_FROM, progress.TextColumn("{task.fields[passed]} passed", style="green")),
+            (_FAILED_FROM, progress.TextColumn("{task.fields[failed]} not passed", style="red")),
+        ]
+    columns.append((_TIME_FROM, progress.TimeElapsedColumn()))
+    shown = (column for narrowest, column in columns if console.width >= narrowest)
+    return Bars(*shown, console=console, transient=True)
