@@ -13,7 +13,7 @@ from evalmeta.formats.baseline import read_baseline
 from evalmeta.model.comparison import Standing
 from evalmeta.model.run import CaseResult, Run, RunStatus, Verdict
 from evalmeta.model.run_options import RunOptions
-from evalmeta.store.history import RemoteRun, open_remote_runs
+from evalmeta.store.remote_runs import RemoteRun, open_remote_runs
 from org.parts import make_project, started
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from engine.raters.llm.model_server import ModelServer, judging, model_serving
 from evalmeta import evaluate
 from evalmeta.model.definition import Expectation
 from evalmeta.model.run import Verdict
-from evalmeta.store import judge_cache
+from evalmeta.store import judges
 from org.parts import make_project
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ CASES = [case("Where is it?", expectations=(Expectation("coherence"),))]
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(judge_cache, "_OF_PROCESS", judge_cache.MemoryRatings())
+    monkeypatch.setattr(judges, "_OF_PROCESS", judges.MemoryRatings())
 
 
 def judged_twice(server: ModelServer, *roots: Path | None, **settings: object) -> list[FinishedRun]:
@@ -43,7 +43,7 @@ def test_ratings_of_a_project_are_kept_in_its_state_folder(tmp_path: Path, monke
     project = make_project(tmp_path / "project")
     with model_serving(judging(4)) as server:
         judged_twice(server, project.root)
-        monkeypatch.setattr(judge_cache, "_OF_PROCESS", judge_cache.MemoryRatings())
+        monkeypatch.setattr(judges, "_OF_PROCESS", judges.MemoryRatings())
         judged_twice(server, project.root)
     assert len(server.bodies) == 1
 

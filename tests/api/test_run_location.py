@@ -13,7 +13,7 @@ from evalmeta.model.login import Login, Secrets
 from evalmeta.model.run import Run, RunStatus
 from evalmeta.package.project import find_project
 from evalmeta.store.components import open_receipts
-from evalmeta.store.history import RemoteRun, open_remote_runs
+from evalmeta.store.remote_runs import RemoteRun, open_remote_runs
 from org.parts import make_project, started
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from evalmeta.model.agent_scorer import session_view, transcript_of
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import Verdict
-from evalmeta.store import judge_cache
+from evalmeta.store import judges
 from evalmeta.xmlio.reader import NAMESPACE
 from org.parts import make_project
 
@@ -95,7 +95,7 @@ def judged(root: Path, server: ModelServer | None = None, **settings: object) ->
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Makes a project with a test, a scorer and its template, without kept ratings."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(judge_cache, "_OF_PROCESS", judge_cache.MemoryRatings())
+    monkeypatch.setattr(judges, "_OF_PROCESS", judges.MemoryRatings())
     made = make_project(tmp_path / "project").root
     write_tests(made)
     write_scorer(made)

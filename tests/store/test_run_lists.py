@@ -12,7 +12,7 @@ from evalmeta.model.login import ADMIN, User
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunStatus, Verdict
 from evalmeta.model.run_options import Origin, RunOptions
-from evalmeta.store.history import RemoteRun, RemoteRuns
+from evalmeta.store.remote_runs import RemoteRun, RemoteRuns
 from evalmeta.store.run_lists import RunFilter, distinct_values, find_listed, recent_runs, run_page
 from evalmeta.store.runs import Lease, RunJournal, Runs
 

@@ -11,7 +11,7 @@ import pytest
 from evalmeta.cli.main import main
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
-from evalmeta.store.history import RemoteRun, open_remote_runs
+from evalmeta.store.remote_runs import RemoteRun, open_remote_runs
 from viewer.conftest import RUN
 
 if TYPE_CHECKING:

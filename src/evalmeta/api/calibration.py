@@ -32,8 +32,7 @@ from evalmeta.model.settings import LlmRater, ScoreSettings
 from evalmeta.org.setups import rater_of
 from evalmeta.org.subjects import rater_settings
 from evalmeta.package.project import find_project
-from evalmeta.store.judge_cache import FolderRatings
-from evalmeta.store.judge_checks import keep_check
+from evalmeta.store.judges import FolderRatings, keep_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -21,7 +21,7 @@ from evalmeta.model.fingerprints import options_of
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.tally import detail
 from evalmeta.store.database import open_database
-from evalmeta.store.history import CompleteRun, RemoteRuns, complete_runs
+from evalmeta.store.remote_runs import CompleteRun, RemoteRuns, complete_runs
 from evalmeta.store.runs import Runs
 from evalmeta.store.stored_cases import open_cases
 

@@ -24,8 +24,7 @@ from evalmeta.model.settings import (
 from evalmeta.org import setups
 from evalmeta.org.subjects import bind_subject, rater_settings, sign_in
 from evalmeta.package.config_file import key_name
-from evalmeta.store.judge_cache import FolderRatings
-from evalmeta.store.judge_checks import find_check
+from evalmeta.store.judges import FolderRatings, find_check
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack

@@ -19,8 +19,8 @@ from evalmeta.model.run import RunStatus
 from evalmeta.model.run_options import Origin
 from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.store.database import open_database
-from evalmeta.store.judge_cache import Ratings
-from evalmeta.store.run_tallies import KeptTally
+from evalmeta.store.judges import Ratings
+from evalmeta.store.kept_numbers import KeptTally
 from evalmeta.store.runs import RunJournal, Runs
 
 if TYPE_CHECKING:

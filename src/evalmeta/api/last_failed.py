@@ -15,7 +15,7 @@ from evalmeta.model.run import RunStatus
 from evalmeta.report.details import all_utterances
 from evalmeta.report.text import count, number_ranges
 from evalmeta.store.database import open_database
-from evalmeta.store.history import newest_runs
+from evalmeta.store.remote_runs import newest_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

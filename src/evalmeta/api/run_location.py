@@ -11,13 +11,13 @@ from evalmeta.errors import NotFound
 from evalmeta.org.server_file import read_server
 from evalmeta.store.components import open_receipts
 from evalmeta.store.database import open_database
-from evalmeta.store.history import RemoteRuns, open_remote_runs
+from evalmeta.store.remote_runs import RemoteRuns, open_remote_runs
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
     from evalmeta.api.org_targets import Target
     from evalmeta.package.project import Project
-    from evalmeta.store.history import RemoteRun
+    from evalmeta.store.remote_runs import RemoteRun
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.errors import NotFound, Suggestion
 from evalmeta.model.registry import type_of_run
 from evalmeta.store.database import open_database
-from evalmeta.store.history import newest_runs, only_asks_again
+from evalmeta.store.remote_runs import newest_runs, only_asks_again
 
 if TYPE_CHECKING:
     from evalmeta.package.project import Project
-    from evalmeta.store.history import KnownRun
+    from evalmeta.store.remote_runs import KnownRun
 
 
 _NAME: Final = re.compile(r"(latest|previous)(?::(.+))?", re.DOTALL)

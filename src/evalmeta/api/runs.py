@@ -32,7 +32,7 @@ from evalmeta.org.subjects import rater_settings
 from evalmeta.package.resolver import list_files
 from evalmeta.protocol.run_faults import RunFault, joined_error
 from evalmeta.store.database import open_database
-from evalmeta.store.history import RemoteRun, open_remote_runs
+from evalmeta.store.remote_runs import RemoteRun, open_remote_runs
 from evalmeta.store.stored_cases import open_cases
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from evalmeta.model.run import Doubt
 from evalmeta.org.subjects import rater_settings
 from evalmeta.protocol.json_fields import from_timestamp
 from evalmeta.store.database import open_database
-from evalmeta.store.history import open_remote_runs
-from evalmeta.store.judge_cache import Ratings
+from evalmeta.store.judges import Ratings
+from evalmeta.store.remote_runs import open_remote_runs
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from evalmeta.model.run import Run, TestResult
     from evalmeta.model.run_options import Deciding, RunOptions, Scoring, ScoringProfile
     from evalmeta.package.project import Project
-    from evalmeta.store.history import RemoteRun
+    from evalmeta.store.remote_runs import RemoteRun
 
 _EARLIER_RUNS: Final = 4
 

@@ -12,8 +12,8 @@ from evalmeta.org.organization import ORG_ID
 from evalmeta.org.subjects import is_bound, unbound_subject
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.protocol.sobjects import AGENT, AGENT_VERSION, ORGANIZATION, USER
-from evalmeta.store.agents import Agents, AgentState
 from evalmeta.store.database import full_id, with_checksum
+from evalmeta.store.users import Agents, AgentState
 from evalmeta.xmlio.definitions import subject_of
 from evalmeta.xmlio.reader import read_xml
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalmeta.engine.scheduler import Scheduler
 from evalmeta.org.subjects import rater_settings_of
-from evalmeta.store.judge_cache import NewRatings, Ratings
+from evalmeta.store.judges import NewRatings, Ratings
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -28,10 +28,9 @@ from evalmeta.org.runs import answers_of_run, evaluation_of_run, quarantines_of_
 from evalmeta.org.setups import agent_of
 from evalmeta.org.subjects import bind_subject
 from evalmeta.package.project import find_project
+from evalmeta.store.agent_limits import Pace, RunPlaces
 from evalmeta.store.database import open_database
-from evalmeta.store.paces import Pace
-from evalmeta.store.places import RunPlaces
-from evalmeta.store.run_tallies import KeptTally
+from evalmeta.store.kept_numbers import KeptTally
 from evalmeta.store.runs import RunJournal
 
 if TYPE_CHECKING:

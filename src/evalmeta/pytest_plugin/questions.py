@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evalmeta.api.evaluate import Evaluator
 from evalmeta.engine.event_loop import EventLoop
 from evalmeta.errors import EvalmetaError, TooManyErrors
-from evalmeta.store.paces import FolderPace
+from evalmeta.store.agent_limits import FolderPace
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence

@@ -10,7 +10,7 @@ import orjson
 from evalmeta.model.run import RunStatus
 from evalmeta.protocol.connect import read_run
 from evalmeta.protocol.run_options import read_options
-from evalmeta.store.run_tallies import KeptTally, tallies_of, tally_of_remote
+from evalmeta.store.kept_numbers import KeptTally, tallies_of, tally_of_remote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

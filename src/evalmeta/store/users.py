@@ -1,4 +1,4 @@
-"""The users of an org and the hashes of their access tokens."""
+"""The users of an org with the hashes of their access tokens, and the agents that users activated or deactivated."""
 
 from __future__ import annotations
 
@@ -127,3 +127,31 @@ def _sha256(token: str) -> bytes:
 def _user(row: Row) -> User:
     user_id, name, username, is_admin = row
     return User(user_id, name, username, is_admin=bool(is_admin))
+
+
+@dataclass(frozen=True, slots=True)
+class AgentState:
+    """Whether an agent is active, since when (seconds since the epoch), and the id of the user who changed it."""
+
+    is_active: bool
+    modified: float
+    modified_by: str
+
+
+class Agents:
+    """The agents whose state was changed; names ignore case."""
+
+    __slots__ = ("_database",)
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def states(self) -> dict[str, AgentState]:
+        """Return the states by the agents' names in lower case."""
+        rows = self._database.query("SELECT name, is_active, modified_at, modified_by FROM agent")
+        return {name.casefold(): AgentState(bool(active), modified, by) for name, active, modified, by in rows}
+
+    def save(self, name: str, state: AgentState) -> None:
+        """Save the state of an agent."""
+        sql = "INSERT OR REPLACE INTO agent (name, is_active, modified_at, modified_by) VALUES (?, ?, ?, ?)"
+        self._database.execute(sql, (name, state.is_active, state.modified, state.modified_by))

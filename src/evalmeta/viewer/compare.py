@@ -14,7 +14,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.report.comparison import change_texts, comparison_lines, p_text, verdict
 from evalmeta.report.details import exchanges
 from evalmeta.store.case_lists import case_history
-from evalmeta.store.history import RemoteRuns
+from evalmeta.store.remote_runs import RemoteRuns
 from evalmeta.store.run_lists import RunFilter, find_listed, run_page
 from evalmeta.viewer.pages import Page, text_of
 

@@ -22,7 +22,7 @@ from evalmeta.protocol.json_fields import integer
 from evalmeta.report.org_checks import check_lines
 from evalmeta.report.report import Report, coverage_text, duration, outcome, undecided_reasons
 from evalmeta.report.summary import pass_chances, reasons_text
-from evalmeta.store.run_digests import find_digest, keep_digest
+from evalmeta.store.kept_numbers import find_digest, keep_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

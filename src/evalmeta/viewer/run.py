@@ -10,7 +10,7 @@ from evalmeta.api.comparisons import find_run
 from evalmeta.errors import NotFound
 from evalmeta.model.run import WORST_FIRST, Verdict
 from evalmeta.store.case_lists import CaseFilter, CasePage, ListedCase, Place, case_page, count_verdicts, listed_page
-from evalmeta.store.history import RemoteRuns
+from evalmeta.store.remote_runs import RemoteRuns
 from evalmeta.store.run_lists import RunFilter, find_listed, run_page
 from evalmeta.viewer.digests import digest_of
 from evalmeta.viewer.pages import Page, text_of

@@ -14,11 +14,11 @@ from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.model.tally import Tally
 from evalmeta.store.database import Database
-from evalmeta.store.history import RemoteRun, RemoteRuns
+from evalmeta.store.kept_numbers import KeptTally
+from evalmeta.store.remote_runs import RemoteRun, RemoteRuns
 from evalmeta.store.run_lists import RunFilter, find_listed, list_runs, recent_runs, run_page
-from evalmeta.store.run_tallies import KeptTally
 from evalmeta.store.runs import Lease, RunJournal, Runs
-from store.test_history import OPEN, STRICT, cases, run_here, run_there
+from store.test_run_lists_orgs import OPEN, STRICT, cases, run_here, run_there
 
 if TYPE_CHECKING:
     from collections.abc import Callable

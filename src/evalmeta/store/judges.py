@@ -1,4 +1,8 @@
-"""Caches of the ratings of language models: in a database, or in the memory of the process."""
+"""What is kept of judges: ratings of language models, and how often judges were right about labelled pairs.
+
+Ratings are in a database, or in the memory of the process. The checks that `evalmeta rater check` made are a file of a
+state folder.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,12 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
 from evalmeta import limits
-from evalmeta.errors import StoreError
+from evalmeta.errors import EvalmetaError, StoreError
+from evalmeta.model.statistics import JudgeCheck
+from evalmeta.package.files import put_file, read_file
 from evalmeta.store.database import open_database
 
 if TYPE_CHECKING:
@@ -15,6 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.store.database import Database
+
+
+_CHECKS_FILE: Final = "judge-checks.json"
 
 
 class Ratings:
@@ -110,3 +121,29 @@ class FolderRatings:
             if self._database is None:
                 self._folder = None
         return _OF_PROCESS if self._database is None else Ratings(self._database)
+
+
+def keep_check(state_dir: Path, judge: tuple[str, str], threshold: float, check: JudgeCheck) -> None:
+    """Save the check of a judge, instead of an earlier one of the same models, prompts and threshold."""
+    checks = {**_read_checks(state_dir), _check_key(judge, threshold): check.text}
+    put_file(state_dir / _CHECKS_FILE, orjson.dumps(checks, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
+
+
+def find_check(state_dir: Path, judge: tuple[str, str], threshold: float) -> str:
+    """Return the latest check of a judge as runs record it; empty if it was not checked."""
+    text = _read_checks(state_dir).get(_check_key(judge, threshold), "")
+    return text if isinstance(text, str) and JudgeCheck.read(text) else ""
+
+
+def _check_key(judge: tuple[str, str], threshold: float) -> str:
+    rater, prompt = judge
+    return f"{rater}, prompt {prompt}, threshold {threshold:g}"
+
+
+def _read_checks(state_dir: Path) -> dict[str, object]:
+    """Return the checks by their keys; none if the file is missing or damaged, because a new check replaces it."""
+    try:
+        checks = orjson.loads(read_file(state_dir / _CHECKS_FILE, max_bytes=limits.MAX_JSON_BYTES))
+    except (EvalmetaError, OSError, orjson.JSONDecodeError):
+        return {}
+    return checks if isinstance(checks, dict) else {}

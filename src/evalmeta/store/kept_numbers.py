@@ -1,4 +1,4 @@
-"""The counts of runs and the verdicts on them, which are kept with runs that are over, for lists of runs."""
+"""Numbers kept with runs: counts and verdicts of runs that are over, for lists, and digests for pages of the viewer."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from evalmeta.store.runs import Runs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import Run
     from evalmeta.model.run_options import RunOptions
     from evalmeta.store.database import Database
@@ -116,3 +117,17 @@ def _by_verdicts(counts: Counter[str], options: RunOptions) -> Summary:
 
 def _list(ids: Mapping[str, RunOptions]) -> str:
     return orjson.dumps([*ids]).decode()
+
+
+def find_digest(database: Database, run_id: str, stamp: str, *, org_url: str = "") -> JsonObject | None:
+    """Return what was kept for a run with this stamp; None if there is nothing."""
+    sql = "SELECT body FROM run_digest WHERE org_url = ? AND run_id = ? AND stamp = ?"
+    rows = database.query(sql, (org_url, run_id, stamp))
+    digest: JsonObject | None = orjson.loads(rows[0][0]) if rows else None
+    return digest
+
+
+def keep_digest(database: Database, run_id: str, stamp: str, digest: JsonObject, *, org_url: str = "") -> None:
+    """Keep the numbers of a run; `stamp` must change when the run gets other results."""
+    sql = "INSERT OR REPLACE INTO run_digest VALUES (?, ?, ?, ?)"
+    database.execute(sql, (org_url, run_id, stamp, orjson.dumps(digest).decode()))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from evalmeta.model.run import Run, RunStatus
-from evalmeta.store.history import RemoteRun, RemoteRuns, open_remote_runs
+from evalmeta.store.remote_runs import RemoteRun, RemoteRuns, open_remote_runs
 from examples import at_most
 from protocol.results import runs
 

@@ -12,7 +12,7 @@ from evalmeta.model.run import RunStatus
 from evalmeta.model.tally import summarise
 from evalmeta.protocol.connect import read_run, write_run
 from evalmeta.store.database import SHORT_ID_CHARS, open_database
-from evalmeta.store.run_tallies import KeptTally
+from evalmeta.store.kept_numbers import KeptTally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

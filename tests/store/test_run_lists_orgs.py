@@ -7,7 +7,7 @@ from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
-from evalmeta.store.history import RemoteRun, RemoteRuns, complete_runs
+from evalmeta.store.remote_runs import RemoteRun, RemoteRuns, complete_runs
 from evalmeta.store.run_lists import ListedRun, RunFilter, list_runs, run_page
 from evalmeta.store.runs import Lease, RunJournal, Runs
 
