@@ -29,7 +29,7 @@ from evalmeta.model.registry import NEWEST_API_VERSION
 from evalmeta.model.settings import Settings
 from evalmeta.org.app import create_app
 from evalmeta.org.organization import Organization
-from evalmeta.org.server_file import read_server
+from evalmeta.org.serving.server_file import read_server
 from evalmeta.protocol.oauth import TokenReply, read_auth_url
 from evalmeta.protocol.soap import read_call, write_call, write_fault
 from evalmeta.xmlio.writer import node

@@ -14,7 +14,7 @@ import pytest
 from evalmeta.api.servers import make_token
 from evalmeta.errors import UsageError
 from evalmeta.model.login import ADMIN
-from evalmeta.org.server_file import read_server
+from evalmeta.org.serving.server_file import read_server
 from evalmeta.package.project import find_project
 from evalmeta.store.components import Synced, open_tracking
 from org.certificates import make_certificate

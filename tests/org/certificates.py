@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from evalmeta.org.endpoint import Certificate
+from evalmeta.org.serving.endpoint import Certificate
 
 if TYPE_CHECKING:
     from pathlib import Path

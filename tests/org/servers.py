@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import httpx
 
 from evalmeta.api.servers import make_token
-from evalmeta.org.server_file import read_server
+from evalmeta.org.serving.server_file import read_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalmeta.org.endpoint import Certificate
-    from evalmeta.org.server_file import Server
+    from evalmeta.org.serving.endpoint import Certificate
+    from evalmeta.org.serving.server_file import Server
     from evalmeta.package.project import Project
 
 __all__ = ["begin", "get", "send", "served", "wait_for"]

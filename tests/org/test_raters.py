@@ -14,7 +14,7 @@ from evalmeta.errors import SettingsError
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import RunOptions, Scoring
 from evalmeta.model.settings import LlmRater, PluginRater, Settings
-from evalmeta.org.run_resources import RunResources
+from evalmeta.org.run_worker import RunResources
 from installed import install
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ import httpx
 from evalmeta.client.connection import Connection
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION
-from evalmeta.org.server_file import read_server
+from evalmeta.org.serving.server_file import read_server
 from evalmeta.store.database import open_database
 from org.parts import SETTINGS, definition, deploy, make_project, opened_of, package
 from soak.clients import CASES, Soak, deployer, killer, reader, retriever, runner

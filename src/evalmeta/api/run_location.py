@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evalmeta.api.org_targets import EMBEDDED_URL, address_of, choose_target, find_target, is_named
 from evalmeta.api.run_names import run_id_of
 from evalmeta.errors import NotFound
-from evalmeta.org.server_file import read_server
+from evalmeta.org.serving.server_file import read_server
 from evalmeta.store.components import open_receipts
 from evalmeta.store.database import open_database
 from evalmeta.store.remote_runs import RemoteRuns, open_remote_runs

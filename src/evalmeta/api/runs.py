@@ -26,7 +26,7 @@ from evalmeta.errors import EvalmetaError, NotFound, SubjectNotBound, Suggestion
 from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
 from evalmeta.model.run import Run, RunStatus, join
 from evalmeta.model.run_options import RunOptions, Setup
-from evalmeta.org.path_filter import PathFilter
+from evalmeta.org.organization import PathFilter
 from evalmeta.org.setups import rater_of
 from evalmeta.org.subjects import rater_settings
 from evalmeta.package.resolver import list_files

@@ -24,7 +24,7 @@ from evalmeta.model.login import ADMIN
 from evalmeta.model.redaction import child_environment
 from evalmeta.org.lease import is_free
 from evalmeta.org.organization import Organization
-from evalmeta.org.server_file import already_running, read_server
+from evalmeta.org.serving.server_file import already_running, read_server
 from evalmeta.protocol.json_fields import is_loopback
 from evalmeta.store.database import delete_contents, open_database
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from evalmeta.org.endpoint import Endpoint
-    from evalmeta.org.server_file import Server
+    from evalmeta.org.serving.endpoint import Endpoint
+    from evalmeta.org.serving.server_file import Server
     from evalmeta.package.project import Project
     from evalmeta.store.database import Database
     from evalmeta.store.users import StoredToken
@@ -218,7 +218,7 @@ def revoke_token(project: Project, token_id: str) -> None:
 
 
 def server_module() -> ModuleType:
-    """Return `evalmeta.org.server`; raise UsageError if uvicorn is not installed."""
+    """Return `evalmeta.org.serving.server`; raise UsageError if uvicorn is not installed."""
     try:
         import_module("uvicorn")
     except ImportError:
@@ -226,7 +226,7 @@ def server_module() -> ModuleType:
             "serving pages or an org requires uvicorn, which is not installed",
             actions=["pip install 'evalmeta[server]'"],
         ) from None
-    return import_module("evalmeta.org.server")
+    return import_module("evalmeta.org.serving.server")
 
 
 def _org(project: Project, database: Database) -> Organization:

@@ -14,7 +14,6 @@ from starlette.routing import Route
 
 from evalmeta.engine.subjects.python import imports_kept
 from evalmeta.model.redaction import tokens_hidden
-from evalmeta.org.frontdoor import Frontdoor
 from evalmeta.org.handlers.connect import (
     get_definition,
     get_results,
@@ -27,6 +26,7 @@ from evalmeta.org.handlers.connect import (
 )
 from evalmeta.org.handlers.evaluation import post_tests
 from evalmeta.org.handlers.login import (
+    Frontdoor,
     get_frontdoor,
     get_identity,
     get_limits,
@@ -48,7 +48,7 @@ from evalmeta.org.handlers.soap import get_deploy_request, handle_soap, patch_de
 from evalmeta.org.jobs import JobQueue
 from evalmeta.org.openapi import OPENAPI_PATH, get_openapi
 from evalmeta.org.organization import Organization
-from evalmeta.org.server_file import read_server
+from evalmeta.org.serving.server_file import read_server
 from evalmeta.org.workers import DetachedWorker, InProcessWorkers
 from evalmeta.store.database import open_database
 

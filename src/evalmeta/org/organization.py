@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import sys
 import time
 from asyncio import to_thread
 from contextlib import closing
@@ -11,7 +13,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, parse_api_version
-from evalmeta.org.path_filter import PathFilter
 from evalmeta.package.project import SETTINGS_FILE
 from evalmeta.protocol.oauth import read_named_user_token
 from evalmeta.store.components import Components
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from evalmeta.errors import StoreError
     from evalmeta.model.login import User
     from evalmeta.model.registry import ApiVersion
+    from evalmeta.model.run import CaseResult
     from evalmeta.model.settings import Settings
     from evalmeta.org.needs import Need
     from evalmeta.store.database import Database
@@ -35,6 +37,42 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 ORG_ID: Final = with_checksum("00D000000000001")
 _ID_CHARS: Final = 15
+
+
+class PathFilter:
+    """Make the project's files relative to its root, and remove the folders of other files."""
+
+    __slots__ = ("_folders", "_root")
+
+    def __init__(self, root: Path, state_dir: Path) -> None:
+        folders = {str(root), str(state_dir), *sys.path}
+        if state_dir.is_relative_to(root):
+            folders.discard(str(state_dir))
+        named = sorted((folder for folder in folders if folder.strip(os.sep)), key=len, reverse=True)
+        self._folders = [text.rstrip(os.sep) + os.sep for text in named]
+        self._root = str(root)
+
+    def text(self, text: str) -> str:
+        """Return a text without folders."""
+        for folder in self._folders:
+            text = text.replace(folder, "")
+        return text.replace(self._root, "the project's folder")
+
+    def optional(self, text: str | None) -> str | None:
+        """Return a text without folders; None for None."""
+        return None if text is None else self.text(text)
+
+    def case(self, case: CaseResult) -> CaseResult:
+        """Return a case result whose errors have no folders."""
+        if case.error is None and not any(result.error for result in case.results):
+            return case
+        results = tuple(
+            result._replace(error=self.text(result.error), explanation=self.text(result.explanation))
+            if result.error
+            else result
+            for result in case.results
+        )
+        return case._replace(error=self.optional(case.error), results=results, traceback=self.text(case.traceback))
 
 
 def _new_token() -> str:

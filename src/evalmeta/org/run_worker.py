@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from evalmeta import limits
 from evalmeta.engine.event_loop import run_to_end
+from evalmeta.engine.scheduler import Scheduler
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, EvalmetaError, StoreError, StoreLocked, SubjectError
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import RunStatus
@@ -23,29 +25,77 @@ from evalmeta.org.custom_scorers import scorers_of_run
 from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.org.organization import Organization
 from evalmeta.org.run_files import subjects_of_run
-from evalmeta.org.run_resources import RunResources
 from evalmeta.org.runs import answers_of_run, evaluation_of_run, quarantines_of_run
 from evalmeta.org.setups import agent_of
-from evalmeta.org.subjects import bind_subject
+from evalmeta.org.subjects import bind_subject, rater_settings_of
 from evalmeta.package.project import find_project
 from evalmeta.store.agent_limits import Pace, RunPlaces
 from evalmeta.store.database import open_database
+from evalmeta.store.judges import NewRatings, Ratings
 from evalmeta.store.kept_numbers import KeptTally
 from evalmeta.store.runs import RunJournal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import TracebackType
+    from typing import Self
 
-    from evalmeta.engine.interfaces import Session, Subject
+    from evalmeta.engine.interfaces import Rater, Session, Subject
     from evalmeta.engine.scheduler import Places
     from evalmeta.model.evaluation import Case
     from evalmeta.model.run import Run
+    from evalmeta.model.run_options import RunOptions
 
 
 SHARED: Final = "--shared"
 _PAUSE_SECONDS: Final = 0.05
 _AGENT: Final = ("agent", "agent_version")
 _T = TypeVar("_T")
+
+
+class RunResources:
+    """The pools and raters of the runs of one process; `close`, or an `async with` statement, closes the raters.
+
+    With `shares_places`, other processes share the concurrency of each agent.
+    """
+
+    def __init__(self, *, shares_places: bool = False) -> None:
+        self.scheduler = Scheduler()
+        self.shares_places = shares_places
+        self._raters: dict[str, Rater] = {}
+        self._stack = AsyncExitStack()
+
+    def rater(self, org: Organization, options: RunOptions) -> Rater:
+        """Return the rater of a run, or raise SettingsError; runs with the same settings share its requests' pace.
+
+        Suspect cases that are asked again are judged anew: a stored rating would only repeat what made them suspect.
+        """
+        # An import error must end the run.
+        from evalmeta.engine.case_run import close
+        from evalmeta.engine.raters.registry import bind_rater
+
+        settings = rater_settings_of(org, options)
+        is_new = bool(options.confirms)
+        key = f"{type(settings).__name__} {is_new} {settings.model_dump_json()}"
+        if key not in self._raters:
+            stored = Ratings(org.database)
+            rater = bind_rater(settings, root=org.root, cache=NewRatings(stored) if is_new else stored)
+            self._raters[key] = rater
+            self._stack.push_async_callback(close, rater)
+        return self._raters[key]
+
+    async def close(self) -> None:
+        """Close the raters; their errors never change a result."""
+        self._raters.clear()
+        await self._stack.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
 
 
 async def work(org: Organization, run_id: str, resources: RunResources | None = None) -> None:

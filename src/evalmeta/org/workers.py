@@ -17,8 +17,7 @@ from evalmeta.model.redaction import child_environment
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import RunStatus
 from evalmeta.org.lease import is_free, new_worker
-from evalmeta.org.run_resources import RunResources
-from evalmeta.org.run_worker import SHARED, work
+from evalmeta.org.run_worker import SHARED, RunResources, work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,9 +17,9 @@ from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from evalmeta.errors import EXIT_INTERRUPTED, EvalmetaError, UsageError
-from evalmeta.org import server
-from evalmeta.org.endpoint import Certificate, Endpoint
-from evalmeta.org.request_guard import RequestGuard, hosts_of
+from evalmeta.org.serving import server
+from evalmeta.org.serving.endpoint import Certificate, Endpoint
+from evalmeta.org.serving.request_guard import RequestGuard, hosts_of
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
 from evalmeta.viewer.app import Viewer
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from evalmeta.org.server_file import Server
+    from evalmeta.org.serving.server_file import Server
     from evalmeta.package.project import Project
 
 _HOST: Final = "127.0.0.1"
@@ -71,7 +71,7 @@ async def serve_org(
     on_start: Callable[[Server], None] = lambda _: None,
     logs_to_stderr: bool = False,
 ) -> None:
-    """Serve the org of a project with its pages; arguments and errors as in `evalmeta.org.server.serve`."""
+    """Serve the org of a project with its pages; arguments and errors as in `evalmeta.org.serving.server.serve`."""
     await server.serve(
         project,
         endpoint,

@@ -14,14 +14,14 @@ from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json, print_table, warn
 from evalmeta.cli.ranges import IntRange
 from evalmeta.errors import UsageError
-from evalmeta.org.endpoint import Certificate, Endpoint
+from evalmeta.org.serving.endpoint import Certificate, Endpoint
 from evalmeta.package.project import find_project
 from evalmeta.protocol.json_fields import host_of, is_loopback, to_timestamp
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from evalmeta.api.servers import ServerStatus
-    from evalmeta.org.server_file import Server
+    from evalmeta.org.serving.server_file import Server
     from evalmeta.store.users import StoredToken
 
 

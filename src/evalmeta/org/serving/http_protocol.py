@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import asyncio
     import ssl
 
-    from evalmeta.org.endpoint import Certificate
+    from evalmeta.org.serving.endpoint import Certificate
 
 
 _State: TypeAlias = Literal["head", "request", "answer", "rest", "idle"]

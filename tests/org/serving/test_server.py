@@ -18,8 +18,8 @@ from evalmeta.api.servers import make_token, revoke_token
 from evalmeta.errors import UsageError
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunStatus
-from evalmeta.org.server import listen
-from evalmeta.org.server_file import read_server
+from evalmeta.org.serving.server import listen
+from evalmeta.org.serving.server_file import read_server
 from evalmeta.protocol.metadata_api import DeployOptions
 from evalmeta.protocol.soap import deploy_call, write_call
 from evalmeta.store.database import open_database

@@ -24,11 +24,11 @@ from evalmeta import limits
 from evalmeta.errors import StoreError, UsageError
 from evalmeta.model.redaction import redacted
 from evalmeta.org.app import create_app
-from evalmeta.org.http_protocol import protocol_of
 from evalmeta.org.jobs import JobQueue
 from evalmeta.org.organization import Organization
-from evalmeta.org.request_guard import RequestGuard, hosts_of, is_unspecified
-from evalmeta.org.server_file import (
+from evalmeta.org.serving.http_protocol import protocol_of
+from evalmeta.org.serving.request_guard import RequestGuard, hosts_of, is_unspecified
+from evalmeta.org.serving.server_file import (
     already_running,
     claim_server_file,
     read_server,
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     from starlette.routing import BaseRoute
 
-    from evalmeta.org.endpoint import Certificate, Endpoint
-    from evalmeta.org.server_file import Server
+    from evalmeta.org.serving.endpoint import Certificate, Endpoint
+    from evalmeta.org.serving.server_file import Server
     from evalmeta.package.project import Project
 
 

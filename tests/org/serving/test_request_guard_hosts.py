@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evalmeta.errors import UsageError
-from evalmeta.org.request_guard import hosts_of, is_same_origin
+from evalmeta.org.serving.request_guard import hosts_of, is_same_origin
 from evalmeta.protocol.json_fields import is_loopback
 
 

@@ -15,17 +15,17 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from evalmeta.client.connection import Connection
 from evalmeta.errors import EvalmetaError
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION
 from evalmeta.model.settings import Settings
-from evalmeta.org.endpoint import Endpoint
 from evalmeta.org.jobs import run_jobs
 from evalmeta.org.organization import Organization
-from evalmeta.org.server import serve
+from evalmeta.org.serving.endpoint import Endpoint
+from evalmeta.org.serving.server import serve
 from evalmeta.package.project import Project, find_project
 from evalmeta.protocol.metadata_api import AsyncResult, DeployOptions
 from evalmeta.protocol.soap import deploy_call

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from evalmeta import limits
 from evalmeta.org.app import create_app
-from evalmeta.org.request_guard import RequestGuard, hosts_of
+from evalmeta.org.serving.request_guard import RequestGuard, hosts_of
 from protocol.envelopes import jsforce_call
 
 if TYPE_CHECKING:

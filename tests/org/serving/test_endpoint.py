@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import UsageError
-from evalmeta.org.endpoint import Certificate
+from evalmeta.org.serving.endpoint import Certificate
 from org.certificates import make_certificate
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta import limits
-from evalmeta.org.server import open_log
+from evalmeta.org.serving.server import open_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

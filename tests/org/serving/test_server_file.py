@@ -12,7 +12,7 @@ import pytest
 from evalmeta import limits
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.org.lease import new_worker, working
-from evalmeta.org.server_file import claim_server_file, read_server, remove_server_file, renew_server_file
+from evalmeta.org.serving.server_file import claim_server_file, read_server, remove_server_file, renew_server_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,7 +24,7 @@ from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION
 from evalmeta.model.settings import Settings
 from evalmeta.org.organization import Organization
-from evalmeta.org.server_file import read_server
+from evalmeta.org.serving.server_file import read_server
 from evalmeta.store.database import open_database
 from org.certificates import make_certificate
 from org.parts import KIND, definition, make_project, opened_of, package
@@ -32,7 +32,7 @@ from org.parts import KIND, definition, make_project, opened_of, package
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalmeta.org.endpoint import Certificate
+    from evalmeta.org.serving.endpoint import Certificate
     from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import DeployResult
 
