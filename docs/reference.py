@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 MODULES = ("evalmeta", "evalmeta.adk", "evalmeta.ballerina", "evalmeta.databricks")
 RETURNED = (
-    "evalmeta.api.finished_runs:FinishedRun",
-    "evalmeta.api.finished_runs:FinishedRuns",
+    "evalmeta.api.runs.finished:FinishedRun",
+    "evalmeta.api.runs.finished:FinishedRuns",
     "evalmeta.model.run:Run",
     "evalmeta.model.run:CaseResult",
     "evalmeta.model.run:TestResult",

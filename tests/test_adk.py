@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from evalmeta.api.finished_runs import FinishedRuns
+    from evalmeta.api.runs.finished import FinishedRuns
 
 ANSWERS = {
     "What is the weather in London?": ("The weather in London", [("get_weather", {"city": "London"})]),

@@ -9,7 +9,7 @@ import pytest
 
 import evalmeta
 from cli.conftest import evalmeta as program
-from evalmeta.api.saved_runs import history
+from evalmeta.api.runs.saved import history
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from evalmeta.api.agent_tests import list_tests
     from evalmeta.api.deployments import deploy
-    from evalmeta.api.evaluate import evaluate, evaluate_async
+    from evalmeta.api.evaluating.evaluate import evaluate, evaluate_async
     from evalmeta.api.files import Validation, read, validate, write
     from evalmeta.api.org_targets import connect
-    from evalmeta.api.org_tests import list_tests
     from evalmeta.api.retrievals import retrieve
-    from evalmeta.api.runs import finish_run
+    from evalmeta.api.runs.org import finish_run
     from evalmeta.api.selections import resolve
     from evalmeta.client.connection import Connection
     from evalmeta.client.runs import start_run
@@ -71,14 +71,14 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "evalmeta.api.evaluate": ("evaluate", "evaluate_async"),
+    "evalmeta.api.evaluating.evaluate": ("evaluate", "evaluate_async"),
     "evalmeta.api.files": ("Validation", "read", "validate", "write"),
     "evalmeta.api.deployments": ("deploy",),
     "evalmeta.api.org_targets": ("connect",),
     "evalmeta.api.retrievals": ("retrieve",),
     "evalmeta.api.selections": ("resolve",),
-    "evalmeta.api.org_tests": ("list_tests",),
-    "evalmeta.api.runs": ("finish_run",),
+    "evalmeta.api.agent_tests": ("list_tests",),
+    "evalmeta.api.runs.org": ("finish_run",),
     "evalmeta.client.connection": ("Connection",),
     "evalmeta.client.runs": ("start_run",),
     "evalmeta.errors": ("EvalmetaError",),

@@ -17,7 +17,7 @@ from pathlib import Path
 
 # What a command imports late is imported here, once for all that are interrupted.
 import evalmeta.api.deployments
-import evalmeta.api.runs
+import evalmeta.api.runs.org
 import evalmeta.cli.commands.agent_test.jobs
 import evalmeta.engine.runner
 import evalmeta.engine.subjects.python

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from api.test_comparisons import keep, run
+from api.runs.test_comparisons import keep, run
 from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.package.project import find_project

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from api.test_comparisons import keep, run
+from api.runs.test_comparisons import keep, run
 from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database

@@ -11,7 +11,7 @@ from client.salesforce import Scene, case, done, salesforce
 from client.servers import TOKEN, replying_with
 from engine.raters.llm.model_server import judging, model_serving
 from engine.subjects.conversations import says
-from evalmeta.api.doctor import EXTRAS
+from evalmeta.api.doctor.examination import EXTRAS
 from evalmeta.api.servers import make_token
 from evalmeta.client.logins import user_logins
 from evalmeta.model.login import Login, Secrets

@@ -9,7 +9,7 @@ import yaml
 
 from client.servers import replying_with
 from engine.subjects.conversations import says
-from evalmeta.api.init import CI_FILES
+from evalmeta.api.init.project import CI_FILES
 from evalmeta.package.settings import load_settings
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cli.conftest import Outcome
-    from evalmeta.api.init import CiSystem
+    from evalmeta.api.init.project import CiSystem
 
     Evalmeta = Callable[..., Outcome]
 

@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from evalmeta.cli.run_reports import result_format_option
+from evalmeta.cli.runs.reports import result_format_option
 from installed import install
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def test_a_built_in_format_needs_no_search_of_installed_packages() -> None:
 
 def test_a_format_of_a_package_is_accepted(tmp_path: Path) -> None:
     install(tmp_path, "reporters", "wiki = acme:render", "")
-    code = "from evalmeta.cli.run_reports import _ResultFormat as F; print(F().convert('wiki', None, None))"
+    code = "from evalmeta.cli.runs.reports import _ResultFormat as F; print(F().convert('wiki', None, None))"
     assert python(code, PYTHONPATH=str(tmp_path)) == "wiki\n"
 
 

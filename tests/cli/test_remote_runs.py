@@ -9,7 +9,7 @@ import pytest
 
 from client.salesforce import RETRY, Scene, case, done, result, salesforce, studio_case
 from client.servers import TOKEN
-from evalmeta.api.saved_runs import history
+from evalmeta.api.runs.saved import history
 from evalmeta.api.servers import make_token
 from evalmeta.client.logins import user_logins
 from evalmeta.model.definition import Definition

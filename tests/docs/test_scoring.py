@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.api.deployments import deploy
-from evalmeta.api.runs import finish_run
+from evalmeta.api.runs.org import finish_run
 from evalmeta.api.selections import resolve
 from evalmeta.client.runs import start_run
 from evalmeta.model.expectations import known_names, scorer_names

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.api.run_changes import check_unchanged
+from evalmeta.api.runs.changes import check_unchanged
 from evalmeta.client.runs import extend_run, fetch_definition, rescore_run
 from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, SubjectNotBound
 from evalmeta.model.quarantine import today

@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 import pytest
 
 import report_runs as make
-from evalmeta.api.comparisons import compare_runs
-from evalmeta.api.finished_runs import ComparedRuns, FinishedRun, FinishedRuns
+from evalmeta.api.runs.comparisons import compare_runs
+from evalmeta.api.runs.finished import ComparedRuns, FinishedRun, FinishedRuns
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import RunOptions
 

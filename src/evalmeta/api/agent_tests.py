@@ -9,17 +9,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.api.case_lines import CasePlaces, case_places
 from evalmeta.api.discovery import find_rule_problems
 from evalmeta.api.endpoints import endpoint_settings, is_url
 from evalmeta.api.files import validate_and_read
+from evalmeta.api.runs.case_lines import CasePlaces, case_places
+from evalmeta.client.metadata import list_components
 from evalmeta.engine.subjects.python import own_modules
-from evalmeta.errors import InvalidMetadata, SubjectNotBound, UsageError
+from evalmeta.errors import (
+    AmbiguousTestDefinition,
+    InvalidMetadata,
+    NotFound,
+    OrgFault,
+    SubjectNotBound,
+    Suggestion,
+    UsageError,
+)
 from evalmeta.formats.document import SPEC_NAMES, Document, Reading, digest_of, reading_of
 from evalmeta.formats.files import read_document, recent_document, remember
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.python_target import is_target, likely_target
-from evalmeta.model.registry import type_of_run
+from evalmeta.model.registry import TEST_TYPES, metadata_type, type_of_run, types_at
 from evalmeta.org.run_files import content_key, run_file_of, test_in
 from evalmeta.org.subjects import unbound_subject
 from evalmeta.package.files import parse_test_name, shown
@@ -31,6 +40,7 @@ from evalmeta.store.runs import Runs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from evalmeta.client.connection import Connection
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.json_value import JsonObject
@@ -39,6 +49,7 @@ if TYPE_CHECKING:
     from evalmeta.model.run import Run
     from evalmeta.org.run_files import RunFile
     from evalmeta.package.project import Project
+    from evalmeta.protocol.metadata_api import FileProperties
 
 
 RECORDED_ANSWERS: Final = "recorded answers"
@@ -328,3 +339,57 @@ def refuse_errors(problems: Sequence[Problem]) -> None:
         lines.append(f"and {len(errors) - _SHOWN_PROBLEMS:,} more")
     message = "\n".join(["the definitions have errors; nothing was run:", *lines])
     raise InvalidMetadata(message, problems=problems)
+
+
+async def list_tests(connection: Connection) -> list[FileProperties]:
+    """List the definitions in the org by type and name."""
+    return [
+        properties
+        for kind in types_at(connection.api_version)
+        if kind.is_test
+        for properties in await _list(connection, kind)
+    ]
+
+
+async def select_tests(connection: Connection, names: Sequence[str] = ()) -> list[AgentTest]:
+    """Return the tests in the org that have these names, or all tests.
+
+    Args:
+        connection: the org.
+        names: full names, or `Type:FullName` where tests of several types have the same name.
+
+    Raises:
+        NotFound: the org does not have a name, or has no tests.
+        AmbiguousTestDefinition: tests of several types have a name.
+    """
+    listed = await list_tests(connection)
+    known = [AgentTest(kind, properties.full_name) for properties in listed if (kind := metadata_type(properties.type))]
+    if not known:
+        way = "Deploy them first, also in each CI job, because a fresh checkout has an empty org"
+        files = "Or run test files without deploying them: evalmeta run FOLDER"
+        raise NotFound("the org has no agent tests", actions=[Suggestion(way, "deploy"), files])
+    return list(dict.fromkeys(_named(name, known) for name in names)) or known
+
+
+async def _list(connection: Connection, kind: MetadataType) -> list[FileProperties]:
+    try:
+        return await list_components(connection, kind.name)
+    except OrgFault as fault:
+        # Orgs where Agentforce Studio testing is not enabled do not know its type.
+        if fault.code == "INVALID_TYPE" and kind != TEST_TYPES[0]:
+            return []
+        raise
+
+
+def _named(name: str, tests: Sequence[AgentTest]) -> AgentTest:
+    found = [test for test in tests if name in (test.full_name, test.key)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        actions = [f"Say which: --api-name {agent_test.key}" for agent_test in found]
+        types = " and ".join(agent_test.type.name for agent_test in found)
+        raise AmbiguousTestDefinition(f"{name!r} is the name of an {types}", actions=actions)
+    known = [test.key if ":" in name else test.full_name for test in tests]
+    close = get_close_matches(name, known, n=1)
+    hint = f"Did you mean {close[0]}?" if close else f"In the org: {', '.join(known)}."
+    raise NotFound(f"the org has no agent test {name!r}", actions=[hint, Suggestion("Deploy it first", "deploy")])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from click.shell_completion import BashComplete, ShellComplete, add_completion_class, split_arg_string
 
 from evalmeta.model.login import EMBEDDED
 from evalmeta.package.project import find_project
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from evalmeta.model.component import Component
 
     Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
+    from click.shell_completion import CompletionItem
+
 
 _RUNS: Final = 50
 
@@ -69,3 +74,77 @@ complete_tests = _completer(_test_names)
 complete_metadata = _completer(_metadata_names)
 complete_runs = _completer(_run_names)
 complete_logins = _completer(_login_names)
+
+
+@add_completion_class
+class ColonBashComplete(BashComplete):
+    """Completion in bash from the line as it was typed, because bash splits its words at colons."""
+
+    name = "bash"
+    # Bash replaces only what follows the last colon, so the beginning of a value is removed, as by
+    # __ltrim_colon_completions of the project bash-completion.
+    source_template = """\
+%(complete_func)s() {
+    local IFS=$'\\n' response completion type value
+    local line="${COMP_LINE:0:$COMP_POINT}"
+    local begun="${line##*[[:space:]=]}"
+    local colons="${begun%%"${begun##*:}"}"
+    response=$(env COMP_WORDS="$line" %(complete_var)s=bash_complete "$1")
+    for completion in $response; do
+        IFS=',' read -r type value <<< "$completion"
+        case "$type" in
+            dir) COMPREPLY=(); compopt -o dirnames ;;
+            file) COMPREPLY=(); compopt -o default ;;
+            plain)
+                [[ $COMP_WORDBREAKS == *:* ]] && value="${value#"$colons"}"
+                COMPREPLY+=("$value")
+                ;;
+        esac
+    done
+}
+
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """Return the words before the cursor and the one that is incomplete."""
+        line = os.environ["COMP_WORDS"]
+        words = split_arg_string(line)[1:]
+        begun = "" if line[-1:].isspace() or not words else words.pop()
+        return words, begun
+
+
+@add_completion_class
+class PowerShellComplete(ShellComplete):
+    """Completion by Register-ArgumentCompleter: a line for each value, which has the type, the value and the help."""
+
+    name = "powershell"
+    source_template = """\
+Register-ArgumentCompleter -Native -CommandName %(prog_name)s -ScriptBlock {
+    param($wordToComplete, $commandAst, $cursorPosition)
+    $env:%(complete_var)s = "powershell_complete"
+    $env:COMP_WORDS = $commandAst.ToString()
+    $env:COMP_INCOMPLETE = $wordToComplete
+    try {
+        %(prog_name)s 2>$null | ForEach-Object {
+            $kind, $value, $help = $_ -split "`t", 3
+            if ($kind -eq "plain") {
+                if (-not $help) { $help = $value }
+                [System.Management.Automation.CompletionResult]::new($value, $value, "ParameterValue", $help)
+            }
+        }
+    } finally {
+        Remove-Item Env:%(complete_var)s, Env:COMP_WORDS, Env:COMP_INCOMPLETE -ErrorAction SilentlyContinue
+    }
+}
+"""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """Return the words before the cursor and the one that is incomplete."""
+        words = split_arg_string(os.environ["COMP_WORDS"])[1:]
+        begun = os.environ.get("COMP_INCOMPLETE", "")
+        return (words[:-1] if begun and words and words[-1] == begun else words), begun
+
+    def format_completion(self, item: CompletionItem) -> str:  # type: ignore[explicit-any]
+        """Return the line of a value."""
+        return f"{item.type}\t{item.value}\t{(item.help or '').partition(chr(10))[0]}"

@@ -99,7 +99,7 @@ class ReportingCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Remove the files that --report names, also if the call is not valid; then parse the options."""
-        from evalmeta.cli.run_reports import remove_earlier_reports
+        from evalmeta.cli.runs.reports import remove_earlier_reports
 
         if not ctx.resilient_parsing:
             remove_earlier_reports(args)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api, limits
-from evalmeta.cli.options import FILE, option_group
+from evalmeta.cli.options import FILE, IntRange, option_group
 from evalmeta.cli.output import note
-from evalmeta.cli.ranges import IntRange
 from evalmeta.client.auth import CALLBACK_PORT
 from evalmeta.errors import UsageError
 from evalmeta.model.redaction import child_environment

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 import click
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from evalmeta.api.specs import DefinitionNames
     from evalmeta.model.registry import ApiVersion
+
 
 Command: TypeAlias = "Callable[..., object]"  # type: ignore[explicit-any]
 Decorator: TypeAlias = "Callable[[Command], Command]"
@@ -112,3 +114,46 @@ def zip_name(name: str, *, folder_option: str) -> str:
 api_version_option = click.option(
     "-a", "--api-version", callback=_read_version, metavar="NN.0", help="API version to use instead of the project's."
 )
+
+
+def _in_words(least: float | None, most: float | None, *, is_above: bool) -> str:
+    if least is None:
+        return ""
+    if most is None:
+        return f"at least {least:,g}"
+    return f"above {least:,g} and at most {most:,g}" if is_above else f"from {least:,g} to {most:,g}"
+
+
+class _InWords(click.ParamType):  # type: ignore[explicit-any, type-arg] # as click's
+    def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
+        """Raise click's error, with its range as a sentence."""
+        number, is_outside, allowed = message.partition(" is not in the range ")
+        raise click.BadParameter(
+            f"it must be {allowed.rstrip('.')}, not {number}" if is_outside else message, ctx, param
+        )
+
+
+class IntRange(_InWords, click.IntRange):
+    """A whole number within a range."""
+
+    name = "integer"
+
+    def _describe_range(self) -> str:
+        return _in_words(self.min, self.max, is_above=self.min_open)
+
+
+class FloatRange(_InWords, click.FloatRange):
+    """A finite number, within a range if there is one."""
+
+    name = "number"
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number; "nan", which is not outside of any range, and infinite numbers are refused."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            allowed = self._describe_range() or "a finite number"
+            self.fail(f"{number:g} is not in the range {allowed}.", param, ctx)
+        return number
+
+    def _describe_range(self) -> str:
+        return _in_words(self.min, self.max, is_above=self.min_open)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from evalmeta.api.calibration import Checked
+    from evalmeta.api.judging.calibration import Checked
     from evalmeta.engine.raters.calibration import Agreement, ExampleChoice, Probe, RatedPair
     from evalmeta.engine.raters.llm.providers import Usage
     from evalmeta.model.json_value import JsonObject

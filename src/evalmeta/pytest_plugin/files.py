@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from evalmeta.api.case_lines import case_places
 from evalmeta.api.discovery import Searched, kind_in_folder, others_note, source_note, sources_of, without_parts
-from evalmeta.api.evaluate import check_evaluation
-from evalmeta.api.evaluate_inputs import load_evaluations
+from evalmeta.api.evaluating.evaluate import check_evaluation
+from evalmeta.api.evaluating.inputs import load_evaluations
+from evalmeta.api.runs.case_lines import case_places
 from evalmeta.engine.subjects.python import imports_kept
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound
 from evalmeta.model.aggregation import verdict_in
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from _pytest._code.code import TerminalRepr
 
-    from evalmeta.api.loaded_evaluations import LoadedEvaluation
+    from evalmeta.api.evaluating.loaded import LoadedEvaluation
     from evalmeta.model.evaluation import Case
     from evalmeta.model.run import CaseResult, Summary
     from evalmeta.model.run_options import RunOptions

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from evalmeta.api.evaluate import Evaluator
+from evalmeta.api.evaluating.evaluate import Evaluator
 from evalmeta.engine.event_loop import EventLoop
 from evalmeta.errors import EvalmetaError, TooManyErrors
 from evalmeta.store.agent_limits import FolderPace
@@ -14,8 +14,8 @@ from evalmeta.store.agent_limits import FolderPace
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence
 
-    from evalmeta.api.finished_runs import FinishedRun
-    from evalmeta.api.loaded_evaluations import LoadedEvaluation
+    from evalmeta.api.evaluating.loaded import LoadedEvaluation
+    from evalmeta.api.runs.finished import FinishedRun
     from evalmeta.model.run import CaseResult
     from evalmeta.model.run_options import RunOptions
 

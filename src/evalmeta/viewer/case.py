@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.agent_tests import place_of_run
-from evalmeta.api.comparisons import find_run
-from evalmeta.api.result_names import named_results
+from evalmeta.api.runs.comparisons import find_run
 from evalmeta.errors import NotFound
+from evalmeta.model.named_results import named_results
 from evalmeta.model.tally import summarise
 from evalmeta.package.files import shown
 from evalmeta.report.details import exchanges

@@ -6,8 +6,8 @@ import hashlib
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.api.acceptance import propose, write
-from evalmeta.api.marks import mark_result
+from evalmeta.api.judging.acceptance import propose, write
+from evalmeta.api.judging.marks import mark_result
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.package.files import shown
 from evalmeta.store.marks import ResultPlace
@@ -17,7 +17,7 @@ from evalmeta.viewer.run import run_in
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalmeta.api.acceptance import Proposal
+    from evalmeta.api.judging.acceptance import Proposal
     from evalmeta.store.marks import Judgement
     from evalmeta.viewer.pages import Query, Source
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.api.baselines import open_baseline
-from evalmeta.api.comparisons import compare_runs, compare_with, find_run, previous_run
-from evalmeta.api.run_names import run_id_of
+from evalmeta.api.runs.baselines import open_baseline
+from evalmeta.api.runs.comparisons import compare_runs, compare_with, find_run, previous_run
+from evalmeta.api.runs.finding import run_id_of
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.comparison import Standing
 from evalmeta.model.run import Verdict

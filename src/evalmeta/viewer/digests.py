@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from evalmeta import __version__, limits
-from evalmeta.api.comparisons import find_run
+from evalmeta.api.runs.comparisons import find_run
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare
 from evalmeta.engine.statistics import statistics_of

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import __version__, report
-from evalmeta.api.accepted_results import is_acceptable
+from evalmeta.api.judging.acceptance import is_acceptable
 from evalmeta.model.aggregation import coverage_of
 from evalmeta.report.details import all_utterances, why_not_passed
 from evalmeta.report.html import environment

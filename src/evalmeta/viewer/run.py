@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta import limits
-from evalmeta.api.comparisons import find_run
+from evalmeta.api.runs.comparisons import find_run
 from evalmeta.errors import NotFound
 from evalmeta.model.run import WORST_FIRST, Verdict
 from evalmeta.store.case_lists import CaseFilter, CasePage, ListedCase, Place, case_page, count_verdicts, listed_page

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api, limits
+from evalmeta.cli.options import FloatRange
 from evalmeta.cli.orgs import target_org_option
 from evalmeta.cli.output import json_option, print_json, wants_colour
-from evalmeta.cli.ranges import FloatRange
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.api.doctor import Check
+    from evalmeta.api.doctor.examination import Check
     from evalmeta.model.json_value import JsonObject
 
 
@@ -67,7 +67,7 @@ def doctor(
     if question and no_questions:
         raise UsageError("--question and --no-questions contradict each other", actions=["Leave out one of them."])
     checks = []
-    for each in api.doctor.examine(
+    for each in api.doctor.examination.examine(
         Path.cwd(), question=None if no_questions else question, target_org=target_org, is_smoke=smoke, timeout=timeout
     ):
         checks.append(each)

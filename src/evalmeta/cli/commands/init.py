@@ -17,8 +17,8 @@ from evalmeta.package.files import shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.api.init import CiSystem, NewProject
-    from evalmeta.api.init_agents import AgentChoice
+    from evalmeta.api.init.agents import AgentChoice
+    from evalmeta.api.init.project import CiSystem, NewProject
     from evalmeta.cli.options import Decorator
     from evalmeta.model.json_value import JsonObject, JsonValue
 
@@ -43,7 +43,7 @@ _AGENT: Sequence[Decorator] = (
 
 @click.command()
 @click.argument("folder", type=PATH, default=Path())
-@option_group("choice", lambda **values: api.init_agents.AgentChoice(**values), _AGENT)  # noqa: PLW0108 - loads it later
+@option_group("choice", lambda **values: api.init.agents.AgentChoice(**values), _AGENT)  # noqa: PLW0108 - loads it later
 @click.option("--dx", "is_dx", is_flag=True, help="Make it a Salesforce DX project with definitions.")
 @click.option("--ci", type=click.Choice(("github", "gitlab", "azure")), help="Also write a workflow for a CI system.")
 @json_option
@@ -60,11 +60,11 @@ def init(*, folder: Path, choice: AgentChoice, is_dx: bool, ci: CiSystem | None,
     evalmeta init --command "node bot.js" --ci github
     evalmeta init my-dx-project --dx
     """
-    project = api.init.init_project(folder, choice, is_dx=is_dx, ci=ci)
+    project = api.init.project.init_project(folder, choice, is_dx=is_dx, ci=ci)
     if as_json:
         print_json(_json(project))
         return
-    for line in api.init.describe(project):
+    for line in api.init.project.describe(project):
         click.echo(line)
     for text in project.notes:
         note(f"Note: {text}.")

@@ -10,10 +10,9 @@ import click
 
 from evalmeta import api, limits
 from evalmeta.cli.groups import FullHelpGroup
-from evalmeta.cli.options import FILE, PATH
+from evalmeta.cli.options import FILE, PATH, FloatRange, IntRange
 from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json, warn
-from evalmeta.cli.ranges import FloatRange, IntRange
 from evalmeta.cli.rater_reports import check_json, missed_minimums, print_check
 from evalmeta.engine.interfaces import Rubric
 from evalmeta.engine.raters.calibration import agreement
@@ -77,7 +76,7 @@ def show(*, metric: str | None, name: str | None, as_json: bool) -> None:
     evalmeta rater show --json
     """
     metrics = METRICS if metric is None else (_known(metric),)
-    rubric = NO_RUBRIC if name is None else api.calibration.custom_rubric(name)
+    rubric = NO_RUBRIC if name is None else api.judging.calibration.custom_rubric(name)
     if as_json:
         print_json(_prompts_json(metrics, rubric))
     else:
@@ -212,9 +211,9 @@ def check(
     def announce(requests: int) -> None:
         note(f"Checking {name} with at most {requests:,} requests.")
 
-    checked = run_async(api.calibration.check_rater(file, rater=name, on_start=announce, **options))
+    checked = run_async(api.judging.calibration.check_rater(file, rater=name, on_start=announce, **options))
     if checked.choice is not None and save_examples is not None:
-        api.calibration.save_examples(checked.choice, save_examples)
+        api.judging.calibration.save_examples(checked.choice, save_examples)
     total = agreement(checked.rated)
     missed = [*missed_minimums(total, min_agreement=min_agreement, min_decided=min_decided)]
     status = EXIT_FAILED if total.errors else EXIT_EXPECTATION_FAILED if missed else EXIT_PASSED

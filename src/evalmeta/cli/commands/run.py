@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalmeta.cli.baselines import confirming_option
 from evalmeta.cli.groups import RenamedOptionsCommand
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import PATH
-from evalmeta.cli.run_calls import AgentOptions, RunCall, agent_options, run_call
-from evalmeta.cli.run_options import (
+from evalmeta.cli.runs.baselines import confirming_option
+from evalmeta.cli.runs.calls import AgentOptions, RunCall, agent_options, run_call
+from evalmeta.cli.runs.options import (
     OPTION_SECTIONS,
     CaseSelection,
     case_options,
@@ -22,7 +22,7 @@ from evalmeta.cli.run_options import (
     running_options,
     scoring_options,
 )
-from evalmeta.cli.run_reports import Output, report_options
+from evalmeta.cli.runs.reports import Output, report_options
 from evalmeta.cli.suggestions import CallOptions
 from evalmeta.cli.watching import watch_tests
 from evalmeta.package.project import find_project
@@ -30,8 +30,8 @@ from evalmeta.package.project import find_project
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.cli.baselines import BaselineOption
-    from evalmeta.cli.run_options import Values
+    from evalmeta.cli.runs.baselines import BaselineOption
+    from evalmeta.cli.runs.options import Values
     from evalmeta.package.project import Project
 
 

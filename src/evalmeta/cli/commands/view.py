@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api
+from evalmeta.cli.options import IntRange
 from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json
-from evalmeta.cli.ranges import IntRange
 from evalmeta.errors import UsageError
 from evalmeta.package.project import find_project
 from evalmeta.report.text import count

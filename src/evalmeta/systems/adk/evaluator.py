@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 
-from evalmeta.api import evaluate as evaluations
-from evalmeta.api.evaluate_inputs import check_keywords
+from evalmeta.api.evaluating import evaluate as evaluations
+from evalmeta.api.evaluating.inputs import check_keywords
 from evalmeta.errors import FormatError, UsageError
 from evalmeta.formats.document import Reading
 from evalmeta.model.run import Verdict
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Unpack
 
-    from evalmeta.api.finished_runs import FinishedRun, FinishedRuns
+    from evalmeta.api.runs.finished import FinishedRun, FinishedRuns
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.run import CaseResult, TestResult
     from evalmeta.model.settings import AdkDialect, MissingData

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
 
-from evalmeta.api.evaluate import evaluate_async as run_evaluation
-from evalmeta.api.evaluate_inputs import check_keywords
+from evalmeta.api.evaluating.evaluate import evaluate_async as run_evaluation
+from evalmeta.api.evaluating.inputs import check_keywords
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.scorers.judged import read_parts
 from evalmeta.engine.subjects.replay import bind_recorded
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Required, Unpack
 
-    from evalmeta.api.finished_runs import FinishedRun
+    from evalmeta.api.runs.finished import FinishedRun
     from evalmeta.formats.document import Document
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.problem import Problem

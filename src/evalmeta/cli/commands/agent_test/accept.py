@@ -10,17 +10,17 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.jobs import job_options
+from evalmeta.cli.options import IntRange
 from evalmeta.cli.orgs import target_org_option
 from evalmeta.cli.output import json_option, print_json, print_styled
-from evalmeta.cli.ranges import IntRange
-from evalmeta.cli.reruns import find_run
+from evalmeta.cli.runs.earlier import find_run
 from evalmeta.errors import UsageError
 from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
 from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
-    from evalmeta.api.acceptance import Proposal
+    from evalmeta.api.judging.acceptance import Proposal
     from evalmeta.model.json_value import JsonObject
 
 _COLOURS: Final = {"-": "red", "+": "green", "@": "cyan"}
@@ -59,7 +59,7 @@ def accept(
     evalmeta test accept --job-id latest --case 3 --expectation topic_sequence_match --yes
     """
     location = find_run(job_id, target_org).location
-    proposal = api.acceptance.propose(
+    proposal = api.judging.acceptance.propose(
         find_project(Path.cwd()),
         location.run_id,
         number,
@@ -73,7 +73,7 @@ def accept(
         print_styled(((line[:1], line) for line in clean(proposal.diff).splitlines()), _COLOURS)
     if not dry_run:
         _confirm(proposal, yes=yes)
-        api.acceptance.write(proposal)
+        api.judging.acceptance.write(proposal)
     if as_json:
         print_json(_json(proposal, written=not dry_run))
     elif not dry_run:

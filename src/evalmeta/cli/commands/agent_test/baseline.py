@@ -11,8 +11,8 @@ from evalmeta import api
 from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.options import FILE
 from evalmeta.cli.output import json_option, note, print_json, print_table
-from evalmeta.cli.reruns import check_run_id
-from evalmeta.cli.run_reports import warn_if_incomplete
+from evalmeta.cli.runs.earlier import check_run_id
+from evalmeta.cli.runs.reports import warn_if_incomplete
 from evalmeta.cli.suggestions import run_hint
 from evalmeta.engine.power import detectable_fall
 from evalmeta.errors import NotFound, UsageError
@@ -22,7 +22,7 @@ from evalmeta.report.text import and_more, count, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.api.baselines import SavedBaseline, TakenTest
+    from evalmeta.api.runs.baselines import SavedBaseline, TakenTest
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import Run
     from evalmeta.model.statistics import CaseCounts
@@ -59,7 +59,7 @@ def baseline(sources: tuple[str, ...], *, output_file: Path, accept: bool, as_js
     named, runs = _chosen(project, sources)
     if not runs:
         raise NotFound("there is no complete run here", actions=[run_hint(project)])
-    done = api.baselines.save_baseline(output_file, runs, named=named, accept=accept, root=project.root)
+    done = api.runs.baselines.save_baseline(output_file, runs, named=named, accept=accept, root=project.root)
     if not any(test.known for test in done.taken):
         raise _nothing_taken(output_file, done)
     for test in done.taken:
@@ -80,17 +80,17 @@ def baseline(sources: tuple[str, ...], *, output_file: Path, accept: bool, as_js
 def _chosen(project: Project, sources: Sequence[str]) -> tuple[frozenset[str], list[Run]]:
     """Return the ids of the runs that were named, and all runs from which to choose."""
     if not sources:
-        return frozenset(), api.baselines.runs_to_take(project)
+        return frozenset(), api.runs.baselines.runs_to_take(project)
     files = [source for source in sources if Path(source).is_file()]
     for source in sources:
         if source not in files:
             if Path(source).suffix == ".json":
                 raise NotFound(f"the file {source!r} cannot be found")
             check_run_id(source)
-    named = [api.comparisons.load_run(project, source) for source in sources if source not in files]
+    named = [api.runs.comparisons.load_run(project, source) for source in sources if source not in files]
     for run in named:
         warn_if_incomplete(run)
-    read = [run for file in files for run in api.baselines.read_results(Path(file))]
+    read = [run for file in files for run in api.runs.baselines.read_results(Path(file))]
     # Runs of different stores may have the same id; two copies of a report have one run.
     distinct = {(run.id, round(run.started, 3)): run for run in [*read, *named]}
     return frozenset(run.id for run in named), [*distinct.values()]
@@ -113,7 +113,7 @@ def _note_parts(test: TakenTest, output_file: Path, *, is_named: bool) -> None:
     if test.kept:
         others = f"{count(test.kept, 'other case')} of {output_file} are unchanged"
     for run in test.runs:
-        if api.comparisons.is_partial(run):
+        if api.runs.comparisons.is_partial(run):
             note(f"{run.id} ran only part of {run.definition}: {others}{way}")
 
 

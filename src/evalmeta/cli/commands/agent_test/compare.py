@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api
-from evalmeta.cli.baselines import print_comparisons, suspect_option
 from evalmeta.cli.completions import complete_runs, complete_tests
-from evalmeta.cli.options import FILE
+from evalmeta.cli.options import FILE, IntRange
 from evalmeta.cli.output import json_option, note, print_json, print_table
-from evalmeta.cli.ranges import IntRange
-from evalmeta.cli.reruns import check_run_id
-from evalmeta.cli.run_reports import warn_if_incomplete
+from evalmeta.cli.runs.baselines import print_comparisons, suspect_option
+from evalmeta.cli.runs.earlier import check_run_id
+from evalmeta.cli.runs.reports import warn_if_incomplete
 from evalmeta.cli.suggestions import run_hint
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_PASSED, NotFound
 from evalmeta.model.comparison import SuiteComparison
@@ -71,8 +70,8 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, suspect: str, as_js
         found = _with_baseline(project, runs, baseline)
     else:
         after = _loaded(project, runs[-1])
-        before = _loaded(project, runs[0]) if len(runs) > 1 else api.comparisons.previous_run(project, after)
-        found = SuiteComparison((api.comparisons.compare_runs(before, after, project=project),))
+        before = _loaded(project, runs[0]) if len(runs) > 1 else api.runs.comparisons.previous_run(project, after)
+        found = SuiteComparison((api.runs.comparisons.compare_runs(before, after, project=project),))
     fails = suspect == "fail"
     is_worse = found.is_significantly == "worse" or any(test.is_regression(suspects_fail=fails) for test in found.tests)
     code = EXIT_EXPECTATION_FAILED if is_worse else EXIT_PASSED
@@ -84,20 +83,20 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, suspect: str, as_js
 
 
 def _with_baseline(project: Project, runs: Sequence[str], path: Path) -> SuiteComparison:
-    baseline = api.baselines.open_baseline(project, path)
-    chosen = [_loaded(project, run_id) for run_id in runs] or api.comparisons.latest_runs(project)
-    found = api.comparisons.compare_with(baseline, chosen, project=project)
+    baseline = api.runs.baselines.open_baseline(project, path)
+    chosen = [_loaded(project, run_id) for run_id in runs] or api.runs.comparisons.latest_runs(project)
+    found = api.runs.comparisons.compare_with(baseline, chosen, project=project)
     known = {test.after for test in found.tests}
     for run in chosen:
         if run.id not in known:
-            note(f"{api.comparisons.name_of(run)} is not in {baseline.label}; `evalmeta test baseline` adds it")
+            note(f"{api.runs.comparisons.name_of(run)} is not in {baseline.label}; `evalmeta test baseline` adds it")
     if not found.tests:
         raise NotFound(f"there is no run of a test that is in {baseline.label}", actions=[run_hint(project)])
     return found
 
 
 def _loaded(project: Project, run_id: str) -> Run:
-    run = api.comparisons.load_run(project, run_id)
+    run = api.runs.comparisons.load_run(project, run_id)
     warn_if_incomplete(run)
     return run
 
@@ -126,7 +125,7 @@ def history(*, name: str | None, limit: int, as_json: bool) -> None:
     evalmeta test history
     evalmeta test history --api-name Order_Desk --limit 5
     """
-    runs = api.saved_runs.history(find_project(Path.cwd()), definition=name, limit=limit)
+    runs = api.runs.saved.history(find_project(Path.cwd()), definition=name, limit=limit)
     if as_json:
         print_json([_run_json(run) for run in runs])
         return

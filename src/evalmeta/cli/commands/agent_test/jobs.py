@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta import api
-from evalmeta.cli.baselines import baseline_option
 from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.errors import print_error
 from evalmeta.cli.groups import ReportingCommand
 from evalmeta.cli.jobs import job_options, jobs_option, wait_option
 from evalmeta.cli.orgs import run_in_org, target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_table
-from evalmeta.cli.reruns import cancel_runs, fetch_run, find_run, find_runs, rescore_run, resume_runs
-from evalmeta.cli.run_options import checking_options, policy_options, run_options, scoring_options
-from evalmeta.cli.run_reports import Output, report_options, report_outcome, report_runs
+from evalmeta.cli.runs.baselines import baseline_option
+from evalmeta.cli.runs.earlier import cancel_runs, fetch_run, find_run, find_runs, rescore_run, resume_runs
+from evalmeta.cli.runs.options import checking_options, policy_options, run_options, scoring_options
+from evalmeta.cli.runs.reports import Output, report_options, report_outcome, report_runs
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import Suggestion
 from evalmeta.package.project import find_project
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
-    from evalmeta.api.verification import Checking
-    from evalmeta.cli.baselines import BaselineOption
+    from evalmeta.api.runs.verification import Checking
     from evalmeta.cli.jobs import JobChoice
-    from evalmeta.cli.reruns import EarlierRun
-    from evalmeta.cli.run_options import Values
+    from evalmeta.cli.runs.baselines import BaselineOption
+    from evalmeta.cli.runs.earlier import EarlierRun
+    from evalmeta.cli.runs.options import Values
 
 
 @click.command("list")
@@ -42,7 +42,7 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
     evalmeta test list
     evalmeta test list --target-org dev
     """
-    tests = run_in_org(target_org, lambda connection, _: api.org_tests.list_tests(connection))
+    tests = run_in_org(target_org, lambda connection, _: api.agent_tests.list_tests(connection))
     if as_json:
         print_json([{"fullName": test.full_name, "id": test.id, "type": test.type} for test in tests])
         return
@@ -117,7 +117,7 @@ def results(
 def _note_judgements(run: EarlierRun) -> None:
     remote = run.location.remote
     run_id = remote.run.id if remote else run.location.run_id
-    if wrong := api.marks.count_wrong(run.project, run_id, org_url=remote.org_url if remote else ""):
+    if wrong := api.judging.marks.count_wrong(run.project, run_id, org_url=remote.org_url if remote else ""):
         what = f"People marked {count(wrong, 'verdict')} as wrong. List them"
         note(Suggestion(what, "test", "marks", "--job-id", run_id))
 

@@ -10,11 +10,10 @@ import click
 from evalmeta import api
 from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.jobs import job_options
-from evalmeta.cli.options import FILE
+from evalmeta.cli.options import FILE, IntRange
 from evalmeta.cli.orgs import target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_table
-from evalmeta.cli.ranges import IntRange
-from evalmeta.cli.reruns import find_run
+from evalmeta.cli.runs.earlier import find_run
 from evalmeta.errors import NotFound, Suggestion
 from evalmeta.model.expectations import OUTCOME
 from evalmeta.model.login import ADMIN
@@ -28,8 +27,8 @@ from evalmeta.store.marks import Judgement
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.api.marks import MarkedResult
-    from evalmeta.api.run_location import RunLocation
+    from evalmeta.api.judging.marks import MarkedResult
+    from evalmeta.api.runs.finding import RunLocation
     from evalmeta.model.json_value import JsonObject
     from evalmeta.store.marks import ResultPlace
 
@@ -73,11 +72,11 @@ def mark(
         raise click.UsageError("Give one of right, wrong, pass, fail and --remove.")
     location, project = find_run(job_id, target_org).location, find_project(Path.cwd())
     where = {"turn": turn, "iteration": iteration}
-    place = api.marks.find_place(
+    place = api.judging.marks.find_place(
         project, location.run_id, number, expectation=expectation, org_url=_address(location), **where
     )
     with open_database(project.state_dir) as database:
-        api.marks.mark_result(project, database, place, ADMIN, judgement, note=text)
+        api.judging.marks.mark_result(project, database, place, ADMIN, judgement, note=text)
     if as_json:
         print_json({**_place_json(place), "judgement": judgement})
         return
@@ -106,11 +105,11 @@ def marks(*, job_id: str | None, file: Path | None, metric: str, target_org: str
     location = find_run(job_id, target_org).location if job_id else None
     run_id, org_url = (location.run_id, _address(location)) if location else (None, "")
     with open_database(project.state_dir) as database:
-        found = api.marks.marked_results(project, database, run_id=run_id, org_url=org_url)
+        found = api.judging.marks.marked_results(project, database, run_id=run_id, org_url=org_url)
     if file is not None:
         _export(found, file, metric, as_json=as_json)
         return
-    right, decided = api.marks.agreement(found)
+    right, decided = api.judging.marks.agreement(found)
     if as_json:
         print_json(
             {"agreed": right, "decided": decided, "marks": [_mark_json(marked_result) for marked_result in found]}
@@ -127,12 +126,12 @@ def marks(*, job_id: str | None, file: Path | None, metric: str, target_org: str
 
 
 def _export(found: Sequence[MarkedResult], file: Path, metric: str, *, as_json: bool) -> None:
-    pairs, skipped = api.marks.labelled_pairs(found, metric=metric)
+    pairs, skipped = api.judging.marks.labelled_pairs(found, metric=metric)
     reasons = [f"{count(number, 'result')} skipped: it {reason}" for reason, number in skipped.items()]
     if not pairs:
         judge = Suggestion("Judge a rated result first", "test", "mark", "--help")
         raise NotFound(f"a judgement of a result of {metric} cannot be found", actions=[*reasons, judge])
-    state = put_file(file, api.marks.pairs_text(pairs).encode())
+    state = put_file(file, api.judging.marks.pairs_text(pairs).encode())
     if as_json:
         print_json({"file": str(file), "state": state, "pairs": len(pairs), "skipped": dict(skipped)})
         return

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalmeta.cli.baselines import confirming_option
 from evalmeta.cli.completions import complete_runs, complete_tests
 from evalmeta.cli.groups import RenamedOptionsCommand
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import PATH
 from evalmeta.cli.orgs import choose_target, target_org_option
-from evalmeta.cli.reruns import extend_run, find_run
-from evalmeta.cli.run_calls import AgentOptions, RunCall, agent_options, run_call
-from evalmeta.cli.run_options import (
+from evalmeta.cli.runs.baselines import confirming_option
+from evalmeta.cli.runs.calls import AgentOptions, RunCall, agent_options, run_call
+from evalmeta.cli.runs.earlier import extend_run, find_run
+from evalmeta.cli.runs.options import (
     OPTION_SECTIONS,
     CaseSelection,
     case_options,
@@ -28,16 +28,16 @@ from evalmeta.cli.run_options import (
     running_options,
     scoring_options,
 )
-from evalmeta.cli.run_reports import Output, report_options, report_outcome
+from evalmeta.cli.runs.reports import Output, report_options, report_outcome
 from evalmeta.errors import UsageError
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.api.verification import Checking
-    from evalmeta.cli.baselines import BaselineOption
-    from evalmeta.cli.run_options import Values
+    from evalmeta.api.runs.verification import Checking
+    from evalmeta.cli.runs.baselines import BaselineOption
+    from evalmeta.cli.runs.options import Values
 
 
 @click.command(

@@ -1,0 +1,216 @@
+"""One check of `evalmeta doctor` in a process of its own, because agents may hang, exit or print.
+
+`python -m evalmeta.api.doctor.checks` reads a `Task` from stdin and writes a `Finding` to stdout, both as JSON.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import orjson
+
+from evalmeta.api.agent_tests import read_test
+from evalmeta.api.discovery import find_tests, others_note
+from evalmeta.api.org_targets import default_of, org_of_environment
+from evalmeta.api.quarantines import listed_problems
+from evalmeta.engine.event_loop import run_to_end
+from evalmeta.engine.interfaces import Rubric
+from evalmeta.engine.raters.registry import bind_rater
+from evalmeta.errors import EvalmetaError, NotFound
+from evalmeta.model.evaluation import Case, Turn
+from evalmeta.model.login import EMBEDDED
+from evalmeta.model.redaction import error_text, redacted
+from evalmeta.model.run import Verdict
+from evalmeta.model.settings import AgentforceSubject, ReplaySubject, RulesRater
+from evalmeta.org.subjects import bind_subject
+from evalmeta.package.project import SETTINGS_FILE, find_project
+from evalmeta.report.text import and_more, count
+from evalmeta.store.database import check_integrity, open_database
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from evalmeta.engine.interfaces import Rating, Subject
+    from evalmeta.package.project import Project
+
+Status = Literal["ok", "warning", "error"]
+
+HELLO: Final = "Hello!"
+_SHOWN_CHARS: Final = 60
+_SHOW_STALE: Final = "Show what to do: evalmeta validate"
+_RIGHT: Final = Rubric("bot_response_rating", "What is the capital of France?", "Paris.", expected="Paris.")
+_WRONG: Final = replace(_RIGHT, actual="Rome.")
+
+
+class Task(NamedTuple):
+    """What to check: an agent or a rater by its name, the store of a project, or its tests.
+
+    The name of tests is that of the org in which they are to run.
+
+    Attributes:
+        question: what to ask agents and raters; None to load them only, and empty for the default, which is not sent
+            to agents in Salesforce orgs.
+    """
+
+    kind: Literal["agent", "rater", "tests", "store"]
+    root: str
+    name: str = ""
+    question: str | None = None
+
+
+class Finding(NamedTuple):
+    """The result of a check, and what to do if it is not ok."""
+
+    status: Status
+    message: str
+    action: str = ""
+
+
+def check(task: Task) -> Finding:
+    """Carry out a check; an error of evalmeta becomes a finding."""
+    try:
+        return _CHECKS[task.kind](find_project(Path(task.root)), task)
+    except EvalmetaError as error:
+        return finding_of(error)
+
+
+def finding_of(error: EvalmetaError) -> Finding:
+    """Return the finding of an error, with its first way out."""
+    return Finding("error", error_text(error), redacted(next(iter(error.actions), "")))
+
+
+def _check_agent(project: Project, task: Task) -> Finding:
+    settings = project.settings.subjects[task.name]
+    subject = bind_subject(project.settings.subjects, task.name, root=project.root)
+    if task.question is None:
+        return Finding("ok", f"{settings.adapter}: can be loaded; it was not asked")
+    if isinstance(settings, ReplaySubject):
+        return Finding("ok", "replay: the recordings can be read")
+    if isinstance(settings, AgentforceSubject) and not task.question:
+        return Finding("ok", "agentforce: not asked, because its actions are real; to ask it, use --question TEXT")
+    question = task.question or HELLO
+    answer = run_to_end(_ask(subject, question))
+    return Finding("ok", f"{settings.adapter}: answered {excerpt(question)} with {excerpt(answer)}")
+
+
+async def _ask(subject: Subject, question: str) -> str:
+    try:
+        session = await subject.open(Case(1, (Turn(question),)))
+        try:
+            return (await session.ask(question)).outcome
+        finally:
+            await session.close()
+    finally:
+        await subject.close()
+
+
+def excerpt(text: str) -> str:
+    """Return the beginning of a text in quotes, as one printable line without secrets."""
+    line = "".join(each if each.isprintable() else " " for each in redacted(text))
+    return f'"{line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"}"'
+
+
+def _check_rater(project: Project, task: Task) -> Finding:
+    settings = project.settings.raters[task.name]
+    rater = bind_rater(settings, root=project.root)
+    if task.question is None or isinstance(settings, RulesRater):
+        return Finding("ok", f"{settings.adapter}: can be loaded")
+
+    async def rate(rubric: Rubric) -> Rating | None:
+        given: Rating | Awaitable[Rating] | None = rater(rubric)
+        return await given if inspect.isawaitable(given) else given
+
+    async def rate_both() -> tuple[Rating | None, Rating | None]:
+        try:
+            return await rate(_RIGHT), await rate(_WRONG)
+        finally:
+            await rater.close()
+
+    right, wrong = run_to_end(rate_both())
+    return _finding_of_ratings(task.name, settings.adapter, right, wrong)
+
+
+def _finding_of_ratings(name: str, adapter: str, right: Rating | None, wrong: Rating | None) -> Finding:
+    if right is None or wrong is None or right.score is None or wrong.score is None:
+        rating = right if right is None or right.score is None else wrong
+        reason = "" if rating is None else f": {redacted(rating.explanation)}"
+        return Finding("warning", f"{adapter}: did not rate an answer{reason}", "Correct its model or its url.")
+    if right.verdict is Verdict.PASS and wrong.verdict is Verdict.FAILURE:
+        ratings = f"rated a correct answer with {right.score:g} of 5, and a wrong one with {wrong.score:g}"
+        return Finding("ok", f"{adapter}: {ratings}")
+    rubric, rating = (_WRONG, wrong) if right.verdict is Verdict.PASS else (_RIGHT, right)
+    answer, question, expected = map(excerpt, (rubric.actual, rubric.utterance, rubric.expected))
+    return Finding(
+        "warning",
+        f"{adapter}: misjudges answers: it rated {answer} to {question} with {rating.score:g} of 5, and {expected} was "
+        f"expected: {redacted(rating.explanation)}",
+        f"Use another model, or see how often it is right on your own pairs: evalmeta rater check FILE --rater {name}",
+    )
+
+
+def _check_tests(project: Project, task: Task) -> Finding:
+    try:
+        found = find_tests([project.root])
+    except NotFound:
+        return Finding("warning", "there are no tests in the project", "Write the first ones: evalmeta init")
+    invalid, unbound, stale = 0, set(), listed_problems(project)
+    for path in found.paths:
+        try:
+            test = read_test(project, path)
+        except EvalmetaError:
+            invalid += 1
+        else:
+            unbound |= {test.subject_name} if test.unbound else set()
+            stale += [warning for warning in test.warnings if warning.code == "quarantine-ended"]
+    others = others_note(found.others, verbose=False).partition(":")[0]
+    files = count(len(found.paths), "file")
+    if invalid:
+        return Finding("error", f"{files}, {invalid} not valid", "Show the errors: evalmeta validate")
+    org = task.name or org_of_environment() or default_of(project)
+    if unbound and org in {"", EMBEDDED}:
+        names = ", ".join(sorted(unbound))
+        action = f"To run them in the embedded org, add [subjects.{min(unbound)}] to {SETTINGS_FILE}."
+        return Finding("warning", f"{files}, which name agents that {SETTINGS_FILE} does not bind: {names}", action)
+    if stale:
+        return Finding("warning", f"{files}; {and_more([problem.message for problem in stale], 1)}", _SHOW_STALE)
+    return Finding("ok", f"{files}, all valid{f'; {others}' if others else ''}")
+
+
+def _check_store(project: Project, _: Task) -> Finding:
+    folder = project.state_dir
+    if not folder.exists():
+        place = next(parent for parent in folder.parents if parent.exists())
+        if os.access(place, os.W_OK):
+            return Finding("ok", f"the first run creates {folder}")
+        return Finding("error", f"{place} is not writable", "Make it writable, or set EVALMETA_HOME to another folder.")
+    check_integrity(folder)
+    with open_database(folder) as database:
+        [(runs,)] = database.query("SELECT (SELECT count(*) FROM run) + (SELECT count(*) FROM remote_run)")
+    return Finding("ok", f"{database.path}, {count(runs, 'run')}")
+
+
+_CHECKS: Final = {"agent": _check_agent, "rater": _check_rater, "tests": _check_tests, "store": _check_store}
+
+
+def main() -> None:
+    """Carry out the task on stdin, and write the finding to stdout."""
+    # Agents may write to stdout in any way.
+    with os.fdopen(os.dup(1), "wb") as output:
+        os.dup2(2, 1)
+        try:
+            finding = check(Task(*orjson.loads(sys.stdin.buffer.read())))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - code of the project and of packages may raise anything
+            finding = Finding("error", error_text(error))
+        output.write(orjson.dumps(list(finding)))
+        output.flush()
+        # Threads of the agent must not keep the process from ending.
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""Whether everything that tests need works: Python, extras, settings, tests, agents, raters, the store and the org."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+import orjson
+
+from evalmeta import __version__, limits
+from evalmeta.api.doctor.checks import Finding, Task, finding_of
+from evalmeta.api.doctor.org import examine_org
+from evalmeta.api.org_targets import Target, choose_target
+from evalmeta.errors import EvalmetaError, ProjectError, SettingsError
+from evalmeta.model.redaction import child_environment, redacted
+from evalmeta.package.project import SETTINGS_FILE, find_project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from evalmeta.package.project import Project
+
+
+EXTRAS: Final = {
+    "databricks": ("pandas", "pyarrow"),
+    "keyring": ("keyring",),
+    "llm": ("pydantic_ai", "openai"),
+    "oauth": ("joserfc",),
+    "server": ("python_multipart", "uvicorn"),
+}
+"""The modules of each extra of the package."""
+
+_PROCESSES: Final = 4
+# What to do about an error that does not say it.
+_ACTIONS: Final = {
+    "agent": f"Correct the agent, or [subjects.{{name}}] in {SETTINGS_FILE}.",
+    "rater": f"Correct [raters.{{name}}] in {SETTINGS_FILE}.",
+}
+_INIT: Final = "Start a project: evalmeta init"
+
+
+class Check(NamedTuple):
+    """One line of the report: what was checked, and what was found."""
+
+    subject: str
+    finding: Finding
+
+
+def examine(
+    start: Path,
+    *,
+    question: str | None = "",
+    target_org: str | None = None,
+    is_smoke: bool = False,
+    timeout: float = limits.DOCTOR_SECONDS,
+) -> Iterator[Check]:
+    """Check everything that the tests of a project need, and yield each result in a fixed order.
+
+    Args:
+        start: a folder of the project.
+        question: what to ask agents and raters; None asks nothing, and an empty text is the default question, which is
+            not sent to agents in Salesforce orgs. Another text implies `is_smoke` in a remote org.
+        target_org: the org to check; None for the project's default.
+        is_smoke: start the smallest deployed test in the org, and cancel it after its first answer.
+        timeout: the time limit of each check, in seconds.
+    """
+    yield Check("Python", Finding("ok", f"{platform.python_version()} ({sys.executable}), evalmeta {__version__}"))
+    yield Check("extras", _extras())
+    try:
+        project = find_project(start)
+    except ProjectError as error:
+        yield Check("project", finding_of(error)._replace(status="warning", action=_INIT))
+        return
+    except SettingsError as error:
+        yield Check("settings", finding_of(error))
+        return
+    org = _org_of(project, target_org)
+    yield from _of_project(project, runs_here=org is None)
+    is_broken = False
+    tasks = list(_tasks(project, question, target_org))
+    with _Processes(timeout) as processes:
+        findings = processes.run([task for _, task in tasks])
+        for (name, task), finding in zip(tasks, findings, strict=True):
+            action = finding.action or (_ACTIONS.get(task.kind, "") if finding.status == "error" else "")
+            yield Check(name, finding._replace(action=action.replace("{name}", task.name)))
+            is_broken |= task.kind == "agent" and finding.status == "error"
+    if isinstance(org, Finding):
+        yield Check("org", org)
+        return
+    # Agents of the embedded org have been asked the question already.
+    is_asked = is_smoke and not is_broken if org is None else is_smoke or bool(question)
+    found = examine_org(project, org, is_smoke=is_asked, timeout=timeout)
+    yield from (Check(subject, finding) for subject, finding in found)
+    if is_smoke and not is_asked:
+        yield Check("smoke", Finding("warning", "not asked, because an agent cannot be used"))
+
+
+def _org_of(project: Project, name: str | None) -> Target | Finding | None:
+    """Return the org to check, why it cannot be checked, or None for the embedded org."""
+    try:
+        return choose_target(project, name)
+    except EvalmetaError as error:
+        return finding_of(error)
+
+
+def _extras() -> Finding:
+    installed = [name for name, modules in EXTRAS.items() if all(map(find_spec, modules))]
+    missing = [name for name in EXTRAS if name not in installed]
+    texts = [f"installed: {', '.join(installed)}"] if installed else []
+    texts += [f"not installed: {', '.join(missing)}"] if missing else []
+    return Finding("ok", "; ".join(texts))
+
+
+def _of_project(project: Project, *, runs_here: bool) -> Iterator[Check]:
+    kind = "a Salesforce DX project" if project.is_dx else "a folder"
+    yield Check("project", Finding("ok", f"{project.root} ({kind})"))
+    if project.declared is None and not runs_here:
+        yield Check("settings", Finding("ok", f"there is no {SETTINGS_FILE}"))
+        return
+    if project.declared is None:
+        yield Check("settings", Finding("warning", f"there is no {SETTINGS_FILE}, so no agent is bound", _INIT))
+        return
+    yield Check("settings", Finding("ok", f"{project.root / SETTINGS_FILE}"))
+    if runs_here and not project.declared.subjects:
+        action = "Add [subjects.NAME], or see what to write: evalmeta init"
+        yield Check("agents", Finding("warning", f"{SETTINGS_FILE} binds no agent", action))
+
+
+def _tasks(project: Project, question: str | None, target_org: str | None) -> Iterator[tuple[str, Task]]:
+    root = str(project.root)
+    yield "tests", Task("tests", root, target_org or "")
+    for name in project.settings.subjects:
+        yield f"agent {name}", Task("agent", root, name, question)
+    for name in project.settings.raters:
+        yield f"rater {name}", Task("rater", root, name, question)
+    yield "store", Task("store", root)
+
+
+class _Processes:
+    """Processes that carry out checks; those that still run are killed at the end."""
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._pool = ThreadPoolExecutor(_PROCESSES)
+        self._running: set[subprocess.Popen[bytes]] = set()
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Finding]:
+        """Return the findings in the order of the tasks."""
+        return self._pool.map(self._run, tasks)
+
+    def _run(self, task: Task) -> Finding:
+        # -P: a file of the project must not replace a module of the standard library with the same name.
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "evalmeta.api.doctor.checks"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=task.root,
+            env=child_environment() if task.kind in {"agent", "rater"} else None,
+            start_new_session=True,
+        )
+        self._running.add(process)
+        try:
+            output, errors = process.communicate(orjson.dumps(list(task)), timeout=self._timeout)
+        except subprocess.TimeoutExpired:
+            what = f"did not end within {self._timeout:g} s"
+            return Finding("error", what, "Find out what it waits for, or allow more time: --timeout SECONDS")
+        finally:
+            self._end(process)
+        try:
+            return Finding(*orjson.loads(output))
+        except (orjson.JSONDecodeError, TypeError):
+            last = errors.decode(errors="replace").strip().rpartition("\n")[2]
+            reason = f": {redacted(last)}" if last else ""
+            return Finding("error", f"the process ended with exit code {process.returncode}{reason}")
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        """Kill a process with those that it started."""
+        self._running.discard(process)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in list(self._running):
+            self._end(process)

@@ -1,0 +1,401 @@
+"""Evaluating an agent with definitions or cases, without an org; results are kept in memory or in a journal."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, nullcontext
+from dataclasses import replace
+from functools import cache
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, TypeVar, overload
+
+from evalmeta.api.evaluating.inputs import Bindings, is_list, load_evaluations
+from evalmeta.api.runs.finished import FinishedRun, FinishedRuns
+from evalmeta.engine.event_loop import run_to_end
+from evalmeta.engine.raters.rules.rater import Rules
+from evalmeta.engine.runner import execute
+from evalmeta.engine.scheduler import Scheduler
+from evalmeta.engine.scorers.function_imports import functions_of
+from evalmeta.engine.scorers.registry import make_scorers
+from evalmeta.errors import EvalmetaError, TooManyErrors, UsageError
+from evalmeta.model.expectations import canonical_name
+from evalmeta.model.run import Run, RunStatus
+from evalmeta.model.run_options import RunOptions, invalid_option
+from evalmeta.model.tally import Tally
+from evalmeta.org.needs import function_needs
+from evalmeta.protocol.run_faults import RunFault, joined_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from typing import Unpack
+
+    from evalmeta.api.evaluating.journal import FolderJournal, StoredRecord
+    from evalmeta.api.evaluating.loaded import LoadedEvaluation
+    from evalmeta.engine.interfaces import Journal, Scorer, SharedPace, Subject
+    from evalmeta.engine.scheduler import Places
+    from evalmeta.model.agent_scorer import FindScorer, PromptScorer
+    from evalmeta.model.definition import Definition
+    from evalmeta.model.evaluation import Case, Evaluation
+    from evalmeta.model.run import CaseResult, Summary
+    from evalmeta.org.needs import Need
+
+    OnResults = Callable[[Sequence[CaseResult]], None]
+    One = Definition | Evaluation | Path | str | Iterable[Case | Mapping[str, object]]
+    Many = Sequence[Definition | Evaluation | Path]
+
+
+_Bound = TypeVar("_Bound")
+_PLACE: Final = attrgetter("iteration", "number")
+
+
+class EvaluateSettings(TypedDict, total=False):
+    """The keyword arguments of `evaluate`, which documents them."""
+
+    name: str | None
+    options: RunOptions | None
+    on_results: OnResults | None
+    rater: object
+    journal: Path | None
+    resume: bool
+    mixed: bool
+    keep_results: bool
+    root: Path | None
+
+
+@overload
+def evaluate(what: One, subject: object = None, **settings: Unpack[EvaluateSettings]) -> FinishedRun: ...
+@overload
+def evaluate(what: Many, subject: object = None, **settings: Unpack[EvaluateSettings]) -> FinishedRuns: ...
+def evaluate(
+    what: One | Many, subject: object = None, **settings: Unpack[EvaluateSettings]
+) -> FinishedRun | FinishedRuns:
+    """Send a definition's utterances to an agent, score its answers, and return the finished run.
+
+    Failing cases are not an error: see `succeeded` and `report()` of the returned run.
+
+    Args:
+        what: A definition, the path of a definition or of a test in another format, an `Evaluation`, or
+            cases, which may come from an iterator of any length. A case is a mapping with the keys of test
+            specs, such as `{"input": "When are you open?", "contains": "Monday"}`, or a `Case`.
+            A list of definitions, evaluations and paths shares the concurrency and the rate of each agent; a
+            folder stands for all tests in it. It returns `FinishedRuns`, a tuple in the order of the list.
+        subject: The agent: a function or an object with `open`, as for the adapter `python`; a table of
+            settings such as `{"adapter": "http", "url": ...}`; or an `engine.interfaces.Subject`. None uses the
+            agent that the project's `evalmeta.toml` binds to the definition's `subjectName`, or else the
+            answers that the file contains.
+        name: The name of the evaluation, instead of its own name.
+        options: How to run, and what passes. None uses what the file says, and [run] and [score] of the project.
+        on_results: Called with each batch of results after it was saved, in the order of finishing.
+        rater: What rates answers: a function from a `Rubric` to a `Rating`, or a table of settings. None uses
+            the rater that `options.scoring.rater` names.
+        journal: A folder for the results. A call with the same journal, name, cases and options runs only the
+            cases that are missing there.
+        resume: Whether to continue the run in the journal; False starts a new one.
+        mixed: Whether the run in the journal may have answers of several agents, or of versions of one agent.
+        keep_results: Whether the returned run has its cases; False returns only their counts.
+        root: The project's folder. None uses the project around the file, or else around the current folder.
+
+    Raises:
+        InvalidMetadata: Definitions have errors, listed in `problems`; the agent was not called.
+        SubjectNotBound: There is no subject argument, and the project does not bind the agent.
+        SettingsError: The project's settings, subjects, raters or scoring functions cannot be used; the message
+            lists all of them. No agent was called.
+        NotFound: A path does not exist or has no definitions.
+        UsageError: The arguments cannot be combined, the journal has a run of other cases or of another agent, or
+            an event loop is running: await `evaluate_async` there.
+        StoreError: The journal cannot be used, or another process works on the run.
+        KeyboardInterrupt: Ctrl-C was pressed; the journal has all results so far.
+    """
+    if _has_event_loop():
+        raise UsageError("an event loop is running here: use `await evalmeta.evaluate_async(...)` instead of evaluate")
+    work: Coroutine[None, None, FinishedRun | FinishedRuns] = evaluate_async(what, subject, **settings)
+    return run_to_end(work)
+
+
+@overload
+async def evaluate_async(what: One, subject: object = None, **settings: Unpack[EvaluateSettings]) -> FinishedRun: ...
+@overload
+async def evaluate_async(what: Many, subject: object = None, **settings: Unpack[EvaluateSettings]) -> FinishedRuns: ...
+async def evaluate_async(  # noqa: PLR0913 - as documented
+    what: One | Many,
+    subject: object = None,
+    *,
+    name: str | None = None,
+    options: RunOptions | None = None,
+    on_results: OnResults | None = None,
+    rater: object = None,
+    journal: Path | None = None,
+    resume: bool = True,
+    mixed: bool = False,
+    keep_results: bool = True,
+    root: Path | None = None,
+) -> FinishedRun | FinishedRuns:
+    """Evaluate in the running event loop; arguments, result and errors are those of `evaluate`.
+
+    Raises:
+        CancelledError: The task was cancelled; the journal has all results so far.
+    """
+    subject_name = None if subject is None else str(getattr(subject, "__name__", None) or type(subject).__name__)
+    loaded = load_evaluations(what, name=name, root=root, subject_name=subject_name)
+    async with AsyncExitStack() as stack:
+        kept = None
+        if journal is not None:
+            from evalmeta.api.evaluating.journal import open_journal
+
+            kept = stack.enter_context(open_journal(Path(journal), loaded, mixed=mixed))
+        bindings = Bindings(stack, subject, rater, kept.ratings if kept else None)
+        tasks = _bind_all(loaded, options, bindings)
+        _check_iterators(tasks, has_journal=kept is not None)
+        scheduler = Scheduler()
+        finished = FinishedRuns(
+            await _all(
+                _run(task, kept, on_results, scheduler, resume=resume, keep_results=keep_results) for task in tasks
+            )
+        )
+    return finished if is_list(what) else finished[0]
+
+
+class Evaluator:
+    """Runs evaluations that share agents and raters, and the concurrency, rate and back-off of each agent.
+
+    `stack` closes the agents and raters; `subject` is that of `evaluate`.
+    """
+
+    def __init__(self, stack: AsyncExitStack, subject: object = None) -> None:
+        self._bindings = Bindings(stack, subject, None, None)
+        self._scheduler = Scheduler()
+
+    async def run(
+        self, loaded: LoadedEvaluation, *, options: RunOptions, on_results: OnResults, shared: SharedPace | None = None
+    ) -> FinishedRun:
+        """Run an evaluation without keeping its results; `shared` is its agent's pace if other processes call it."""
+        [task] = _bind_all([loaded], options, self._bindings)
+        return await _run(task, None, on_results, self._scheduler, resume=False, keep_results=False, shared=shared)
+
+
+def check_evaluation(loaded: LoadedEvaluation, subject: object = None, *, options: RunOptions) -> None:
+    """Check that everything that an evaluation needs can be used, without calling the agent; raise like `evaluate`."""
+
+    async def check() -> None:
+        async with AsyncExitStack() as stack:
+            _bind_all([loaded], options, Bindings(stack, subject, None, None))
+
+    run_to_end(check())
+
+
+async def _all(runs: Iterable[Coroutine[None, None, FinishedRun]]) -> list[FinishedRun]:
+    """Run them at the same time; the first exception stops the others, which keep their finished results."""
+    tasks = [asyncio.ensure_future(run) for run in runs]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
+
+
+class _Task(NamedTuple):
+    """An evaluation with all that is needed to run it."""
+
+    loaded: LoadedEvaluation
+    options: RunOptions
+    agent: Hashable
+    subject: Subject
+    scorers: Mapping[str, Scorer]
+
+
+def _bind_all(loaded: Sequence[LoadedEvaluation], options: RunOptions | None, bindings: Bindings) -> list[_Task]:
+    """Return all that is needed to run the evaluations; raise one error for everything that cannot be used."""
+    tasks, faults = [], []
+    for place, loaded_evaluation in enumerate(loaded):
+        task = _bound(loaded_evaluation, options or loaded_evaluation.options, bindings)
+        if isinstance(task, _Task):
+            tasks.append(task)
+        else:
+            faults += [RunFault(error, (place,)) for error in task]
+    if faults:
+        raise joined_error(faults, [each.evaluation.name for each in loaded])
+    return tasks
+
+
+def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) -> _Task | list[EvalmetaError]:
+    if fault := invalid_option(options):
+        raise UsageError(f"options: {fault}")
+    subject, rater = _tried(lambda: bindings.subject(loaded)), _tried(lambda: bindings.rater(loaded, options))
+    # The cases of an iterator are available only once.
+    evaluation, needs = loaded.evaluation, []
+    if not isinstance(evaluation.cases, Iterator):
+        needs = function_needs(evaluation, options)
+        if isinstance(rater, Rules):
+            # A set, because a name is known by the first of many thousands of expectations.
+            names = {
+                expectation.name
+                for case in evaluation.cases
+                for turn in case.turns
+                for expectation in turn.expectations
+            }
+            rater.load_for(map(canonical_name, names))
+    errors = _faults(needs, loaded) if needs else []
+    if errors or isinstance(subject, EvalmetaError) or isinstance(rater, EvalmetaError):
+        return [
+            *(evalmeta_error for evalmeta_error in (subject, rater) if isinstance(evalmeta_error, EvalmetaError)),
+            *errors,
+        ]
+    options = replace(options, setup=bindings.setup(loaded, options))
+    scorers = make_scorers(options.scoring, rater, find_custom=_custom_scorers(loaded.root))
+    return _Task(loaded, options, bindings.agent(loaded), subject, scorers)
+
+
+def _custom_scorers(root: Path) -> FindScorer:
+    @cache
+    def in_project() -> FindScorer:
+        from evalmeta.org.custom_scorers import scorers_of_project
+
+        return scorers_of_project(root)
+
+    def find(name: str) -> PromptScorer | str:
+        return in_project()(name)
+
+    return find
+
+
+def _faults(needs: Sequence[Need], loaded: LoadedEvaluation) -> list[EvalmetaError]:
+    from evalmeta.org.readiness import fault_of
+
+    return [error for need in needs if (error := fault_of(need, loaded.settings, root=loaded.root))]
+
+
+def _tried(bind: Callable[[], _Bound]) -> _Bound | EvalmetaError:
+    try:
+        return bind()
+    except EvalmetaError as error:
+        return error
+
+
+async def _run(
+    task: _Task,
+    journal: FolderJournal | None,
+    on_results: OnResults | None,
+    scheduler: Scheduler,
+    *,
+    resume: bool,
+    keep_results: bool,
+    shared: SharedPace | None = None,
+) -> FinishedRun:
+    pool = scheduler.pool(task.agent, task.options, shared=shared)
+    async with pool.open_run() as places:
+        return await _run_in(places, task, journal, on_results, resume=resume, keep_results=keep_results)
+
+
+async def _run_in(
+    places: Places,
+    task: _Task,
+    journal: FolderJournal | None,
+    on_results: OnResults | None,
+    *,
+    resume: bool,
+    keep_results: bool,
+) -> FinishedRun:
+    evaluation, tally, error = task.loaded.evaluation, Tally(task.options), None
+    kept: list[CaseResult] = []
+
+    def count(results: Sequence[CaseResult]) -> None:
+        for result in results:
+            tally.add(result)
+        if keep_results:
+            kept.extend(results)
+
+    def count_new(results: Sequence[CaseResult]) -> None:
+        count(results)
+        if on_results:
+            on_results(results)
+
+    opened: AbstractContextManager[_MemoryRecord | StoredRecord] = (
+        journal.open_record(task.loaded, task.options, resume=resume) if journal else nullcontext(_MemoryRecord(task))
+    )
+    with opened as record, functions_of(task.loaded.root):
+        for earlier_result in record.earlier_results():
+            count((earlier_result,))
+        if not record.is_over:
+            try:
+                await execute(
+                    task.loaded.quarantined(started=record.run(total=0).started),
+                    task.subject,
+                    record.journal,
+                    options=task.options,
+                    on_results=count_new,
+                    scorers=task.scorers,
+                    places=places,
+                )
+                record.complete(tally.summary())
+            except TooManyErrors as stopped:
+                error = str(stopped)
+        summary = tally.summary()
+        if not (summary.total or error):
+            raise task.loaded.nothing_to_run()
+        # The cases of an iterator cannot be counted again.
+        is_counted = error is None or isinstance(evaluation.cases, Iterator)
+        total = summary.total if is_counted else task.loaded.count_results(task.options)
+        run = replace(record.run(total=total), cases=tuple(sorted(kept, key=_PLACE)))
+    return FinishedRun(replace(run, status=RunStatus.ERROR, error=error) if error else run, summary, task.loaded.file)
+
+
+def _check_iterators(tasks: Sequence[_Task], *, has_journal: bool) -> None:
+    for task in tasks:
+        if isinstance(task.loaded.evaluation.cases, Iterator) and (has_journal or task.options.iterations > 1):
+            what = "a journal needs" if has_journal else "several iterations need"
+            raise UsageError(f"{what} the cases more than once: pass a list instead of an iterator")
+
+
+def _has_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+class _MemoryRecord:
+    """A run in memory, without a journal."""
+
+    is_over = False
+
+    def __init__(self, task: _Task) -> None:
+        evaluation = task.loaded.evaluation
+        self.journal: Journal = _NoJournal()
+        self._run = Run(
+            id=str(uuid.uuid4()),
+            definition=evaluation.name,
+            subject_name=evaluation.subject_name,
+            status=RunStatus.IN_PROGRESS,
+            started=time.time(),
+            total=0,
+            subject_version=evaluation.subject_version,
+            options=task.options,
+        )
+
+    def earlier_results(self) -> Iterator[CaseResult]:
+        """Return the results of earlier calls: none."""
+        return iter(())
+
+    def complete(self, _: Summary) -> None:
+        """Mark the run as completed."""
+        self._run = replace(self._run, status=RunStatus.COMPLETED)
+
+    def run(self, *, total: int) -> Run:
+        """Return the run without its cases; `total` is the number of results that it should have."""
+        return replace(self._run, ended=time.time(), total=total)
+
+
+class _NoJournal:
+    def finished(self) -> frozenset[tuple[int, int]]:
+        return frozenset()
+
+    def append(self, results: Sequence[CaseResult]) -> None:
+        """Do nothing: the caller counts the results and keeps them."""

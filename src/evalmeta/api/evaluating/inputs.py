@@ -1,0 +1,283 @@
+"""The inputs of `evaluate`: definitions, files, folders and cases, with the subjects and raters to run them with."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from evalmeta import __version__
+from evalmeta.api.evaluating.loaded import LoadedEvaluation, Roots
+from evalmeta.engine.case_run import close
+from evalmeta.engine.raters.rules.rater import Rules
+from evalmeta.engine.subjects.python import subject_of
+from evalmeta.errors import SettingsError, UsageError, did_you_mean
+from evalmeta.model.definition import Definition
+from evalmeta.model.evaluation import Case, Evaluation
+from evalmeta.model.fingerprints import object_of
+from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.run_options import OFFLINE_RATER, Setup
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Collection
+    from contextlib import AsyncExitStack
+
+    from evalmeta.engine.interfaces import Rater, Rating, RatingCache, Rubric, Subject
+    from evalmeta.model.run_options import RunOptions, Scoring
+
+_CASE_EXAMPLE: Final = '{"input": "Hello!", "contains": "Hi"}'
+_Given = Iterable[Case | Mapping[str, object]]
+_Source = Definition | Evaluation | Path | str | _Given
+
+
+def check_keywords(given: Iterable[str], known: Collection[str], *, of: str) -> None:
+    """Refuse keywords that a function does not have; the error suggests the most similar one."""
+    for name in given:
+        if name not in known:
+            raise UsageError(f"{of} has no keyword {name!r}", actions=[did_you_mean(name, known)])
+
+
+def is_list(what: object) -> bool:
+    """Return whether this is a list of things to evaluate; a list of cases is one thing."""
+    if not isinstance(what, Sequence) or isinstance(what, str):
+        return False
+    return not (what and isinstance(what[0], Case | Mapping))
+
+
+def load_evaluations(
+    what: _Source | Sequence[_Source], *, name: str | None, root: Path | None, subject_name: str | None
+) -> list[LoadedEvaluation]:
+    """Load what is to be evaluated.
+
+    Args:
+        what: one thing, or a list, in which folders stand for all definitions in them.
+        name: the name of the evaluation; only for one thing.
+        root: the project's folder; the project around each file or the current folder if None.
+        subject_name: the subject's name for cases that have none; None if a project must bind it.
+
+    Raises:
+        InvalidMetadata: definitions have errors; `problems` has them and the warnings.
+        NotFound: a file or folder does not exist, or has no definitions.
+        UsageError: there is nothing to evaluate, or more than one thing where one is expected.
+        ProjectError: there is no project, and no subject.
+    """
+    roots = Roots(root, subject_name)
+    if not is_list(what):
+        return [_load_one(cast("_Source", what), name, roots)]
+    if name is not None:
+        raise UsageError("a list of evaluations cannot have one name; leave out `name`")
+    found = [
+        loaded_evaluation for thing in cast("Sequence[_Source]", what) for loaded_evaluation in _load_item(thing, roots)
+    ]
+    if not found:
+        raise UsageError("there is nothing to evaluate: the list is empty")
+    return found
+
+
+def _load_item(thing: _Source, roots: Roots) -> list[LoadedEvaluation]:
+    """Load an item of a list, in which a folder stands for all tests in it."""
+    if isinstance(thing, str | Path):
+        from evalmeta.api.evaluating.files import load_tests
+
+        return load_tests(Path(thing), roots)
+    return [_load_one(thing, None, roots)]
+
+
+def _load_one(what: _Source, name: str | None, roots: Roots) -> LoadedEvaluation:
+    if isinstance(what, Evaluation):
+        evaluation = replace(what, name=name or what.name, cases=_checked(what.cases))
+        return roots.root_of().loaded(evaluation, None, EVALUATION_DEFINITION)
+    if isinstance(what, str | Path | Definition):
+        from evalmeta.api.evaluating import files as evaluate_files
+
+        if isinstance(what, Definition):
+            return evaluate_files.load_definition(what, name, roots)
+        return evaluate_files.load_one_file(Path(what), name, roots)
+    given: object = what
+    if not isinstance(given, Iterable) or isinstance(given, Mapping):
+        raise UsageError(f"cannot evaluate {type(what).__name__}: pass a definition, a path, cases, or a list")
+    if roots.subject_name is None:
+        raise UsageError("cases do not name an agent: pass a subject too")
+    evaluation = Evaluation(name or "evaluation", roots.subject_name, _checked(what))
+    return roots.root_of().loaded(evaluation, None, EVALUATION_DEFINITION)
+
+
+def _checked(cases: _Given) -> Iterable[Case]:
+    if isinstance(cases, list | tuple):
+        return tuple(_Cases(cases))
+    # An iterator must stay one, because its cases are available only once.
+    return iter(_Cases(cases)) if isinstance(cases, Iterator) else _Cases(cases)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cases:
+    """Cases whose types and numbers are checked as they are iterated; mappings become cases."""
+
+    cases: _Given
+
+    def __iter__(self) -> Iterator[Case]:
+        seen: set[int] = set()
+        for place, each in enumerate(self.cases, 1):
+            case = each if isinstance(each, Case) else _case_of(each, place)
+            if case.number in seen:
+                raise UsageError(f"two cases have the number {case.number}")
+            seen.add(case.number)
+            yield case
+
+
+def _case_of(values: object, number: int) -> Case:
+    if not isinstance(values, Mapping):
+        raise UsageError(
+            f"{type(values).__name__} is not a test case: pass a mapping such as {_CASE_EXAMPLE}, or a Case"
+        )
+    from evalmeta.formats.spec_cases import case_of
+
+    return case_of(values, number)
+
+
+class Bindings:
+    """The subjects and raters of one call, which its runs share; each is created and closed once.
+
+    Args:
+        stack: closes them.
+        subject: an agent, a table of settings or a subject; None binds subjects by name.
+        rater: a function, a table of settings or a rater; None binds the raters that options name.
+        cache: keeps the replies of language models; None uses the project's cache, or this process's without one.
+    """
+
+    def __init__(self, stack: AsyncExitStack, subject: object, rater: object, cache: RatingCache | None) -> None:
+        self._stack = stack
+        self._subject = subject
+        self._rater = rater
+        self._cache = cache
+        self._subjects: dict[tuple[Path, str] | None, Subject] = {}
+        self._raters: dict[tuple[Path, str] | None, Rater] = {}
+        self._setups: dict[tuple[tuple[Path, str] | None, str, float], Setup] = {}
+
+    def subject(self, loaded: LoadedEvaluation) -> Subject:
+        """Return the subject of an evaluation; it stays open when a run closes it.
+
+        Raises:
+            SubjectNotBound: there is no subject argument, and no adapter is bound to the agent's name.
+            SettingsError: the subject argument is not a subject, or cannot be used.
+        """
+        key = self.agent(loaded)
+        if key not in self._subjects:
+            self._subjects[key] = found = self._new_subject(loaded)
+            self._stack.push_async_callback(close, found)
+        return _SharedSubject(self._subjects[key])
+
+    def agent(self, loaded: LoadedEvaluation) -> tuple[Path, str] | None:
+        """Return what identifies the agent of an evaluation; None for the subject argument."""
+        return (loaded.root, loaded.evaluation.subject_name) if self._subject is None else None
+
+    def rater(self, loaded: LoadedEvaluation, options: RunOptions) -> Rater:
+        """Return the rater of an evaluation.
+
+        Raises:
+            SettingsError: the rater argument is not a rater, there is none with the name, or it cannot be used.
+        """
+        key = (loaded.root, options.scoring.rater) if self._rater is None else None
+        if key not in self._raters:
+            self._raters[key] = found = self._new_rater(loaded, options.scoring.rater)
+            self._stack.push_async_callback(close, found)
+        return self._raters[key]
+
+    def setup(self, loaded: LoadedEvaluation, options: RunOptions) -> Setup:
+        """Return what answers and what judges in a run; both are bound."""
+        key = self.agent(loaded), options.scoring.rater, options.scoring.threshold
+        if key not in self._setups:
+            self._setups[key] = self._new_setup(loaded, options.scoring)
+        return self._setups[key]
+
+    def _new_setup(self, loaded: LoadedEvaluation, scoring: Scoring) -> Setup:
+        subject, judge, rater = self._subject, self._rater, scoring.rater
+        has_settings = loaded.project is not None and loaded.project.declared is not None
+        is_offline = judge is None and rater == OFFLINE_RATER and not has_settings
+        if is_offline and subject is not None and not _may_describe(subject):
+            return Setup(*object_of(subject), rater, evalmeta=__version__)
+        from evalmeta.api.evaluating import bindings as evaluate_bindings
+
+        agent = evaluate_bindings.agent_of(loaded, subject)
+        prompt = evaluate_bindings.rater_of(loaded, judge, rater)
+        check = evaluate_bindings.check_of(loaded, prompt, scoring.threshold)
+        return Setup(*agent, *prompt, __version__, check)
+
+    def _new_subject(self, loaded: LoadedEvaluation) -> Subject:
+        subject, root = self._subject, loaded.root
+        if subject is not None and not _may_describe(subject):
+            return _subject_of_argument(subject, root)
+        from evalmeta.api.evaluating import bindings as evaluate_bindings
+
+        if subject is None:
+            return evaluate_bindings.project_subject(loaded)
+        return evaluate_bindings.described_subject(subject, root) or _subject_of_argument(subject, root)
+
+    def _new_rater(self, loaded: LoadedEvaluation, name: str) -> Rater:
+        rater, has_settings = self._rater, loaded.project is not None and loaded.project.declared is not None
+        if rater is None and name == OFFLINE_RATER and not has_settings:
+            return Rules()
+        if rater is not None and not _may_describe(rater):
+            return _rater_of_argument(rater)
+        from evalmeta.api.evaluating import bindings as evaluate_bindings
+
+        cache = self._cache or evaluate_bindings.open_cache(loaded.state_dir, self._stack)
+        if rater is None:
+            return evaluate_bindings.project_rater(loaded, name, cache)
+        return evaluate_bindings.described_rater(rater, loaded.root, cache) or _rater_of_argument(rater)
+
+
+class _SharedSubject:
+    """A subject that several runs use; only the call that created it closes it."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.open = subject.open
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+class _FunctionRater:
+    """A function as a rater."""
+
+    def __init__(self, rate: object) -> None:
+        self._rate = rate
+
+    def __call__(self, rubric: Rubric, /) -> Rating | Awaitable[Rating] | None:
+        return cast("Rater", self._rate)(rubric)
+
+    async def close(self) -> None:
+        """Do nothing: a function has nothing to close."""
+
+
+def _may_describe(argument: object) -> bool:
+    """Return whether an argument may be a table or the settings of a subject or rater, which have an adapter."""
+    return isinstance(argument, Mapping) or hasattr(argument, "adapter")
+
+
+def _subject_of_argument(subject: object, root: Path) -> Subject:
+    return cast("Subject", subject) if _is_subject(subject) else subject_of(subject, root=root)
+
+
+def _rater_of_argument(rater: object) -> Rater:
+    if not callable(rater) or inspect.isclass(rater):
+        raise SettingsError(
+            f"the rater must be a function or settings, not {type(rater).__name__}",
+            actions=('Pass a function from a Rubric to a Rating, or a table such as {"adapter": "llm", ...}.',),
+        )
+    return cast("Rater", rater) if callable(getattr(rater, "close", None)) else _FunctionRater(rater)
+
+
+def _is_subject(thing: object) -> bool:
+    """Return whether this is a subject, whose `open` takes a case; that of an agent takes history and context."""
+    opener, closer = getattr(thing, "open", None), getattr(thing, "close", None)
+    if inspect.isclass(thing) or not (inspect.iscoroutinefunction(opener) and inspect.iscoroutinefunction(closer)):
+        return False
+    needed = [
+        parameter.name
+        for parameter in inspect.signature(opener).parameters.values()
+        if parameter.default is parameter.empty
+    ]
+    return len(needed) == 1 and needed[0] not in {"history", "context"}

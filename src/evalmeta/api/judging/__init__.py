@@ -1,0 +1,15 @@
+"""People's judgements of results, and what is made of them: accepted answers, marks and checked raters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalmeta.api.lazy_modules import module_getter
+
+if TYPE_CHECKING:
+    from evalmeta.api.judging import acceptance, calibration, marks
+
+__all__ = ["acceptance", "calibration", "marks"]
+
+if not TYPE_CHECKING:
+    __getattr__ = module_getter(__name__)

@@ -1,0 +1,254 @@
+"""Accepting an answer of a run as the new expectation, in the file that defines the test.
+
+`propose` returns the change without making it, and `write` makes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from difflib import unified_diff
+from os.path import realpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from evalmeta import limits
+from evalmeta.api.agent_tests import file_of_run
+from evalmeta.api.files import validate_and_read
+from evalmeta.api.runs.comparisons import find_run
+from evalmeta.api.runs.finding import run_id_of
+from evalmeta.errors import Conflict, InvalidMetadata, NotFound, Suggestion, UsageError
+from evalmeta.formats.expectation_edits import find_expectation, is_only_change, read_evaluation, replace_value
+from evalmeta.model.expectations import ACTIONS, OPERATORS, OUTCOME, TOPIC, canonical_name
+from evalmeta.model.named_results import named_results, results_called, shown_names
+from evalmeta.model.registry import type_of_run
+from evalmeta.model.run import Verdict
+from evalmeta.package.files import parse_file_name, read_file, shown, write_below
+from evalmeta.package.resolver import find_components
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evalmeta.model.named_results import NamedResult
+    from evalmeta.model.run import CaseResult, Run, TestResult
+    from evalmeta.package.project import Project
+
+
+_NOUNS: Final = {TOPIC: "topic", ACTIONS: "actions", OUTCOME: "response", "agent_handoff_match": "agent"}
+_HELD_AS_VALUE: Final = frozenset({*_NOUNS, "response_match", "equals"})
+_SHOWN_ANSWERS: Final = 3
+_SHOWN_CHARS: Final = 60
+
+
+def choose_result(run: Run, cases: Sequence[CaseResult], *, name: str | None, turn: int | None) -> NamedResult:
+    """Return the named result of a case, or else the only one that did not pass; all its iterations have its answer.
+
+    Raises:
+        NotFound: the case has no result with this name.
+        UsageError: several results can be meant, or the answer of the result cannot be accepted.
+    """
+    chosen = _choose(run, cases, name, turn)
+    found = ((case.iteration, result) for case in cases for result in named_results(case))
+    return _agreed(
+        run, {iteration: named_result for iteration, named_result in found if named_result.position == chosen.position}
+    )
+
+
+def is_acceptable(result: TestResult) -> bool:
+    """Return whether a result compares the answer with a value that can be replaced."""
+    name = canonical_name(result.name)
+    return not result.is_measured and (name in _HELD_AS_VALUE or name in OPERATORS)
+
+
+def noun_of(result: TestResult) -> str:
+    """Return what a result compares, in a word."""
+    return _NOUNS.get(canonical_name(result.name), "value")
+
+
+def show_results(run: Run) -> Suggestion:
+    """Return the suggestion to look at the results of a run."""
+    return Suggestion("Show the results", "test", "results", "--job-id", run.id)
+
+
+def _choose(run: Run, cases: Sequence[CaseResult], name: str | None, turn: int | None) -> NamedResult:
+    number = cases[0].number
+    all_results = [result for case in cases for result in named_results(case) if turn in {None, result.turn}]
+    if not all_results:
+        reason = next((f": {each.error}" for each in cases if each.error), "")
+        message = f"nothing was judged in case {number} of run {run.id}{reason}"
+        raise UsageError(message, actions=[show_results(run)])
+    found = _failed(number, all_results) if name is None else _called(number, all_results, name)
+    if len(found) > 1:
+        turns = ", ".join(str(each) for each in sorted({turn for turn, _ in found}) if each)
+        in_turns = f" in the turns {turns}" if turns else ""
+        message = f"case {number} has several such results: {shown_names(found.values())}{in_turns}"
+        raise UsageError(message, actions=[f"Choose one with --expectation NAME{' and --turn N' if turns else ''}."])
+    [chosen] = found.values()
+    if not is_acceptable(chosen.result):
+        what = f"the expectation {chosen.result.label or chosen.name}"
+        message = f"{what} has no expected value that an answer can replace"
+        raise UsageError(message, actions=["Edit the test by hand."])
+    return chosen
+
+
+def _called(number: int, results: Sequence[NamedResult], name: str) -> dict[tuple[int, int], NamedResult]:
+    """Return the results with a name, by position."""
+    found = {named_result.position: named_result for named_result in results_called(results, name)}
+    if not found:
+        raise NotFound(f"case {number} has no result {name!r}", actions=[f"Its results: {shown_names(results)}."])
+    return found
+
+
+def _failed(number: int, results: Sequence[NamedResult]) -> dict[tuple[int, int], NamedResult]:
+    """Return the acceptable results that did not pass in any iteration, by position."""
+    acceptable = [result for result in results if is_acceptable(result.result)]
+    found = {
+        named_result.position: named_result
+        for named_result in acceptable
+        if named_result.result.verdict is not Verdict.PASS
+    }
+    if not found:
+        names = " or ".join(dict.fromkeys(named_result.name for named_result in acceptable))
+        way_out = f"Name one that passed: --expectation {names}" if names else "Edit the test by hand."
+        message = f"no failed result of case {number} has an expected value to replace"
+        raise UsageError(message, actions=[way_out])
+    return found
+
+
+def _agreed(run: Run, results: dict[int, NamedResult]) -> NamedResult:
+    """Return one of the results of the iterations, which all have the same answer."""
+    answers = Counter(named_result.result.actual for named_result in results.values())
+    if len(answers) > 1:
+        few = ", ".join(f"{_short(text)} ({times}x)" for text, times in answers.most_common(_SHOWN_ANSWERS))
+        listed = " or ".join(map(str, sorted(results)[:_SHOWN_ANSWERS]))
+        message = f"the iterations have different answers: {few}"
+        raise UsageError(message, actions=[f"Choose one with --iteration, such as {listed}."])
+    chosen = next(iter(results.values()))
+    result = chosen.result
+    if result.verdict is Verdict.ERROR:
+        message = f"{result.name} ended in an error: {result.error or result.explanation}"
+        raise UsageError(message, actions=[show_results(run)])
+    if not result.actual.strip():
+        message = f"the agent returned or reported nothing that {result.label or result.name} could expect"
+        raise UsageError(message, actions=[show_results(run)])
+    return chosen
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A change of one expectation in one file, which `write` makes.
+
+    Attributes:
+        path: the file.
+        before: its bytes now.
+        after: its bytes with the new expectation.
+        diff: the change as a unified diff.
+        what: the change in words.
+    """
+
+    path: Path
+    before: bytes
+    after: bytes
+    diff: str
+    what: str
+
+
+def propose(
+    project: Project,
+    run_id: str,
+    number: int,
+    *,
+    expectation: str | None = None,
+    turn: int | None = None,
+    iteration: int | None = None,
+    org_url: str | None = None,
+) -> Proposal:
+    """Return the change that makes the answer of a result the new expectation; nothing is written.
+
+    Args:
+        project: the project that remembers the run and has the file.
+        run_id: the run's id or name, as for `run_id_of`.
+        number: the number of the case.
+        expectation: the name or label of the expectation, or `NAME#2` for the second of that name in its turn; None if
+            only one did not pass.
+        turn: the turn of the result, from 1; None if the expectation is judged in one turn.
+        iteration: the iteration with the answer; None if all iterations have the same.
+        org_url: the address of the run's org, empty for the project's own; None for any.
+
+    Raises:
+        NotFound: the run, the result or the file does not exist.
+        UsageError: the answer cannot become the expectation; the message says why.
+        InvalidMetadata: the file is not valid.
+        StoreError: the project's database cannot be used.
+    """
+    run = find_run(project, run_id_of(project, run_id, org_url=org_url), org_url=org_url)
+    cases = [case for case in run.cases if case.number == number and iteration in {None, case.iteration}]
+    if not cases:
+        of_iteration = f" in iteration {iteration}" if iteration else ""
+        message = f"run {run.id} has no result of case {number}{of_iteration}"
+        raise NotFound(message, actions=[show_results(run)])
+    chosen = choose_result(run, cases, name=expectation, turn=turn)
+    path, answer = _file_of(project, run), chosen.result.actual
+    before = _read(path)
+    evaluation = read_evaluation(path, before)
+    place = find_expectation(evaluation, cases[0], chosen, label=shown(path))
+    after = replace_value(path, before, place, answer)
+    if not is_only_change(evaluation, read_evaluation(path, after), place, answer):
+        message = f"{shown(path)} cannot be changed at this place alone"
+        raise UsageError(message, actions=[f"Edit {shown(path)} with a text editor."])
+    what = f"Case {number} of {run.definition} would expect the {noun_of(chosen.result)} of run {run.id}"
+    return Proposal(path, before, after, _diff(path, before, after), what)
+
+
+def write(proposal: Proposal) -> None:
+    """Write a proposed change atomically; a definition that is then not valid is restored.
+
+    Raises:
+        Conflict: the file has changed since `propose`.
+        InvalidMetadata: the definition would not be valid; `problems` says why.
+        ProjectError: the file cannot be written.
+    """
+    target = Path(realpath(proposal.path))
+    if _read(proposal.path) != proposal.before:
+        raise Conflict(f"{shown(proposal.path)} has changed meanwhile; nothing was written", problems=())
+    write_below(target.parent, target, proposal.after)
+    if parse_file_name(proposal.path.name) is None:
+        return
+    validation, _ = validate_and_read([proposal.path])
+    if errors := [problem for problem in validation.problems if problem.is_error]:
+        write_below(target.parent, target, proposal.before)
+        message = f"{shown(proposal.path)} would not be valid with this expectation; it was not changed: {errors[0]}"
+        raise InvalidMetadata(message, problems=errors)
+
+
+def _file_of(project: Project, run: Run) -> Path:
+    if (file := file_of_run(project, run.id)) is not None:
+        path = project.root / file
+        if not path.is_file():
+            raise NotFound(f"the file of run {run.id}, {shown(path)}, does not exist any more")
+        return path
+    kind = type_of_run(run.id)
+    for component in find_components(project):
+        if component.type == kind and component.full_name.casefold() == run.definition.casefold():
+            return component.path
+    name = f"{kind.name}:{run.definition}" if kind else run.definition
+    retrieve = Suggestion("If it is in the org, get it first", "retrieve", "--metadata", name)
+    raise NotFound(f"the project has no file of {run.definition}, the test of run {run.id}", actions=[retrieve])
+
+
+def _read(path: Path) -> bytes:
+    return read_file(path, max_bytes=max(limits.MAX_XML_BYTES, limits.MAX_SPEC_BYTES))
+
+
+def _diff(path: Path, before: bytes, after: bytes) -> str:
+    name = shown(path)
+    old, new = ([*map(_ended, data.decode("utf-8-sig").splitlines(keepends=True))] for data in (before, after))
+    return "".join(unified_diff(old, new, f"a/{name}", f"b/{name}"))
+
+
+def _ended(line: str) -> str:
+    return f"{line.rstrip(chr(10) + chr(13))}\n"

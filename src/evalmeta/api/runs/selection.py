@@ -1,0 +1,392 @@
+"""Selecting the cases of a run by name, number, label, tag or earlier failure, and planning a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NamedTuple
+
+from evalmeta.api.org_targets import address_of
+from evalmeta.api.runs.comparisons import find_run, load_run
+from evalmeta.api.runs.finding import is_elsewhere
+from evalmeta.api.sync import fetch
+from evalmeta.engine.plan import select_cases
+from evalmeta.errors import SettingsError, UsageError
+from evalmeta.model.aggregation import is_failing
+from evalmeta.model.evaluation import CaseList, evaluation_of, parse_case_list
+from evalmeta.model.registry import type_of_run
+from evalmeta.model.run import RunStatus
+from evalmeta.model.tally import summarise
+from evalmeta.org.subjects import rater_settings
+from evalmeta.package.files import shown
+from evalmeta.report.details import all_utterances
+from evalmeta.report.text import count, number_ranges
+from evalmeta.store.database import open_database
+from evalmeta.store.remote_runs import newest_runs
+from evalmeta.xmlio.definitions import read_leniently
+from evalmeta.xmlio.reader import read_xml
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from evalmeta.api.agent_tests import AgentTest, FileTest
+    from evalmeta.api.org_targets import Target
+    from evalmeta.client.connection import Connection
+    from evalmeta.model.evaluation import Case, Evaluation
+    from evalmeta.model.registry import MetadataType
+    from evalmeta.model.run import Run
+    from evalmeta.model.run_options import RunOptions
+    from evalmeta.package.project import Project
+
+
+@dataclass(frozen=True, slots=True)
+class CaseChoice:
+    """The selected cases: those that are in every group of lists; a case is in a group if one of its lists has it.
+
+    Attributes:
+        names: the selected definitions, as for `select_tests`; empty for all.
+        lists: the groups of lists; empty for all cases.
+        last_failed: whether only the cases are selected whose latest result failed, which only the org's tests show.
+        tags: the tags whose cases are among the lists; runs record them.
+    """
+
+    names: tuple[str, ...] = ()
+    lists: tuple[tuple[CaseList, ...], ...] = ()
+    last_failed: bool = False
+    tags: tuple[str, ...] = ()
+
+    def numbers(self, test: AgentTest) -> tuple[int, ...] | None:
+        """Return the numbers of the selected cases of a test, None for all of them."""
+        chosen: frozenset[int] | None = None
+        for alternatives in self.lists:
+            one = _union(
+                alternative.numbers
+                for alternative in alternatives
+                if alternative.name in {"", test.full_name, test.key}
+            )
+            chosen = one if chosen is None else chosen if one is None else chosen & one
+        return None if chosen is None else tuple(sorted(chosen))
+
+    def narrowed(self, lists: Sequence[CaseList]) -> CaseChoice:
+        """Return a choice with only the cases that are also in one of these lists; no lists change nothing.
+
+        If no definition was selected, the definitions in the lists are.
+        """
+        if not lists:
+            return self
+        named = tuple(dict.fromkeys(items.name for items in lists))
+        names = self.names or (() if "" in named else named)
+        return replace(self, names=names, lists=(*self.lists, tuple(lists)))
+
+
+class Failures(NamedTuple):
+    """A run that is over, and the numbers of its cases that fail it in any iteration, as in `failing_cases`."""
+
+    run: Run
+    numbers: frozenset[int]
+
+    @property
+    def cases(self) -> CaseList:
+        """Return the cases as a list."""
+        kind = type_of_run(self.run.id)
+        return CaseList(f"{kind.name}:{self.run.definition}" if kind else self.run.definition, self.numbers)
+
+
+def by_tags(project: Project, tags: Iterable[str], files: Sequence[FileTest] = ()) -> list[CaseList]:
+    """Return the cases with these tags in the project's settings or in files.
+
+    Raises:
+        UsageError: a tag does not exist.
+        SettingsError: the value of a tag is not a valid list of cases.
+    """
+    lists: list[CaseList] = []
+    for tag in tags:
+        found = [CaseList(file.name, numbers) for file in files if (numbers := _with_tag(tag, file))]
+        if not found and tag not in project.settings.tags:
+            raise _unknown_tag(tag, {*project.settings.tags, *(own for file in files for own in _tags(file))})
+        entries = [_tagged(tag, entry) for entry in project.settings.tags.get(tag, ())]
+        lists += [*in_files(entries, files), *found]
+    return lists
+
+
+def in_files(lists: Sequence[CaseList], files: Sequence[FileTest]) -> tuple[CaseList, ...]:
+    """Return lists with the numbers of cases instead of labels, and with the names of the files.
+
+    Raises:
+        UsageError: no case has a label; the error suggests the most similar one.
+    """
+    return tuple(file for items in lists for file in _in_files(items, files))
+
+
+def failed_in(project: Project, run_ids: Iterable[str]) -> list[Failures]:
+    """Return for each run its cases that failed or ended in an error, or that fail it because they are undecided.
+
+    Raises:
+        NotFound: a run is not known here.
+        UsageError: a run is not over.
+        StoreError: the project's database cannot be used.
+    """
+    runs = [load_run(project, run_id) for run_id in run_ids]
+    return [Failures(run, failing_cases(run)) for run in runs]
+
+
+def failing_cases(run: Run) -> frozenset[int]:
+    """Return the numbers of the cases that can be a reason why a run does not pass, in any iteration."""
+    summary = summarise(run.cases, run.options)
+    return frozenset(case.number for case in run.cases if is_failing(summary, case, run.options))
+
+
+def _in_files(chosen: CaseList, files: Sequence[FileTest]) -> Iterator[CaseList]:
+    if not chosen.label:
+        named = [file.name for file in files if chosen.name and chosen.name in _names(file)]
+        yield from (chosen._replace(name=name) for name in named or [chosen.name])
+        return
+    found = [CaseList(file.name, numbers) for file in files if (numbers := _labelled(chosen.label, file))]
+    if not files:
+        raise UsageError(f"{chosen.label!r} is not a valid list of cases, such as 3, 1,4-7 or Order_Desk:3")
+    if not found:
+        message = f"{chosen.label!r} is neither a list of cases, such as 3, 1,4-7 or NAME:3, nor the label of a case"
+        near = get_close_matches(chosen.label, {case.label for file in files for case in file.evaluation.cases}, n=1)
+        raise UsageError(message, actions=[f"Did you mean {near[0]!r}?"] if near else [])
+    yield from found
+
+
+def _labelled(label: str, file: FileTest) -> frozenset[int]:
+    wanted = {label} | {label.removeprefix(f"{name}:") for name in _names(file)}
+    return frozenset(case.number for case in file.evaluation.cases if case.label in wanted)
+
+
+def _with_tag(tag: str, file: FileTest) -> frozenset[int]:
+    return frozenset(case.number for case in file.evaluation.cases if tag in case.tags)
+
+
+def _tags(file: FileTest) -> Iterator[str]:
+    return (tag for case in file.evaluation.cases for tag in case.tags)
+
+
+def _unknown_tag(tag: str, known: Collection[str]) -> UsageError:
+    if near := get_close_matches(tag, known, n=1):
+        return UsageError(f"there is no tag {tag!r}", actions=[f"Did you mean {near[0]}?"])
+    actions = [
+        f"Add it to a test case of a test spec: tags: [{tag}]",
+        f'Or list the cases under [tags] in evalmeta.toml: {tag} = ["Order_Desk:1-3"]',
+    ]
+    return UsageError(f"there is no tag {tag!r}", actions=actions)
+
+
+def _names(file: FileTest) -> set[str]:
+    """Return the names of a file: its test's, its paths in the project and from here, its name and stem."""
+    return {file.name, file.file, shown(file.path), file.path.name, file.path.name.split(".", 1)[0]}
+
+
+def _tagged(tag: str, entry: str) -> CaseList:
+    try:
+        found = parse_case_list(entry, is_named=True)
+    except ValueError as error:
+        raise SettingsError(f"evalmeta.toml: tags.{tag}: {error}") from None
+    if not found.name:
+        raise SettingsError(f"evalmeta.toml: tags.{tag}: {entry!r} does not name a definition; write NAME:{entry}")
+    return found
+
+
+def _union(sets: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
+    found: set[int] = set()
+    for group in sets:
+        if group is None:
+            return None
+        found |= group
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """What a run would do.
+
+    Attributes:
+        cases: the cases of each iteration.
+        left_out: the number of other cases in the definition.
+        expectations: the number of expectations in one iteration, by name.
+    """
+
+    definition: str
+    type: str
+    subject_name: str
+    cases: tuple[Case, ...]
+    left_out: int
+    iterations: int
+    expectations: Mapping[str, int]
+
+    @property
+    def utterances(self) -> int:
+        """Return the number of utterances, without retries."""
+        return sum(len(case.turns) for case in self.cases if not case.not_run) * self.iterations
+
+
+async def plan_runs(
+    connection: Connection, tests: Sequence[AgentTest], choice: CaseChoice, options: RunOptions
+) -> list[PlannedRun]:
+    """Return what a run of each test would do, according to the definitions in the org.
+
+    Raises:
+        OrgError: the org cannot be reached or refuses a call.
+    """
+    evaluations = await evaluations_of(connection, tests)
+    return [
+        _planned(test, evaluations[test.key], replace(_own(options, test), cases=choice.numbers(test)))
+        for test in tests
+        if test.key in evaluations
+    ]
+
+
+async def evaluations_of(connection: Connection, tests: Sequence[AgentTest]) -> dict[str, Evaluation]:
+    """Return what tests evaluate, by their keys: those in files, and those that are deployed in the org.
+
+    Raises:
+        OrgError: the org cannot be reached or refuses a call.
+    """
+    deployed = [test for test in tests if test.file is None]
+    kinds = dict.fromkeys(test.type for test in deployed)
+    contents = {kind: await _contents(connection, kind, deployed) for kind in kinds}
+    evaluations = {test.key: test.file.evaluation for test in tests if test.file}
+    for test in deployed:
+        if content := contents[test.type].get(test.full_name):
+            definition = read_leniently(read_xml(content, label=test.full_name))
+            evaluations[test.key] = evaluation_of(definition, name=test.full_name)
+    return evaluations
+
+
+def check_rater(project: Project, options: RunOptions) -> None:
+    """Check that the rater of a run in the embedded org is configured.
+
+    Raises:
+        SettingsError: there is no rater with this name.
+    """
+    rater_settings(project.settings.raters, options.scoring.rater, root=project.root)
+
+
+def _own(options: RunOptions, test: AgentTest) -> RunOptions:
+    return test.file.document.applied_to(options) if test.file else options
+
+
+async def _contents(connection: Connection, kind: MetadataType, tests: Sequence[AgentTest]) -> dict[str, bytes]:
+    names = [test.full_name for test in tests if test.type == kind]
+    return {fetched.full_name: fetched.content for fetched in await fetch(connection, kind, names)}
+
+
+def _planned(test: AgentTest, evaluation: Evaluation, options: RunOptions) -> PlannedRun:
+    cases = tuple(select_cases(evaluation, options))
+    judged = Counter(expectation.name for case in cases for turn in case.turns for expectation in turn.expectations)
+    left_out = sum(1 for _ in evaluation.cases) - len(cases)
+    return PlannedRun(
+        test.full_name,
+        test.type.name,
+        evaluation.subject_name,
+        cases,
+        left_out,
+        options.iterations,
+        dict(sorted(judged.items())),
+    )
+
+
+class LastFailed(NamedTuple):
+    """Which cases to run again.
+
+    Attributes:
+        tests: the tests with cases that failed, and those that never ran.
+        lists: the cases of each of these tests.
+        notes: what users must know about the choice, in sentences.
+    """
+
+    tests: tuple[AgentTest, ...]
+    lists: tuple[CaseList, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _LastResults:
+    """The utterances of the cases of a test that failed when they were last run, by number; and where it was."""
+
+    failed: dict[int, str]
+    latest: Run | None
+    notes: list[str]
+
+
+async def last_failed(
+    connection: Connection, project: Project, tests: Sequence[AgentTest], *, target: Target | None
+) -> LastFailed:
+    """Return the cases of tests whose latest result in an org fails their run, and all cases of tests that never ran.
+
+    The latest results are those of the latest run that is over; for cases that it left out, those of earlier runs, back
+    to the latest complete run of all cases.
+
+    Raises:
+        OrgError: the org cannot be reached or refuses a call.
+        StoreError: the project's database cannot be used.
+    """
+    org_url = address_of(target) if is_elsewhere(project, target) else ""
+    results = {test.key: _last_results(project, test, org_url) for test in tests}
+    new = [test for test in tests if results[test.key].latest is None]
+    failed = [test for test in tests if results[test.key].failed]
+    evaluations = await evaluations_of(connection, failed)
+    lists, notes = [CaseList(test.key, None) for test in new], _summary(tests, new, failed)
+    for test in failed:
+        found, changes = _present(test, results[test.key].failed, evaluations[test.key].cases)
+        lists.append(CaseList(test.key, found))
+        notes += [*results[test.key].notes, *changes]
+    chosen = {items.name for items in lists if items.numbers is None or items.numbers}
+    return LastFailed(tuple(test for test in tests if test.key in chosen), tuple(lists), tuple(notes))
+
+
+def _last_results(project: Project, test: AgentTest, org_url: str) -> _LastResults:
+    found = _LastResults({}, None, [])
+    known: set[int] = set()
+    with open_database(project.state_dir) as database:
+        runs = newest_runs(database, definition=test.full_name, org_url=org_url)
+    for each in (each for each in runs if type_of_run(each.id) == test.type):
+        if not each.status.is_over:
+            found.notes.append(f"Run {each.id} of {test.full_name} is not finished; its results do not count.")
+            continue
+        run = find_run(project, each.id, org_url=org_url)
+        found.latest = found.latest or run
+        failing = failing_cases(run)
+        for case in run.cases:
+            if case.number in failing and case.number not in known:
+                found.failed.setdefault(case.number, all_utterances(case))
+        known.update(case.number for case in run.cases)
+        if run.status is RunStatus.COMPLETED and not run.options.is_partial:
+            break
+    return found
+
+
+def _present(test: AgentTest, failed: dict[int, str], cases: Iterable[Case]) -> tuple[frozenset[int], list[str]]:
+    """Return the numbers that the failed cases have now, and what changed; cases are known by their utterances."""
+    now = {case.number: " / ".join(turn.utterance for turn in case.turns) for case in cases}
+    moved = {number for number, text in failed.items() if not _has_begun_with(now.get(number), text)}
+    places = {text: number for number, text in now.items() if text in {failed[each] for each in moved}}
+    found = {number: places.get(text, number) if number in moved else number for number, text in failed.items()}
+    removed = sorted(number for number, place in found.items() if place not in now)
+    changed = sorted(number for number in moved if failed[number] not in places and number in now)
+    return frozenset(found.values()) & now.keys(), [*_changes(test, removed, changed)]
+
+
+def _has_begun_with(utterances: str | None, asked: str) -> bool:
+    """Return whether a case asked this; one that ended in an error did not send its last turns."""
+    return utterances is not None and f"{utterances} / ".startswith(f"{asked} / ")
+
+
+def _changes(test: AgentTest, removed: Sequence[int], changed: Sequence[int]) -> Iterator[str]:
+    for numbers, what in ((removed, "removed"), (changed, "changed")):
+        if numbers:
+            verb = "was" if len(numbers) == 1 else "were"
+            cases = "Case" if len(numbers) == 1 else "Cases"
+            yield f"{cases} {number_ranges(numbers)} of {test.full_name} {verb} {what} since the last run."
+
+
+def _summary(tests: Sequence[AgentTest], new: Sequence[AgentTest], failed: Sequence[AgentTest]) -> list[str]:
+    passed = len(tests) - len(new) - len(failed)
+    notes = [f"Not run again, because nothing failed in their last runs: {count(passed, 'test')}."] if passed else []
+    if new:
+        names = ", ".join(test.full_name for test in new)
+        notes.append(f"Not run before, so all cases run: {names}.")
+    return notes

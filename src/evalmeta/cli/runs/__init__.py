@@ -1,0 +1,1 @@
+"""How the commands run tests: options, calls, earlier runs, reports, baselines."""

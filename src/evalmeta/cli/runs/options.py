@@ -1,0 +1,302 @@
+"""The options that say how tests run, how they are scored, and which of their cases run."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+import click
+from click.core import ParameterSource
+
+from evalmeta import api, limits
+from evalmeta.cli.completions import complete_runs
+from evalmeta.cli.options import FloatRange, IntRange, option_group
+from evalmeta.cli.output import note, warn
+from evalmeta.errors import UsageError
+from evalmeta.model.evaluation import CaseList, parse_case_list, parse_shard
+from evalmeta.model.run_options import ACTION_MATCHES, DECIDING, SCORING_PROFILES, RunOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from evalmeta.api.agent_tests import FileTest
+    from evalmeta.api.runs.selection import CaseChoice
+    from evalmeta.api.runs.verification import Checking
+    from evalmeta.cli.options import Command, Decorator
+    from evalmeta.model.run_options import Deciding
+    from evalmeta.package.project import Project
+
+Values: TypeAlias = "Mapping[str, object]"
+"""The options that were given, by the names of the settings that they replace."""
+
+
+class CaseSelection(NamedTuple):
+    """The values of the options that select cases."""
+
+    cases: tuple[CaseList, ...] = ()
+    tags: tuple[str, ...] = ()
+    failed_from: tuple[str, ...] = ()
+    last_failed: bool = False
+    shard: tuple[int, int] | None = None
+    seed: int | None = None
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether it is not a mistake if no case is left to run."""
+        return bool(self.shard or self.failed_from or self.last_failed)
+
+    def choose(self, project: Project, names: tuple[str, ...], files: Sequence[FileTest] = ()) -> CaseChoice | None:
+        """Return the chosen cases; None if nothing failed in the runs of --failed-from, as is then printed."""
+        selection = api.runs.selection
+        choice = selection.CaseChoice(names, last_failed=self.last_failed, tags=self.tags).narrowed(
+            selection.by_tags(project, self.tags, files)
+        )
+        runs = selection.failed_in(project, self.failed_from)
+        for run, numbers in ((failures.run, failures.numbers) for failures in runs):
+            if not numbers:
+                note(f"Nothing failed in run {run.id}.")
+            if (missing := run.total - len(run.cases)) > 0:
+                warn(f"run {run.id} is {run.status}; {missing:,} of its {run.total:,} case results are missing")
+        failed = [failures.cases for failures in runs if failures.numbers]
+        if runs and not failed:
+            return None
+        return choice.narrowed(failed).narrowed(selection.in_files(self.cases, files))
+
+
+def run_options(
+    project: Project,
+    scoring: Values,
+    *others: Values,
+    selection: CaseSelection | None = None,
+    checking: Checking | None = None,
+) -> RunOptions:
+    """Return the options of a run: those that were given, and the project's settings for all others."""
+    chosen = selection or CaseSelection()
+    run, score = project.settings.run, project.settings.score.model_copy(update=scoring)
+    for values in others:
+        run = run.model_copy(update=values)
+    decides = (checking and checking.decides) or "org"
+    return RunOptions(
+        **run.model_dump(), scoring=score.scoring(), shard=chosen.shard, seed=chosen.seed, decides=decides
+    )
+
+
+def chosen_checking(project: Project, checking: Checking, *, scoring: Values, running: Values) -> Checking:
+    """Return how verdicts are checked, with what options or the project's settings choose and orgs do otherwise."""
+    score = project.settings.score.model_copy(update=scoring)
+    run = project.settings.run.model_copy(update=running)
+    return checking._replace(
+        profile=score.profile if "profile" in score.model_fields_set else None,
+        case_timeout=run.case_timeout if "case_timeout" in run.model_fields_set else None,
+    )
+
+
+def _read_case_list(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[CaseList, ...]:
+    try:
+        return tuple(parse_case_list(text, takes_labels=True) for text in texts)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _read_shard(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, int] | None:
+    try:
+        return None if text is None else parse_shard(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _read_seed(_: click.Context, __: click.Parameter, seed: int | None) -> int | None:
+    if seed is not None and abs(seed) > limits.MAX_INTEGER:
+        raise click.BadParameter(f"{seed} is too large; the maximum is {limits.MAX_INTEGER}.")
+    return seed
+
+
+_POLICY: Sequence[Decorator] = (
+    click.option("--min-pass-rate", type=FloatRange(0, 1), help="The share of cases that must pass."),
+    click.option(
+        "--undecided", type=click.Choice(("ignore", "fail")), help="How to count results that could not be judged."
+    ),
+    click.option("--min-decided", type=FloatRange(0, 1), help="The share of results that must be judged."),
+)
+_RUNNING: Sequence[Decorator] = (
+    click.option("--iterations", type=IntRange(1, limits.MAX_ITERATIONS), help="Number of times to run each case."),
+    click.option(
+        "--concurrency", type=IntRange(1, limits.MAX_CONCURRENCY), help="Number of cases to run at the same time."
+    ),
+    click.option(
+        "--case-timeout",
+        type=FloatRange(0, limits.MAX_CASE_TIMEOUT_SECONDS, min_open=True),
+        help="Time limit for a case, in seconds.",
+    ),
+    click.option(
+        "--rate-limit",
+        type=FloatRange(0, limits.MAX_RATE, min_open=True),
+        help="Maximum number of utterances per second.",
+    ),
+    click.option(
+        "--retries", type=IntRange(0, limits.MAX_RETRIES), help="Number of retries after a transient failure."
+    ),
+    click.option("--max-errors", type=IntRange(1), help="Stop when this many cases have ended in errors."),
+)
+_SCORING: Sequence[Decorator] = (
+    click.option(
+        "--scoring",
+        "profile",
+        type=click.Choice(SCORING_PROFILES),
+        help="How to score; testing-center scores as Salesforce does.",
+    ),
+    click.option(
+        "--actions", type=click.Choice(ACTION_MATCHES), help="How the actions must match the expected actions."
+    ),
+    click.option(
+        "--topics",
+        type=click.Choice(("exact", "contains")),
+        help="Whether a topic's name must equal or contain the expected one.",
+    ),
+    click.option(
+        "--matches",
+        type=click.Choice(("first", "any", "all")),
+        help="If a reference matches several values, which of them must pass.",
+    ),
+    click.option("--threshold", type=FloatRange(0, 5), help="The lowest rating that passes."),
+    click.option("--rater", metavar="NAME", help="A rater of evalmeta.toml, or 'rules'."),
+)
+_SELECTION: Sequence[Decorator] = (
+    click.option(
+        "--case",
+        "cases",
+        multiple=True,
+        callback=_read_case_list,
+        metavar="LIST",
+        help="Run only these cases: 3, 1,4-7, NAME:3 for one test, or a case's label; repeatable.",
+    ),
+    click.option(
+        "--tag", "tags", multiple=True, help="Run only cases with this tag, in test specs or evalmeta.toml; repeatable."
+    ),
+    click.option(
+        "--failed-from",
+        multiple=True,
+        metavar="RUN",
+        shell_complete=complete_runs,
+        help="Run only cases that failed or ended in an error in this run.",
+    ),
+    click.option(
+        "--last-failed",
+        "--lf",
+        is_flag=True,
+        help="Run only cases that failed or ended in an error when they last ran, and tests that never ran.",
+    ),
+    click.option(
+        "--shard",
+        callback=_read_shard,
+        metavar="N/OF",
+        help="Run one shard of the cases: 2/5 is the second of five. A case stays in its shard.",
+    ),
+    click.option("--seed", type=int, callback=_read_seed, help="Shuffle the cases with this seed."),
+)
+
+
+def _checking(*, verify: bool, verdict: Deciding | None) -> Checking:
+    if verdict not in {None, "org"} and not verify:
+        raise UsageError(f"--verdict {verdict} needs evalmeta's verdicts", actions=["Leave out --no-verify."])
+    return api.runs.verification.Checking(verify, verdict)
+
+
+checking_options = option_group(
+    "checking",
+    _checking,
+    (
+        click.option(
+            "--verify/--no-verify",
+            default=True,
+            help="Also judge the answers of a Salesforce org here, and say which of its verdicts to doubt.",
+            show_default=True,
+        ),
+        click.option(
+            "--verdict",
+            type=click.Choice(DECIDING),
+            help="Whose verdicts count in a Salesforce org; both: the worse of the two.  [default: org]",
+        ),
+    ),
+)
+OPTION_SECTIONS: Final = {
+    "Which tests": (
+        *("names", "cases", "tags", "failed_from", "last_failed", "shard", "seed", "target_org", "dry_run"),
+        *("extend", "ignore_changes", "mixed"),
+    ),
+    "How to run": (
+        *("subject", "model", "api_key_env", "wait", "watch", "iterations", "concurrency", "case_timeout"),
+        *("rate_limit", "retries", "max_errors"),
+    ),
+    "How to score": (
+        *("min_pass_rate", "undecided", "min_decided", "profile", "actions", "topics", "matches", "threshold"),
+        *("rater", "config", "verify", "verdict"),
+    ),
+    "Compare": ("baseline", "suspect", "confirm", "history"),
+    "Output": ("result_format",),
+}
+"""The sections of the options of commands that run tests, with the names of their parameters."""
+
+
+def _given(**values: object) -> Values:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+policy_options = option_group("policy", _given, _POLICY)
+running_options = option_group("running", _given, _RUNNING)
+scoring_options = option_group("scoring", _given, _SCORING)
+case_options = option_group("selection", CaseSelection, _SELECTION)
+
+
+# Their effect is on what is reported of finished runs, or on the exit code.
+_NEED_RESULTS: Final = frozenset(
+    {
+        "output_dir",
+        "result_format",
+        "report_files",
+        "baseline",
+        "confirm",
+        "suspect",
+        "history",
+        "min_pass_rate",
+        "undecided",
+        "min_decided",
+    }
+)
+
+
+# Those of them that `test resume` has, with their values.
+_OPTIONS_OF_RESUME: Final = {
+    "--output-dir": "DIR",
+    "--result-format": "FORMAT",
+    "--report": "FILE",
+    "--baseline": "FILE_OR_RUN",
+    "--suspect": "show|fail",
+}
+
+
+def results_need_wait(command: Command) -> Command:
+    """Refuse options that need the results of a run if the command does not wait for them."""
+
+    @wraps(command)
+    def run(*args: object, **values: object) -> object:
+        if values["wait"] is None and not values["dry_run"] and (options := _given_options(_NEED_RESULTS)):
+            *others, last = options
+            named, verb = (f"{', '.join(others)} and {last}", "need") if others else (last, "needs")
+            later = [f"{option} {_OPTIONS_OF_RESUME[option]}" for option in options if option in _OPTIONS_OF_RESUME]
+            report = f"Or report runs later: `evalmeta test resume --job-id ID {' '.join(later)}`"
+            raise UsageError(
+                f"{named} {verb} --wait: without it, runs continue in the background; nothing was started",
+                actions=["Add --wait.", report] if later else ["Add --wait."],
+            )
+        return command(*args, **values)
+
+    return run
+
+
+def _given_options(names: Collection[str]) -> list[str]:
+    """Return the options of the current command with these parameter names that the command line has."""
+    context = click.get_current_context()
+    given = [param for param in context.command.params if param.name in names]
+    typed = ParameterSource.COMMANDLINE
+    return [each.opts[-1] for each in given if context.get_parameter_source(each.name or "") is typed]

@@ -1,0 +1,319 @@
+"""How the `test` commands report runs: on stdout, in files, and by the exit code."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import click
+
+from evalmeta import api, report
+from evalmeta.cli.errors import print_error
+from evalmeta.cli.options import FILE, FOLDER, option_group
+from evalmeta.cli.output import console, json_option, note, print_json, print_stream, warn
+from evalmeta.cli.runs.baselines import Judgement
+from evalmeta.cli.runs.rerun_commands import rerun_commands
+from evalmeta.errors import (
+    EXIT_EXPECTATION_FAILED,
+    EXIT_FAILED,
+    EXIT_PASSED,
+    EXIT_WAIT_RAN_OUT,
+    EvalmetaError,
+    ProjectError,
+    SettingsError,
+    Suggestion,
+    UsageError,
+)
+from evalmeta.model.registry import type_of_run
+from evalmeta.package.files import put_pieces, shown
+from evalmeta.package.resolver import find_components
+from evalmeta.report.json import run_document
+from evalmeta.report.json_stream import JsonList
+from evalmeta.report.report import Report, has_passed, why_incomplete
+from evalmeta.report.text import blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from click.shell_completion import CompletionItem
+
+    from evalmeta.api.runs.finished import FinishedRun
+    from evalmeta.cli.options import Command, Decorator
+    from evalmeta.cli.runs.baselines import Comparator
+    from evalmeta.cli.runs.starting import RunsOutcome
+    from evalmeta.model.run import Run
+    from evalmeta.package.project import Project
+    from evalmeta.report.human import Detail
+
+
+class Output(NamedTuple):
+    """How to report runs: the format on stdout, a folder for files, or JSON in the sf envelope.
+
+    `detail` is what the human format shows; `files` are reports on all runs, in the formats of their extensions.
+    """
+
+    result_format: str
+    output_dir: Path | None
+    as_json: bool
+    detail: Detail = "failures"
+    files: tuple[Path, ...] = ()
+
+    @property
+    def is_human(self) -> bool:
+        """Whether people read it, so that more can be printed beside the report."""
+        return self.result_format == "human" and not self.as_json
+
+    @property
+    def shows_failures(self) -> bool:
+        """Whether people read which cases failed."""
+        return self.is_human and self.detail != "verdict"
+
+
+def report_options(command: Command) -> Command:
+    """Add --result-format, --output-dir and --report (checked before the command starts), --json, -v, -q: `output`."""
+    output_dir = click.option(
+        "-d", "--output-dir", type=FOLDER, help="Also write each run to a file test-result-ID in this folder."
+    )
+    verbose = click.option(
+        "-v", "--verbose", is_flag=True, help="List all cases and why files are not tests; show all failures in full."
+    )
+    quiet = click.option("-q", "--quiet", is_flag=True, help="Print only the verdict.")
+    files = click.option(
+        "--report",
+        "report_files",
+        type=FILE,
+        multiple=True,
+        metavar="FILE",
+        help="Also write all runs to this file, in the format of its extension: .xml, .html, .md, ...; repeatable.",
+    )
+    options: Sequence[Decorator] = (result_format_option, output_dir, files, json_option, verbose, quiet)
+    return option_group("output", _output, options)(command)
+
+
+def _output(
+    *,
+    result_format: str,
+    output_dir: Path | None,
+    report_files: tuple[Path, ...],
+    as_json: bool,
+    verbose: bool,
+    quiet: bool,
+) -> Output:
+    if verbose and quiet:
+        raise UsageError("--verbose and --quiet exclude each other", actions=["Leave out one of them."])
+    for path in report_files:
+        report.format_of(path.name)
+    for folder in [*filter(None, [output_dir]), *(path.parent for path in report_files)]:
+        _create_folder(folder)
+    detail: Detail = "all" if verbose else "verdict" if quiet else "failures"
+    return Output(result_format, output_dir, as_json, detail, report_files)
+
+
+def remove_earlier_reports(words: Sequence[str]) -> None:
+    """Remove the files that a call names with --report, so that none is taken for the report of this call.
+
+    A call that only prints something removes nothing.
+
+    Raises:
+        UsageError: the call also reads a file that --report names, or the file cannot be removed.
+    """
+    if _PRINTING.isdisjoint(words):
+        named, others = _split_reports(words)
+        read = {os.path.realpath(other.partition("=")[2] if other.startswith("--") else other) for other in others}
+        for path in named:
+            _remove_report(path, is_read=os.path.realpath(path) in read)
+
+
+_PRINTING: Final = frozenset({"--help", "-h", "--dry-run"})
+_REPORT: Final = "--report"
+
+
+def _split_reports(words: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Return the values of --report, and all other words."""
+    named, others, rest = [], [], iter(words)
+    for word in rest:
+        if word.startswith(f"{_REPORT}="):
+            named.append(Path(word.partition("=")[2]))
+        elif word == _REPORT:
+            named += [Path(value) for value in islice(rest, 1)]
+        else:
+            others.append(word)
+    return named, others
+
+
+def _remove_report(path: Path, *, is_read: bool) -> None:
+    if is_read:
+        message = f"--report {path} would replace a file that this command reads"
+        raise UsageError(message, actions=["Write the report to another file."])
+    # A file with another extension is not a report, and is refused with the other options.
+    with suppress(SettingsError):
+        report.format_of(path.name)
+        file = Path(os.path.realpath(path))
+        try:
+            if os.path.isfile(file):  # noqa: PTH113 - a name that is too long is refused when it is written
+                file.unlink()
+        except OSError as error:
+            message = f"the earlier report {path} cannot be removed: {error.strerror}"
+            raise UsageError(message, actions=["Remove it, or write the report to another file."]) from None
+
+
+def _create_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"the folder {str(folder)!r} cannot be created: {error.strerror}", actions=["Choose another folder."]
+        ) from None
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"the folder {str(folder)!r} is read-only", actions=["Choose another folder."])
+
+
+class _ResultFormat(click.ParamType):  # type: ignore[explicit-any, type-arg]
+    """The name of a format; installed packages are searched only if the name is not built in."""
+
+    name = "format"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        known = report.FORMATS if value in report.FORMATS else report.format_names()
+        return click.Choice(list(known)).convert(value, param, ctx)
+
+    def shell_complete(  # type: ignore[explicit-any]
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return click.Choice(report.format_names()).shell_complete(ctx, param, incomplete)
+
+
+def result_format_option(command: Command) -> Command:
+    """Add `--result-format`."""
+    return click.option(
+        "--result-format",
+        type=_ResultFormat(),
+        metavar=f"[{'|'.join(report.FORMATS)}]",
+        default="human",
+        show_default=True,
+        help="Output format; installed packages can add formats.",
+    )(command)
+
+
+def report_runs(
+    project: Project,
+    finished: Sequence[FinishedRun],
+    output: Output,
+    *,
+    comparator: Comparator | None = None,
+    is_whole_call: bool = False,
+) -> int:
+    """Print runs, write their files, compare them with a baseline if there is one, and return the exit code.
+
+    `is_whole_call` says that the current call started no other runs.
+    """
+    judgement = None if comparator is None else Judgement.of(comparator, finished)
+    verdicts = judgement.verdicts() if judgement else [None] * len(finished)
+    reports = [replace(_report(project, run), baseline=by) for run, by in zip(finished, verdicts, strict=True)]
+    code = _exit_code(reports)
+    closing = rerun_commands(project, reports, is_whole_call=is_whole_call) if output.shows_failures else []
+    new_code = judgement.code(code) if judgement else code
+    _print(reports, output, closing, status=new_code)
+    if judgement:
+        judgement.show(code, err=not output.is_human)
+    return new_code
+
+
+def report_outcome(project: Project, outcome: RunsOutcome, output: Output, comparator: Comparator | None) -> int:
+    """Report the runs of a command that finished or were started, and what prevented others; return the exit code."""
+    if outcome.finished:
+        is_whole = not (outcome.errors or outcome.started)
+        code = report_runs(project, outcome.finished, output, comparator=comparator, is_whole_call=is_whole)
+        for error in outcome.errors:
+            print_error(error, as_json=False)
+        return outcome.errors[0].exit_code if outcome.errors else code
+    if outcome.errors:
+        raise outcome.errors[0]
+    if output.as_json:
+        print_json(
+            [
+                {"id": started_run.id, "definition": started_run.definition, "status": "NEW"}
+                for started_run in outcome.started
+            ]
+        )
+    elif not outcome.started and not output.is_human:
+        print_stream(report.stream(output.result_format, []))
+    if not outcome.started:
+        _write_files([], output)
+    return 0
+
+
+def _report(project: Project, finished: FinishedRun) -> Report:
+    found = Report(finished.run, finished.summary, statistics=finished.statistics, counted=finished.tally)
+    if place := api.agent_tests.place_of_run(project, finished.run.id):
+        return replace(found, file=shown(place[0]), lines=place[1].lines, files=place[1].files)
+    paths = []
+    # Files of the same component do not matter to results that exist.
+    with suppress(EvalmetaError):
+        kind, name = type_of_run(finished.run.id), finished.run.definition
+        paths = [
+            component.path
+            for component in find_components(project)
+            if (component.type, component.full_name) == (kind, name)
+        ]
+    if paths:
+        return replace(found, file=shown(paths[0]), lines=api.runs.case_lines.case_lines(paths[0]))
+    return found
+
+
+def _print(reports: Sequence[Report], output: Output, closing: Sequence[str], *, status: int) -> None:
+    if output.as_json:
+        print_json(JsonList(map(run_document, reports)), status=status)
+    elif output.is_human:
+        from evalmeta.report.terminal import print_human
+
+        print_human(reports, console(err=False), detail=output.detail, closing=closing)
+    else:
+        print_stream(report.stream(output.result_format, reports))
+    _write_files(reports, output)
+
+
+def _write_files(reports: Sequence[Report], output: Output) -> None:
+    """Write all files; one that cannot be written does not keep the others from being written."""
+    faults = []
+    for path, result_format, runs in _files(reports, output):
+        try:
+            put_pieces(path, (block.encode() for block in blocks(report.stream(result_format, runs))))
+        except ProjectError as error:
+            faults.append(str(error))
+        else:
+            if output.detail != "verdict":
+                note(f"Wrote {path}")
+    if faults:
+        ids = [word for each in reports for word in ("--job-id", each.run.id)]
+        what = "The results are stored. Write them to another FILE"
+        way_out = Suggestion(what, "test", "resume", *ids, "--report", "FILE")
+        raise ProjectError("; ".join(faults), actions=[way_out] if ids else [])
+
+
+def _files(reports: Sequence[Report], output: Output) -> Iterator[tuple[Path, str, Sequence[Report]]]:
+    """Yield the path, the format and the runs of each file; without runs, the folder gets an empty report too."""
+    for path in output.files:
+        yield path, report.format_of(path.name), reports
+    if output.output_dir:
+        for run_id, runs in [(each.run.id, [each]) for each in reports] or [("none", [])]:
+            yield output.output_dir / report.file_name(output.result_format, run_id), output.result_format, runs
+
+
+def _exit_code(reports: Sequence[Report]) -> int:
+    if not all(each.run.status.is_over for each in reports):
+        return EXIT_WAIT_RAN_OUT
+    if all(has_passed(each) for each in reports):
+        return EXIT_PASSED
+    has_errors = any(each.summary.errors or why_incomplete(each.run) for each in reports)
+    return EXIT_FAILED if has_errors else EXIT_EXPECTATION_FAILED
+
+
+def warn_if_incomplete(run: Run) -> None:
+    """Warn of a run that did not complete, whose missing cases were not removed from the test."""
+    if why := why_incomplete(run):
+        warn(f"{run.id} is not complete, {why}")

@@ -1,0 +1,91 @@
+"""The command that runs only the cases again that failed, as reports print it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from evalmeta import api
+from evalmeta.cli.suggestions import CallOptions, completed
+from evalmeta.errors import Suggestion
+from evalmeta.package.files import shown
+from evalmeta.report.human import has_failing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.model.run import Run
+    from evalmeta.package.project import Project
+    from evalmeta.report.report import Report
+
+
+_PURPOSE: Final = "To run only these again"
+_LAST_FAILED: Final = ("--last-failed", "--lf")
+_REPORT: Final = "--report"
+
+
+def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call: bool) -> list[str]:
+    """Return sentences with the commands that run exactly the cases again that fail these runs; none if none does.
+
+    If these are all runs of the current command, the command is the same call with --last-failed. Otherwise it names
+    the runs; those of files with different agents need a command each. Runs of other orgs have none, and neither do
+    runs whose test is gone or came as a payload.
+    """
+    runs = [report.run for report in reports if report.run.status.is_over and has_failing(report)]
+    runs = [run for run in runs if api.runs.finding.is_here(project, run.id)]
+    context = click.get_current_context(silent=True)
+    if not runs or context is None:
+        return []
+    words = context.ensure_object(CallOptions).words
+    # With a baseline, the last runs may be those of suspect cases that were asked again.
+    if is_whole_call and words is not None and not (context.params.get("extend") or context.params.get("baseline")):
+        first = () if set(words) & set(_LAST_FAILED) else _LAST_FAILED[:1]
+        return [f"{_PURPOSE}: {context.command_path} {shlex.join((*first, *_without_reports(words)))}"]
+    groups: dict[tuple[str, ...], list[Run]] = {}
+    for run in (each for each in runs if can_rerun(project, each)):
+        groups.setdefault(file_words(project, run), []).append(run)
+    return [completed(_by_runs(words, runs)) for words, runs in groups.items()]
+
+
+def _without_reports(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a call except --report, because a report on some cases must not replace that on all."""
+    left = iter(words)
+    for word in left:
+        if word == _REPORT:
+            next(left, None)
+        elif not word.startswith(f"{_REPORT}="):
+            yield word
+
+
+def _by_runs(words: Sequence[str], runs: Sequence[Run]) -> Suggestion:
+    named = [word for run in runs for word in ("--failed-from", run.id)]
+    return Suggestion(_PURPOSE, "test", "run", *words, *named, "--wait")
+
+
+def can_rerun(project: Project, run: Run) -> bool:
+    """Return whether cases of a run can run again here: in its file, or in its definition in the project's own org.
+
+    Its answers must not be those of a run of another org, which another agent gave.
+    """
+    if run.answers_of and not api.runs.finding.is_here(project, run.answers_of):
+        return False
+    return api.agent_tests.place_of_run(project, run.id) is not None or api.agent_tests.is_deployed(project, run)
+
+
+def file_words(project: Project, run: Run) -> tuple[str, ...]:
+    """Return the file of a run, and its agent if the project does not bind it; nothing for deployed definitions."""
+    place = api.agent_tests.place_of_run(project, run.id)
+    if place is None:
+        return ()
+    return (shown(place[0]), *(_subject_words(project, run) if ":" in run.subject_name else ()))
+
+
+def _subject_words(project: Project, run: Run) -> Iterator[str]:
+    yield from ("--subject", run.subject_name)
+    settings = api.agent_tests.subject_of_run(project, run.id)
+    for key in ("model", "api_key_env"):
+        # A value that the URL alone leads to need not be repeated.
+        if (value := settings.get(key)) and value != api.endpoints.endpoint_settings(run.subject_name).get(key):
+            yield from (f"--{key.replace('_', '-')}", f"{value}")

@@ -1,0 +1,187 @@
+"""Replacing the expected value of one expectation in a definition or test spec; all other bytes stay the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from evalmeta.errors import Suggestion, UsageError
+from evalmeta.formats.diagnostics import foreign_character
+from evalmeta.formats.files import format_of
+from evalmeta.model.evaluation import evaluation_of
+from evalmeta.model.expectations import ACTIONS, OPERATORS, canonical_name, parse_actions
+from evalmeta.model.registry import TESTING_DEFINITION
+from evalmeta.package.files import shown
+from evalmeta.xmlio.definitions import read_definition
+from evalmeta.xmlio.reader import local_name, read_xml
+from evalmeta.xmlio.text_edits import replace_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.model.definition import Expectation
+    from evalmeta.model.evaluation import Case, Evaluation
+    from evalmeta.model.named_results import NamedResult
+    from evalmeta.model.run import CaseResult, TestResult
+
+
+class ExpectationPlace(NamedTuple):
+    """Where an expectation is: its case, the index of its turn, and its position in the turn; both from 0."""
+
+    case: Case
+    turn: int
+    position: int
+
+    @property
+    def expectation(self) -> Expectation:
+        """Return the expectation."""
+        return self.case.turns[self.turn].expectations[self.position]
+
+
+def read_evaluation(path: Path, data: bytes) -> Evaluation:
+    """Return the evaluation in a file; a UsageError says which files cannot be edited."""
+    label, found = shown(path), format_of(path, label=shown(path))
+    if found == "definition":
+        return evaluation_of(read_definition(read_xml(data, label=label)), name=path.name)
+    if found != "testspec":
+        message = f"{label} is neither a definition nor a test spec"
+        raise UsageError(message, actions=[f"Edit {label} with another program."])
+    from evalmeta.formats.testspec import read_spec
+
+    spec = read_spec(data, label=label, folder=path.parent)
+    if spec.definition.type == TESTING_DEFINITION:
+        message = f"{label} has scorers that several inputs share, so that one answer cannot replace their value"
+        raise UsageError(message, actions=[f"Edit {label} with a text editor."])
+    return spec.document(path.name).evaluation
+
+
+def find_expectation(
+    evaluation: Evaluation, judged: CaseResult, chosen: NamedResult, *, label: str
+) -> ExpectationPlace:
+    """Return the place of the expectation of a result; a UsageError says how the case has changed since the run."""
+    case = next((each for each in evaluation.cases if each.number == judged.number), None)
+    asked = [*(each.utterance for each in judged.earlier), judged.utterance]
+    if case is None or [each.utterance.strip() for each in case.turns] != [text.strip() for text in asked]:
+        _changed(judged, "its utterance is another one", label)
+    turn, result = max(chosen.turn, 1) - 1, chosen.result
+    expectations = case.turns[turn].expectations if turn < len(case.turns) else ()
+    indexes = [at for at, expectation in enumerate(expectations) if _is_result_of(expectation, result)]
+    of_value = [at for at in indexes if _is_same(result, expected_value(expectations[at]), result.expected)]
+    indexes = of_value or indexes
+    of_turn = [each for each in judged.results if each.turn == chosen.turn]
+    if len(of_turn) == len(expectations) and chosen.place in indexes:
+        indexes = [chosen.place]
+    if len(indexes) != 1:
+        _changed(judged, f"{result.label or result.name} is not one of its expectations", label)
+    place = ExpectationPlace(case, turn, indexes[0])
+    now = expected_value(place.expectation)
+    if _is_same(result, now, result.actual):
+        raise UsageError(f"{label} already expects this", actions=["Run the test again."])
+    if not _is_same(result, now, result.expected):
+        _changed(judged, f"{result.label or result.name} expects something else", label)
+    return place
+
+
+def replace_value(path: Path, data: bytes, place: ExpectationPlace, value: str) -> bytes:
+    """Return the bytes of a file in which an expectation expects another value."""
+    if foreign := foreign_character(value):
+        reason = "which definitions and test specs cannot contain"
+        message = f"the answer contains the character {foreign}, {reason}"
+        raise UsageError(message, actions=["Edit the test by hand."])
+    expectation, label = place.expectation, shown(path)
+    if canonical_name(expectation.name) in OPERATORS:
+        _check_operator(expectation)
+    if format_of(path, label=label) == "definition":
+        return _edited_definition(path, data, place, value)
+    from evalmeta.formats.spec_edits import replace_expected
+
+    where = {"number": place.case.number, "turn": place.turn, "place": place.position}
+    return replace_expected(data, label=label, expectation=expectation, value=value, **where)
+
+
+def is_only_change(before: Evaluation, after: Evaluation, place: ExpectationPlace, value: str) -> bool:
+    """Return whether two evaluations are the same except for one expected value, which is then this one."""
+    old, new = tuple(before.cases), tuple(after.cases)
+    if len(old) != len(new):
+        return False
+    for one, other in zip(old, new, strict=True):
+        if one.number != place.case.number:
+            if one != other:
+                return False
+            continue
+        was, now = place._replace(case=one), place._replace(case=other)
+        if not _has_value(now.expectation, value) or _without_value(was) != _without_value(now):
+            return False
+    return True
+
+
+def expected_value(expectation: Expectation) -> str:
+    """Return the value that an expectation compares the answer with; empty if there is none."""
+    if canonical_name(expectation.name) not in OPERATORS:
+        return expectation.expected_value or ""
+    return next((parameter.value for parameter in expectation.parameters if parameter.name == "expected"), "")
+
+
+def _edited_definition(path: Path, data: bytes, place: ExpectationPlace, value: str) -> bytes:
+    document = read_xml(data, label=shown(path))
+    definition, expectation = read_definition(document), place.expectation
+    cases = evaluation_of(definition, name="").cases
+    at = next(at for at, case in enumerate(cases) if case.number == place.case.number)
+    steps = [("testCase", at), (definition.type.expectation, place.position)]
+    names = [parameter.name for parameter in expectation.parameters]
+    is_custom = canonical_name(expectation.name) in OPERATORS
+    inner = [("parameter", names.index("expected")), ("value", 0)] if is_custom else [("expectedValue", 0)]
+    element = document.find([*steps, *inner])
+    if (tag := inner[-1][0]) != local_name(element):
+        line = document.location(element).line
+        message = f"{shown(path)}:{line}: {expectation.name} has no <{tag}> to write the answer into"
+        raise UsageError(message, actions=[f"Add <{tag}></{tag}> there, and run this command again."])
+    return replace_text(document, element, value)
+
+
+def _check_operator(expectation: Expectation) -> None:
+    parameters = {parameter.name: parameter for parameter in expectation.parameters}
+    operator, expected = parameters.get("operator"), parameters.get("expected")
+    by_hand = ["Edit the test by hand."]
+    if operator is None or expected is None or operator.value.strip() != "equals":
+        which = operator.value.strip() if operator else ""
+        message = f"the criterion {expectation.label} has the operator {which!r}; only equals has one expected value"
+        raise UsageError(message, actions=by_hand)
+    if expected.is_reference:
+        message = f"the criterion {expectation.label} expects what {expected.value} refers to, not a fixed value"
+        raise UsageError(message, actions=by_hand)
+
+
+def _has_value(expectation: Expectation, value: str) -> bool:
+    found = expected_value(expectation)
+    if canonical_name(expectation.name) == ACTIONS:
+        return parse_actions(found) == parse_actions(value)
+    return found == value
+
+
+def _without_value(place: ExpectationPlace) -> Case:
+    """Return a case without one expected value; the labels of checks are made of their values."""
+    turns, expectations = [*place.case.turns], [*place.case.turns[place.turn].expectations]
+    each = place.expectation
+    parameters = tuple(one._replace(value="") if one.name == "expected" else one for one in each.parameters)
+    label = None if each.name == "equals" else each.label
+    expectations[place.position] = replace(each, expected_value=None, parameters=parameters, label=label)
+    turns[place.turn] = replace(turns[place.turn], expectations=tuple(expectations))
+    return replace(place.case, turns=tuple(turns))
+
+
+def _is_result_of(expectation: Expectation, result: TestResult) -> bool:
+    same_name = canonical_name(expectation.name) == canonical_name(result.name)
+    return same_name and (expectation.label or "") == (result.label or "")
+
+
+def _is_same(result: TestResult, one: str, other: str) -> bool:
+    """Return whether two expected values are the same for a result, which may have one in another spelling."""
+    if canonical_name(result.name) == ACTIONS:
+        return parse_actions(one) == parse_actions(other) and (parse_actions(one) is not None or one == other)
+    return one.strip() == other.strip()
+
+
+def _changed(judged: CaseResult, how: str, label: str) -> NoReturn:
+    way_out = Suggestion("Run the test again, and accept a new answer", "run", label)
+    raise UsageError(f"case {judged.number} of {label} has changed since the run: {how}", actions=[way_out])
