@@ -21,7 +21,7 @@ LIBRARIES = {
 STANDARD = {"csv", "email", "http", "importlib.metadata", "statistics", "tomllib", "xml", "zipfile"}
 ROOMS = {
     *("evalmeta.client", "evalmeta.formats", "evalmeta.store", "evalmeta.validation", "evalmeta.xmlio.reader"),
-    *("evalmeta.engine.raters.rules.decisions", "evalmeta.model.settings"),
+    *("evalmeta.rules_rater.decisions", "evalmeta.model.settings"),
 }
 ASKED = """
 import json, sys
@@ -62,7 +62,7 @@ def first_question(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 def test_what_rates_answers_is_loaded_before_the_first_question(tmp_path: Path) -> None:
     code = ASKED.replace("output_latency_milliseconds", "bot_response_rating").replace("assert finished", "finished")
-    assert "evalmeta.engine.raters.rules.decisions" in loaded_by(code, folder=tmp_path)
+    assert "evalmeta.rules_rater.decisions" in loaded_by(code, folder=tmp_path)
 
 
 COMMAND = """

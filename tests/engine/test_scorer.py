@@ -8,7 +8,6 @@ import pytest
 
 from engine.builders import TOPIC, case, criterion, exchange
 from evalmeta.engine.interfaces import Exchange
-from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
 from evalmeta.errors import SettingsError
 from evalmeta.model.definition import Expectation, HistoryMessage
@@ -17,6 +16,7 @@ from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import EarlierTurn, TestResult, Verdict
 from evalmeta.model.run_options import Scoring
 from evalmeta.plugins import _found
+from evalmeta.rules_rater.rater import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 # What a worker imports late is imported here, once for all that are killed.
-import evalmeta.engine.raters.rules.decisions
 import evalmeta.engine.runner
-import evalmeta.engine.subjects.python  # noqa: F401
+import evalmeta.engine.subjects.python
+import evalmeta.rules_rater.decisions  # noqa: F401
 from evalmeta import limits
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunStatus

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from evalmeta.model.definition import HistoryMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from evalmeta.model.agent_scorer import PromptScorer
     from evalmeta.model.definition import Expectation
@@ -225,6 +225,15 @@ class Rater(Protocol):
 
     async def close(self) -> None:
         """Release the rater's resources; called once, after the last rating."""
+        ...
+
+
+@runtime_checkable
+class LazyRater(Protocol):
+    """A rater that loads what it needs when it rates the first answer, or earlier on request."""
+
+    def load_for(self, metrics: Iterable[str]) -> None:
+        """Load what the metrics with these canonical names need."""
         ...
 
 

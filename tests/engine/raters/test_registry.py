@@ -9,11 +9,11 @@ import pytest
 import evalmeta.plugins
 from evalmeta.engine.interfaces import Rating, Rubric
 from evalmeta.engine.raters.llm.rater import ModelRater
-from evalmeta.engine.raters.registry import bind_rater
-from evalmeta.engine.raters.rules.rater import Rules
+from evalmeta.engine.raters.registry import bind_rater, offline_rater
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import LlmRater, PluginRater, RulesRater
+from evalmeta.rules_rater.rater import Rules
 from installed import install
 
 if TYPE_CHECKING:
@@ -60,6 +60,20 @@ def test_adapters_have_their_raters(tmp_path: Path) -> None:
     rater = bind_rater(settings, root=tmp_path)
     assert isinstance(rater, ModelRater)
     asyncio.run(rater.close())
+
+
+def test_without_the_wing_of_the_offline_rater_everything_is_undecided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "evalmeta.rules_rater.rater", None)  # as if the module did not exist
+    for rater in (offline_rater(), bind_rater(RulesRater(adapter="rules"), root=tmp_path)):
+        rating = rater(Rubric("bot_response_rating", "Hello?", "Hello.", expected="Hello."))
+        assert isinstance(rating, Rating)
+        assert (rating.score, rating.verdict, rating.rater) == (None, Verdict.UNDECIDED, "rules")
+        assert rating.explanation.startswith(
+            "there is no offline rater: 'rules' of the entry points evalmeta.raters cannot"
+        )
+        asyncio.run(rater.close())
 
 
 def test_packages_add_raters(adding: Adding, tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ import pytest
 
 from engine.builders import criterion, exchange
 from evalmeta.engine.interfaces import Rating
-from evalmeta.engine.raters.rules.rater import Rules
 from evalmeta.engine.scorers.registry import make_scorers, score
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.model.run_options import Scoring
+from evalmeta.rules_rater.rater import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

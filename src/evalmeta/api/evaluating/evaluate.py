@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, TypeVar, overloa
 from evalmeta.api.evaluating.inputs import Bindings, is_list, load_evaluations
 from evalmeta.api.runs.finished import FinishedRun, FinishedRuns
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.engine.raters.rules.rater import Rules
+from evalmeta.engine.interfaces import LazyRater
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Scheduler
 from evalmeta.engine.scorers.function_imports import functions_of
@@ -232,7 +232,7 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
     evaluation, needs = loaded.evaluation, []
     if not isinstance(evaluation.cases, Iterator):
         needs = function_needs(evaluation, options)
-        if isinstance(rater, Rules):
+        if isinstance(rater, LazyRater):
             # A set, because a name is known by the first of many thousands of expectations.
             names = {
                 expectation.name

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 from evalmeta import __version__
 from evalmeta.api.evaluating.loaded import LoadedEvaluation, Roots
 from evalmeta.engine.case_run import close
-from evalmeta.engine.raters.rules.rater import Rules
+from evalmeta.engine.raters.registry import offline_rater
 from evalmeta.engine.subjects.python import subject_of
 from evalmeta.errors import SettingsError, UsageError, did_you_mean
 from evalmeta.model.definition import Definition
@@ -218,7 +218,7 @@ class Bindings:
     def _new_rater(self, loaded: LoadedEvaluation, name: str) -> Rater:
         rater, has_settings = self._rater, loaded.project is not None and loaded.project.declared is not None
         if rater is None and name == OFFLINE_RATER and not has_settings:
-            return Rules()
+            return offline_rater()
         if rater is not None and not _may_describe(rater):
             return _rater_of_argument(rater)
         from evalmeta.api.evaluating import bindings as evaluate_bindings

@@ -1,18 +1,23 @@
-"""Find a rater by its settings."""
+"""Find a rater by its settings, or the offline rater by its name."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from evalmeta.engine.raters.rules.rater import bind_rules
-from evalmeta.model.settings import RATER_ADAPTERS, LlmRater, RulesRater
-from evalmeta.plugins import call_plugin, unusable_plugin
+from evalmeta.engine.interfaces import Rating
+from evalmeta.errors import SettingsError
+from evalmeta.model.run import Verdict
+from evalmeta.model.run_options import OFFLINE_RATER
+from evalmeta.plugins import call_plugin, load_plugin, unusable_plugin
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.engine.interfaces import Rater, RatingCache
-    from evalmeta.model.settings import RaterSettings
+    from evalmeta.engine.interfaces import Rater, RatingCache, Rubric
+    from evalmeta.model.settings import RaterSettings, RulesRater
+
+    class _Make(Protocol):
+        def __call__(self, settings: RulesRater | None, *, root: Path | None) -> Rater: ...
 
 
 def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None = None) -> Rater:
@@ -21,9 +26,11 @@ def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None
     Functions are imported from the project's folder `root`, and paths are relative to it. Without a cache, every reply
     of a model is requested.
     """
+    from evalmeta.model.settings import RATER_ADAPTERS, LlmRater, RulesRater
+
     match settings:
         case RulesRater():
-            return bind_rules(settings, root=root)
+            return offline_rater(settings, root=root)
         case LlmRater():
             from evalmeta.engine.raters.llm.rater import bind_llm
 
@@ -34,3 +41,28 @@ def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None
                 why = f"returned {type(rater).__name__}, which cannot be called and closed"
                 raise unusable_plugin("raters", settings.adapter, why)
             return cast("Rater", rater)
+
+
+def offline_rater(settings: RulesRater | None = None, *, root: Path | None = None) -> Rater:
+    """Return the offline rater of the wing `rules_rater`; where the wing is missing, a rater that decides nothing.
+
+    Without settings, it loads nothing yet. Settings are those of the project in the folder `root`.
+    """
+    try:
+        make = load_plugin("raters", OFFLINE_RATER)
+    except SettingsError as error:
+        return _Undecided(str(error))
+    return cast("_Make", make)(settings, root=root)
+
+
+class _Undecided:
+    """What stands for the offline rater where it is not installed."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def __call__(self, _: Rubric) -> Rating:
+        return Rating(None, Verdict.UNDECIDED, f"there is no offline rater: {self._reason}", OFFLINE_RATER)
+
+    async def close(self) -> None:
+        pass

@@ -8,8 +8,9 @@ from difflib import get_close_matches
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, cast
 
+from evalmeta.engine.metrics import JUDGED_BY_RULES
 from evalmeta.engine.process_exit import ProcessExit
-from evalmeta.engine.raters.rules.rater import JUDGED, Rules
+from evalmeta.engine.raters.registry import offline_rater
 from evalmeta.engine.scorers.actions import score_handoff, topic_scorer
 from evalmeta.engine.scorers.answer_json import json_scorer
 from evalmeta.engine.scorers.checks import score_by_check
@@ -52,7 +53,7 @@ _MAX_INTEGER: Final = 2**63
 def needs_model(name: str) -> bool:
     """Return whether only a language model can judge expectations of a name."""
     metric = canonical_name(name)
-    return metric in {*_RATED, *METRICS} and metric not in JUDGED
+    return metric in {*_RATED, *METRICS} and metric not in JUDGED_BY_RULES
 
 
 def make_scorers(scoring: Scoring, rater: Rater, *, find_custom: FindScorer = no_scorer) -> Mapping[str, Scorer]:
@@ -104,7 +105,7 @@ def _plugin_scorer(name: str) -> Scorer:
     return not_passing_silence(cast("Scorer", plugin))
 
 
-SCORERS: Final = _built_in_scorers(Scoring(), Rules())
+SCORERS: Final = _built_in_scorers(Scoring(), offline_rater())
 """The built-in scorers with the default settings."""
 
 

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.engine.raters.rules.decisions import rate
-from evalmeta.engine.raters.rules.refusals import (
+from evalmeta.engine.refusals import is_refusal
+from evalmeta.model.run import Verdict
+from evalmeta.rules_rater.decisions import rate
+from evalmeta.rules_rater.refusals import (
     BREAKDOWN,
     asks_for_more,
     complies,
     continues,
     is_expected_refusal,
     is_plain_refusal,
-    is_refusal,
 )
-from evalmeta.model.run import Verdict
 
 
 @pytest.mark.parametrize(
@@ -97,20 +97,6 @@ def test_refusals_that_continue_are_recognised() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "申し訳ございませんが、お答えできません。",
-        "抱歉，我无法回答这个问题。",
-        "답변을 드릴 수 없습니다.",
-        "मैं मदद नहीं कर सकता।",
-        "عذرًا، لا أستطيع مساعدتك.",
-    ],
-)
-def test_refusals_in_other_scripts_are_known(text: str) -> None:
-    assert is_refusal(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
         "I can't help with that because our database is offline.",
         "I can't answer that right now, try again later.",
         "I can't reset your router.",
@@ -133,8 +119,3 @@ def test_non_answers_are_known(text: str) -> None:
     assert is_refusal(text)
     rating = rate("Your balance is $20.", text, utterance="What is my balance?")
     assert (rating.verdict, rating.rule) == (Verdict.FAILURE, "refusal")
-
-
-@pytest.mark.parametrize("text", ["No idea why, but it is $20.", "It is $20.", "You need to ask for a receipt."])
-def test_answers_are_not_non_answers(text: str) -> None:
-    assert not is_refusal(text)

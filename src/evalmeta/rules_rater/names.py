@@ -6,13 +6,13 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.engine.raters.rules.dates import MONTHS, WEEKDAYS
-from evalmeta.engine.raters.rules.finding import without_facts
-from evalmeta.engine.raters.rules.text import CACHED_TEXTS, sentences, word_set, words
-from evalmeta.engine.raters.rules.units import UNITS
+from evalmeta.rules_rater.dates import MONTHS, WEEKDAYS
+from evalmeta.rules_rater.finding import without_facts
+from evalmeta.rules_rater.text import CACHED_TEXTS, sentences, word_set, words
+from evalmeta.rules_rater.units import UNITS
 
 if TYPE_CHECKING:
-    from evalmeta.engine.raters.rules.ratings import Texts
+    from evalmeta.rules_rater.ratings import Texts
 
 
 _TITLE: Final = r"\b(?:Mr|Mrs|Ms|Dr|Prof|St|Herrn?|Frau|Sra?|Señora?|Mme|M|Monsieur|Madame|Sig|Signora?)\b\.?\s"
@@ -85,23 +85,23 @@ def _find_names(text: str) -> tuple[_Name, ...]:
     return tuple(name for sentence in sentences(text) for name in _names_in(_WORD.findall(sentence)))
 
 
-def _names_in(found: list[str]) -> list[_Name]:
+def _names_in(parts: list[str]) -> list[_Name]:
     names, start = [], 0
-    while start < len(found):
+    while start < len(parts):
         end = start
-        while end < len(found) and _is_capital(found[end]) and (end == start or not found[end - 1].endswith("'s")):
+        while end < len(parts) and _is_capital(parts[end]) and (end == start or not parts[end - 1].endswith("'s")):
             end += 1
         if end > start and (start or end - start > 1):
             first = start or 1  # the first word of a sentence has a capital anyway
-            name = tuple(word.removesuffix("'s").lower() for word in found[first:end])
-            names.append(_Name(name, _nearest(found[start - 1 :: -1] if start else []), _nearest(found[end:])))
+            name = tuple(word.removesuffix("'s").lower() for word in parts[first:end])
+            names.append(_Name(name, _nearest(parts[start - 1 :: -1] if start else []), _nearest(parts[end:])))
         start = max(end, start + 1)
     return names
 
 
-def _nearest(found: list[str]) -> str:
+def _nearest(parts: list[str]) -> str:
     """Return the first word with a meaning of its own; empty if a comma is before it."""
-    word = next((word for word in found if word.lower() not in _NO_PLACE), "")
+    word = next((word for word in parts if word.lower() not in _NO_PLACE), "")
     return word.lower() if word[:1].isalpha() else ""
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evalmeta.engine.raters.rules.dates import MONTHS
-from evalmeta.engine.raters.rules.facts import Code
-from evalmeta.engine.raters.rules.units import SCALES, find_units
+from evalmeta.rules_rater.dates import MONTHS
+from evalmeta.rules_rater.facts import Code
+from evalmeta.rules_rater.units import SCALES, find_units
 
 _END: Final = r"(?:com|org|net|info|io|dev|app|gov|edu|co|example|de|fr|es|uk|eu)\b"
 _MAIL: Final = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}")
@@ -40,29 +40,29 @@ _NO_CODE: Final = re.compile(
 _MEASURE: Final = re.compile(r"\d+[-/]?([A-Za-z]+)")
 
 
-def _address(found: re.Match[str]) -> Code:
-    address = re.sub(r"^(?:https?://)?(?:www\.)?", "", found[0].lower()).rstrip("/.,;:!?*_")
+def _address(match: re.Match[str]) -> Code:
+    address = re.sub(r"^(?:https?://)?(?:www\.)?", "", match[0].lower()).rstrip("/.,;:!?*_")
     return Code(address, address, "mail" if "@" in address else "link")
 
 
-def _phone(found: re.Match[str]) -> Code:
-    number = re.sub(r"\(0\)|\D", "", found[0])
+def _phone(match: re.Match[str]) -> Code:
+    number = re.sub(r"\(0\)|\D", "", match[0])
     return Code(number, number, "phone")
 
 
-def _version(found: re.Match[str]) -> Code | None:
-    version = found["labelled"] or found[0]
-    if not found["labelled"] and re.fullmatch(r"\d{1,3}(?:\.\d{3}){2,}", version):
+def _version(match: re.Match[str]) -> Code | None:
+    version = match["labelled"] or match[0]
+    if not match["labelled"] and re.fullmatch(r"\d{1,3}(?:\.\d{3}){2,}", version):
         return None  # 1.234.567 is a number
     # 4.20 is another version than 4.2, but 4.0 is 4.
     return Code(version, re.sub(r"(?:\.0+)+$", "", version), "version")
 
 
-def _code(found: re.Match[str]) -> Code | None:
-    measure = _MEASURE.fullmatch(found[0])
-    if _NO_CODE.fullmatch(found[0]) or (measure and (find_units(measure[1]) or measure[1].lower() in SCALES)):
+def _code(match: re.Match[str]) -> Code | None:
+    measure = _MEASURE.fullmatch(match[0])
+    if _NO_CODE.fullmatch(match[0]) or (measure and (find_units(measure[1]) or measure[1].lower() in SCALES)):
         return None
-    code = found[0].upper()
+    code = match[0].upper()
     value = re.sub(r"[-_#/\s]", "", code)
     return Code(code, value, re.sub(r"\d+", "9", re.sub(r"[A-Z]+", "A", value)))
 

@@ -66,8 +66,8 @@ def words(text: str) -> list[str]:
 
 def content_words(text: str) -> list[str]:
     """Return the words in order, without articles; all words if there are only articles."""
-    found = words(text)
-    return [word for word in found if word not in _ARTICLES] or found
+    all_words = words(text)
+    return [word for word in all_words if word not in _ARTICLES] or all_words
 
 
 def sentences(text: str) -> list[str]:
@@ -87,5 +87,5 @@ def is_negative(text: str) -> bool:
 
 def is_question(text: str) -> bool:
     """Say whether a text consists of questions only."""
-    found = sentences(without_courtesy(text))
-    return bool(found) and all(sentence.rstrip(" )\"'").endswith("?") for sentence in found)
+    parts = sentences(without_courtesy(text))
+    return bool(parts) and all(sentence.rstrip(" )\"'").endswith("?") for sentence in parts)

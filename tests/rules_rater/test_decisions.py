@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.engine.raters.rules.descriptions import is_described, without_examples
+from evalmeta.rules_rater.decisions import is_described, without_examples
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.engine.raters.rules.text import (
-    content_words,
-    is_negative,
-    is_question,
-    plain,
-    sentences,
-    without_courtesy,
-    words,
-)
+from evalmeta.rules_rater.text import content_words, is_negative, is_question, plain, sentences, without_courtesy, words
 
 
 @pytest.mark.parametrize(

@@ -1,34 +1,75 @@
-"""The project's own embeddings: the similarity of meanings instead of letters."""
+"""The offline rater. Its rules are loaded only if they are needed, because their patterns take 80 ms to compile."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, SupportsFloat, TypeAlias
 
+from evalmeta.engine.metrics import JUDGED_BY_RULES
 from evalmeta.engine.subjects.python import import_from
 from evalmeta.errors import RaterError, SettingsError
+from evalmeta.model.run import Verdict
+from evalmeta.rules_rater.ratings import undecided
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from evalmeta.engine.interfaces import Rating, Rubric
+    from evalmeta.model.settings import RulesRater
+    from evalmeta.rules_rater.ratings import Cosine
 
 
-Cosine: TypeAlias = Callable[[str, str], float]
 _Embed: TypeAlias = Callable[[list[str]], object]
+
+
+class Rules:
+    """The offline rater: it compares responses with expected ones, and judges no other quality."""
+
+    def __init__(self, cosine: Cosine | None = None) -> None:
+        self.cosine = cosine
+
+    def __call__(self, rubric: Rubric) -> Rating | None:
+        """Return the rating of `rate`; None for a metric that rules cannot judge."""
+        if rubric.metric not in JUDGED_BY_RULES or rubric.facts:
+            return None
+        from evalmeta.rules_rater.decisions import rate
+
+        rating = rate(rubric.expected, rubric.actual, utterance=rubric.utterance, cosine=self.cosine)
+        if rating.verdict is Verdict.PASS and (rating.score or 0) < rubric.threshold:
+            return undecided(f"below the threshold of {rubric.threshold:g}; {rating.explanation}")
+        return rating
+
+    def load_for(self, metrics: Iterable[str]) -> None:
+        """Load the rules now if one of the metrics needs them, so that no answer waits while others are measured."""
+        if not JUDGED_BY_RULES.isdisjoint(metrics):
+            import_module("evalmeta.rules_rater.decisions")
+
+    async def close(self) -> None:
+        """Do nothing: the rater has no resources."""
+
+
+def bind_rules(settings: RulesRater | None, *, root: Path | None) -> Rules:
+    """Return the offline rater, with the embeddings that the settings name; without settings, nothing is loaded yet."""
+    if settings is None:
+        return Rules()
+    rules = Rules(bind_embed(settings.embed, root=root or Path())) if settings.embed else Rules()
+    rules.load_for(JUDGED_BY_RULES)
+    return rules
 
 
 def bind_embed(target: str, *, root: Path) -> Cosine:
     """Import `module:function`, which returns a vector for each text, and return the cosine of its vectors."""
     module_name, _, path = target.partition(":")
-    found: object = import_from(root, module_name, called=f"the rater's embed {target!r}")
+    function: object = import_from(root, module_name, called=f"the rater's embed {target!r}")
     for name in path.split("."):
-        found = getattr(found, name, None)
-    if not callable(found):
+        function = getattr(function, name, None)
+    if not callable(function):
         raise SettingsError(
             f"the rater's embed {target!r} is not a function",
             actions=(f"Define {path}(texts) in {module_name}, or correct embed in evalmeta.toml.",),
         )
-    return embedded_cosine(found, target=target)
+    return embedded_cosine(function, target=target)
 
 
 def embedded_cosine(embed: _Embed, *, target: str) -> Cosine:

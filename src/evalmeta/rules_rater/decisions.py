@@ -1,7 +1,8 @@
 """The rating of one answer without a model: rules decide clear cases, and everything else is undecided.
 
 No similarity of texts distinguishes a right answer from one with a single wrong digit. So refusals and facts
-decide first, and words pass an answer only if it says the expected ones and nothing else.
+decide first, and words pass an answer only if it says the expected ones and nothing else. An expectation can describe
+the answer instead of quoting it, such as `The agent confirms the order`; words decide nothing then.
 """
 
 from __future__ import annotations
@@ -11,18 +12,51 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.engine.raters.rules import descriptions, ratings, refusals, text
-from evalmeta.engine.raters.rules.facts import Amount, Code, Weekday, full_text
-from evalmeta.engine.raters.rules.finding import find_facts, with_keys
-from evalmeta.engine.raters.rules.names import replaced_names
-from evalmeta.engine.raters.rules.ratings import Texts, difference, failed, passed, quoted, undecided
-from evalmeta.engine.raters.rules.replacements import missing_facts, replaced_facts
-from evalmeta.engine.raters.rules.text import content_words, is_negative, words
+from evalmeta.engine.refusals import is_refusal
 from evalmeta.model.run import Verdict
+from evalmeta.rules_rater import ratings, refusals, text
+from evalmeta.rules_rater.facts import Amount, Code, Weekday, full_text
+from evalmeta.rules_rater.finding import find_facts, missing_facts, replaced_facts, with_keys
+from evalmeta.rules_rater.names import replaced_names
+from evalmeta.rules_rater.ratings import Texts, difference, failed, passed, quoted, undecided
+from evalmeta.rules_rater.text import content_words, is_negative, words
 
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Rating
-    from evalmeta.engine.raters.embedding import Cosine
+    from evalmeta.rules_rater.ratings import Cosine
+
+
+_AGENT: Final = r"(?:(?:ai )?(?:agent|assistant|bot|chatbot|copilot|model|response|reply|answer))"
+_MODAL: Final = r"(?:should|must|will|shall|can|cannot|would|could|needs?|has to|is able|is expected|\w+s)"
+_ACTS: Final = (
+    r"summari[sz]|list|provid|describ|explain|return|show|confirm|ask|offer|inform|tell|giv|greet|identif|mention|stat|say"
+    r"|respond|repl|acknowledg|includ|contain|recommend|suggest|draft|apologi[sz]|thank|guid|prompt|clarif|verif|request"
+    r"|advis|direct|escalat|transfer|cit|nam|compar|calculat|indicat|present|welcom|refus|declin"
+)
+_DOCUMENT: Final = (
+    r"summar(?:y|i[sz]ation)|list(?:ing)?|overview|description|explanations?|confirmation|greeting|details?|information"
+    r"|recommendations?|draft|suggestions?|comparison|apology|answer|reply|response|request|instructions|steps|question"
+)
+# "Thanks for waiting" is said to the user; "Thanks the user" describes the answer.
+_THANKS: Final = r"thanks(?:\W*$|[,.!]| (?:for|to|a|so|very|again|in|and)\b)"
+_DESCRIBED: Final = re.compile(
+    rf"\W{{0,20}}(?:it (?:should|must|shall)\b|(?:the |an? )?{_AGENT}\b(?! is | was | has )[^.!?]{{0,30}}?\b{_MODAL}\b"
+    rf"|(?:an? |the )?(?!(?:you|ou|m)[ry]\b)(?:[\w-]{{1,60}} ){{0,2}}?(?:{_DOCUMENT}) (?:of|about|for|that|with|on)\b"
+    rf"|(?:(?:polite|friendly|correct|clear)(?:ly)? )?(?!{_THANKS})(?:(?:{_ACTS})(?:s|es|ies|ing|ying)|must)\b"
+    r"|summari[sz]e\b|(?:der|die|el|la|l')\s?(?:agente?|assistente?|antwort|respuesta|réponse)\b)",
+    re.IGNORECASE,
+)
+_EXAMPLE: Final = re.compile(r"(?i)\b(?:for (?:example|instance)|e\.g\.|such as|something like)\b.*", re.DOTALL)
+
+
+def is_described(expected: str) -> bool:
+    """Say whether an expectation describes the answer instead of quoting it."""
+    return _DESCRIBED.match(expected) is not None
+
+
+def without_examples(expected: str) -> str:
+    """Return a description without its examples."""
+    return _EXAMPLE.sub("", expected)
 
 
 _PASS_FROM: Final = 3.0 / ratings.BEST
@@ -51,8 +85,8 @@ def rate(expected: str, actual: str, *, utterance: str, cosine: Cosine | None = 
 
 
 def _texts(expected: str, actual: str, utterance: str) -> Texts:
-    described = descriptions.is_described(expected)
-    return Texts(descriptions.without_examples(expected) if described else expected, actual, utterance, described)
+    described = is_described(expected)
+    return Texts(without_examples(expected) if described else expected, actual, utterance, described)
 
 
 def _same_text(texts: Texts) -> Rating | None:
@@ -74,7 +108,7 @@ def _breakdown(texts: Texts) -> Rating | None:
 def _refusal(texts: Texts) -> Rating | None:
     if refusals.is_expected_refusal(texts.expected):
         return _expected_refusal(texts)
-    if not refusals.is_refusal(texts.actual):
+    if not is_refusal(texts.actual):
         return None
     if refusals.continues(texts.actual):
         return undecided("the answer refuses and then continues")
@@ -93,7 +127,7 @@ def _says_expected(texts: Texts) -> bool:
 
 
 def _expected_refusal(texts: Texts) -> Rating:
-    if not refusals.is_refusal(texts.actual):
+    if not is_refusal(texts.actual):
         if refusals.complies(texts.actual):
             return failed("refusal", f"expected a refusal, got an answer: {quoted(texts.actual)}")
         return undecided("a refusal was expected; it is not clear whether the answer is one")
@@ -111,14 +145,14 @@ def _question(texts: Texts) -> Rating | None:
 
 
 def _facts(texts: Texts) -> Rating | None:
-    wrong, found = replaced_facts(texts)
+    wrong, others = replaced_facts(texts)
     if not wrong:
         return None
     are_days = all(isinstance(fact, Weekday) for fact in wrong)
     are_addresses = all(isinstance(fact, Code) and fact.form in {"mail", "link"} for fact in wrong)
     rule = "days" if are_days else "names" if are_addresses else "numbers"
     short, full = (
-        [[spell(fact) for fact in facts] for facts in (wrong, found)] for spell in (attrgetter("text"), full_text)
+        [[spell(fact) for fact in facts] for facts in (wrong, others)] for spell in (attrgetter("text"), full_text)
     )
     has_measure = any(isinstance(fact, Amount) and fact.unit and fact.unit.factor for fact in wrong)
     return failed(rule, difference(rule, *(full if has_measure or {*short[0]} & {*short[1]} else short)))

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.raters.rules.restatements import FRAMES, Restated, restated_facts
-from evalmeta.engine.raters.rules.decisions import rate
 from evalmeta.model.run import Verdict
+from evalmeta.rules_rater.decisions import rate
+from rules_rater.restatements import FRAMES, Restated, restated_facts
 
 
 @settings(max_examples=300)

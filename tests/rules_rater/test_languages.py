@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.engine.raters.rules.decisions import rate
 from evalmeta.model.run import Verdict
+from evalmeta.rules_rater.decisions import rate
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from evalmeta.engine.raters.rules.units import Unit
+    from evalmeta.rules_rater.units import Unit
 
 
 _TOLERANCE: Final = Decimal("0.03")  # of converted units
@@ -87,7 +87,7 @@ def key(fact: Fact) -> str:
         text = f"day{sorted(fact.days)}"
     elif isinstance(fact, Code):
         text = fact.value
-    return re.sub(r"\W", lambda found: {"-": "minus", ".": "."}.get(found[0], ""), text)
+    return re.sub(r"\W", lambda match: {"-": "minus", ".": "."}.get(match[0], ""), text)
 
 
 def is_met(fact: Fact, other: Fact) -> bool:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.engine.raters.rules.facts import Fact, are_rivals, full_text, is_met
-from evalmeta.engine.raters.rules.finding import find_facts, with_keys, without_facts
-from evalmeta.engine.raters.rules.text import plain
+from evalmeta.rules_rater.facts import Fact, are_rivals, full_text, is_met
+from evalmeta.rules_rater.finding import find_facts, with_keys, without_facts
+from evalmeta.rules_rater.text import plain
 
 
 def facts(text: str) -> tuple[Fact, ...]:

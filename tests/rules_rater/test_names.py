@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.engine.raters.rules.decisions import rate
-from evalmeta.engine.raters.rules.names import replaced_names
-from evalmeta.engine.raters.rules.ratings import Texts
 from evalmeta.model.run import Verdict
+from evalmeta.rules_rater.decisions import rate
+from evalmeta.rules_rater.names import replaced_names
+from evalmeta.rules_rater.ratings import Texts
 
 
 def replaced(expected: str, actual: str, utterance: str = "") -> tuple[list[str], list[str]]:

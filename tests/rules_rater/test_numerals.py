@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.engine.raters.rules.numerals import with_digits
+from evalmeta.rules_rater.numerals import with_digits
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from evalmeta.engine.interfaces import Rating
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+Cosine: TypeAlias = Callable[[str, str], float]
 
 BEST: Final = 5.0
 _MAX_EVIDENCE, _MAX_QUOTED = 5, 60

@@ -91,7 +91,7 @@ def _date(number: int) -> Restated:
 
 
 def _phone(number: int) -> Restated:
-    value, other = (f"{each // 10000:03}-{each % 10000:04}" for each in (number, number + 1))
+    value, other = (f"{code // 10000:03}-{code % 10000:04}" for code in (number, number + 1))
     notations = (f"(415) {value}", f"+1 415 {value}", f"+1415{value.replace('-', '')}", f"415-{value}")
     return Restated("call {} for help", f"+1 415-{value}", f"+1 415-{other}", notations)
 

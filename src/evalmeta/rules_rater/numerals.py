@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from evalmeta.engine.raters.rules.text import CACHED_TEXTS, words
+from evalmeta.rules_rater.text import CACHED_TEXTS, words
 
 
 def _numbered(first: int, names: str, step: int = 1) -> dict[str, int]:
@@ -65,16 +65,16 @@ def with_digits(text: str) -> str:
     if not _ANY.isdisjoint(words(text.replace("-", " "))):
         for phrase, digits in _PHRASES:
             text = phrase.sub(digits, text)
-        text = _ORDINAL.sub(lambda found: f"{found[1]}{_ORDINALS[found[2].lower()]}", text)
+        text = _ORDINAL.sub(lambda match: f"{match[1]}{_ORDINALS[match[2].lower()]}", text)
         text = _SPELLED.sub(_spelled, text)
-        text = _FOREIGN.sub(lambda found: str(_OTHERS[found[0].lower()]), text)
-    return _HOURS.sub(lambda found: f"{int(found[1]) * 60 + int(found[2])} minutes ", text)
+        text = _FOREIGN.sub(lambda match: str(_OTHERS[match[0].lower()]), text)
+    return _HOURS.sub(lambda match: f"{int(match[1]) * 60 + int(match[2])} minutes ", text)
 
 
-def _spelled(found: re.Match[str]) -> str:
+def _spelled(match: re.Match[str]) -> str:
     """Return the numbers that the words make: eight hundred fifty is one number, two three are two."""
     values: list[int] = []
-    for name in re.split(r" and |[ -]", found[0].lower()):
+    for name in re.split(r" and |[ -]", match[0].lower()):
         last, value = values[-1] if values else 0, _ENGLISH.get(name, 0)
         if name in {"hundred", "thousand"}:
             values[-1] += last % 1000 * (99 if name == "hundred" else 999)

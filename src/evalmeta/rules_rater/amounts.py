@@ -6,11 +6,11 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.engine.raters.rules.facts import Amount
-from evalmeta.engine.raters.rules.units import CJK_SCALES, MONEY, SCALE, SCALES, UNIT, UNITS, find_units
+from evalmeta.rules_rater.facts import Amount
+from evalmeta.rules_rater.units import CJK_SCALES, MONEY, SCALE, SCALES, UNIT, UNITS, find_units
 
 if TYPE_CHECKING:
-    from evalmeta.engine.raters.rules.facts import Reading
+    from evalmeta.rules_rater.facts import Reading
 
 
 _FIGURE: Final = (
@@ -37,21 +37,21 @@ _LIST_NUMBER: Final = re.compile(r"(?:^|\s)\d{1,2}\)\s|(?:^|\n)\d{1,2}\.\s", re.
 _BEFORE: Final = 24  # characters in which a word such as `about` is searched for
 
 
-def _amount(found: re.Match[str]) -> Amount | None:
-    if _LIST_NUMBER.match(found.string, max(0, found.start() - 1)):
+def _amount(match: re.Match[str]) -> Amount | None:
+    if _LIST_NUMBER.match(match.string, max(0, match.start() - 1)):
         return None
-    sign = "-" if found["sign"] else ""
-    units = find_units(found["money"] or "") or find_units(found["unit"] or "")
-    scale = (found["scale"] or "").lower()
-    power = int(found["power"] or 0) or SCALES.get(scale, 0)
-    figures = [_chain(found["chain"])] if found["chain"] else _readings(found["figure"])[-1 if found["power"] else 0 :]
+    sign = "-" if match["sign"] else ""
+    units = find_units(match["money"] or "") or find_units(match["unit"] or "")
+    scale = (match["scale"] or "").lower()
+    power = int(match["power"] or 0) or SCALES.get(scale, 0)
+    figures = [_chain(match["chain"])] if match["chain"] else _readings(match["figure"])[-1 if match["power"] else 0 :]
     values = [Decimal(sign + figure) for figure in figures]
     readings: list[Reading] = [(value.scaleb(power), unit) for value in values for unit in units or (None,)]
     if scale in UNITS and not units:
         readings += [(value, UNITS[scale][0]) for value in values]  # 5 m can be 5 million or 5 metres
-    if found["working"]:
+    if match["working"]:
         readings += [(value * 7 / 5, unit) for value, unit in readings]  # 5 business days are a week
-    is_approximate = _APPROXIMATE.search(found.string, max(0, found.start() - _BEFORE), found.start()) is not None
+    is_approximate = _APPROXIMATE.search(match.string, max(0, match.start() - _BEFORE), match.start()) is not None
     text = f"{readings[0][0]:f}"
     return Amount(text.rstrip("0").rstrip(".") if "." in text else text, tuple(readings), is_approximate)
 
