@@ -10,7 +10,8 @@ starts empty: the code blocks of the page that have a title are its files. `<!--
 COMMAND -->` starts a server on port 8000, here another free port, until the end of the page.
 The progress of runs is left out: its lines come in any order.
 `<!-- picture FOLDER: COMMAND -->` draws the output in colour as docs/report.svg.
-`<!-- help -->`, `<!-- rules -->` and `<!-- settings -->` are the references.
+`<!-- help -->`, `<!-- rules -->`, `<!-- checks -->` and `<!-- settings -->` are the references.
+The JSON Schema of test specs gets its properties of checks, too.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta.cli.main import cli
+from evalmeta.formats.spec_schema import published_schema, with_checks
+from evalmeta.model.checks import CHECKS
 from evalmeta.validation.rules import list_rules
 from picture import draw
 from reference import describe_settings
@@ -40,10 +43,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 PART = re.compile(
-    r"(<!-- (run|picture|start|help|rules|settings)(?: ([\w./-]+): (.+?))? -->\n)(.*?)(<!-- end -->)"
+    r"(<!-- (run|picture|start|help|rules|checks|settings)(?: ([\w./-]+): (.+?))? -->\n)(.*?)(<!-- end -->)"
     r'|^```\w+ title="([\w./-]+)"\n(.*?)^```$',
     re.DOTALL | re.MULTILINE,
 )
+SCHEMA = "src/evalmeta/formats/schemas/testspec.schema.json"
 LEFT_OUT = re.compile(r"EVALMETA_HOME|FORCE_COLOR|CI|GITHUB_.*|SF_.*")
 NEW = "shop"
 PORT = "8000"
@@ -56,6 +60,8 @@ TIMES = (
 
 def main() -> int:
     """Writes or checks every page and gives the exit code."""
+    if not _is_check():
+        (ROOT / SCHEMA).write_text(with_checks(published_schema(), CHECKS.values()), encoding="utf-8")
     named = [Path(each).resolve() for each in sys.argv[1:] if each != "--check"]
     pages = named or [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     stale = [page for page in pages if _refresh(page)]
@@ -97,6 +103,8 @@ def _content(part: re.Match[str], folders: Folders) -> str:
             text = "".join(_help(cli, "evalmeta"))
         case "rules":
             text = "".join(_rules())
+        case "checks":
+            text = "".join(_checks())
         case _:
             text = "".join(describe_settings())
     return part[1] + text + part[6]
@@ -191,6 +199,12 @@ def _rules() -> Iterator[str]:
     for rule in list_rules():
         if rule.is_fixed:
             yield f"| {_link(rule.code)} | {rule.documented} | {rule.demand} |\n"
+
+
+def _checks() -> Iterator[str]:
+    yield "| key | the check passes if | example |\n|---|---|---|\n"
+    for check in CHECKS.values():
+        yield f"| `{check.name}` | {check.passes} | `{check.name}: {check.example}` |\n"
 
 
 def _link(code: str) -> str:

@@ -10,6 +10,8 @@ from zipfile import ZipFile
 import pytest
 
 from evalmeta import plugins
+from evalmeta.errors import SettingsError
+from installed import install
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +66,30 @@ def test_a_package_that_another_finder_knows_is_found(tmp_path: Path, monkeypatc
 
 def test_without_such_packages_nothing_is_found() -> None:
     assert plugins.plugin_names("scorers") == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("mentions = acme:OTHER", "'mentions' of the entry points evalmeta.checks is not a check called 'mentions'"),
+        ("mentions = acme:TEXT", "'mentions' of the entry points evalmeta.checks is not a check called 'mentions'"),
+        ("contains = acme:CONTAINS", "'contains' of the entry points evalmeta.checks has the name of a check"),
+    ],
+)
+def test_a_check_that_is_not_valid_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str, reason: str
+) -> None:
+    source = """
+from evalmeta.model.checks import CHECKS, Check
+OTHER, TEXT, CONTAINS = Check("others", "text", "A text.", "it is so", "a"), "text", CHECKS["contains"]
+"""
+    monkeypatch.delitem(sys.modules, "acme", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    install(tmp_path, "checks", entry, source)
+    plugins.all_checks.cache_clear()
+    with pytest.raises(SettingsError, match=reason):
+        plugins.all_checks()
+    plugins.all_checks.cache_clear()
 
 
 def package(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Entry points of installed packages and of evalmeta's own wings: subjects, scorers, raters and reporters.
+"""Entry points of installed packages and of evalmeta's own wings: subjects, scorers, checks, raters and reporters.
 
 The core imports no wing: it loads what a wing adds by its name, as what other packages add. evalmeta's own entry points
 are a constant here, because reading those of installed packages takes 40 ms at each start.
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta.errors import EvalmetaError, SettingsError
+from evalmeta.model.checks import CHECKS, OWN_CHECKS, Check
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from evalmeta.model.settings import PluginRater, PluginSubject
 
 
-Group = Literal["subjects", "scorers", "raters", "reporters"]
+Group = Literal["subjects", "scorers", "checks", "raters", "reporters"]
 _PREFIX: Final = "evalmeta"
 _PACKAGES: Final = {".dist-info", ".egg-info"}
 
@@ -64,6 +65,26 @@ def load_plugin(group: Group, name: str) -> object:
             actions=(f"Correct the package that contains {point.value}, or uninstall it.",),
         ) from error
     return plugin
+
+
+@cache
+def all_checks() -> Mapping[str, Check]:
+    """Return evalmeta's checks of test specs and those of installed packages by name."""
+    return {**CHECKS, **{name: _check(name) for name in plugin_names("checks")}}
+
+
+def _check(name: str) -> Check:
+    check = load_plugin("checks", name)
+    if isinstance(check, Check) and check.name == name and name not in CHECKS:
+        return check
+    fault = "has the name of a check of evalmeta" if name in CHECKS else f"is not a check called {name!r}"
+    action = f"Declare it as Check({name!r}, ...) of evalmeta.model.checks." if name not in CHECKS else "Rename it."
+    raise SettingsError(f"{name!r} of the entry points {_PREFIX}.checks {fault}", actions=(action,))
+
+
+def is_check(name: str) -> bool:
+    """Return whether an expectation is a check of test specs that definitions do not know."""
+    return name in OWN_CHECKS or name in _found("checks")
 
 
 def call_plugin(

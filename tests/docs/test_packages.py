@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import re
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess, run
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,6 +56,30 @@ def test_the_subject_of_the_page(installing: Callable[[str, str, str], None], tm
     assert asyncio.run(answer()) == "small says: Hi"
     with pytest.raises(SettingsError, match="needs a model"):
         bind(PluginSubject(adapter="acme"), root=tmp_path)
+
+
+def test_the_check_of_the_page(tmp_path: Path) -> None:
+    section = (DOCS / "library.md").read_text().partition("\n## Checks of your own\n")[2]
+    install(tmp_path, "checks", "mentions = acme:MENTIONS", re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0])
+    (tmp_path / "agent.py").write_text("def answer(question):\n    return 'A Refund is on its way.'\n")
+    (tmp_path / "q.csv").write_text("input,mentions\nWhere?,refund\n")
+    (tmp_path / "spec.yaml").write_text("cases: [q.csv, {input: When?, mentions: [refund, way]}]\n")
+    (tmp_path / "typo.yaml").write_text("testCases: [{input: When?, mention: refund}]\n")
+
+    def program(*arguments: str) -> CompletedProcess[str]:
+        words = [sys.executable, "-m", "evalmeta", *arguments]
+        places = {"PYTHONPATH": str(tmp_path), "EVALMETA_HOME": str(tmp_path / "home")}
+        return run(words, cwd=tmp_path, env=os.environ | places, capture_output=True, text=True, check=False)
+
+    judged = program("run", "spec.yaml", "--subject", "agent:answer")
+    assert 'mentions "way": FAILURE' in judged.stdout
+    assert 'the answer does not mention "way"' in judged.stdout
+    assert "1 passed, 1 failed" in judged.stdout
+    assert "Did you mean 'mentions'?" in program("validate", "typo.yaml").stdout
+    schema = json.loads(program("generate", "schema").stdout)
+    assert "in upper or lower case" in schema["$defs"]["checks"]["properties"]["mentions"]["description"]
+    converted = program("convert", "file", "spec.yaml", "--to", "definition", "--subject-name", "Desk")
+    assert "the check 'mentions \"refund\"', for which definitions have no expectation" in converted.stderr
 
 
 def test_the_rater_of_the_page(installing: Callable[[str, str, str], None], tmp_path: Path) -> None:

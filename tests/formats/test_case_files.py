@@ -8,9 +8,9 @@ from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.formats.document import Reading, digest_of
 from evalmeta.formats.files import read_document
-from evalmeta.formats.short_forms import SHORT_FORMS
 from evalmeta.formats.spec_files import files_of
 from evalmeta.formats.testspec import read_spec
+from evalmeta.model.checks import CHECKS
 from evalmeta.model.quarantine import Quarantine, today
 from formats.specs import shown
 
@@ -62,7 +62,7 @@ Who?,"[""a"", ""b""]","A, B",,,
     assert checks(second)[::3] == [("contains", "a"), ("action_sequence_match", "['A', 'B']")]
 
 
-@pytest.mark.parametrize("key", SHORT_FORMS)
+@pytest.mark.parametrize("key", CHECKS)
 def test_a_cell_of_each_check_is_read_as_in_a_spec(spec: Path, key: str) -> None:
     value = {"json": '{"path": "$.a"}', "function": "a:b"}.get(key, "7")
     cell = value.replace('"', '""')

@@ -10,7 +10,7 @@ from evalmeta.formats.discovery import kind_of
 from evalmeta.formats.document import SEARCHED, Reading
 from evalmeta.formats.files import read_document
 from evalmeta.formats.likeness import meant_key
-from evalmeta.formats.short_forms import SHORT_FORMS
+from evalmeta.model.checks import CHECKS
 from formats.discovery_corpus import FOREIGN, NEAR, VALID
 from formats.specs import SPEC, STUDIO_SPEC
 
@@ -74,7 +74,7 @@ def test_tests_are_recognised_even_if_they_are_damaged_or_large(tmp_path: Path, 
     assert kind_of(tmp_path / name).is_test
 
 
-@pytest.mark.parametrize("text", [f"cases:\n- input: Hi\n  {key}: 7\n" for key in SHORT_FORMS], ids=SHORT_FORMS)
+@pytest.mark.parametrize("text", [f"cases:\n- input: Hi\n  {key}: 7\n" for key in CHECKS], ids=CHECKS)
 def test_a_case_with_any_check_makes_a_spec(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.yaml").write_text(text)
     assert kind_of(tmp_path / "a.yaml").is_test

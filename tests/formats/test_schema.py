@@ -9,8 +9,10 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from evalmeta.errors import FormatError
+from evalmeta.formats.spec_schema import published_schema, with_checks
 from evalmeta.formats.testspec import read_testspec
 from evalmeta.formats.testspec_writer import write_testspec
+from evalmeta.model.checks import CHECKS, Check
 from evalmeta.model.expectations import METRICS, OPERATORS
 from formats.specs import held_by_specs, kinds
 
@@ -30,6 +32,18 @@ def test_the_schema_is_one_and_knows_the_words() -> None:
 
     assert set(SCHEMA["$defs"]["metric"]["enum"]) == set(METRICS)
     assert set(SCHEMA["$defs"]["customEvaluation"]["properties"]["name"]["enum"]) == set(OPERATORS)
+
+
+def test_the_properties_of_checks_derive_from_their_declarations() -> None:
+    assert with_checks(published_schema(), CHECKS.values()) == published_schema()
+
+
+def test_a_new_check_is_a_property_of_the_schema() -> None:
+    new = Check("mentions", "texts", "Words.", "it has the word", "Paris")
+    schema = json.loads(with_checks(published_schema(), [*CHECKS.values(), new]))
+    changed = schema["$defs"]["checks"]["properties"].pop("mentions")
+    assert changed == {"$ref": "#/$defs/oneOrMore", "description": "Words."}
+    assert schema == SCHEMA
 
 
 @given(kinds.flatmap(held_by_specs))

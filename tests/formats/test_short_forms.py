@@ -1,18 +1,29 @@
 from __future__ import annotations
 
+import csv
+import json
+from importlib import resources
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
 
+from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.errors import FormatError
-from evalmeta.formats.short_forms import SHORT_FORMS
+from evalmeta.formats.files import read_document
 from evalmeta.formats.testspec import read_spec
-from evalmeta.model.expectations import CHECKS, expectation_kind
+from evalmeta.model.checks import CHECKS, OWN_CHECKS
+from evalmeta.model.expectations import expectation_kind
 from formats.specs import shown
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.model.checks import Check
     from evalmeta.model.definition import Expectation
 
+SCHEMA = json.loads((resources.files("evalmeta.formats") / "schemas" / "testspec.schema.json").read_bytes())
 HEAD = "testCases:\n- input: Hi\n  "
 
 
@@ -62,11 +73,29 @@ def test_a_short_form_is_an_expectation_with_a_label(
 ) -> None:
     found = expectations(line)
     assert [(each.name, each.expected_value, each.label) for each in found] == expected
-    assert all(each.name in CHECKS or expectation_kind(each.name) for each in found)
+    assert all(each.name in OWN_CHECKS or expectation_kind(each.name) for each in found)
 
 
 def test_every_short_form_has_an_example() -> None:
-    assert {line.split(":")[0] for line, _ in LINES} == {*SHORT_FORMS}
+    assert {line.split(":")[0] for line, _ in LINES} == {*CHECKS}
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_the_example_of_a_check_is_a_valid_value(tmp_path: Path, check: Check) -> None:
+    [expectation] = expectations(f"{check.name}: {check.example}")
+    value = yaml.safe_load(check.example)
+    with (tmp_path / "q.csv").open("w", newline="") as file:
+        cell = json.dumps(value) if isinstance(value, list | dict) else value
+        csv.writer(file).writerows([["input", check.name], ["Hi", cell]])
+    (tmp_path / "spec.yaml").write_text("cases: q.csv\n")
+    [case] = read_document(tmp_path / "spec.yaml", label="spec.yaml", name="spec").evaluation.cases
+
+    assert case.turns[0].expectations == (expectation,)
+    assert expectation.name == (check.expectation or check.name)
+    assert expectation.name in SCORERS or expectation.name == "function"
+    Draft202012Validator(SCHEMA).validate({"testCases": [{"input": "Hi", check.name: value}]})
+    with pytest.raises(FormatError, match=f"Did you mean '{check.name}'"):
+        expectations(f"{check.name}s: {check.example}")
 
 
 def test_a_long_text_is_cut_in_the_label_only() -> None:
@@ -74,7 +103,7 @@ def test_a_long_text_is_cut_in_the_label_only() -> None:
     assert (len(found.expected_value or ""), found.label) == (203, f'contains "{("word " * 40)[:59]}…"')
 
 
-@pytest.mark.parametrize("key", SHORT_FORMS)
+@pytest.mark.parametrize("key", CHECKS)
 def test_every_short_form_needs_a_value(key: str) -> None:
     with pytest.raises(FormatError, match=f"'{key}' has no value, so it checks nothing"):
         expectations(f"{key}:")

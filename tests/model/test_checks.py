@@ -3,13 +3,12 @@ from __future__ import annotations
 import pytest
 
 from evalmeta.engine.scorers.registry import SCORERS
-from evalmeta.model.checks import comparison_of, reference_of
+from evalmeta.model.checks import OWN_CHECKS, Check, comparison_of, reference_of
 from evalmeta.model.definition import Expectation
-from evalmeta.model.expectations import CHECKS
 
 
 def test_every_check_has_a_scorer() -> None:
-    assert CHECKS - {"function"} <= set(SCORERS)
+    assert OWN_CHECKS - {"function"} <= set(SCORERS)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +52,13 @@ def test_a_check_that_definitions_can_hold_becomes_a_comparison(
 )
 def test_definitions_cannot_hold_the_others(check: Expectation) -> None:
     assert comparison_of(check) is None
+
+
+def test_a_check_of_a_package_can_have_a_comparison() -> None:
+    row = Check("mentions", "texts", "Words.", "it has the word", "Paris", operator="contains")
+    found = comparison_of(Expectation("mentions", "x"), {"mentions": row})
+    assert found is not None
+    assert [parameter.value for parameter in found.parameters] == ["contains", "$.generatedData.outcome", "x"]
 
 
 def test_a_path_leads_into_the_answer_unless_it_begins_with_generated_data() -> None:

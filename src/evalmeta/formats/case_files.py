@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta import limits
@@ -10,16 +11,18 @@ from evalmeta.errors import FormatError
 from evalmeta.formats.csv_source import read_csv
 from evalmeta.formats.document import read_bytes
 from evalmeta.formats.json_source import read_json
-from evalmeta.formats.spec_cases import CASE_HINTS, CASE_KEYS, FLAGS
+from evalmeta.formats.spec_cases import FLAGS, case_hints, case_keys
 from evalmeta.formats.testing_center_csv import CSV_COLUMNS
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, YamlScalar, record_value
 from evalmeta.model.expectations import parse_actions
+from evalmeta.plugins import all_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evalmeta.formats.diagnostics import Diagnostics
+    from evalmeta.model.checks import Shape
     from evalmeta.model.json_value import JsonValue
 
 
@@ -30,36 +33,26 @@ _KEY_OF_TITLE: Final = {
     title.lower(): {**_TITLES, "response": "expectedOutcome", "history": "conversationHistory"}[column]
     for title, column in CSV_COLUMNS.items()
 }
-_PLAIN: Final = ("latency_ms", "tokens", *FLAGS)
-_LISTS: Final = (
-    "contains",
-    "contains_any",
-    "not_contains",
-    "starts_with",
-    "ends_with",
-    "matches",
-    "rubric",
-    "function",
-)
+# How a cell is read: as a number or a flag, a text or a JSON list of texts, names, or JSON.
 _NAMES: Final = ("actions", "expectedActions", "metrics", "tags")
-_OBJECTS: Final = (
-    "json",
-    "quarantine",
-    "context",
-    "contextVariables",
-    "conversationHistory",
-    "customEvaluations",
-    "turns",
-)
+_OBJECTS: Final = ("quarantine", "context", "contextVariables", "conversationHistory", "customEvaluations", "turns")
+_KINDS: Final[Mapping[Shape, str]] = {
+    **dict.fromkeys(("texts", "any text", "patterns", "criteria", "functions"), "list"),
+    "maximum": "plain",
+    "actions": "names",
+    "json": "object",
+}
+
+
+@cache
+def _kinds() -> Mapping[str, str]:
+    """Return how the cells of keys are read; those of other keys are texts."""
+    others = {**dict.fromkeys(FLAGS, "plain"), **dict.fromkeys(_NAMES, "names"), **dict.fromkeys(_OBJECTS, "object")}
+    return others | {name: _KINDS.get(check.shape, "text") for name, check in all_checks().items()}
 
 
 def read_case_file(path: Path, diagnostics: Diagnostics) -> Iterator[YamlRecord]:
-    """Yield the test cases of a file; raise NotFound if it cannot be read.
-
-    Args:
-        path: the file.
-        diagnostics: where the problems of this file are added.
-    """
+    """Yield the test cases of a file; raise NotFound if it cannot be read."""
     data = read_bytes(path, limits.MAX_SPEC_BYTES)
     rows = _rows_of_table(data, diagnostics) if path.suffix.lower() in _TABLES else _rows_of_lines(data, diagnostics)
     for line, value in rows:
@@ -86,28 +79,29 @@ def _rows_of_table(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int,
             message = f"the row has {len(row.cells)} cells for {len(titles)} columns"
             diagnostics.error("csv-cells", message, line=row.line, hint="Put a text with commas in quotes.")
         cells = zip(titles, row.cells, strict=False)
-        yield row.line, {title: _cell(title, cell) for title, cell in cells if cell.strip() and title in CASE_KEYS}
+        yield row.line, {title: _cell(title, cell) for title, cell in cells if cell.strip() and title in case_keys()}
 
 
 def _check_title(place: int, title: str, before: Sequence[str], diagnostics: Diagnostics) -> None:
     if title in before:
         diagnostics.error("csv-columns", f"column {place}, {title!r}, is repeated", line=1)
-    elif title not in CASE_KEYS:
-        hint = CASE_HINTS.get(title.lower()) or diagnostics.suggest(title, CASE_KEYS)
+    elif title not in case_keys():
+        hint = case_hints().get(title.lower()) or diagnostics.suggest(title, case_keys())
         diagnostics.error("csv-columns", f"column {place} has the unknown title {title!r}", line=1, hint=hint)
 
 
 def _cell(key: str, cell: str) -> JsonValue:
     """Return a cell as a key of a spec has it: lists and mappings are written as JSON, names also with commas."""
-    text = cell.strip()
-    if key in _NAMES and (names := parse_actions(text)) is not None:
+    text, kind = cell.strip(), _kinds().get(key)
+    if kind == "names" and (names := parse_actions(text)) is not None:
         return record_value(list(names))
-    if (key in (*_LISTS, *_NAMES) and text.startswith("[")) or (key in _OBJECTS and text.startswith(("[", "{"))):
+    if (kind in {"list", "names", "object"} and text.startswith("[")) or (kind == "object" and text.startswith("{")):
         with suppress(FormatError):
             return record_value(read_json(text.encode(), label="").value)
-    if key in _NAMES:
+    if kind == "names":
         return record_value([part.strip() for part in text.split(",")])
-    return cast("JsonValue", YamlScalar(0, 0, text if key in _PLAIN else cell, is_plain=key in _PLAIN))
+    is_plain = kind == "plain"
+    return cast("JsonValue", YamlScalar(0, 0, text if is_plain else cell, is_plain=is_plain))
 
 
 def _rows_of_lines(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int, JsonValue]]:

@@ -14,18 +14,11 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.formats.diagnostics import Loss, foreign_character, without_foreign
-from evalmeta.model.checks import TEXT_CHECKS, comparison_of, comparison_with
+from evalmeta.model.checks import comparison_of, comparison_with
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
-from evalmeta.model.expectations import (
-    ACTIONS,
-    CHECKS,
-    OUTCOME,
-    TOPIC,
-    canonical_name,
-    expectation_kind,
-    render_actions,
-)
+from evalmeta.model.expectations import ACTIONS, OUTCOME, TOPIC, canonical_name, expectation_kind, render_actions
 from evalmeta.model.plain_text import has_variants
+from evalmeta.plugins import all_checks, is_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -196,12 +189,12 @@ class _Converter:
                 scale = "" if threshold is None else f" and its threshold {_plain(threshold)}"
                 self.lose("definition", f"the metric {name!r}{scale}; its expected answer is judged as {OUTCOME}")
                 yield Expectation(OUTCOME, self.text(expectation.expected_value, where))
-        elif (comparison := comparison_of(expectation)) is not None:
+        elif (comparison := comparison_of(expectation, all_checks())) is not None:
             yield from self._comparison(expectation, comparison, where)
         elif name == TOPIC and terms.get("match") == "contains":
             expected = self.text(expectation.expected_value or "", where)
             yield comparison_with(expectation, "contains", "$.generatedData.topic", expected)
-        elif name in CHECKS:
+        elif is_check(name):
             self.lose(where, f"the check {expectation.label or name!r}, for which definitions have no expectation")
         elif expectation_kind(name) is None or expectation.is_custom:
             self.lose("definition", f"the metric {name!r}, for which definitions have no expectation")
@@ -220,7 +213,8 @@ class _Converter:
             self.lose(where, f"the threshold {_plain(threshold)} of {expectation.name!r}; set it with --threshold")
 
     def _comparison(self, check: Expectation, comparison: Expectation, where: str) -> Iterator[Expectation]:
-        if check.name in TEXT_CHECKS and not check.terms.get("exact") and has_variants(check.expected_value or ""):
+        row = all_checks().get(check.name)
+        if row and row.takes_exact and not check.terms.get("exact") and has_variants(check.expected_value or ""):
             self.lose(where, f"that {check.label!r} ignores typographic signs and spaces; a definition does not")
         if check.name == "json" and (check.terms["operator"] == "contains" or check.terms["path"] == "$"):
             self.lose(where, f"how {check.label!r} reads JSON; a definition compares its text")

@@ -14,7 +14,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.formats.document import CASE_FILES
-from evalmeta.formats.spec_cases import ANSWERS, ASSERTIONS, CASE_HINTS, CASE_KEYS, CHECK_KEYS, QUESTIONS
+from evalmeta.formats.spec_cases import ANSWERS, ASSERTIONS, QUESTIONS, case_hints, case_keys, check_keys
+from evalmeta.plugins import all_checks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,14 +35,8 @@ _SPEC_WORDS: Final = ("subject", "defaults", "iterations", "min_pass_rate", "sub
 _CASES: Final = ("testCases", "cases")
 _OTHER_CASES: Final = ("tests", "test", "scenarios", "evals")
 _ASKS: Final = ("input", "utterance", "turns")
-# Only evalmeta and sf have these checks.
-_STRONG: Final = (
-    *("contains", "contains_any", "not_contains", "starts_with", "ends_with", "rubric"),
-    *("expectedTopic", "expectedActions", "expectedOutcome", "customEvaluations"),
-)
-_WEAK: Final = ("topic", "actions", "equals", "matches", "latency_ms")
-# Programs call their data so, too.
-_VAGUE: Final = tuple(key for key in CHECK_KEYS if key not in (*_STRONG, *_WEAK))
+# Only sf has these checks.
+_OF_SF: Final = ("expectedTopic", "expectedActions", "expectedOutcome", "customEvaluations")
 # In JSON and tables. Data sets for judges of texts have a prompt with rubrics.
 _QUESTIONS: Final = ("question", "prompt")
 _RUBRIC: Final = {"rubric"}
@@ -51,10 +46,6 @@ _EVAL_SET: Final = ("evalCases", "evalSetId")
 _SYNONYMS: Final = (
     *("icontains", "contains_ignore_case", "llm-rubric", "llm_rubric"),
     *("expectedSubagent", "expectedResponse"),
-)
-_FOREIGN_CHECKS: Final = (
-    *(word for word in (*ASSERTIONS, *ANSWERS) if word != "output"),
-    *(word for word in CASE_HINTS if word.startswith("expected")),
 )
 
 
@@ -70,6 +61,22 @@ class Likeness(IntEnum):
     """It has evalmeta's message, and a check with a common name or of another tool."""
     OWN = 4
     """It has a message, and a check that only evalmeta has."""
+
+
+@cache
+def _strong() -> frozenset[str]:
+    return frozenset((*_OF_SF, *(name for name, check in all_checks().items() if check.rarity == "unique")))
+
+
+@cache
+def _weak() -> frozenset[str]:
+    return frozenset(name for name, check in all_checks().items() if check.rarity == "usual")
+
+
+@cache
+def _foreign_checks() -> frozenset[str]:
+    words = (word for word in (*ASSERTIONS, *ANSWERS) if word != "output")
+    return frozenset((*words, *(word for word in case_hints() if word.startswith("expected"))))
 
 
 def is_spec(value: JsonValue, *, is_yaml: bool) -> bool:
@@ -104,7 +111,7 @@ def has_words(words: Iterable[str]) -> bool:
     meant = {meant_key(word) for word in words}
     if not meant.isdisjoint((*_HEADERS, *_CASES, *_OTHER_CASES)):
         return True
-    return not meant.isdisjoint((*_ASKS, *QUESTIONS)) and not meant.isdisjoint((*_STRONG, *_WEAK, *_FOREIGN_CHECKS))
+    return not meant.isdisjoint((*_ASKS, *QUESTIONS)) and not meant.isdisjoint(_strong() | _weak() | _foreign_checks())
 
 
 def is_case(words: Iterable[str]) -> bool:
@@ -140,8 +147,8 @@ def _cuts(word: str) -> list[str]:
 
 @cache
 def _known() -> dict[str, str]:
-    own = (*_HEADERS, *_CASES, *CASE_KEYS)
-    foreign = (*QUESTIONS, *ASSERTIONS, *ANSWERS, *_OTHER_CASES, *_SPEC_WORDS, *_OTHERS, *CASE_HINTS, *_EVAL_SET)
+    own = (*_HEADERS, *_CASES, *case_keys())
+    foreign = (*QUESTIONS, *ASSERTIONS, *ANSWERS, *_OTHER_CASES, *_SPEC_WORDS, *_OTHERS, *case_hints(), *_EVAL_SET)
     return {_small(word): word for word in (*foreign, *own)} | {_small(word): "contains" for word in _SYNONYMS}
 
 
@@ -207,18 +214,21 @@ def _likeness(words: Iterable[str], *, is_yaml: bool, is_own: bool = False) -> L
     if len(words) > _MOST_STRANGE and sum(not meant_key(word) for word in words) > len(words) / 2:
         return Likeness.NONE
     asks, asks_otherwise = not meant.isdisjoint(_ASKS), not meant.isdisjoint(QUESTIONS if is_yaml else _QUESTIONS)
-    checks = meant.intersection(_STRONG)
+    checks = meant & _strong()
     if checks and (asks or (asks_otherwise and (is_yaml or checks != _RUBRIC))):
         return Likeness.OWN
-    common = (*_WEAK, *(_VAGUE if is_own else ()), *(_FOREIGN_CHECKS if is_yaml else ()))
+    common = _weak() | (_foreign_checks() if is_yaml else frozenset())
+    if is_own:
+        # Programs call their data as some checks, too.
+        common = common.union(check_keys()) - _strong()
     if asks and not meant.isdisjoint(common):
         return Likeness.MIXED
     if asks_otherwise and not meant.isdisjoint(common) and is_yaml:
         return Likeness.FOREIGN
-    return Likeness.UNCHECKED if asks and is_yaml and meant <= {*CASE_KEYS} else Likeness.NONE
+    return Likeness.UNCHECKED if asks and is_yaml and meant <= {*case_keys()} else Likeness.NONE
 
 
 def _is_bare(value: JsonObject, *, is_yaml: bool) -> bool:
     """Return whether a mapping is one test case without the list around it."""
     found = _likeness(_words(value), is_yaml=is_yaml, is_own=True)
-    return found == Likeness.OWN or (found == Likeness.MIXED and is_yaml and set(value) <= {*CASE_KEYS})
+    return found == Likeness.OWN or (found == Likeness.MIXED and is_yaml and set(value) <= {*case_keys()})

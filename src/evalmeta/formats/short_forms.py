@@ -1,4 +1,4 @@
-"""The short forms of test specs: keys such as `contains: Paris`, each of which makes expectations."""
+"""The short forms of test specs: keys such as `contains: Paris`, each of which makes expectations, read by shape."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.formats.yaml_source import YamlScalar, json_value
-from evalmeta.model.checks import JSON_OPERATORS, reference_of
+from evalmeta.model.checks import JSON_OPERATORS, Check, Shape, reference_of
 from evalmeta.model.definition import Expectation
-from evalmeta.model.expectations import ACTIONS, TOPIC, render_actions
+from evalmeta.model.expectations import render_actions
 from evalmeta.model.pattern import Pattern, PatternSyntax
 
 if TYPE_CHECKING:
@@ -17,63 +17,63 @@ if TYPE_CHECKING:
     from evalmeta.formats.yaml_source import YamlRecord
 
 
-LATENCY: Final = "output_latency_milliseconds"
 _LABEL_CHARS: Final = 60
 _JSON_EXAMPLE: Final = "Write json: {path: $.city, equals: Paris}."
 
 
-def _topic(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    if (topic := case.text(key)) is not None:
-        yield Expectation(TOPIC, topic)
+def read_check(check: Check, case: YamlRecord) -> Iterator[Expectation]:
+    """Yield the expectations that the value of a check makes."""
+    return _READERS[check.shape](case, check)
 
 
-def _actions(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    actions = list(case.one_or_more(key))
+def _text(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+    if (text := case.text(check.name)) is not None:
+        label = None if check.expectation else _label(check.name, text)
+        yield Expectation(check.expectation or check.name, text, label)
+
+
+def _actions(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+    actions = list(case.one_or_more(check.name))
     for steps, name in actions:
         if not name.strip():
             case.error("spec-missing", "an action has no name", *steps)
-    yield Expectation(ACTIONS, render_actions(name.strip() for _, name in actions))
+    yield Expectation(check.expectation or check.name, render_actions(name.strip() for _, name in actions))
 
 
-def _texts(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    for _, text in _not_empty(case, key):
-        yield Expectation(key, text, _label(key, text))
+def _texts(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+    for _, text in _not_empty(case, check.name):
+        yield Expectation(check.name, text, _label(check.name, text))
 
 
-def _equals(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    if (text := case.text(key)) is not None:
-        yield Expectation(key, text, _label(key, text))
+def _any_text(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+    texts = [text for _, text in _not_empty(case, check.name)]
+    label = f"{check.name} {', '.join(map(_quoted, texts))}"
+    yield Expectation(check.name, label=label, terms={"texts": texts})
 
 
-def _contains_any(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    texts = [text for _, text in _not_empty(case, key)]
-    label = f"{key} {', '.join(map(_quoted, texts))}"
-    yield Expectation(key, label=label, terms={"texts": texts})
-
-
-def _matches(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    for steps, text in _not_empty(case, key):
+def _patterns(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+    for steps, text in _not_empty(case, check.name):
         try:
             if text.strip() and Pattern(text).accepts_everything:
                 hint = "Write what an answer must contain, and remove a '|' at the beginning or end."
                 case.error("spec-value", f"{text!r:.100} matches every answer, so it checks nothing", *steps, hint=hint)
         except PatternSyntax as error:
             case.error("spec-value", f"{text!r:.100} is not a valid regular expression: {error}", *steps)
-        yield Expectation(key, text, f"{key} {_shortened(text)}")
+        yield Expectation(check.name, text, f"{check.name} {_shortened(text)}")
 
 
-def _json(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    value = case.raw(key)
+def _json(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+    key, value = check.name, case.raw(check.name)
     places: list[tuple[str | int, ...]] = (
         [(key, place) for place in range(len(value))] if isinstance(value, list) else [(key,)]
     )
-    for steps, each in zip(places, value if isinstance(value, list) else [value], strict=True):
-        record = case.at(each, *steps, called="a check of JSON")
+    for steps, item in zip(places, value if isinstance(value, list) else [value], strict=True):
+        record = case.at(item, *steps, called="a check of JSON")
         if record.is_object:
-            yield from _json_check(record)
+            yield _json_check(record, key)
 
 
-def _json_check(record: YamlRecord) -> Iterator[Expectation]:
+def _json_check(record: YamlRecord, name: str) -> Expectation:
     record.check_keys("path", *JSON_OPERATORS)
     path = record.required_text("path").strip()
     if path and (why := _why_not_path(path)):
@@ -93,9 +93,9 @@ def _json_check(record: YamlRecord) -> Iterator[Expectation]:
         record.to_text(value, operator)
     if operator not in {"", "equals", "contains"} and record.number(operator) is None:
         record.require(operator)
-    label = " ".join(filter(None, ("json", path, operator, _shown(expected) if operator else "exists")))
+    label = " ".join(filter(None, (name, path, operator, _shown(expected) if operator else "exists")))
     terms = {"path": path, **({"operator": operator, "expected": expected} if operator else {})}
-    yield Expectation("json", label=label, terms=terms)
+    return Expectation(name, label=label, terms=terms)
 
 
 def _why_not_path(path: str) -> str:
@@ -104,58 +104,44 @@ def _why_not_path(path: str) -> str:
 
     if not path.startswith("$"):
         return f"the path {path!r} does not start with $"
-    found = read_reference(reference_of(path))
-    return found if isinstance(found, str) else why_unreachable(found) or ""
+    reference = read_reference(reference_of(path))
+    return reference if isinstance(reference, str) else why_unreachable(reference) or ""
 
 
-def _rubric(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    for _, text in _not_empty(case, key):
-        yield Expectation(key, label=_label(key, text), terms={"guidelines": [text]})
+def _criteria(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+    for _, text in _not_empty(case, check.name):
+        yield Expectation(check.name, label=_label(check.name, text), terms={"guidelines": [text]})
 
 
-def _function(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    for steps, text in _not_empty(case, key):
+def _functions(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+    for steps, text in _not_empty(case, check.name):
         module, _, name = text.partition(":")
         if not all(part.isidentifier() for part in (*module.split("."), name)):
             message = f"{text!r} is not a valid module:function reference"
             case.error("spec-value", message, *steps, hint="Write the module and the function: checks:is_polite.")
-        yield Expectation(key, label=f"{key} {text}", terms={"function": text})
+        yield Expectation(check.name, label=f"{check.name} {text}", terms={"function": text})
 
 
-def _latency(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    if (most := _most(case, key)) is not None:
-        yield Expectation(LATENCY, str(most), f"{key} at most {most}")
-
-
-def _tokens(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    if (most := _most(case, key)) is not None:
-        yield Expectation(key, str(most), f"{key} at most {most}")
-
-
-def _most(case: YamlRecord, key: str) -> int | None:
-    most = case.integer(key)
-    if most is not None and most <= 0:
+def _maximum(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+    key = check.name
+    if (most := case.integer(key)) is None:
+        return
+    if most <= 0:
         case.error("spec-value", f"{key!r} is {most}, which no answer can meet", key, hint="Write a maximum above 0.")
-    return most
+    yield Expectation(check.expectation or key, str(most), f"{key} at most {most}")
 
 
-SHORT_FORMS: Final[Mapping[str, Callable[[YamlRecord, str], Iterator[Expectation]]]] = {
-    "topic": _topic,
-    "actions": _actions,
-    "contains": _texts,
-    "contains_any": _contains_any,
-    "not_contains": _texts,
-    "equals": _equals,
-    "starts_with": _texts,
-    "ends_with": _texts,
-    "matches": _matches,
+_READERS: Final[Mapping[Shape, Callable[[YamlRecord, Check], Iterator[Expectation]]]] = {
+    "text": _text,
+    "texts": _texts,
+    "any text": _any_text,
+    "patterns": _patterns,
+    "criteria": _criteria,
+    "functions": _functions,
     "json": _json,
-    "rubric": _rubric,
-    "function": _function,
-    "latency_ms": _latency,
-    "tokens": _tokens,
+    "maximum": _maximum,
+    "actions": _actions,
 }
-"""The keys of checks, and what makes their expectations."""
 
 
 def _not_empty(case: YamlRecord, key: str) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from evalmeta.errors import FormatError
+from evalmeta.errors import FormatError, SettingsError
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.short_forms import SHORT_FORMS
+from evalmeta.formats.short_forms import read_check
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, record_value
-from evalmeta.model.checks import TEXT_CHECKS
 from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Parameter
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, render_actions
 from evalmeta.model.quarantine import Quarantine, end_fault, parse_day
+from evalmeta.plugins import all_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -32,11 +33,24 @@ SF_KEYS: Final = (
 """The keys of a test case that sf knows."""
 FLAGS: Final = ("exact", "empty")
 """The keys of a test case, a turn and the defaults that say how its checks judge; each is true or false."""
-OWN_KEYS: Final = ("input", "name", "tags", "quarantine", "context", "turns", *SHORT_FORMS, *FLAGS)
-"""The keys of a test case that only evalmeta knows."""
+_OWN_KEYS: Final = ("name", "tags", "quarantine", "context", "turns")
 
-CASE_KEYS: Final = ("input", *SF_KEYS, *OWN_KEYS[1:])
-"""All keys of a test case."""
+
+@cache
+def own_keys() -> tuple[str, ...]:
+    """Return the keys of a test case that only evalmeta knows."""
+    taken = {*SF_KEYS, "input", *_OWN_KEYS, *FLAGS}
+    for name in all_checks():
+        if name in taken:
+            raise SettingsError(f"the check {name!r} of a package has the name of a key of test cases")
+    return ("input", *_OWN_KEYS, *all_checks(), *FLAGS)
+
+
+@cache
+def case_keys() -> tuple[str, ...]:
+    """Return all keys of a test case."""
+    return ("input", *SF_KEYS, *own_keys()[1:])
+
 
 _PARAMETERS_HINT: Final = "Write a list of parameters: operator, actual (isReference: true) and expected."
 _CUSTOM_HINTS: Final = dict.fromkeys(("JSONPath", "jsonPath", "operator", "expectedValue", "actual"), _PARAMETERS_HINT)
@@ -52,24 +66,23 @@ ANSWERS: Final = (
     "answer",
     "output",
 )
-CASE_HINTS: Final = {
+_HINTS: Final = {
     **dict.fromkeys(ASSERTIONS, "Write each check as a key of the test case, such as contains: Paris."),
     **dict.fromkeys(QUESTIONS, "Use input for the message to the agent."),
     **dict.fromkeys(ANSWERS, "Use contains, equals, rubric or expectedOutcome."),
     **dict.fromkeys(("icontains", "contains_ignore_case"), "Use matches with (?i): matches: (?i)paris."),
     **dict.fromkeys(("allow_empty", "may_be_empty", "empty_answer"), "Use empty: true."),
-    **dict.fromkeys(("regex", "pattern", "match"), "Use matches."),
-    **dict.fromkeys(("llm-rubric", "llm_rubric", "judge", "criteria", "guidelines"), "Use rubric."),
-    **dict.fromkeys(("tools", "expected_tools", "tool_calls", "expectedTools"), "Use actions."),
-    **dict.fromkeys(("latency", "max_latency_ms", "max_duration", "timeout"), "Use latency_ms."),
-    **dict.fromkeys(("cost", "max_tokens"), "Use tokens for a maximum of tokens."),
-    **dict.fromkeys(("python", "javascript", "script"), "Use function: module:name."),
     **dict.fromkeys(("id", "label", "description"), "Use name."),
     **dict.fromkeys(("skip", "skipped", "xfail", "flaky", "disabled", "known_failure"), "Use quarantine."),
     "expectedSubagent": "Did you mean 'expectedTopic'?",
     "expectedResponse": "Did you mean 'expectedOutcome'?",
 }
-"""What to use instead of words of other tools."""
+
+
+@cache
+def case_hints() -> Mapping[str, str]:
+    """Return what to use instead of words of other tools."""
+    return _HINTS | {word: hint for check in all_checks().values() for word, hint in check.hints.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +98,8 @@ class Defaults:
 
 def read_defaults(record: YamlRecord) -> Defaults:
     """Read the mapping `defaults` of a spec."""
-    allowed = ("context", "contextVariables", "conversationHistory", "tags", *_CHECKS, *FLAGS)
-    record.check_keys(*allowed, hints=CASE_HINTS | dict.fromkeys(_ONLY_OF_CASES, _PER_CASE))
+    allowed = ("context", "contextVariables", "conversationHistory", "tags", *check_keys(), *FLAGS)
+    record.check_keys(*allowed, hints={**case_hints()} | dict.fromkeys(_ONLY_OF_CASES, _PER_CASE))
     _refuse_keys_without_effect(record, ())
     return Defaults(
         _checks(record),
@@ -111,7 +124,7 @@ _QUARANTINE_HINTS: Final = {
 
 def read_case(record: YamlRecord, number: int, defaults: Defaults, *, own_keys: bool) -> Case:
     """Read a test case; `own_keys` says whether it may have keys that sf does not know."""
-    record.check_keys(*CASE_KEYS, hints=CASE_HINTS)
+    record.check_keys(*case_keys(), hints=case_hints())
     has = record.values.keys()
     return Case(
         number,
@@ -138,7 +151,7 @@ def case_of(values: Mapping[str, object], number: int) -> Case:
 
 
 def _turns(case: YamlRecord, defaults: Defaults) -> tuple[Turn, ...]:
-    for key in ("input", "utterance", *_CHECKS):
+    for key in ("input", "utterance", *check_keys()):
         if key in case.values:
             case.error(
                 "spec-turns", f"a test case with turns has no {key!r} of its own", key, hint="Write it in a turn."
@@ -147,7 +160,7 @@ def _turns(case: YamlRecord, defaults: Defaults) -> tuple[Turn, ...]:
     if not turns:
         case.error("spec-missing", "a test case has no turns", "turns", hint="Write at least one turn with an input.")
     for turn in turns:
-        turn.check_keys("input", "utterance", *_CHECKS, *FLAGS, hints=CASE_HINTS)
+        turn.check_keys("input", "utterance", *check_keys(), *FLAGS, hints=case_hints())
     kept = replace(defaults, flags={**defaults.flags, **_flags(case)})
     return tuple(_turn(record, kept, own_keys=True) for record in turns)
 
@@ -159,7 +172,7 @@ def _turn(record: YamlRecord, defaults: Defaults, *, own_keys: bool) -> Turn:
     utterance = record.required_text(*names)
     _refuse_keys_without_effect(record, defaults.checks)
     checks, flags = {**defaults.checks, **_checks(record)}, {**defaults.flags, **_flags(record)}
-    return Turn(utterance, tuple(_flagged(check, flags) for key in _CHECKS for check in checks.get(key, ())))
+    return Turn(utterance, tuple(_flagged(check, flags) for key in check_keys() for check in checks.get(key, ())))
 
 
 def _flags(record: YamlRecord) -> dict[str, bool]:
@@ -169,22 +182,24 @@ def _flags(record: YamlRecord) -> dict[str, bool]:
 
 def _flagged(check: Expectation, flags: Mapping[str, bool]) -> Expectation:
     """Return a check with the flags that are set and concern it, which are terms of it."""
-    terms = {key: True for key, is_set in flags.items() if is_set and (key == "empty" or check.name in TEXT_CHECKS)}
+    row = all_checks().get(check.name)
+    takes_exact = row is not None and row.takes_exact
+    terms = {key: True for key, is_set in flags.items() if is_set and (key == "empty" or takes_exact)}
     return replace(check, terms={**check.terms, **terms}) if terms else check
 
 
 def _checks(record: YamlRecord) -> Checks:
     """Return the expectations of each key; a short form without a value expects nothing, and replaces a default."""
-    found: dict[str, Sequence[Expectation]] = {}
-    for key, read in _CHECKS.items():
+    checks: dict[str, Sequence[Expectation]] = {}
+    for key, read in _readers().items():
         if key not in record.values:
             continue
         name = _SAME.get(key, key)
-        if name in found:
+        if name in checks:
             _refuse_both(record, name, key)
-        is_nothing = key in SHORT_FORMS and record.values[key] is None
-        found[name] = () if is_nothing else tuple(read(record, key))
-    return found
+        is_nothing = key in all_checks() and record.values[key] is None
+        checks[name] = () if is_nothing else tuple(read(record))
+    return checks
 
 
 def _refuse_keys_without_effect(record: YamlRecord, removable: Container[str]) -> None:
@@ -192,7 +207,7 @@ def _refuse_keys_without_effect(record: YamlRecord, removable: Container[str]) -
     if isinstance(record.source, LineSource):
         return
     for key, value in record.values.items():
-        if value is None and key in SHORT_FORMS and _SAME.get(key, key) not in removable:
+        if value is None and key in all_checks() and _SAME.get(key, key) not in removable:
             record.error("spec-value", f"{key!r} has no value, so it checks nothing", key, hint=_NO_VALUE_HINT)
 
 
@@ -201,8 +216,8 @@ def _refuse_both(record: YamlRecord, name: str, key: str) -> None:
     record.error("spec-both", message, key, hint="Keep one of them.")
 
 
-def _custom_evaluations(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    yield from map(_custom, case.records(key, called="a custom evaluation"))
+def _custom_evaluations(case: YamlRecord) -> Iterator[Expectation]:
+    yield from map(_custom, case.records("customEvaluations", called="a custom evaluation"))
 
 
 def _custom(record: YamlRecord) -> Expectation:
@@ -212,17 +227,18 @@ def _custom(record: YamlRecord) -> Expectation:
         hint = record.diagnostics.suggest(name, OPERATORS)
         record.error("spec-value", f"{name!r} is not a valid custom evaluation", "name", hint=hint)
     parameters = tuple(
-        Parameter(*read_pair(each, "name", "isReference"), each.boolean("isReference"))
-        for each in record.records("parameters", called="a parameter")
+        Parameter(*read_pair(parameter, "name", "isReference"), parameter.boolean("isReference"))
+        for parameter in record.records("parameters", called="a parameter")
     )
     return Expectation(name, label=record.text("label"), parameters=parameters)
 
 
-def _expected_topic(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    yield Expectation(TOPIC, case.text(key))
+def _expected_text(case: YamlRecord, *, key: str, name: str) -> Iterator[Expectation]:
+    yield Expectation(name, case.text(key))
 
 
-def _expected_actions(case: YamlRecord, key: str) -> Iterator[Expectation]:
+def _expected_actions(case: YamlRecord) -> Iterator[Expectation]:
+    key = "expectedActions"
     actions = dict(case.texts(key))
     for place, name in actions.items():
         if not name.strip():
@@ -231,33 +247,41 @@ def _expected_actions(case: YamlRecord, key: str) -> Iterator[Expectation]:
     yield Expectation(ACTIONS, names if case.has(key) else None)
 
 
-def _expected_outcome(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    yield Expectation(OUTCOME, case.text(key))
-
-
-def _metrics(case: YamlRecord, key: str) -> Iterator[Expectation]:
-    for place, name in case.texts(key):
+def _metrics(case: YamlRecord) -> Iterator[Expectation]:
+    for place, name in case.texts("metrics"):
         if name not in METRICS:
             hint = case.diagnostics.suggest(name, METRICS)
-            case.error("spec-value", f"{name!r} is not a valid metric", key, place, hint=hint)
+            case.error("spec-value", f"{name!r} is not a valid metric", "metrics", place, hint=hint)
         yield Expectation(name)
 
 
 _SAME: Final = {"topic": "expectedTopic", "actions": "expectedActions"}
-# In the order in which sf writes expectations; a key of sf without a value expects a missing value.
-_CHECKS: Final[Mapping[str, Callable[[YamlRecord, str], Iterator[Expectation]]]] = {
-    "customEvaluations": _custom_evaluations,
-    **{key: read for key, read in SHORT_FORMS.items() if key not in {*_SAME, "latency_ms"}},
-    "expectedTopic": _expected_topic,
-    "topic": SHORT_FORMS["topic"],
-    "expectedActions": _expected_actions,
-    "actions": SHORT_FORMS["actions"],
-    "expectedOutcome": _expected_outcome,
-    "metrics": _metrics,
-    "latency_ms": SHORT_FORMS["latency_ms"],
-}
-CHECK_KEYS: Final = tuple(_CHECKS)
-"""The keys of checks."""
+
+
+@cache
+def _readers() -> Mapping[str, Callable[[YamlRecord], Iterator[Expectation]]]:
+    """Return what reads the checks of each key, in the order in which sf writes expectations.
+
+    A key of sf without a value expects a missing value.
+    """
+    own = {name: partial(read_check, check) for name, check in all_checks().items()}
+    topic, actions, latency = own.pop("topic"), own.pop("actions"), own.pop("latency_ms")
+    return {
+        "customEvaluations": _custom_evaluations,
+        **own,
+        "expectedTopic": partial(_expected_text, key="expectedTopic", name=TOPIC),
+        "topic": topic,
+        "expectedActions": _expected_actions,
+        "actions": actions,
+        "expectedOutcome": partial(_expected_text, key="expectedOutcome", name=OUTCOME),
+        "metrics": _metrics,
+        "latency_ms": latency,
+    }
+
+
+def check_keys() -> tuple[str, ...]:
+    """Return the keys of checks."""
+    return tuple(_readers())
 
 
 def _tags(record: YamlRecord) -> tuple[str, ...]:

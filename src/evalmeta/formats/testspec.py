@@ -21,8 +21,8 @@ from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import CASE_FILES, Document, Reading, read_bytes
 from evalmeta.formats.spec_cases import (
     INPUT_HINT,
-    OWN_KEYS,
     Defaults,
+    own_keys,
     read_case,
     read_defaults,
     read_history,
@@ -225,7 +225,7 @@ def _is_own(root: YamlRecord) -> bool:
         return True
     cases = root.values.get("testCases")
     return any(
-        isinstance(case, dict) and not case.keys().isdisjoint(OWN_KEYS)
+        isinstance(case, dict) and not case.keys().isdisjoint(own_keys())
         for case in (cases if isinstance(cases, list) else ())
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from evalmeta.model.expectations import CHECKS
+from evalmeta.model.checks import OWN_CHECKS
 from evalmeta.model.run import DECIDED, NEEDS_MODEL, Average, Coverage, Verdict
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _has_mean(result: TestResult, case: CaseResult) -> bool:
 
 def mean_name(result: TestResult) -> str:
     """Return the name under which results are averaged: that of the function for checks by functions."""
-    return result.label if result.label and result.name in CHECKS else result.name
+    return result.label if result.label and result.name in OWN_CHECKS else result.name
 
 
 def _is_averaged(case: CaseResult) -> bool:

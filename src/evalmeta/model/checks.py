@@ -1,29 +1,240 @@
-"""The checks of test specs that definitions do not know by name, and the comparisons that mean the same.
+"""The checks of test specs, such as `contains: Paris`: one row per check, from which everything else derives.
 
-A check is an expectation with a label, such as `contains "Paris"`. The text that it expects is its expectedValue; its
-other settings are its terms.
+A row gives a check its key in test specs and its column in tables (`formats/short_forms.py`, `formats/case_files.py`),
+its part of the JSON Schema (`formats/spec_schema.py`), its row in docs/specs.md, its scorer
+(`engine/scorers/registry.py`), what definitions hold of it, and what to write instead of other tools' words.
+Installed packages add rows (`plugins.all_checks`).
+
+A check becomes an expectation with a label, such as `contains "Paris"`. The text that it expects is its expectedValue;
+its other settings are its terms.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
 
 import orjson
 
 from evalmeta.model.definition import Expectation, Parameter
+from evalmeta.model.expectations import ACTIONS, TOPIC
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from evalmeta.model.json_value import JsonValue
 
 
-_TEXT_OPERATORS: Final = {
-    "contains": "contains",
-    "equals": "equals",
-    "starts_with": "startswith",
-    "ends_with": "endswith",
+Shape = Literal["text", "texts", "any text", "patterns", "criteria", "functions", "json", "maximum", "actions"]
+"""What the value of a check is.
+
+text: one text. texts: a text or a list, of which each must hold. any text: a list of which one must hold. patterns:
+regular expressions. criteria: what a language model judges. functions: `module:function`. json: a mapping with a path
+and an operator, or a list. maximum: a whole number above 0. actions: a name or a list of names.
+"""
+LATENCY: Final = "output_latency_milliseconds"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check of test specs.
+
+    Attributes:
+        name: the key in test specs.
+        shape: what its value is.
+        says: what its value is, in the JSON Schema.
+        passes: when the check passes, in the documentation (Markdown).
+        example: a value, as YAML.
+        test: whether an answer, the first argument, is as a text expects; for checks that compare texts.
+        reasons: what the explanation says of an answer that passes the test, and of one that fails, such as
+            `contains` and `does not contain`; the expected text follows.
+        scorer: the scorer of a check without a test: `module:function`, a function of the expectation and the exchange
+            that returns a TestResult; empty if the scorer needs settings of the run (`engine/scorers/registry.py`).
+        has_exact: whether the scorer judges the term `exact`; a test always gets texts without typographic variants
+            unless it is set.
+        expectation: the name of the expectation that it becomes, if that is not the check's name.
+        operator: the operator of the string_comparison that means the same in a definition; empty if there is none.
+        rarity: whether the name is `unique` to evalmeta, `usual` in tests of agents, or `common` in other files, too:
+            how much it says about whether a file is a test.
+        other_names: what other tools call it.
+        hint: what to write instead of the other names.
+    """
+
+    name: str
+    shape: Shape
+    says: str
+    passes: str
+    example: str
+    test: Callable[[str, str], bool] | None = None
+    reasons: tuple[str, str] = ("passes for", "does not pass for")
+    scorer: str = ""
+    has_exact: bool = False
+    expectation: str = ""
+    operator: str = ""
+    rarity: Literal["unique", "usual", "common"] = "common"
+    other_names: tuple[str, ...] = ()
+    hint: str = ""
+
+    @property
+    def takes_exact(self) -> bool:
+        """Return whether it compares texts, unchanged if the term `exact` is set."""
+        return self.has_exact or self.test is not None
+
+    @property
+    def hints(self) -> Mapping[str, str]:
+        """Return what to write instead of the words of other tools."""
+        return dict.fromkeys(self.other_names, self.hint or f"Use {self.name}.")
+
+
+_SCORERS: Final = "evalmeta.engine.scorers"
+CHECKS: Final = {
+    check.name: check
+    for check in (
+        Check(
+            "topic",
+            "text",
+            "The topic that the agent must choose.",
+            "the agent chose this topic",
+            "Orders",
+            expectation=TOPIC,
+            rarity="usual",
+        ),
+        Check(
+            "actions",
+            "actions",
+            "The actions that the agent must take, in their order; [] for none.",
+            "the agent took these actions (called these tools), in this order; `[]` expects that it took none",
+            "[find_order]",
+            expectation=ACTIONS,
+            rarity="usual",
+            other_names=("tools", "expected_tools", "tool_calls", "expectedTools"),
+        ),
+        Check(
+            "contains",
+            "texts",
+            "Texts that the answer must contain.",
+            "the answer contains the [text](#how-texts-are-compared); with a list, all its texts",
+            "Paris",
+            test=str.__contains__,
+            reasons=("contains", "does not contain"),
+            operator="contains",
+            rarity="unique",
+        ),
+        Check(
+            "contains_any",
+            "any text",
+            "Texts of which the answer must contain at least one.",
+            "the answer contains at least one text of a list",
+            "[Paris, PARIS]",
+            scorer=f"{_SCORERS}.texts:score_contains_any",
+            has_exact=True,
+            rarity="unique",
+        ),
+        Check(
+            "not_contains",
+            "texts",
+            "Texts that the answer must not contain.",
+            "the answer does not contain the text, neither in upper nor in lower case; with a list, none of its texts",
+            "sorry",
+            scorer=f"{_SCORERS}.texts:score_not_contains",
+            has_exact=True,
+            rarity="unique",
+        ),
+        Check(
+            "equals",
+            "text",
+            "The whole answer.",
+            "the whole answer is this text",
+            "Paris",
+            test=str.__eq__,
+            reasons=("equals", "does not equal"),
+            operator="equals",
+            rarity="usual",
+        ),
+        Check(
+            "starts_with",
+            "texts",
+            "How the answer must begin.",
+            "the answer begins with the text",
+            "The capital",
+            test=str.startswith,
+            reasons=("starts with", "does not start with"),
+            operator="startswith",
+            rarity="unique",
+        ),
+        Check(
+            "ends_with",
+            "texts",
+            "How the answer must end.",
+            "the answer ends with the text",
+            "Paris.",
+            test=str.endswith,
+            reasons=("ends with", "does not end with"),
+            operator="endswith",
+            rarity="unique",
+        ),
+        Check(
+            "matches",
+            "patterns",
+            "A regular expression (Rust's crate regex) that must match a part of the answer.",
+            "a part of the answer matches the [regular expression](#regular-expressions); with a list, all of them do",
+            "(?i)paris",
+            scorer=f"{_SCORERS}.texts:score_matches",
+            rarity="usual",
+            other_names=("regex", "pattern", "match"),
+        ),
+        Check(
+            "json",
+            "json",
+            "A value in an answer that is JSON.",
+            "the answer is JSON, and a [value in it](#answers-in-json) is as expected",
+            "{path: $.city, equals: Paris}",
+        ),
+        Check(
+            "rubric",
+            "criteria",
+            "A criterion in words that a language model judges.",
+            "a language model finds that the answer meets a [criterion in words](#rubrics); with a list, all of them",
+            "The answer is polite.",
+            rarity="unique",
+            other_names=("llm-rubric", "llm_rubric", "judge", "criteria", "guidelines"),
+        ),
+        Check(
+            "function",
+            "functions",
+            "A Python function that checks the answer: module:function.",
+            "a [Python function](#functions) accepts the answer",
+            "checks:is_polite",
+            other_names=("python", "javascript", "script"),
+            hint="Use function: module:name.",
+        ),
+        Check(
+            "latency_ms",
+            "maximum",
+            "The maximum of milliseconds until the answer.",
+            "the answer took at most this many milliseconds",
+            "2000",
+            expectation=LATENCY,
+            rarity="usual",
+            other_names=("latency", "max_latency_ms", "max_duration", "timeout"),
+        ),
+        Check(
+            "tokens",
+            "maximum",
+            "The maximum of tokens that the answer uses.",
+            "the answer used at most this many tokens",
+            "500",
+            scorer=f"{_SCORERS}.measures:score_tokens",
+            other_names=("cost", "max_tokens"),
+            hint="Use tokens for a maximum of tokens.",
+        ),
+    )
 }
-TEXT_CHECKS: Final = frozenset((*_TEXT_OPERATORS, "contains_any", "not_contains"))
-"""The checks that compare texts, unchanged if the term `exact` is set."""
+"""The checks of evalmeta by name, in the order of the JSON Schema."""
+OWN_CHECKS: Final = frozenset(name for name, check in CHECKS.items() if not check.expectation)
+"""The checks whose expectations definitions do not know; `comparison_of` says which of them they can hold."""
+
+
 _NUMBER_OPERATORS: Final = {
     "greater_than": "greater_than",
     "at_least": "greater_than_or_equal",
@@ -37,27 +248,30 @@ _OUTCOME: Final = "$.generatedData.outcome"
 _WHOLE: Final = "$.generatedData"
 
 
-def comparison_of(check: Expectation) -> Expectation | None:
+def comparison_of(expectation: Expectation, checks: Mapping[str, Check] = CHECKS) -> Expectation | None:
     """Return the comparison of a definition that judges the same as a check; None if definitions have none."""
-    if check.name in _TEXT_OPERATORS:
-        return _comparison(
-            check, "string_comparison", _TEXT_OPERATORS[check.name], _OUTCOME, check.expected_value or ""
-        )
-    operator, expected = check.terms.get("operator"), check.terms.get("expected")
-    if check.name != "json" or not isinstance(operator, str) or expected is None:
+    check = checks.get(expectation.name)
+    if check and check.operator:
+        return comparison_with(expectation, check.operator, _OUTCOME, expectation.expected_value or "")
+    operator, expected = expectation.terms.get("operator"), expectation.terms.get("expected")
+    if expectation.name != "json" or not isinstance(operator, str) or expected is None:
         return None
-    reference = reference_of(str(check.terms["path"]))
+    reference = reference_of(str(expectation.terms["path"]))
     if operator in _NUMBER_OPERATORS or (operator == "equals" and _is_number(expected)):
-        name, known = "numeric_comparison", _NUMBER_OPERATORS.get(operator, operator)
-    else:
-        name, known = "string_comparison", operator
-    return _comparison(check, name, known, reference, _text(expected))
+        known = _NUMBER_OPERATORS.get(operator, operator)
+        return _comparison(expectation, "numeric_comparison", known, reference, _text(expected))
+    return comparison_with(expectation, operator, reference, _text(expected))
 
 
 def reference_of(path: str) -> str:
     """Return the reference for a path into an answer that is JSON; one into `$.generatedData` is returned unchanged."""
     path = path.strip()
     return path if path.startswith((f"{_WHOLE}.", f"{_WHOLE}[")) else f"{_OUTCOME}{path.removeprefix('$')}"
+
+
+def comparison_with(check: Expectation, operator: str, reference: str, expected: str) -> Expectation:
+    """Return a string_comparison with the label of a check."""
+    return _comparison(check, "string_comparison", operator, reference, expected)
 
 
 def _comparison(check: Expectation, name: str, operator: str, reference: str, expected: str) -> Expectation:
@@ -67,11 +281,6 @@ def _comparison(check: Expectation, name: str, operator: str, reference: str, ex
         Parameter("expected", expected, is_reference=False),
     )
     return Expectation(name, label=check.label, parameters=parameters)
-
-
-def comparison_with(check: Expectation, operator: str, reference: str, expected: str) -> Expectation:
-    """Return a string_comparison with the label of a check."""
-    return _comparison(check, "string_comparison", operator, reference, expected)
 
 
 def _is_number(value: JsonValue) -> bool:

@@ -73,13 +73,6 @@ _SCORERS: Final = {kind.name: kind for kind in _KINDS if kind.subjects}
 _BY_NAME: Final = _SCORERS | _EXPECTATIONS
 
 
-CHECKS: Final = frozenset(
-    (
-        *("contains", "contains_any", "not_contains", "equals", "starts_with", "ends_with", "matches"),
-        *("json", "rubric", "function", "tokens"),
-    )
-)
-"""The checks of test specs that definitions do not know; `checks.comparison_of` says which of them they can hold."""
 EVALUATORS: Final = (
     *("planner_topic_assertion", "planner_actions_assertion", "bot_response_rating"),
     *("string_assertion", "numeric_assertion", "json_assertion", "list_assertion"),

@@ -7,8 +7,9 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.aggregation import coverage_of, mean_name
-from evalmeta.model.expectations import CHECKS, expectation_kind
+from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
+from evalmeta.plugins import is_check
 from evalmeta.report.averages import averages_of, mean_text, missed_averages, score_text
 from evalmeta.report.org_checks import both_verdicts
 from evalmeta.report.report import VERDICT_WORDS, location, verdict_of, why_not_counted
@@ -303,7 +304,7 @@ def _block(results: Sequence[TestResult]) -> tuple[str, list[Field]]:
 def _title(result: TestResult) -> str:
     kind = expectation_kind(result.name)
     label = result.label or (kind.label if kind else "")
-    if label and result.name in CHECKS:
+    if label and is_check(result.name):
         return label
     return f"{label} ({result.name})" if label and label != result.name else result.name
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.agent_scorer import AgentScorer
-from evalmeta.model.expectations import CHECKS
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, SCORER_DEFINITION, TESTING_DEFINITION
+from evalmeta.plugins import is_check
 from evalmeta.validation.definition_rules import DefinitionScope, NamedFile
 from evalmeta.validation.org_rules import OrgScope
 from evalmeta.validation.rules import (
@@ -148,7 +148,7 @@ def check_expectations(
             hint = "Add a check, such as contains; without one, nothing is tested."
             message = "the test case has no expectation"
             found.append(Problem(_EXPECTATIONS_MISSING.code, severity, location, message, hint))
-        for expectation in (each for turn in case.turns for each in turn.expectations if each.name not in CHECKS):
+        for expectation in (each for turn in case.turns for each in turn.expectations if not is_check(each.name)):
             kind = TESTING_DEFINITION if expectation.scorer_type else EVALUATION_DEFINITION
             for rule, find_in_expectation in rules_for(expectation, kind):
                 severity = policy.severity(rule)

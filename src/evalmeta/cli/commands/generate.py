@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -12,6 +11,7 @@ from evalmeta import api
 from evalmeta.cli.groups import FullHelpGroup
 from evalmeta.cli.options import PATH, option_group
 from evalmeta.cli.output import json_option, print_json, print_losses, print_source_notes
+from evalmeta.formats.spec_schema import spec_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,8 +92,7 @@ def schema(*, output_file: Path | None, force: bool, as_json: bool) -> None:
     \b
     evalmeta generate schema -o specs/testspec.schema.json
     """
-    content = (resources.files("evalmeta.formats") / "schemas" / "testspec.schema.json").read_bytes()
-    _put(content, output_file, force=force, as_json=as_json)
+    _put(spec_schema(), output_file, force=force, as_json=as_json)
 
 
 def _put(content: bytes, output_file: Path | None, *, force: bool, as_json: bool) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import math
 from difflib import get_close_matches
 from inspect import isawaitable
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta.engine.metrics import JUDGED_BY_RULES
@@ -18,25 +19,27 @@ from evalmeta.engine.scorers.comparisons import comparison_scorer
 from evalmeta.engine.scorers.custom import custom_scorer, no_scorer
 from evalmeta.engine.scorers.functions import score_by_function
 from evalmeta.engine.scorers.judged import METRICS, judge_scorers
-from evalmeta.engine.scorers.measures import latency_scorer, measure_scorers, score_document_recall, score_tokens
+from evalmeta.engine.scorers.measures import latency_scorer, measure_scorers, score_document_recall
 from evalmeta.engine.scorers.overlap import score_response_match
 from evalmeta.engine.scorers.rated import rated_by
 from evalmeta.engine.scorers.results import broken, score_unjudged
 from evalmeta.engine.scorers.silence import not_passing_silence
-from evalmeta.engine.scorers.texts import text_scorers
+from evalmeta.engine.scorers.texts import text_scorer
 from evalmeta.engine.scorers.trajectories import calls_scorer, score_trajectory
 from evalmeta.errors import RaterError, SettingsError
+from evalmeta.model.checks import CHECKS
 from evalmeta.model.expectations import EVALUATORS, canonical_name, expectation_kind, known_names
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.model.run_options import Scoring
-from evalmeta.plugins import load_plugin, plugin_names
+from evalmeta.plugins import all_checks, load_plugin, plugin_names
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Awaitable, Iterable, Mapping
 
     from evalmeta.engine.interfaces import Exchange, Rater, Scorer
     from evalmeta.model.agent_scorer import FindScorer
+    from evalmeta.model.checks import Check
     from evalmeta.model.definition import Expectation
 
 
@@ -61,8 +64,9 @@ def make_scorers(scoring: Scoring, rater: Rater, *, find_custom: FindScorer = no
 
     `find_custom` finds the definitions of custom scorers by name.
     """
+    checks = _check_scorers(check for name, check in all_checks().items() if name not in CHECKS)
     added = {canonical_name(name): _plugin_scorer(name) for name in plugin_names("scorers")}
-    return {**_built_in_scorers(scoring, rater, find_custom), **added}
+    return {**_built_in_scorers(scoring, rater, find_custom), **checks, **added}
 
 
 def _built_in_scorers(scoring: Scoring, rater: Rater, find_custom: FindScorer = no_scorer) -> Mapping[str, Scorer]:
@@ -79,7 +83,8 @@ def _built_in_scorers(scoring: Scoring, rater: Rater, find_custom: FindScorer = 
     return {
         # Orgs let an empty answer pass these.
         **(of_orgs if as_orgs else _not_passing_silence(of_orgs)),
-        **_not_passing_silence({**text_scorers(), "json": json_scorer(scoring.matches), "tokens": score_tokens}),
+        **_check_scorers(CHECKS.values()),
+        "json": not_passing_silence(json_scorer(scoring.matches)),
         **judge_scorers(rater, threshold=scoring.threshold),
         "topic_sequence_match": topic_scorer(scoring.topics, aliases=not as_orgs),
         "agent_handoff_match": score_handoff,
@@ -89,6 +94,24 @@ def _built_in_scorers(scoring: Scoring, rater: Rater, find_custom: FindScorer = 
         **measure_scorers(),
         **{f"evaluator.{name}": score_unjudged for name in EVALUATORS},
     }
+
+
+def _check_scorers(checks: Iterable[Check]) -> Mapping[str, Scorer]:
+    """Return the scorers of the checks whose declaration says how to judge them; the others need settings."""
+    return {
+        check.name: not_passing_silence(text_scorer(check) if check.test else _declared_scorer(check))
+        for check in checks
+        if check.test or check.scorer
+    }
+
+
+def _declared_scorer(check: Check) -> Scorer:
+    try:
+        return cast("Scorer", resolve_name(check.scorer))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SettingsError(
+            f"the scorer {check.scorer!r} of the check {check.name!r} cannot be found: {error}"
+        ) from error
 
 
 def _not_passing_silence(scorers: Mapping[str, Scorer]) -> Mapping[str, Scorer]:

@@ -11,46 +11,32 @@ from evalmeta.model.pattern import Pattern, PatternSyntax
 from evalmeta.model.plain_text import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from evalmeta.engine.interfaces import Exchange, Scorer
+    from evalmeta.model.checks import Check
     from evalmeta.model.definition import Expectation
     from evalmeta.model.run import TestResult
 
 
-# What a check tests, and the phrases for an answer that passes and one that fails.
-_TESTS: Final[Mapping[str, tuple[Callable[[str, str], bool], str, str]]] = {
-    "contains": (str.__contains__, "contains", "does not contain"),
-    "equals": (str.__eq__, "equals", "does not equal"),
-    "starts_with": (str.startswith, "starts with", "does not start with"),
-    "ends_with": (str.endswith, "ends with", "does not end with"),
-}
+def text_scorer(check: Check) -> Scorer:
+    """Return the scorer of a check that has a test: it compares the answer with the expectedValue.
 
-
-def text_scorers() -> Mapping[str, Scorer]:
-    """Return the scorers of the text checks by name.
-
-    All but `matches` compare texts as `plain_text` returns them, or unchanged if the terms set `exact`. Upper and lower
-    case differ, except in `not_contains`.
+    It compares texts as `plain_text` returns them, or unchanged if the terms set `exact`. Upper and lower case differ.
     """
-    return {
-        **dict.fromkeys(_TESTS, score_text),
-        "not_contains": score_not_contains,
-        "contains_any": score_contains_any,
-        "matches": score_matches,
-    }
+    holds, fails = check.reasons
+    test = check.test or str.__eq__
 
+    def score_text(expectation: Expectation, exchange: Exchange) -> TestResult:
+        answer, expected = exchange.generated.outcome, expectation.expected_value or ""
+        compared = _compared(expectation)
+        passed = test(compared(answer), compared(expected))
+        explanation = f"the answer {holds if passed else fails} {_quoted(expected)}"
+        if not passed:
+            explanation += _near_miss(test, answer, expected, compared)
+        return judged(expectation, passed=passed, expected=expected, actual=answer, explanation=explanation)
 
-def score_text(expectation: Expectation, exchange: Exchange) -> TestResult:
-    """Compare the answer with the expectedValue."""
-    answer, expected = exchange.generated.outcome, expectation.expected_value or ""
-    test, holds, fails = _TESTS[expectation.name]
-    compared = _compared(expectation)
-    passed = test(compared(answer), compared(expected))
-    explanation = f"the answer {holds if passed else fails} {_quoted(expected)}"
-    if not passed:
-        explanation += _near_miss(test, answer, expected, compared)
-    return judged(expectation, passed=passed, expected=expected, actual=answer, explanation=explanation)
+    return score_text
 
 
 def _compared(expectation: Expectation) -> Callable[[str], str]:
