@@ -125,9 +125,9 @@ def test_a_namespace_is_a_valid_salesforce_namespace(dx: Path, namespace: str) -
 
 def test_settings_are_read_in_both_shapes(dx: Path) -> None:
     (dx / "evalmeta.toml").write_text("[run]\niterations = 3\n")
-    assert find_project(dx).settings.run.iterations == 3
+    assert find_project(dx).settings.run_options().iterations == 3
     (dx / "sfdx-project.json").unlink()
-    assert find_project(dx).settings.run.iterations == 3
+    assert find_project(dx).settings.run_options().iterations == 3
 
 
 def test_wrong_settings_stop_the_search(dx: Path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from dataclasses import dataclass, field, fields
+from types import NoneType
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from evalmeta import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 Undecided = Literal["ignore", "fail"]
 ScoringProfile = Literal["default", "testing-center"]
@@ -15,9 +19,79 @@ Matches = Literal["first", "any", "all"]
 Deciding = Literal["org", "local", "both"]
 OFFLINE_RATER: Final = "rules"
 """The name of the rater that needs no settings and no language model."""
-SCORING_PROFILES: Final = ("default", "testing-center")
-DECIDING: Final = ("org", "local", "both")
-ACTION_MATCHES: Final = ("exact", "in_order", "any_order", "superset", "subset")
+SCORING_PROFILES: Final[tuple[ScoringProfile, ...]] = get_args(ScoringProfile)
+ACTION_MATCHES: Final[tuple[ActionMatch, ...]] = get_args(ActionMatch)
+
+Group = Literal["running", "policy", "scoring", "selection", "checking"]
+_T = TypeVar("_T")
+_KINDS: Final[Mapping[object, str]] = {int: "integer", float: "number", str: "text"}
+
+
+class Option(NamedTuple):
+    """One option of a run; its setting, its flag, its key of `runOptions`, its bounds and its reference follow from it.
+
+    Attributes:
+        group: its group of flags. "running" and "policy" are also the table [run] of the settings, "scoring" is
+            [score]; None if neither a flag nor a setting has its value.
+        help: what the help of commands says.
+        bounds: the least and the largest number; without a largest one, the largest integer.
+        is_above: whether flags and settings must be above the least number.
+        least_on_wire: the least number in `runOptions`, if it is another one.
+        metavar: what stands for its value in the help; empty for the name of its type.
+        alias: another name of its setting.
+        is_sparse: whether `runOptions` leaves out its default.
+        flag: its flag; this and the following come from the attribute unless the row has another name.
+        wire: its key in `runOptions`, with which evalmeta extends the Connect API.
+        name: its attribute and setting.
+        kind: what its values are: "integer", "number", "text", "choice", "integers" or "pair".
+        choices: the values of a "choice".
+    """
+
+    group: Group | None = None
+    help: str = ""
+    bounds: tuple[float, float | None] | None = None
+    is_above: bool = False
+    least_on_wire: float | None = None
+    metavar: str = ""
+    alias: str = ""
+    is_sparse: bool = False
+    flag: str = ""
+    wire: str = ""
+    name: str = ""
+    annotation: object = None
+    default: object = None
+    kind: str = ""
+    choices: tuple[str, ...] = ()
+
+    def completed(self, name: str, annotation: object, default: object) -> Option:
+        """Return the row with what its attribute says."""
+        parts = get_args(annotation)
+        kind = next(part for part in parts if part is not NoneType) if NoneType in parts else annotation
+        choices = get_args(kind) if get_origin(kind) is Literal else ()
+        lists = "integers" if Ellipsis in get_args(kind) else "pair"
+        first, *others = name.split("_")
+        return self._replace(
+            name=name,
+            annotation=annotation,
+            default=default,
+            kind="choice" if choices else _KINDS.get(kind, lists),
+            choices=choices,
+            flag=self.flag or f"--{name.replace('_', '-')}",
+            wire=self.wire or "".join([first, *(word.capitalize() for word in others)]),
+        )
+
+
+def _row(default: _T, option: Option) -> _T:
+    """Return the default of an attribute, with its row for `_rows_of`."""
+    return field(default=default, metadata={"option": option})
+
+
+def _rows_of(owner: type[RunOptions | Scoring]) -> tuple[Option, ...]:
+    types = get_type_hints(owner)
+    rows = [(attribute, attribute.metadata.get("option")) for attribute in fields(owner)]
+    return tuple(
+        row.completed(attribute.name, types[attribute.name], attribute.default) for attribute, row in rows if row
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +108,18 @@ class Scoring:
         rater: the rater's name in the project's settings; `rules` needs no settings.
     """
 
-    profile: ScoringProfile = "default"
-    actions: ActionMatch | None = None
-    topics: TopicMatch = "exact"
-    matches: Matches = "first"
-    threshold: float = 3.0
-    rater: str = OFFLINE_RATER
+    profile: ScoringProfile = _row(
+        "default", Option("scoring", "How to score; testing-center scores as Salesforce does.", flag="--scoring")
+    )
+    actions: ActionMatch | None = _row(None, Option("scoring", "How the actions must match the expected actions."))
+    topics: TopicMatch = _row(
+        "exact", Option("scoring", "Whether a topic's name must equal or contain the expected one.")
+    )
+    matches: Matches = _row(
+        "first", Option("scoring", "If a reference matches several values, which of them must pass.")
+    )
+    threshold: float = _row(3.0, Option("scoring", "The lowest rating that passes.", (0, 5)))
+    rater: str = _row(OFFLINE_RATER, Option("scoring", "A rater of evalmeta.toml, or 'rules'.", metavar="NAME"))
 
     @property
     def action_match(self) -> ActionMatch:
@@ -124,21 +204,60 @@ class RunOptions:
         setup: what answers and what judges; recorded when the run is executed.
     """
 
-    iterations: int = 1
-    min_pass_rate: float = 1.0
-    undecided: Undecided = "ignore"
-    min_decided: float | None = None
-    concurrency: int = limits.CONCURRENCY
-    case_timeout: float = limits.CASE_TIMEOUT_SECONDS
-    rate_limit: float | None = None
-    retries: int = limits.RETRIES
-    max_errors: int | None = None
-    seed: int | None = None
-    cases: tuple[int, ...] | None = None
-    shard: tuple[int, int] | None = None
-    confirms: str = ""
+    iterations: int = _row(1, Option("running", "Number of times to run each case.", (1, limits.MAX_ITERATIONS)))
+    min_pass_rate: float = _row(1.0, Option("policy", "The share of cases that must pass.", (0, 1), alias="confidence"))
+    undecided: Undecided = _row("ignore", Option("policy", "How to count results that could not be judged."))
+    min_decided: float | None = _row(None, Option("policy", "The share of results that must be judged.", (0, 1)))
+    concurrency: int = _row(
+        limits.CONCURRENCY, Option("running", "Number of cases to run at the same time.", (1, limits.MAX_CONCURRENCY))
+    )
+    case_timeout: float = _row(
+        limits.CASE_TIMEOUT_SECONDS,
+        Option(
+            "running",
+            "Time limit for a case, in seconds.",
+            (0, limits.MAX_CASE_TIMEOUT_SECONDS),
+            is_above=True,
+            wire="caseTimeoutSeconds",
+        ),
+    )
+    rate_limit: float | None = _row(
+        None,
+        Option(
+            "running",
+            "Maximum number of utterances per second.",
+            (0, limits.MAX_RATE),
+            is_above=True,
+            least_on_wire=1e-6,
+        ),
+    )
+    retries: int = _row(
+        limits.RETRIES, Option("running", "Number of retries after a transient failure.", (0, limits.MAX_RETRIES))
+    )
+    max_errors: int | None = _row(None, Option("running", "Stop when this many cases have ended in errors.", (1, None)))
+    seed: int | None = _row(
+        None, Option("selection", "Shuffle the cases with this seed.", (-limits.MAX_INTEGER, limits.MAX_INTEGER))
+    )
+    cases: tuple[int, ...] | None = _row(None, Option())
+    shard: tuple[int, int] | None = _row(
+        None,
+        Option(
+            "selection",
+            "Run one shard of the cases: 2/5 is the second of five. A case stays in its shard.",
+            metavar="N/OF",
+        ),
+    )
+    confirms: str = _row("", Option(is_sparse=True))
     scoring: Scoring = field(default_factory=Scoring)
-    decides: Deciding = "org"
+    decides: Deciding = _row(
+        "org",
+        Option(
+            "checking",
+            "Whose verdicts count in a Salesforce org; both: the worse of the two.  [default: org]",
+            flag="--verdict",
+            is_sparse=True,
+        ),
+    )
     origin: Origin = field(default_factory=Origin)
     setup: Setup = field(default_factory=Setup, compare=False)
 
@@ -148,22 +267,28 @@ class RunOptions:
         return self.cases is not None or self.shard is not None
 
 
+RUN_OPTIONS: Final = _rows_of(RunOptions)
+SCORING_OPTIONS: Final = _rows_of(Scoring)
+
+
 def invalid_option(options: RunOptions) -> str | None:
     """Return what is wrong with the first option that is out of range, by its name in `runOptions`; else None."""
-    bounds: dict[str, tuple[float | None, float, float]] = {
-        "iterations": (options.iterations, 1, limits.MAX_ITERATIONS),
-        "minPassRate": (options.min_pass_rate, 0, 1),
-        "minDecided": (options.min_decided, 0, 1),
-        "concurrency": (options.concurrency, 1, limits.MAX_CONCURRENCY),
-        "caseTimeoutSeconds": (options.case_timeout, 0, limits.MAX_CASE_TIMEOUT_SECONDS),
-        "rateLimit": (options.rate_limit, 1e-6, limits.MAX_RATE),
-        "retries": (options.retries, 0, limits.MAX_RETRIES),
-        "maxErrors": (options.max_errors, 1, limits.MAX_INTEGER),
-        "seed": (options.seed, -limits.MAX_INTEGER, limits.MAX_INTEGER),
-        "shard": (options.shard and options.shard[0], 1, options.shard[1] if options.shard else 1),
-        "scoring.threshold": (options.scoring.threshold, 0, 5),
-    }
-    for name, (value, least, most) in bounds.items():
-        if value is not None and not least <= value <= most:
-            return f"{name} is {value}; {least} to {most:g} are allowed"
-    return None
+    return next(_invalid_options(options), None)
+
+
+def _invalid_options(options: RunOptions) -> Iterator[str]:
+    owners: tuple[tuple[RunOptions | Scoring, tuple[Option, ...], str], ...] = (
+        (options, RUN_OPTIONS, ""),
+        (options.scoring, SCORING_OPTIONS, "scoring."),
+    )
+    for owner, rows, prefix in owners:
+        for option in rows:
+            value, bounds = getattr(owner, option.name), option.bounds
+            if option.kind == "pair" and value:
+                value, bounds = value[0], (1, value[1])
+            if value is None or bounds is None:
+                continue
+            least = bounds[0] if option.least_on_wire is None else option.least_on_wire
+            most = limits.MAX_INTEGER if bounds[1] is None else bounds[1]
+            if not least <= value <= most:
+                yield f"{prefix}{option.wire} is {value}; {least} to {most:g} are allowed"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping  # noqa: TC003 - the annotations of this module are read at runtime
+from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -16,23 +16,17 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    GetPydanticSchema,
     JsonValue,
     Tag,
+    create_model,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from evalmeta import limits
 from evalmeta.model.quarantine import Quarantine, Quarantines, day_of, end_fault, names_of_test, parse_day
-from evalmeta.model.run_options import (
-    OFFLINE_RATER,
-    ActionMatch,
-    Matches,
-    RunOptions,
-    Scoring,
-    ScoringProfile,
-    TopicMatch,
-)
+from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS, Option, RunOptions, Scoring
 
 Profile = Literal["orgs", "documented"]
 AdkDialect = Literal["auto", "python", "typescript"]
@@ -40,6 +34,9 @@ MissingData = Literal["undecided", "adk"]
 RuleSetting = Literal["error", "warning", "off"]
 VariableType = Literal["Text", "Number", "Boolean", "Date", "DateTime", "Money", "Ref", "Object", "List", "Json"]
 
+Given: TypeAlias = Mapping[str, object]
+"""Values that replace those of settings, by the names of the settings."""
+_NOTHING: Final[Given] = {}
 _TARGET = r"^[\w.]+:[\w.]+$"
 
 
@@ -293,35 +290,41 @@ class ValidateSettings(_Table):
     rules: dict[str, RuleSetting] = Field(default_factory=dict)
 
 
-class RunSettings(_Table):
-    """Defaults of `evalmeta test run`; `confidence` is another name for `min_pass_rate`."""
+def _table_of(name: str, says: str, options: Iterable[Option]) -> type[_Table]:
+    """Return the model of a table whose keys are options of a run."""
+    keys = {option.name: (option.annotation, _field(option)) for option in options}
+    return create_model(name, __base__=_Table, __doc__=says, **keys)  # type: ignore[call-overload, no-any-return]
 
-    concurrency: Annotated[int, Field(ge=1, le=limits.MAX_CONCURRENCY)] = limits.CONCURRENCY
-    case_timeout: Annotated[float, Field(gt=0, le=limits.MAX_CASE_TIMEOUT_SECONDS)] = limits.CASE_TIMEOUT_SECONDS
-    iterations: Annotated[int, Field(ge=1, le=limits.MAX_ITERATIONS)] = 1
-    min_pass_rate: Annotated[float, Field(ge=0, le=1, validation_alias=AliasChoices("min_pass_rate", "confidence"))] = (
-        1.0
+
+def _field(option: Option) -> object:
+    least, most = option.bounds or (None, None)
+    return Field(
+        option.default,
+        gt=least if option.is_above else None,
+        ge=None if option.is_above else least,
+        le=most,
+        validation_alias=AliasChoices(option.name, option.alias) if option.alias else None,
     )
-    undecided: Literal["ignore", "fail"] = "ignore"
-    min_decided: Annotated[float, Field(ge=0, le=1)] | None = None
-    rate_limit: Annotated[float, Field(gt=0, le=limits.MAX_RATE)] | None = None
-    retries: Annotated[int, Field(ge=0, le=limits.MAX_RETRIES)] = limits.RETRIES
-    max_errors: Annotated[int, Field(ge=1)] | None = None
 
 
-class ScoreSettings(_Table):
-    """How results are judged; `rater` is the name of a table under [raters], or `rules`."""
+# What most projects set stands first in the reference, and in errors that list the known keys.
+_FIRST: Final = {"concurrency", "case_timeout"}
+_RUN: Final = [option for option in RUN_OPTIONS if option.group in {"running", "policy"}]
+RunSettings: Final = _table_of(
+    "RunSettings",
+    "Defaults of `evalmeta test run`; `confidence` is another name for `min_pass_rate`.",
+    sorted(_RUN, key=lambda option: option.name not in _FIRST),
+)
+ScoreSettings: Final = _table_of(
+    "ScoreSettings",
+    "How results are judged; `rater` is the name of a table under [raters], or `rules`.",
+    SCORING_OPTIONS,
+)
 
-    profile: ScoringProfile = "default"
-    actions: ActionMatch | None = None
-    topics: TopicMatch = "exact"
-    matches: Matches = "first"
-    threshold: Annotated[float, Field(ge=0, le=5)] = 3.0
-    rater: str = OFFLINE_RATER
 
-    def scoring(self) -> Scoring:
-        """Return the settings as the engine's value."""
-        return Scoring(**self.model_dump())
+def _schema_of(table: type[_Table]) -> GetPydanticSchema:
+    """Return the annotation of a key whose model is made at runtime, so that no type can name it."""
+    return GetPydanticSchema(lambda _, handler: handler(table))
 
 
 class AdkSettings(_Table):
@@ -392,8 +395,8 @@ class Settings(_Table):
     """The content of `evalmeta.toml`."""
 
     validate_: Annotated[ValidateSettings, Field(alias="validate")] = ValidateSettings()
-    run: RunSettings = RunSettings()
-    score: ScoreSettings = ScoreSettings()
+    run: Annotated[_Table, _schema_of(RunSettings)] = RunSettings()
+    score: Annotated[_Table, _schema_of(ScoreSettings)] = ScoreSettings()
     org: OrgSettings = OrgSettings()
     adk: AdkSettings = AdkSettings()
     databricks: DatabricksSettings = DatabricksSettings()
@@ -410,6 +413,8 @@ class Settings(_Table):
             day_of(started), {settings.case: Quarantine(settings.reason, settings.until) for settings in own}
         )
 
-    def run_options(self) -> RunOptions:
-        """Return [run] and [score] as the options of a run."""
-        return RunOptions(**self.run.model_dump(), scoring=self.score.scoring())
+    def run_options(self, run: Given = _NOTHING, score: Given = _NOTHING) -> RunOptions:
+        """Return [run] and [score] as the options of a run; `run` and `score` have values that replace theirs."""
+        return RunOptions(
+            **(self.run.model_dump() | dict(run)), scoring=Scoring(**(self.score.model_dump() | dict(score)))
+        )

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.errors import MessageUnreadable
-from evalmeta.model.run_options import (
-    ActionMatch,
-    Deciding,
-    Matches,
-    Origin,
-    RunOptions,
-    Scoring,
-    ScoringProfile,
-    Setup,
-    TopicMatch,
-)
+from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS, Option, Origin, RunOptions, Scoring, Setup
 from evalmeta.protocol.json_fields import integer, number, object_at, optional_text, text, texts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
@@ -53,70 +45,62 @@ def read_run_definition(source: JsonObject) -> RunDefinition:
 
 
 _DEFAULT: Final = RunOptions()
-_SCORING: Final = Scoring()
 _PAIR: Final = 2
-_T = TypeVar("_T", bound=str)
 
 
 def write_options(options: RunOptions) -> JsonObject:
     """Write run options."""
-    scoring = options.scoring
-    confirms: JsonObject = {"confirms": options.confirms} if options.confirms else {}
-    setup: JsonObject = {name: value for name, value in options.setup._asdict().items() if value}
-    origin: JsonObject = {"origin": {name: value for name, value in options.origin._asdict().items() if value}}
-    return {
-        "iterations": options.iterations,
-        "minPassRate": options.min_pass_rate,
-        "undecided": options.undecided,
-        "minDecided": options.min_decided,
-        "concurrency": options.concurrency,
-        "caseTimeoutSeconds": options.case_timeout,
-        "rateLimit": options.rate_limit,
-        "retries": options.retries,
-        "maxErrors": options.max_errors,
-        "seed": options.seed,
-        "cases": options.cases,
-        "shard": options.shard,
-        **confirms,
-        **({} if options.decides == "org" else {"decides": options.decides}),
-        **(origin if any(options.origin) else {}),
-        **({"setup": setup} if setup else {}),
-        "scoring": {
-            "profile": scoring.profile,
-            "actions": scoring.actions,
-            "topics": scoring.topics,
-            "matches": scoring.matches,
-            "threshold": scoring.threshold,
-            "rater": scoring.rater,
-        },
+    nested = {"origin": options.origin._asdict(), "setup": options.setup._asdict()}
+    known: JsonObject = {
+        name: {key: value for key, value in facts.items() if value}
+        for name, facts in nested.items()
+        if any(facts.values())
     }
+    return {**_written(options, RUN_OPTIONS), **known, "scoring": _written(options.scoring, SCORING_OPTIONS)}
+
+
+def _written(owner: RunOptions | Scoring, options: Sequence[Option]) -> JsonObject:
+    values = [(option, getattr(owner, option.name)) for option in options]
+    return {option.wire: value for option, value in values if not (option.is_sparse and value == option.default)}
+
+
+_DEFAULT_WRITTEN: Final = write_options(_DEFAULT)
 
 
 def read_options(source: JsonObject, *, default: RunOptions = _DEFAULT) -> RunOptions:
     """Read run options; missing keys have the values of `default`, and unknown values those of evalmeta."""
-    missing = write_options(default)
-    source = {**missing, **source, "scoring": {**object_at(missing, "scoring"), **object_at(source, "scoring")}}
-    shard = _integers(source.get("shard"))
-    deciding: tuple[Deciding, ...] = get_args(Deciding)
+    # Lists read the options of all their runs.
+    missing = _DEFAULT_WRITTEN if default is _DEFAULT else write_options(default)
+    source = {**missing, **source}
+    scoring = {**object_at(missing, "scoring"), **object_at(source, "scoring")}
     return RunOptions(
-        iterations=integer(source, "iterations", _DEFAULT.iterations),
-        min_pass_rate=number(source, "minPassRate", _DEFAULT.min_pass_rate),
-        undecided="fail" if source.get("undecided") == "fail" else "ignore",
-        min_decided=number(source, "minDecided", None),
-        concurrency=integer(source, "concurrency", _DEFAULT.concurrency),
-        case_timeout=number(source, "caseTimeoutSeconds", _DEFAULT.case_timeout),
-        rate_limit=number(source, "rateLimit", None),
-        retries=integer(source, "retries", _DEFAULT.retries),
-        max_errors=integer(source, "maxErrors", None),
-        seed=integer(source, "seed", None),
-        cases=_integers(source.get("cases")),
-        shard=(shard[0], shard[1]) if shard is not None and len(shard) == _PAIR else None,
-        confirms=text(source, "confirms") or "",
-        scoring=_read_scoring(object_at(source, "scoring")),
-        decides=_one_of(deciding, text(source, "decides"), _DEFAULT.decides),
+        **_values(source, RUN_OPTIONS),  # type: ignore[arg-type] # each has the type of its row
+        scoring=Scoring(**_values(scoring, SCORING_OPTIONS)),  # type: ignore[arg-type]
         origin=_read_origin(object_at(source, "origin")),
         setup=_read_setup(object_at(source, "setup")),
     )
+
+
+def _values(source: JsonObject, options: Sequence[Option]) -> dict[str, object]:
+    return {option.name: _value(source, option) for option in options}
+
+
+def _value(source: JsonObject, option: Option) -> object:
+    """Return the value of an option, or its default if the value has another type or is not a choice."""
+    value = source.get(option.wire)
+    match option.kind:
+        case "integer":
+            return integer(source, option.wire, option.default)
+        case "number":
+            return number(source, option.wire, option.default)
+        case "text":
+            return text(source, option.wire) or option.default
+        case "choice":
+            return value if value in option.choices else option.default
+        case "integers":
+            return _integers(value)
+    pair = _integers(value) or ()
+    return pair if len(pair) == _PAIR else option.default
 
 
 def _read_setup(source: JsonObject) -> Setup:
@@ -128,27 +112,7 @@ def _read_origin(source: JsonObject) -> Origin:
     return Origin(suite, branch, revision, tuple(texts(source, "tags")[: limits.MAX_RUN_TAGS]))
 
 
-def _read_scoring(source: JsonObject) -> Scoring:
-    profiles: tuple[ScoringProfile, ...] = get_args(ScoringProfile)
-    actions: tuple[ActionMatch, ...] = get_args(ActionMatch)
-    topics: tuple[TopicMatch, ...] = get_args(TopicMatch)
-    matches: tuple[Matches, ...] = get_args(Matches)
-    chosen = text(source, "actions")
-    return Scoring(
-        profile=_one_of(profiles, text(source, "profile"), _SCORING.profile),
-        actions=_one_of(actions, chosen, "exact") if chosen in actions else None,
-        topics=_one_of(topics, text(source, "topics"), _SCORING.topics),
-        matches=_one_of(matches, text(source, "matches"), _SCORING.matches),
-        threshold=number(source, "threshold", _SCORING.threshold),
-        rater=text(source, "rater") or _SCORING.rater,
-    )
-
-
-def _one_of(known: tuple[_T, ...], word: str, default: _T) -> _T:
-    return next((each for each in known if each == word), default)
-
-
 def _integers(value: JsonValue) -> tuple[int, ...] | None:
     if not isinstance(value, list | tuple):
         return None
-    return tuple(each for each in value if isinstance(each, int) and not isinstance(each, bool))
+    return tuple(number for number in value if isinstance(number, int) and not isinstance(number, bool))

@@ -310,7 +310,7 @@ def _key_variables(root: Path, choice: AgentChoice) -> list[str]:
     variables = [choice.api_key_env] if choice.api_key_env else []
     if (root / SETTINGS_FILE).is_file():
         settings = load_settings(root / SETTINGS_FILE)
-        tables = [*settings.subjects.values(), settings.raters.get(settings.score.rater)]
+        tables = [*settings.subjects.values(), settings.raters.get(settings.run_options().scoring.rater)]
         variables += [name for table in tables if table for name in key_variables(table)]
     return list(dict.fromkeys(variables))
 

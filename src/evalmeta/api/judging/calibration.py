@@ -27,8 +27,8 @@ from evalmeta.engine.raters.labels import Labels, read_pairs, write_pairs
 from evalmeta.engine.raters.llm.prompts import METRICS_WITH_EXAMPLES, bind_rubric
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.errors import ProjectError, UsageError
-from evalmeta.model.run_options import OFFLINE_RATER
-from evalmeta.model.settings import LlmRater, ScoreSettings
+from evalmeta.model.run_options import OFFLINE_RATER, Scoring
+from evalmeta.model.settings import LlmRater
 from evalmeta.org.setups import rater_of
 from evalmeta.org.subjects import rater_settings
 from evalmeta.package.project import find_project
@@ -220,11 +220,11 @@ def _find(name: str, start: Path) -> _Found:
     except ProjectError:
         if name != OFFLINE_RATER:
             raise
-        return _Found(rater_settings({}, name), start, None, ScoreSettings().threshold)
+        return _Found(rater_settings({}, name), start, None, Scoring().threshold)
     settings = project.settings
     return _Found(
         rater_settings(settings.raters, name, root=project.root),
         project.root,
         project.state_dir,
-        settings.score.threshold,
+        settings.run_options().scoring.threshold,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -14,7 +15,7 @@ from evalmeta.cli.options import FloatRange, IntRange, option_group
 from evalmeta.cli.output import note, warn
 from evalmeta.errors import UsageError
 from evalmeta.model.evaluation import CaseList, parse_case_list, parse_shard
-from evalmeta.model.run_options import ACTION_MATCHES, DECIDING, SCORING_PROFILES, RunOptions
+from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -23,11 +24,17 @@ if TYPE_CHECKING:
     from evalmeta.api.runs.selection import CaseChoice
     from evalmeta.api.runs.verification import Checking
     from evalmeta.cli.options import Command, Decorator
-    from evalmeta.model.run_options import Deciding
+    from evalmeta.model.run_options import Deciding, Group, Option, RunOptions
     from evalmeta.package.project import Project
 
 Values: TypeAlias = "Mapping[str, object]"
 """The options that were given, by the names of the settings that they replace."""
+_OPTIONS: Final = {option.name: option for option in (*RUN_OPTIONS, *SCORING_OPTIONS)}
+
+
+def _names(group: Group) -> list[str]:
+    """Return the options of a run whose flags are in a group."""
+    return [option.name for option in _OPTIONS.values() if option.group == group]
 
 
 class CaseSelection(NamedTuple):
@@ -72,22 +79,18 @@ def run_options(
 ) -> RunOptions:
     """Return the options of a run: those that were given, and the project's settings for all others."""
     chosen = selection or CaseSelection()
-    run, score = project.settings.run, project.settings.score.model_copy(update=scoring)
-    for values in others:
-        run = run.model_copy(update=values)
+    given = {name: value for values in others for name, value in values.items()}
     decides = (checking and checking.decides) or "org"
-    return RunOptions(
-        **run.model_dump(), scoring=score.scoring(), shard=chosen.shard, seed=chosen.seed, decides=decides
-    )
+    options = project.settings.run_options(given, scoring)
+    return replace(options, shard=chosen.shard, seed=chosen.seed, decides=decides)
 
 
 def chosen_checking(project: Project, checking: Checking, *, scoring: Values, running: Values) -> Checking:
     """Return how verdicts are checked, with what options or the project's settings choose and orgs do otherwise."""
-    score = project.settings.score.model_copy(update=scoring)
-    run = project.settings.run.model_copy(update=running)
+    settings, options = project.settings, project.settings.run_options(running, scoring)
     return checking._replace(
-        profile=score.profile if "profile" in score.model_fields_set else None,
-        case_timeout=run.case_timeout if "case_timeout" in run.model_fields_set else None,
+        profile=options.scoring.profile if "profile" in {*scoring, *settings.score.model_fields_set} else None,
+        case_timeout=options.case_timeout if "case_timeout" in {*running, *settings.run.model_fields_set} else None,
     )
 
 
@@ -111,56 +114,25 @@ def _read_seed(_: click.Context, __: click.Parameter, seed: int | None) -> int |
     return seed
 
 
-_POLICY: Sequence[Decorator] = (
-    click.option("--min-pass-rate", type=FloatRange(0, 1), help="The share of cases that must pass."),
-    click.option(
-        "--undecided", type=click.Choice(("ignore", "fail")), help="How to count results that could not be judged."
-    ),
-    click.option("--min-decided", type=FloatRange(0, 1), help="The share of results that must be judged."),
-)
-_RUNNING: Sequence[Decorator] = (
-    click.option("--iterations", type=IntRange(1, limits.MAX_ITERATIONS), help="Number of times to run each case."),
-    click.option(
-        "--concurrency", type=IntRange(1, limits.MAX_CONCURRENCY), help="Number of cases to run at the same time."
-    ),
-    click.option(
-        "--case-timeout",
-        type=FloatRange(0, limits.MAX_CASE_TIMEOUT_SECONDS, min_open=True),
-        help="Time limit for a case, in seconds.",
-    ),
-    click.option(
-        "--rate-limit",
-        type=FloatRange(0, limits.MAX_RATE, min_open=True),
-        help="Maximum number of utterances per second.",
-    ),
-    click.option(
-        "--retries", type=IntRange(0, limits.MAX_RETRIES), help="Number of retries after a transient failure."
-    ),
-    click.option("--max-errors", type=IntRange(1), help="Stop when this many cases have ended in errors."),
-)
-_SCORING: Sequence[Decorator] = (
-    click.option(
-        "--scoring",
-        "profile",
-        type=click.Choice(SCORING_PROFILES),
-        help="How to score; testing-center scores as Salesforce does.",
-    ),
-    click.option(
-        "--actions", type=click.Choice(ACTION_MATCHES), help="How the actions must match the expected actions."
-    ),
-    click.option(
-        "--topics",
-        type=click.Choice(("exact", "contains")),
-        help="Whether a topic's name must equal or contain the expected one.",
-    ),
-    click.option(
-        "--matches",
-        type=click.Choice(("first", "any", "all")),
-        help="If a reference matches several values, which of them must pass.",
-    ),
-    click.option("--threshold", type=FloatRange(0, 5), help="The lowest rating that passes."),
-    click.option("--rater", metavar="NAME", help="A rater of evalmeta.toml, or 'rules'."),
-)
+def _flag(name: str, *, parameter: str = "", **more: object) -> Decorator:
+    """Return the flag of an option of a run."""
+    option = _OPTIONS[name]
+    how = {"type": _type_of(option), "help": option.help, "metavar": option.metavar or None} | more
+    return click.option(option.flag, parameter or name, **how)  # type: ignore[arg-type] # click's own settings
+
+
+def _type_of(option: Option) -> click.ParamType | None:  # type: ignore[explicit-any, type-arg] # as click's
+    least, most = option.bounds or (None, None)
+    match option.kind:
+        case "integer":
+            return IntRange(least, most)  # type: ignore[arg-type] # both are whole numbers
+        case "number":
+            return FloatRange(least, most, min_open=option.is_above)
+        case "choice":
+            return click.Choice(option.choices)
+    return None
+
+
 _SELECTION: Sequence[Decorator] = (
     click.option(
         "--case",
@@ -186,13 +158,8 @@ _SELECTION: Sequence[Decorator] = (
         is_flag=True,
         help="Run only cases that failed or ended in an error when they last ran, and tests that never ran.",
     ),
-    click.option(
-        "--shard",
-        callback=_read_shard,
-        metavar="N/OF",
-        help="Run one shard of the cases: 2/5 is the second of five. A case stays in its shard.",
-    ),
-    click.option("--seed", type=int, callback=_read_seed, help="Shuffle the cases with this seed."),
+    _flag("shard", callback=_read_shard),
+    _flag("seed", type=int, callback=_read_seed),
 )
 
 
@@ -212,11 +179,7 @@ checking_options = option_group(
             help="Also judge the answers of a Salesforce org here, and say which of its verdicts to doubt.",
             show_default=True,
         ),
-        click.option(
-            "--verdict",
-            type=click.Choice(DECIDING),
-            help="Whose verdicts count in a Salesforce org; both: the worse of the two.  [default: org]",
-        ),
+        _flag("decides", parameter="verdict"),
     ),
 )
 OPTION_SECTIONS: Final = {
@@ -224,14 +187,8 @@ OPTION_SECTIONS: Final = {
         *("names", "cases", "tags", "failed_from", "last_failed", "shard", "seed", "target_org", "dry_run"),
         *("extend", "ignore_changes", "mixed"),
     ),
-    "How to run": (
-        *("subject", "model", "api_key_env", "wait", "watch", "iterations", "concurrency", "case_timeout"),
-        *("rate_limit", "retries", "max_errors"),
-    ),
-    "How to score": (
-        *("min_pass_rate", "undecided", "min_decided", "profile", "actions", "topics", "matches", "threshold"),
-        *("rater", "config", "verify", "verdict"),
-    ),
+    "How to run": (*("subject", "model", "api_key_env", "wait", "watch"), *_names("running")),
+    "How to score": (*_names("policy"), *_names("scoring"), *("config", "verify", "verdict")),
     "Compare": ("baseline", "suspect", "confirm", "history"),
     "Output": ("result_format",),
 }
@@ -242,26 +199,15 @@ def _given(**values: object) -> Values:
     return {name: value for name, value in values.items() if value is not None}
 
 
-policy_options = option_group("policy", _given, _POLICY)
-running_options = option_group("running", _given, _RUNNING)
-scoring_options = option_group("scoring", _given, _SCORING)
+policy_options = option_group("policy", _given, [_flag(name) for name in _names("policy")])
+running_options = option_group("running", _given, [_flag(name) for name in _names("running")])
+scoring_options = option_group("scoring", _given, [_flag(name) for name in _names("scoring")])
 case_options = option_group("selection", CaseSelection, _SELECTION)
 
 
 # Their effect is on what is reported of finished runs, or on the exit code.
 _NEED_RESULTS: Final = frozenset(
-    {
-        "output_dir",
-        "result_format",
-        "report_files",
-        "baseline",
-        "confirm",
-        "suspect",
-        "history",
-        "min_pass_rate",
-        "undecided",
-        "min_decided",
-    }
+    {"output_dir", "result_format", "report_files", "baseline", "confirm", "suspect", "history", *_names("policy")}
 )
 
 
@@ -299,4 +245,4 @@ def _given_options(names: Collection[str]) -> list[str]:
     context = click.get_current_context()
     given = [param for param in context.command.params if param.name in names]
     typed = ParameterSource.COMMANDLINE
-    return [each.opts[-1] for each in given if context.get_parameter_source(each.name or "") is typed]
+    return [param.opts[-1] for param in given if context.get_parameter_source(param.name or "") is typed]
