@@ -27,7 +27,7 @@ from evalmeta.client.http import Reply
 from evalmeta.model.login import ByRefreshToken, Login, Secrets
 from evalmeta.model.registry import NEWEST_API_VERSION
 from evalmeta.model.settings import Settings
-from evalmeta.org.app import create_app
+from evalmeta.org.app import add_registered_routes, create_app
 from evalmeta.org.organization import Organization
 from evalmeta.org.serving.server_file import read_server
 from evalmeta.protocol.oauth import TokenReply, read_auth_url
@@ -388,10 +388,10 @@ def test_an_unexpected_error_is_reported_and_logged_without_secrets(
     assert (len(list((machine.root / "tmp").iterdir())), machine.leaks()) == (2, [])
 
 
+APP = create_app(None)
+add_registered_routes(APP)
 # The list of versions and the description of the routes are the same for every org.
-ROUTES = [
-    route for route in create_app(None).routes if route.path not in {"/services/data", "/services/data/openapi.json"}
-]
+ROUTES = [route for route in APP.routes if route.path not in {"/services/data", "/services/data/openapi.json"}]
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.name} {route.path}")

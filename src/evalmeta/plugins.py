@@ -1,4 +1,4 @@
-"""Entry points of installed packages and of evalmeta's own wings: subjects, scorers, checks, raters and reporters.
+"""Entry points of installed packages and of evalmeta's own wings, in groups from subjects to handlers.
 
 The core imports no wing: it loads what a wing adds by its name, as what other packages add. evalmeta's own entry points
 are a constant here, because reading those of installed packages takes 40 ms at each start.
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from evalmeta.model.settings import PluginRater, PluginSubject
 
 
-Group = Literal["subjects", "scorers", "checks", "raters", "reporters"]
+Group = Literal["subjects", "scorers", "checks", "raters", "reporters", "handlers"]
 _PREFIX: Final = "evalmeta"
+_MAKE: Final = "Write a function of the settings and the project's folder, `make(settings, *, root)`."
 _PACKAGES: Final = {".dist-info", ".egg-info"}
 
 
@@ -43,7 +44,8 @@ class _OwnPoint(NamedTuple):
 
 
 _OWN: Final[Mapping[Group, Mapping[str, _OwnPoint]]] = {
-    "raters": {"rules": _OwnPoint("evalmeta.rules_rater.rater:bind_rules")}
+    "raters": {"rules": _OwnPoint("evalmeta.rules_rater.rater:bind_rules")},
+    "handlers": {"org-clients": _OwnPoint("evalmeta.org_clients.handlers:HANDLERS")},
 }
 
 
@@ -65,6 +67,11 @@ def load_plugin(group: Group, name: str) -> object:
             actions=(f"Correct the package that contains {point.value}, or uninstall it.",),
         ) from error
     return plugin
+
+
+def load_all(group: Group) -> dict[str, object]:
+    """Import all objects of a group, evalmeta's own first, which packages cannot replace; raise like `load_plugin`."""
+    return {name: load_plugin(group, name) for name in [*_OWN.get(group, {}), *plugin_names(group)]}
 
 
 @cache
@@ -109,12 +116,9 @@ def call_plugin(
     return made
 
 
-def unusable_plugin(group: Group, name: str, why: str) -> SettingsError:
-    """Return the error for an entry point that is not a valid `make(settings, *, root)`."""
-    return SettingsError(
-        f"{name!r} of the entry points {_PREFIX}.{group} {why}",
-        actions=("Write a function of the settings and the project's folder, `make(settings, *, root)`.",),
-    )
+def unusable_plugin(group: Group, name: str, why: str, *, action: str = _MAKE) -> SettingsError:
+    """Return the error for an entry point that is not what its group needs, by default `make(settings, *, root)`."""
+    return SettingsError(f"{name!r} of the entry points {_PREFIX}.{group} {why}", actions=(action,))
 
 
 def unknown_plugin(group: Group, name: str, *, known: Iterable[str] = ()) -> SettingsError:

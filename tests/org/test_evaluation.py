@@ -10,7 +10,7 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.org.app import embedded_org
-from evalmeta.org.records import Records
+from evalmeta.org_clients.records import Records
 from evalmeta.package.project import find_project
 from org.parts import URL, definition, deploy, make_project, opened_of, package
 from systems.run_eval.payloads import STATE, evaluator, message

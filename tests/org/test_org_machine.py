@@ -14,7 +14,6 @@ from evalmeta.errors import OrgFault
 from evalmeta.model.component import Manifest, ManifestTypes
 from evalmeta.model.login import ADMIN
 from evalmeta.model.settings import Settings
-from evalmeta.org.component_calls import NewComponent, delete_components, rename_component, save_components
 from evalmeta.org.jobs import (
     cancel_deployment,
     check_deployment,
@@ -26,6 +25,7 @@ from evalmeta.org.jobs import (
 )
 from evalmeta.org.organization import Organization
 from evalmeta.org.retrievals import list_components
+from evalmeta.org_clients.component_calls import NewComponent, delete_components, rename_component, save_components
 from evalmeta.package.archive import read_zip
 from evalmeta.protocol.metadata_api import DeployOptions, DeployResult, RetrieveResult
 from evalmeta.protocol.soap import read_results

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -25,28 +26,11 @@ from evalmeta.org.handlers.connect import (
     post_run,
 )
 from evalmeta.org.handlers.evaluation import post_tests
-from evalmeta.org.handlers.login import (
-    Frontdoor,
-    get_frontdoor,
-    get_identity,
-    get_limits,
-    get_named_user,
-    get_resources,
-    get_versions,
-)
-from evalmeta.org.handlers.records import (
-    get_describe,
-    get_more,
-    get_object,
-    get_objects,
-    get_query,
-    get_record,
-    post_activation,
-)
+from evalmeta.org.handlers.login import Frontdoor, get_identity, get_versions
+from evalmeta.org.handlers.registry import registered_handlers
 from evalmeta.org.handlers.rest import fault_reply, refusal_reply
-from evalmeta.org.handlers.soap import get_deploy_request, handle_soap, patch_deploy_request, post_deploy_request
+from evalmeta.org.handlers.soap import handle_soap
 from evalmeta.org.jobs import JobQueue
-from evalmeta.org.openapi import OPENAPI_PATH, get_openapi
 from evalmeta.org.organization import Organization
 from evalmeta.org.serving.server_file import read_server
 from evalmeta.org.workers import DetachedWorker, InProcessWorkers
@@ -65,7 +49,6 @@ if TYPE_CHECKING:
 
 _SOAP: Final = "/services/Soap/m/{version}"
 _DATA: Final = "/services/data/v{version}"
-_DEPLOY_REQUESTS: Final = f"{_DATA}/metadata/deployRequest"
 _RUNS: Final = f"{_DATA}/einstein/{{run_path}}/runs"
 
 
@@ -75,34 +58,10 @@ def create_app(org: Organization, pages: Sequence[BaseRoute] = ()) -> Starlette:
         routes=[
             Route("/services/oauth2/userinfo", get_identity, methods=["GET", "POST"]),
             Route("/id/{org_id}/{user_id}", get_identity, methods=["GET", "POST"]),
-            Route("/services/oauth2/singleaccess", get_frontdoor, methods=["GET", "POST"]),
-            Route("/agentforce/bootstrap/nameduser", get_named_user, methods=["GET"]),
             Route("/services/data", get_versions, methods=["GET"]),
-            Route(OPENAPI_PATH, get_openapi, methods=["GET"]),
-            Route(_DATA, get_resources, methods=["GET"]),
-            Route(_DATA + "/limits", get_limits, methods=["GET"]),
-            Route(_DATA + "/queryAll", get_query, methods=["GET"]),
-            Route(_DATA + "/queryAll/{locator}", get_more, methods=["GET"]),
-            *(
-                route
-                for root in (_DATA, _DATA + "/tooling")
-                for route in (
-                    Route(root + "/query", get_query, methods=["GET"]),
-                    Route(root + "/query/{locator}", get_more, methods=["GET"]),
-                    Route(root + "/sobjects", get_objects, methods=["GET"]),
-                    Route(root + "/sobjects/{name}", get_object, methods=["GET"]),
-                    Route(root + "/sobjects/{name}/describe", get_describe, methods=["GET"]),
-                    Route(root + "/sobjects/{name}/{record_id}", get_record, methods=["GET"]),
-                )
-            ),
-            Route(_DATA + "/connect/bot-versions/{version_id}/activation", post_activation, methods=["POST"]),
             Route(_SOAP, handle_soap, methods=["POST"]),
             # CumulusCI adds the id of the org, simple-salesforce the path of a deployment.
             Route(_SOAP + "/{rest:path}", handle_soap, methods=["POST"]),
-            Route(_DEPLOY_REQUESTS, post_deploy_request, methods=["POST"]),
-            Route(_DEPLOY_REQUESTS + "/validatedDeployRequestId", post_deploy_request, methods=["POST"]),
-            Route(_DEPLOY_REQUESTS + "/{job_id}", get_deploy_request, methods=["GET"]),
-            Route(_DEPLOY_REQUESTS + "/{job_id}", patch_deploy_request, methods=["PATCH"]),
             Route(_RUNS, post_run, methods=["POST"]),
             Route(_RUNS + "/check", post_check, methods=["POST"]),
             Route(_RUNS + "/{run_id}", get_status, methods=["GET"]),
@@ -119,9 +78,26 @@ def create_app(org: Organization, pages: Sequence[BaseRoute] = ()) -> Starlette:
     )
     # A redirect would send a token to the address in the Host header.
     app.router.redirect_slashes = False
+    app.router.default = partial(_answer_by_handlers, app)
     app.state.org = org
     app.state.frontdoor = Frontdoor()
     return app
+
+
+async def _answer_by_handlers(app: Starlette, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request for which the application has no route, once more with those of registered handlers."""
+    if not add_registered_routes(app):
+        raise HTTPException(HTTPStatus.NOT_FOUND)
+    await app.router.app(scope, receive, send)
+
+
+def add_registered_routes(app: Starlette) -> bool:
+    """Add the routes of registered handlers to an application, and return whether it did not have them."""
+    has_them = bool(getattr(app.state, "has_handlers", False))
+    if not has_them:
+        app.router.routes.extend(route for handlers in registered_handlers() for route in handlers.routes)
+        app.state.has_handlers = True
+    return not has_them
 
 
 class _CollapseSlashes:

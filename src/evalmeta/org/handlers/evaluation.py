@@ -13,12 +13,11 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, OrgFault
+from evalmeta.org.agents import agents_of
 from evalmeta.org.evaluation_results import write_test_result
 from evalmeta.org.handlers.rest import authenticated, json_reply, read_body
 from evalmeta.org.organization import run_in_thread
-from evalmeta.org.records import Records
 from evalmeta.org.runs import check_needs, is_abandoned, prepare_payload_run, start_prepared
-from evalmeta.protocol.sobjects import AGENT
 from evalmeta.store.stored_cases import open_cases
 from evalmeta.systems.run_eval.reader import read_payload
 
@@ -53,7 +52,7 @@ async def post_tests(request: Request, org: Organization, user: User) -> Respons
     tests = payload.tests
 
     def start(org: Organization) -> dict[str, list[int]]:
-        known = {str(row["Id"])[:_ID_CHARS]: str(row["DeveloperName"]) for row in Records(org)(AGENT.name)}
+        known = {agent.id[:_ID_CHARS]: agent.name for agent in agents_of(org)}
         agents = [_agent_of(known, test) for test in tests]
         groups = [[place for place, agent in enumerate(agents) if agent == name] for name in dict.fromkeys(agents)]
         options = replace(org.settings().run_options(), iterations=1, cases=None, shard=None)

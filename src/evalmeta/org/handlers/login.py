@@ -5,16 +5,14 @@ from __future__ import annotations
 import secrets
 import time
 from collections import OrderedDict
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlencode
 
 from evalmeta import limits
 from evalmeta.errors import OrgFault
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, ApiVersion
-from evalmeta.org.handlers.rest import authenticated, fault_reply, json_reply, token_of
+from evalmeta.org.handlers.rest import authenticated, json_reply
 from evalmeta.org.organization import ORG_ID
-from evalmeta.protocol.oauth import ENGINE, read_named_user_token, write_named_user_token
+from evalmeta.protocol.oauth import ENGINE
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -71,8 +69,8 @@ async def get_identity(request: Request, _: Organization, user: User) -> Respons
         raise _not_found()
     return json_reply(
         {
-            "id": _identity_url(request, user),
-            "sub": _identity_url(request, user),
+            "id": identity_url(request, user),
+            "sub": identity_url(request, user),
             "asserted_user": True,
             "user_id": user.id,
             "organization_id": ORG_ID,
@@ -87,48 +85,14 @@ async def get_identity(request: Request, _: Organization, user: User) -> Respons
     )
 
 
-@authenticated()
-async def get_resources(request: Request, _: Organization, user: User) -> Response:
-    """List the resources of an API version."""
-    root = f"/services/data/v{request.path_params['version']}"
-    names = ("tooling", "metadata", "query", "queryAll", "sobjects", "limits")
-    return json_reply({**{name: f"{root}/{name}" for name in names}, "identity": _identity_url(request, user)})
-
-
-@authenticated()
-async def get_limits(_: Request, __: Organization, ___: User) -> Response:
-    """List the daily limits of the org, which has none."""
-    return json_reply({})
-
-
-async def get_named_user(request: Request) -> Response:
-    """Return an access token for the user of a session, in the form of a JWT, as @salesforce/agents requests it."""
-    org: Organization = request.app.state.org
-    token = request.cookies.get("sid", "")
-    user = org.user_of(token)
-    if user is None:
-        return fault_reply("", "INVALID_SESSION_ID", "Session expired or invalid", status=HTTPStatus.UNAUTHORIZED)
-    issued = write_named_user_token(token, user_id=user.id, issuer=str(request.base_url), now=time.time())
-    return json_reply({"access_token": issued})
-
-
-@authenticated()
-async def get_frontdoor(request: Request, _: Organization, __: User) -> Response:
-    """Return an address that logs a browser in once, to the pages of the org (OAuth 2.0 UI Bridge API)."""
-    frontdoor: Frontdoor = request.app.state.frontdoor
-    query = {"otp": frontdoor.issue(read_named_user_token(token_of(request)))}
-    if target := request.query_params.get("redirect_uri", ""):
-        query["startURL"] = target
-    return json_reply({"frontdoor_uri": f"{request.base_url}secur/frontdoor.jsp?{urlencode(query)}"})
-
-
 def _label(version: ApiVersion) -> str:
     """Return the name of a release: there are three a year, and 63.0 is Spring '25."""
     past = version.major - OLDEST_API_VERSION.major
     return f"{_SEASONS[past % 3]} '{25 + (past + 1) // 3}"
 
 
-def _identity_url(request: Request, user: User) -> str:
+def identity_url(request: Request, user: User) -> str:
+    """Return the address of a user's identity."""
     return f"{request.base_url}id/{ORG_ID}/{user.id}"
 
 

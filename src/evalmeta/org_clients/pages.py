@@ -14,7 +14,7 @@ import zlib
 from typing import Final, NamedTuple
 
 from evalmeta.errors import OrgFault
-from evalmeta.protocol.soql import MAX_CHARS
+from evalmeta.org_clients.soql import MAX_CHARS
 
 MIN_PAGE_RECORDS: Final = 200
 MAX_PAGE_RECORDS: Final = 2_000

@@ -6,8 +6,8 @@ import zlib
 import pytest
 
 from evalmeta.errors import OrgFault
-from evalmeta.protocol.soql import MAX_CHARS
-from evalmeta.protocol.soql_pages import Page, read_locator, read_page_size
+from evalmeta.org_clients.pages import Page, read_locator, read_page_size
+from evalmeta.org_clients.soql import MAX_CHARS
 
 PAGE = Page("SELECT Name FROM User WHERE Name = 'Zoë'", 2_000, 200)
 

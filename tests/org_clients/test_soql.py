@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.errors import OrgFault
-from evalmeta.protocol.soql import ANY, ONE, Comparison, Count, Group, Order, Query, Value, read_query
+from evalmeta.org_clients.soql import ANY, ONE, Comparison, Count, Group, Order, Query, Value, read_query
 
 
 def where(condition: str) -> object:

@@ -7,19 +7,19 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.errors import OrgFault
+from evalmeta.org_clients.pages import ALL_RECORDS, invalid_locator
+from evalmeta.org_clients.sobjects import sobject
+from evalmeta.org_clients.soql import ANY, ONE, Count, Group, Query
 from evalmeta.protocol.json_fields import from_timestamp
-from evalmeta.protocol.sobjects import sobject
-from evalmeta.protocol.soql import ANY, ONE, Count, Group, Query
-from evalmeta.protocol.soql_pages import ALL_RECORDS, invalid_locator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.protocol.sobjects import Field, FieldType, SObject
-    from evalmeta.protocol.soql import Comparison, Condition, Kind, Order, Value
-    from evalmeta.protocol.soql_pages import Page
+    from evalmeta.org_clients.pages import Page
+    from evalmeta.org_clients.sobjects import Field, FieldType, SObject
+    from evalmeta.org_clients.soql import Comparison, Condition, Kind, Order, Value
 
     Rows: TypeAlias = Callable[[str], Sequence[JsonObject]]
     Read: TypeAlias = Callable[[JsonObject], JsonValue]

@@ -1,4 +1,4 @@
-"""The Metadata API's CRUD-based calls: create, update, upsert, rename and delete components without a zip.
+"""The Metadata API's CRUD-based calls: read, create, update, upsert, rename and delete components without a zip.
 
 Metadata API Developer Guide, "CRUD-Based Calls": at most 10 components in one call; each has a result of its own, and
 the others are saved, unless the AllOrNoneHeader is true.
@@ -12,21 +12,31 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from evalmeta import limits
 from evalmeta.errors import OrgFault
 from evalmeta.model.registry import NEWEST_API_VERSION
+from evalmeta.org.handlers.soap import known_type
 from evalmeta.package.files import is_safe_full_name
 from evalmeta.protocol.metadata_api import DeleteResult, MetadataError, SaveResult, UpsertResult
+from evalmeta.protocol.soap import write_records, write_results
 from evalmeta.validation.rules import RulePolicy
 from evalmeta.validation.validator import validate_component
+from evalmeta.xmlio.nodes import children, find, read_node, text_of
+from evalmeta.xmlio.reader import NAMESPACE
+from evalmeta.xmlio.writer import node, render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evalmeta.model.login import User
     from evalmeta.model.registry import MetadataType
+    from evalmeta.org.handlers.registry import Operation
     from evalmeta.org.organization import Organization
+    from evalmeta.protocol.soap import Call
+    from evalmeta.xmlio.writer import Node
 
     Action = Literal["create", "update", "upsert"]
 
 _POLICY: Final = RulePolicy(profile="orgs")
+# As orgs write files.
+_INDENT: Final = 4
 _RENAME: Final = "Rename the file."
 _ROLLED_BACK: Final = MetadataError(
     "The operation was rolled back because one of the operations in the request failed.",
@@ -155,3 +165,50 @@ def _problems(component: NewComponent) -> Iterator[MetadataError]:
 
 def _not_found(kind: MetadataType, name: str) -> MetadataError:
     return MetadataError(f"In field: fullName - no {kind.name} named {name[:80]} found", "INVALID_CROSS_REFERENCE_KEY")
+
+
+def _read(org: Organization, _: User, call: Call) -> bytes:
+    kind = known_type(call.text("type"))
+    names = [text_of(child) for child in children(call.operation) if child.name == "fullNames"]
+    if len(names) > limits.MAX_READ_NAMES:
+        text = f"{len(names)} names; at most {limits.MAX_READ_NAMES} are allowed in one call"
+        raise OrgFault(text, code="EXCEEDED_ID_LIMIT")
+    found = [(name, org.components.content(kind.name, name)) for name in names]
+    records = [None if content is None else (name, read_node(content, label=name)) for name, content in found]
+    return write_records(kind.name, records)
+
+
+def _save_all(org: Organization, user: User, call: Call) -> bytes:
+    action: Action = "create" if call.name == "createMetadata" else "update"
+    if call.name == "upsertMetadata":
+        action = "upsert"
+    found = [_new_component(child) for child in children(call.operation) if child.name == "metadata"]
+    return write_results(call.name, save_components(org, user, found, action, all_or_none=call.all_or_none))
+
+
+def _new_component(source: Node) -> NewComponent:
+    kind = known_type(source.attributes.get("type", ""))
+    fields = [child for child in children(source) if child.name != "fullName"]
+    content = render(node(kind.name, fields, xmlns=NAMESPACE), indent=_INDENT)
+    return NewComponent(kind, text_of(find(source, "fullName")).strip(), content)
+
+
+def _rename(org: Organization, user: User, call: Call) -> bytes:
+    old, new = call.text("oldFullName").strip(), call.text("newFullName").strip()
+    return write_results(call.name, [rename_component(org, user, known_type(call.text("type")), old, new)])
+
+
+def _delete(org: Organization, _: User, call: Call) -> bytes:
+    names = [text_of(child).strip() for child in children(call.operation) if child.name == "fullNames"]
+    found = delete_components(org, known_type(call.text("type")), names, all_or_none=call.all_or_none)
+    return write_results(call.name, found)
+
+
+OPERATIONS: Final[Mapping[str, Operation]] = {
+    "readMetadata": _read,
+    "createMetadata": _save_all,
+    "updateMetadata": _save_all,
+    "upsertMetadata": _save_all,
+    "renameMetadata": _rename,
+    "deleteMetadata": _delete,
+}

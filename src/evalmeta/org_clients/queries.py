@@ -10,12 +10,12 @@ from evalmeta.errors import OrgFault
 from evalmeta.model.registry import ApiVersion
 from evalmeta.org.handlers.rest import authenticated, json_reply, read_body
 from evalmeta.org.organization import run_in_thread
-from evalmeta.org.records import Records, activate_agent
+from evalmeta.org_clients.answers import Answers
+from evalmeta.org_clients.pages import Page, read_locator, read_page_size
+from evalmeta.org_clients.records import Records, activate_agent
+from evalmeta.org_clients.sobjects import SOBJECTS, write_description, write_summary
+from evalmeta.org_clients.soql import read_query
 from evalmeta.protocol.json_fields import read_object, text
-from evalmeta.protocol.sobjects import SOBJECTS, write_description, write_summary
-from evalmeta.protocol.soql import read_query
-from evalmeta.protocol.soql_answers import Answers
-from evalmeta.protocol.soql_pages import Page, read_locator, read_page_size
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
     from evalmeta.org.organization import Organization
-    from evalmeta.protocol.sobjects import SObject
+    from evalmeta.org_clients.sobjects import SObject
 
 
 # The sf CLI always uses this version to ask for the user, and whether the org is a Dev Hub.

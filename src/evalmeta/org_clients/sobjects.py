@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from evalmeta.errors import OrgFault
 from evalmeta.model.registry import metadata_type
+from evalmeta.org.agents import AGENT_PREFIX, VERSION_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,7 +131,7 @@ USER: Final = SObject(
 AGENT: Final = SObject(
     "BotDefinition",
     "Bot",
-    "0Xx",
+    AGENT_PREFIX,
     (
         Field("Id", "id"),
         Field("DeveloperName"),
@@ -147,7 +148,7 @@ AGENT: Final = SObject(
 AGENT_VERSION: Final = SObject(
     "BotVersion",
     "Bot Version",
-    "0X9",
+    VERSION_PREFIX,
     (
         Field("Id", "id"),
         Field("BotDefinitionId", "reference", "BotDefinition", "BotDefinition"),

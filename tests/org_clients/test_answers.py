@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from evalmeta.errors import OrgFault
-from evalmeta.protocol.sobjects import AGENT, AGENT_VERSION, USER
-from evalmeta.protocol.soql import read_query
-from evalmeta.protocol.soql_answers import Answers
-from evalmeta.protocol.soql_pages import Page, read_locator
+from evalmeta.org_clients.answers import Answers
+from evalmeta.org_clients.pages import Page, read_locator
+from evalmeta.org_clients.sobjects import AGENT, AGENT_VERSION, USER
+from evalmeta.org_clients.soql import read_query
 
 DATES = {"Ann": None, "Bea": "2026-11-23T10:00:00.000Z", "O'Neil": "2026-11-24T10:00:00.000Z"}
 IDS = {"Ann": "0Xx00000000000aAAA", "Bea": "0Xx00000000000AAAQ", "O'Neil": "0Xx000000000003AAA"}
