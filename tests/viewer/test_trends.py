@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalmeta.cli.main import main
+from evalmeta.model.run import RunStatus, Summary
+from evalmeta.model.run_options import RunOptions
+from evalmeta.store.run_lists import ListedRun
+from evalmeta.viewer.trends import MEASURES, Measure, Point, Series, chart_of
 from org.parts import definition, deploy, opened_of, package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from evalmeta.package.project import Project
     from viewer.conftest import Browser
@@ -31,6 +37,88 @@ def test_one_run_is_not_a_trend(browser: Browser, run: Callable[..., int]) -> No
     run()
 
     assert "needs two finished runs" in browser.page("/view/trends")
+
+
+def points_of(values: Sequence[float | None], times: Sequence[float]) -> list[Point]:
+    """Return runs at these times, whose median latencies are the values."""
+    summary, options = Summary(0, 0, 0, 0, 0), RunOptions()
+    return [
+        Point(
+            ListedRun(
+                "", "", f"{number}", "A", "", RunStatus.COMPLETED, at, at, 1, "", "", None, summary, None, options
+            ),
+            *(None, value, None, None),
+        )
+        for number, (value, at) in enumerate(zip(values, sorted(times), strict=True))
+    ]
+
+
+MEDIAN = Measure("Latency", (Series("p50", lambda point: point.p50),), "{:.3g}".format)
+SOME = st.floats(0, 1e9, allow_subnormal=False).filter(lambda value: value == 0 or value > 1e-6)
+
+
+@given(
+    values=st.lists(st.one_of(st.none(), SOME, st.just(float("inf"))), min_size=2, max_size=20),
+    span=st.floats(0, 3e9),
+    deploys=st.lists(st.floats(0, 1), max_size=3),
+)
+def test_everything_is_inside_a_chart(values: list[float | None], span: float, deploys: list[float]) -> None:
+    times = [1e9 + span * at / len(values) for at in range(len(values))]
+    chart = chart_of(MEDIAN, points_of(values, times), [1e9 + span * at for at in deploys])
+
+    known = [value for value in values if value is not None and value != float("inf")]
+    assert (chart is None) == (not known)
+    if chart:
+        [(_, line)] = chart.lines
+        assert len(line) == len(known)
+        for place in (*line, *chart.scale, *chart.times, *chart.deploys):
+            assert 0 <= place.x <= 100
+            assert 0 <= place.y <= 100
+        assert 2 <= len(chart.scale) <= 6
+        assert (chart.scale[0].y, chart.scale[-1].y) == (100, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ((0.0, 0.0), ["0", "0.25", "0.5", "0.75", "1"]),
+        ((3.0, 96.0), ["0", "25", "50", "75", "100"]),
+        ((101.0, 1.0), ["0", "50", "100", "150"]),
+        ((0.07, 0.01), ["0", "0.02", "0.04", "0.06", "0.08"]),
+    ],
+)
+def test_a_scale_has_round_numbers(values: tuple[float, float], scale: list[str]) -> None:
+    chart = chart_of(MEDIAN, points_of(values, (0, 1)), [])
+    assert chart
+    assert [place.text for place in chart.scale] == scale
+
+
+@pytest.mark.parametrize(
+    ("span", "times"),
+    [
+        (4, ["00:00:00", "00:00:01", "00:00:02", "00:00:03", "00:00:04"]),
+        (7_200, ["01-01 00:00", "01-01 00:30", "01-01 01:00", "01-01 01:30", "01-01 02:00"]),
+        (400_000, ["1970-01-01", "1970-01-02", "1970-01-03", "1970-01-04", "1970-01-05"]),
+    ],
+)
+def test_times_are_round(span: float, times: list[str]) -> None:
+    chart = chart_of(MEDIAN, points_of((1, 2), (0, span)), [])
+    assert chart
+    assert [place.text for place in chart.times] == times
+
+
+def test_each_measure_has_a_chart_and_its_columns(browser: Browser, project: Project, run: Callable[..., int]) -> None:
+    agent = project.root / "order_agent.py"
+    agent.write_text(agent.read_text().replace('{"topic"', '{"tokens": {"input": 9, "output": 3}, "topic"'))
+    run()
+    run()
+    html = browser.page("/view/trends?test=orders.yaml")
+
+    for measure in MEASURES:
+        assert f"<h2>{measure.title}</h2>" in html
+        for series in measure.series:
+            assert f'<th scope="col" class="number">{series.title}</th>' in html
+            assert html.count(f'data-label="{series.title}"') == 2
 
 
 def test_only_deployments_that_changed_the_test_are_marked(

@@ -96,13 +96,13 @@ def environment(*folders: Path) -> Environment:
         "label": _label,
         "line": one_line,
         "long_line": partial(one_line, chars=400),
-        "milliseconds": _milliseconds,
+        "milliseconds": duration_text,
         "pretty": _pretty,
         "number": "{:g}".format,
         "percent": percent,
         "seconds": seconds,
         "text": shorten,
-        "time": _time,
+        "time": time_text,
     }
     made.globals |= {
         "both_verdicts": both_verdicts,
@@ -157,13 +157,15 @@ def _pretty(value: JsonValue) -> str:
     return shorten(json_text(value, indent=2))
 
 
-def _milliseconds(value: float) -> str:
+def duration_text(value: float) -> str:
+    """Return a duration of milliseconds with its unit."""
     if not math.isfinite(value):
         return "unknown"
     return milliseconds(value) if value < _SECOND else seconds(value / 1000)
 
 
-def _time(value: float) -> str:
+def time_text(value: float) -> str:
+    """Return a time, in seconds since the epoch, as `2026-03-01 10:00:00 UTC`."""
     return f"{to_timestamp(value)[:19].replace('T', ' ')} UTC"
 
 

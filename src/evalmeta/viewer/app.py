@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _HEADERS: Final = {"content-security-policy": POLICY, "referrer-policy": "same-origin"}
 _LINKS: Final = ServedLinks({"live": "/live", **{name: row.path for name, row in (PAGES | ACTIONS).items()}})
 _MAX_FIELDS: Final = 100
-_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".txt": "text/plain"}
+_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 class _Session(NamedTuple):

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import math
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
-
-import orjson
 
 from evalmeta import limits
 from evalmeta.protocol.metadata_api import DeployResult
 from evalmeta.protocol.soap import read_results
+from evalmeta.report.html import duration_text, time_text
+from evalmeta.report.report import STATE_WORDS
+from evalmeta.report.text import percent
 from evalmeta.store.jobs import Jobs
 from evalmeta.store.run_lists import distinct_values, recent_runs
 from evalmeta.viewer.digests import digest_of
 from evalmeta.viewer.pages import Page, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from evalmeta.store.run_lists import ListedRun
     from evalmeta.viewer.pages import Query, Source
 
-_WIDTH: Final = 1_000
-_HEIGHT: Final = 160
+# The most lines across a chart, and the steps between them as shares of a power of ten.
+_SCALE_LINES: Final = 4
+_SCALE_STEPS: Final = (1, 2, 2.5, 5, 10)
+_TIME_LINES: Final = 6
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_TIME_STEPS: Final = (
+    *(1, 5, 15, 30, _MINUTE, 5 * _MINUTE, 15 * _MINUTE, 30 * _MINUTE, _HOUR, 3 * _HOUR, 6 * _HOUR, 12 * _HOUR),
+    *(_DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY, 30 * _DAY, 91 * _DAY, 365 * _DAY),
+)
 
 
 class Point(NamedTuple):
@@ -34,49 +46,63 @@ class Point(NamedTuple):
     tokens: int | None
 
 
-class Chart(NamedTuple):
-    """A chart: its lines as points of an SVG polyline, the places of deployments, and the same as JSON.
-
-    Attributes:
-        lines: a name, and the points of the line.
-        most: the value at the top.
-        deploys: the horizontal places of deployments, 0 to 1,000.
-        data: the values, for the script that draws the chart with a cursor.
-    """
+class Series(NamedTuple):
+    """Values of runs: a line of a chart, and a column of the table."""
 
     title: str
-    unit: str
-    lines: Sequence[tuple[str, str]]
-    most: float
-    deploys: Sequence[float]
-    data: str
+    value: Callable[[Point], float | None]
+
+
+class Measure(NamedTuple):
+    """What a chart shows: its series, how a value is written, and the value at the top; 0 for that of the data."""
+
+    title: str
+    series: Sequence[Series]
+    text: Callable[[float], str]
+    top: float = 0
+
+
+MEASURES: Final = (
+    Measure("Pass rate", (Series("Pass rate", lambda point: point.rate),), percent, top=1),
+    Measure("Latency", (Series("p50", lambda point: point.p50), Series("p95", lambda point: point.p95)), duration_text),
+    Measure("Tokens per run", (Series("Tokens", lambda point: point.tokens),), "{:,.0f}".format),
+)
+
+
+class Place(NamedTuple):
+    """A place in a chart, in percent of its width and height from the left and the top, and a text about it."""
+
+    x: float
+    y: float
+    text: str
+    run: ListedRun | None = None
+
+
+class Chart(NamedTuple):
+    """A chart: its lines by name, what it shows in words, the labels of both axes, and deployments."""
+
+    title: str
+    lines: Sequence[tuple[str, Sequence[Place]]]
+    summary: str
+    scale: Sequence[Place]
+    times: Sequence[Place]
+    deploys: Sequence[Place]
 
 
 def trends_page(source: Source, query: Query) -> Page:
     """Return the trends of a test; of the first one without a choice."""
     tests = distinct_values(source.database, "definition", user=source.user)
     test = text_of(query, "test") or next(iter(tests), "")
-    found = recent_runs(source.database, of_each=limits.VIEW_TREND_RUNS, test=test, user=source.user)
-    runs = [run for run in found.get(test, []) if run.status.is_over and not run.options.is_partial]
+    recent = recent_runs(source.database, of_each=limits.VIEW_TREND_RUNS, test=test, user=source.user)
+    runs = [run for run in recent.get(test, []) if run.status.is_over and not run.options.is_partial]
     points = [_point(source, run) for run in runs]
     deploys = _deploys(source, test, since=runs[0].started) if runs else []
-    charts = [
-        _chart("Pass rate", "%", points, deploys, {"pass rate": [_percent(point.rate) for point in points]}, most=100),
-        _chart(
-            "Latency",
-            "ms",
-            points,
-            deploys,
-            {"p50": [point.p50 for point in points], "p95": [point.p95 for point in points]},
-        ),
-        _chart("Tokens per run", "", points, deploys, {"tokens": [point.tokens for point in points]}),
-    ]
     values = {
         "tests": tests,
         "test": test,
         "points": points,
-        "charts": [chart for chart in charts if chart],
-        "deploys": deploys,
+        "measures": MEASURES,
+        "charts": [chart for measure in MEASURES if (chart := chart_of(measure, points, deploys))],
     }
     command = f"evalmeta test history {test}" if test else "evalmeta test history"
     return Page("trends.html.j2", f"Trend of {test}" if test else "Trends", values, command=command)
@@ -105,45 +131,66 @@ def _has_changed(test: str, reply: bytes) -> bool:
     return any(success.full_name == test and success.changed for success in result.details.component_successes)
 
 
-def _percent(rate: float | None) -> float | None:
-    return None if rate is None else 100 * rate
-
-
-def _chart(
-    title: str,
-    unit: str,
-    points: Sequence[Point],
-    deploys: Sequence[float],
-    series: Mapping[str, Sequence[float | None]],
-    most: float = 0,
-) -> Chart | None:
-    values = [value for line in series.values() for value in line if value is not None]
+def chart_of(measure: Measure, points: Sequence[Point], deploys: Sequence[float]) -> Chart | None:
+    """Return a chart; None if it would not have a line."""
+    values = [value for series in measure.series for _, value in _known(series, points)]
     if len(points) < 2 or not values:  # noqa: PLR2004 - a line has two points
         return None
-    most = most or max(values) * 1.1 or 1
-    first, last = points[0].run.started, max(points[-1].run.started, *deploys, points[0].run.started + 1)
+    most = measure.top or max(values) or 1
+    step = _scale_step(most / _SCALE_LINES)
+    first = points[0].run.started
+    frame = _Frame(first, max(points[-1].run.started, *deploys, first + 1), top=step * math.ceil(most / step))
+    lowest, highest = measure.text(min(values)), measure.text(max(values))
+    return Chart(
+        measure.title,
+        lines=[(series.title, _line(measure, series, points, frame)) for series in measure.series],
+        summary=f"{measure.title} of {len(points)} runs, {lowest} to {highest}; the table below has all values",
+        scale=[frame.place(first, step * at, measure.text(step * at)) for at in range(round(frame.top / step) + 1)],
+        times=[frame.place(moment, 0, text) for moment, text in _times(frame.first, frame.last)],
+        deploys=[frame.place(deploy, 0, f"deployed {time_text(deploy)}") for deploy in deploys],
+    )
 
-    def across(moment: float) -> float:
-        return round(_WIDTH * (moment - first) / (last - first), 1)
 
-    places = [across(point.run.started) for point in points]
-    lines = [
-        (
-            name,
-            " ".join(
-                f"{place},{round(_HEIGHT - _HEIGHT * value / most, 1)}"
-                for place, value in zip(places, line, strict=True)
-                if value is not None
-            ),
-        )
-        for name, line in series.items()
-    ]
-    data = {
-        "times": [point.run.started for point in points],
-        "runs": [point.run.id for point in points],
-        "series": series,
-        "deploys": list(deploys),
-        "most": most,
-        "unit": unit,
-    }
-    return Chart(title, unit, lines, most, [across(deploy) for deploy in deploys], orjson.dumps(data).decode())
+class _Frame(NamedTuple):
+    """The span of time across a chart, and the value at its top."""
+
+    first: float
+    last: float
+    top: float
+
+    def place(self, moment: float, value: float, text: str, run: ListedRun | None = None) -> Place:
+        """Return the place of a value at a time."""
+        x, y = (moment - self.first) / (self.last - self.first), 1 - value / self.top
+        return Place(round(100 * x, 2), round(100 * y, 2), text, run)
+
+
+def _line(measure: Measure, series: Series, points: Sequence[Point], frame: _Frame) -> list[Place]:
+    """Return the runs whose value is known."""
+    name = f"{series.title} " if len(measure.series) > 1 else ""
+    places = []
+    for run, value in _known(series, points):
+        words = f", {STATE_WORDS[run.verdict]}" if run.verdict else ""
+        text = f"{name}{measure.text(value)}: run {run.id}{words}, {time_text(run.started)}"
+        places.append(frame.place(run.started, value, text, run))
+    return places
+
+
+def _known(series: Series, points: Sequence[Point]) -> Iterator[tuple[ListedRun, float]]:
+    for point in points:
+        value = series.value(point)
+        if value is not None and math.isfinite(value):
+            yield point.run, value
+
+
+def _scale_step(least: float) -> float:
+    """Return the smallest round number that is not less."""
+    power = 10 ** math.floor(math.log10(least))
+    return float(next(power * factor for factor in _SCALE_STEPS if power * factor >= least * (1 - 1e-9)))
+
+
+def _times(first: float, last: float) -> Iterator[tuple[float, str]]:
+    """Yield round moments in a span of time, and each as text."""
+    step = next((step for step in _TIME_STEPS if (last - first) / step <= _TIME_LINES), _TIME_STEPS[-1])
+    form = "%H:%M:%S" if step < _MINUTE else "%m-%d %H:%M" if step < _DAY else "%Y-%m-%d"
+    for moment in range(step * math.ceil(first / step), math.floor(last) + 1, step):
+        yield moment, datetime.fromtimestamp(moment, UTC).strftime(form)

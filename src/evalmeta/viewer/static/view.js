@@ -1,6 +1,6 @@
 "use strict";
 // Everything here is a convenience: pages can be read, searched and changed without it.
-const rows = () => [...document.querySelectorAll("[data-row]")].filter((each) => each.getClientRects().length);
+const rows = () => [...document.querySelectorAll("[data-row]")].filter((row) => row.getClientRects().length);
 const current = () => document.querySelector("[data-row].current");
 
 function choose(row) {
@@ -42,21 +42,86 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = "Copy"; }, 1500);
 });
 
-// What is open and focused stays so.
-const load = (address) => htmx.ajax("GET", address, { target: "#page", select: "#page", swap: "outerMorph" });
+// Change a node into another one. Nodes that both have are kept, with their focus and what was typed into them.
+function change(old, made) {
+  if (old.isEqualNode(made)) return;
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    old.nodeValue = made.nodeValue;
+    return;
+  }
+  for (const { name } of [...old.attributes]) if (!made.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of made.attributes) old.setAttribute(name, value);
+  changeChildren(old, made);
+}
+
+// Children with an id are found by it, all others by their order.
+function changeChildren(old, made) {
+  const byId = new Map([...old.children].filter((child) => child.id).map((child) => [child.id, child]));
+  const wanted = new Set([...made.children].map((child) => child.id));
+  let at = old.firstChild;
+  for (const child of [...made.childNodes]) {
+    const same = child.id ? byId.get(child.id) : at?.id ? null : at;
+    if (same?.nodeName !== child.nodeName) {
+      old.insertBefore(child, at);
+      continue;
+    }
+    while (at && at !== same && !wanted.has(at.id)) at = next(at);
+    if (at === same) at = at.nextSibling;
+    else old.insertBefore(same, at);
+    change(same, child);
+  }
+  while (at) at = next(at);
+}
+
+// Remove a node, and return the one behind it.
+function next(node) {
+  const after = node.nextSibling;
+  node.remove();
+  return after;
+}
+
+// Show another state of the page. The last call counts; the answer to a live event is shown only if it is not an error.
+let loading;
+async function load(address, { isLive = false } = {}) {
+  loading?.abort();
+  const own = loading = new AbortController();
+  let reply, text;
+  try {
+    reply = await fetch(address, { signal: own.signal });
+    text = await reply.text();
+  } catch {
+    return; // The server has stopped, or a later call is under way.
+  }
+  if (reply.status === 401) location.assign(address);
+  const made = new DOMParser().parseFromString(text, "text/html");
+  const page = made.getElementById("page");
+  if (own !== loading || !page || (isLive && !reply.ok)) return;
+  const row = current(), focused = document.activeElement;
+  document.title = made.title;
+  change(document.getElementById("page"), page);
+  if (row?.isConnected) row.classList.add("current");
+  if (focused !== document.activeElement && focused?.isConnected) focused.focus({ preventScroll: true });
+  prepare();
+}
 
 function follow() {
   const address = document.body.dataset.live;
   if (!address) return;
   const events = new EventSource(address);
-  events.addEventListener("change", () => load(location.href));
+  let isFirst = true;
+  events.addEventListener("open", () => {
+    // What happened between two connections has no event.
+    if (!isFirst) load(location.href, { isLive: true });
+    isFirst = false;
+  });
+  events.addEventListener("change", () => load(location.href, { isLive: true }));
   addEventListener("pagehide", () => events.close());
 }
 
 let typing;
 function filter(event) {
   const form = event.target.closest("form[data-filter]");
-  if (!form || !window.htmx) return;
+  if (!form) return;
   clearTimeout(typing);
   typing = setTimeout(() => {
     const given = [...new FormData(form)].filter(([, value]) => value);
@@ -68,45 +133,10 @@ function filter(event) {
 document.addEventListener("input", filter);
 document.addEventListener("change", filter);
 
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-
-const utc = (time) => new Date(1000 * time).toISOString().slice(0, 19).replace("T", " ");
-const shortTime = (time, step) => (step < 60 ? utc(time).slice(11) : step < 86400 ? utc(time).slice(5, 16) : utc(time).slice(0, 10));
-
-// A chart with a cursor instead of the plain one; the values are the same.
-function draw(figure) {
-  const { times, series, deploys, most, unit } = JSON.parse(figure.dataset.chart);
-  const lines = Object.entries(series);
-  const axis = { stroke: colour("dim"), grid: { stroke: colour("line") }, ticks: { stroke: colour("line") } };
-  const value = (_, found) => (found == null ? "-" : `${+found.toFixed(1)} ${unit}`);
-  const chart = new uPlot({
-    width: figure.clientWidth - 42,
-    height: 200,
-    scales: { y: { range: [0, most] } },
-    axes: [{ ...axis, space: 90, values: (_, found, __, ___, step) => found.map((each) => shortTime(each, step)) }, { ...axis, size: 76, values: (_, found) => found.map((each) => `${each.toLocaleString("en")} ${unit}`) }],
-    series: [{ value: (_, found) => (found == null ? "-" : `${utc(found)} UTC`) }, ...lines.map(([label], at) => ({ label, value, stroke: colour(at ? "error" : "focus"), width: 2, points: { size: 6 }, spanGaps: true }))],
-    hooks: {
-      draw: [(plot) => {
-        plot.ctx.strokeStyle = colour("undecided");
-        for (const each of deploys) {
-          const x = plot.valToPos(each, "x", true);
-          plot.ctx.beginPath();
-          plot.ctx.moveTo(x, plot.bbox.top);
-          plot.ctx.lineTo(x, plot.bbox.top + plot.bbox.height);
-          plot.ctx.stroke();
-        }
-      }],
-    },
-  }, [times, ...lines.map(([, values]) => values)], figure);
-  addEventListener("resize", () => chart.setSize({ width: figure.clientWidth - 42, height: 200 }));
-}
-
 function prepare() {
   document.activeElement?.closest("[data-row]")?.classList.add("current");
   for (const button of document.querySelectorAll(".copy, .keys")) button.hidden = button.matches(".copy") && !navigator.clipboard;
-  if (window.uPlot) for (const each of document.querySelectorAll(".chart:not(:has(.uplot))")) draw(each);
 }
 
 prepare();
-document.addEventListener("htmx:after:swap", prepare);
 follow();
