@@ -34,12 +34,14 @@ def _name(path: Path) -> str:
     return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
 
 
-def _imports(path: Path, name: str, modules: dict[str, Path]) -> set[str]:
-    """Return the modules that a module imports, also inside functions and for type checkers; not its own packages."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+def _imports(file: Path, name: str, modules: dict[str, Path]) -> set[str]:
+    """Return the modules and packages that a module imports, also inside functions and for type checkers."""
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {full if (full := f"{node.module}.{each.name}") in modules else node.module for each in node.names}
+            names |= {
+                full if (full := f"{node.module}.{alias.name}") in modules else node.module for alias in node.names
+            }
         elif isinstance(node, ast.Import):
-            found |= {each.name for each in node.names}
-    return {each for each in found & modules.keys() if not f"{name}.".startswith(f"{each}.")}
+            names |= {alias.name for alias in node.names}
+    return (names & modules.keys()) - {name}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from evalmeta.api.agent_tests import list_tests
     from evalmeta.api.deployments import deploy
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from evalmeta.package.selection import Selection
     from evalmeta.pytest_plugin.evaluations import evaluation
 
-__version__ = "0.1.0"
 
 __all__ = [
     "Action",

@@ -12,13 +12,13 @@ from typing import Final
 
 import click
 
-from evalmeta import __version__
 from evalmeta.cli.output import print_envelope, print_problems, print_warnings, wants_colour
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import EXIT_FAILED, EvalmetaError, Interrupted, StoreCorrupt, UsageError
 from evalmeta.model.redaction import redacted
 from evalmeta.report.problems import problem_json
 from evalmeta.report.text import escape_commands
+from evalmeta.version import __version__
 
 _SHOWN_PROBLEMS: Final = 20
 # Errors of a stream that cannot be written; errors of files have their name.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta import __version__
 from evalmeta.cli.groups import LazyGroup
 from evalmeta.cli.suggestions import CallOptions
+from evalmeta.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from evalmeta import __version__
 from evalmeta.model.fingerprints import fingerprint
 from evalmeta.model.redaction import hide_secrets
 from evalmeta.model.run_options import Setup
@@ -23,6 +22,7 @@ from evalmeta.model.settings import (
     ReplaySubject,
     RulesRater,
 )
+from evalmeta.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.routing import Route
 
-from evalmeta import __version__
 from evalmeta.model.registry import NEWEST_API_VERSION, TEST_TYPES
 from evalmeta.org.handlers.rest import json_reply
+from evalmeta.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

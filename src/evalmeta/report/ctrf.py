@@ -6,7 +6,6 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from evalmeta import __version__
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_json, averages_of
 from evalmeta.report.details import case_name, case_text, judged_text, result_text, why_not_passed
@@ -26,6 +25,7 @@ from evalmeta.report.report import (
 )
 from evalmeta.report.summary import coverage_json, measures_json
 from evalmeta.report.text import clean, json_text, shorten
+from evalmeta.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from evalmeta import __version__
 from evalmeta.model.checks import OWN_CHECKS
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
@@ -35,6 +34,7 @@ from evalmeta.report.report import (
 )
 from evalmeta.report.summary import case_rates, corrected_text, milliseconds, reasons_text, totals
 from evalmeta.report.text import count, decimal, json_text, one_line, percent, seconds, shorten
+from evalmeta.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from unicodedata import east_asian_width
 from urllib.parse import quote
 
-from evalmeta import __version__
 from evalmeta.model.redaction import redacted
 from evalmeta.report.text import clean, count, escape_unsafe, one_line, workflow_command
+from evalmeta.version import __version__
 from evalmeta.xmlio.writer import node
 from evalmeta.xmlio.writer import render as render_xml
 

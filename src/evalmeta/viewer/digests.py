@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
-from evalmeta import __version__, limits
+from evalmeta import limits
 from evalmeta.api.runs.comparisons import find_run
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare
@@ -23,6 +23,7 @@ from evalmeta.report.org_checks import check_lines
 from evalmeta.report.report import Report, coverage_text, duration, outcome, undecided_reasons
 from evalmeta.report.summary import pass_chances, reasons_text
 from evalmeta.store.kept_numbers import find_digest, keep_digest
+from evalmeta.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,11 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evalmeta import __version__, report
+from evalmeta import report
 from evalmeta.api.judging.acceptance import is_acceptable
 from evalmeta.model.aggregation import coverage_of
 from evalmeta.report.details import all_utterances, why_not_passed
 from evalmeta.report.html import environment
+from evalmeta.version import __version__
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import orjson
 
-from evalmeta import __version__, limits
+from evalmeta import limits
 from evalmeta.api.doctor.checks import Finding, Task, finding_of
 from evalmeta.api.doctor.org import examine_org
 from evalmeta.api.org_targets import Target, choose_target
 from evalmeta.errors import EvalmetaError, ProjectError, SettingsError
 from evalmeta.model.redaction import child_environment, redacted
 from evalmeta.package.project import SETTINGS_FILE, find_project
+from evalmeta.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from evalmeta import __version__
 from evalmeta.api.evaluating.loaded import LoadedEvaluation, Roots
 from evalmeta.engine.case_run import close
 from evalmeta.engine.raters.registry import offline_rater
@@ -19,6 +18,7 @@ from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.fingerprints import object_of
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run_options import OFFLINE_RATER, Setup
+from evalmeta.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Collection

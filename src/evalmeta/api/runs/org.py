@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta import __version__
 from evalmeta.api.org_targets import EMBEDDED_URL
 from evalmeta.api.runs.changes import check_unchanged, refuse_changes, refuse_other_agent
 from evalmeta.api.runs.finding import is_elsewhere
@@ -34,6 +33,7 @@ from evalmeta.protocol.run_faults import RunFault, joined_error
 from evalmeta.store.database import open_database
 from evalmeta.store.remote_runs import RemoteRun, open_remote_runs
 from evalmeta.store.stored_cases import open_cases
+from evalmeta.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
