@@ -20,6 +20,7 @@ REASONS = {
     "pyyaml": "test specs",
     "rich": "tables and progress in terminals",
     "starlette": "the org's interface, embedded and served",
+    "watchfiles": "`evalmeta run --watch`",
     "xmlschema": "the schemas of definitions",
 }
 # CVE-2024-47874 is fixed in 0.40.0, CVE-2025-54121 in 0.47.2, CVE-2025-62727 in 0.49.1.

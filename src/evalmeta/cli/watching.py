@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from watchfiles import watch
 
 from evalmeta import api
 from evalmeta.cli.output import note
@@ -14,12 +16,13 @@ from evalmeta.package.files import shown
 from evalmeta.package.folders import files_below
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Sequence
 
-    _Versions: TypeAlias = Mapping[Path, tuple[int, int]]
+    _Events: TypeAlias = Iterator[set[Path]]
 
-_POLL_SECONDS: Final = 0.3
+# Editors write several files: changes are reported when nothing has changed for this time.
+_QUIET_MS: Final = 300
+_MOST_MS: Final = 60_000
 _WATCHED: Final = (".py", ".csv", ".json", ".jsonl", ".yaml", ".yml", ".xml", ".toml", "Definition")
 # Runs write such files too: reports, and what agents remember.
 _WRITTEN: Final = (".csv", ".json", ".jsonl", ".xml")
@@ -29,49 +32,36 @@ def watch_tests(root: Path, paths: Sequence[Path], words: Sequence[str]) -> int:
     """Run the tests in files, and again what changed, until Ctrl-C; return the exit code.
 
     Each run is a process of its own, so that it imports the agent's modules again. A change of a test runs that test.
-    All other changes run all tests. Changes of other data files during a run are its own and are ignored.
-
-    Args:
-        root: the project's folder, whose files are watched beside `paths`.
-        paths: the files and folders to run.
-        words: the options of `evalmeta run`, without paths and without --watch.
+    All other changes run all tests. Changes of other data files during a run are its own and are ignored. The files of
+    the project in `root` are watched beside `paths`; `words` are the options of `evalmeta run` without --watch.
     """
     is_running, chosen = True, list(paths)
     try:
         while True:
-            before = versions(root, paths)
             is_running = True
-            _run(chosen, words)
-            before = after_run(before, versions(root, paths), paths)
+            # A new watch for each run: editors replace files, and the watch of a named file ends with the file.
+            before, events = watched_files(root, paths), _events(root, paths)
+            changed = not_written(_run(chosen, words, events) & (before | watched_files(root, paths)), paths)
             is_running = False
             note(f"\nWatching {shown(root)} for changes. Press Ctrl-C to stop.")
-            changed = _wait_for_changes(root, paths, before)
+            while not changed:
+                changed = next(events) & (before | watched_files(root, paths))
             chosen = affected(changed, paths)
             note(f"\nChanged: {', '.join(str(shown(path)) for path in sorted(changed))}\n")
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED if is_running else EXIT_PASSED
 
 
-def versions(root: Path, paths: Sequence[Path]) -> _Versions:
-    """Return the times and sizes of the files that can change results."""
-    found = {}
-    folders = [root, *(each for each in paths if each.is_dir() and not each.resolve().is_relative_to(root))]
-    named = [each for each in paths if not each.is_dir()]
-    for path in (*named, *(each for folder in folders for each in files_below(folder))):
-        if path.name.endswith(_WATCHED):
-            try:
-                state = path.stat()
-            except OSError:
-                # It was deleted since it was listed.
-                continue
-            found[path.resolve()] = state.st_mtime_ns, state.st_size
-    return found
+def watched_files(root: Path, paths: Iterable[Path]) -> set[Path]:
+    """Return the files that can change results."""
+    files = (file for path in _places(root, paths) for file in (files_below(path) if path.is_dir() else [path]))
+    return {file.resolve() for file in files if file.name.endswith(_WATCHED)}
 
 
-def after_run(before: _Versions, now: _Versions, paths: Sequence[Path]) -> _Versions:
-    """Return the versions before a run, but those of now for files that the run may have written."""
-    written = {path for path in now if path.name.endswith(_WRITTEN)} - _tests(paths).keys()
-    return {**before, **{path: now[path] for path in written}}
+def not_written(changed: Iterable[Path], paths: Sequence[Path]) -> set[Path]:
+    """Return what changed during a run, without the files that the run may have written."""
+    tests = _tests(paths)
+    return {path for path in changed if path in tests or not path.name.endswith(_WRITTEN) or not path.exists()}
 
 
 def affected(changed: set[Path], paths: Sequence[Path]) -> list[Path]:
@@ -88,24 +78,34 @@ def _tests(paths: Sequence[Path]) -> dict[Path, Path]:
         return {}
 
 
-def _wait_for_changes(root: Path, paths: Sequence[Path], before: _Versions) -> set[Path]:
-    """Return what changed; editors may write several files, so wait until nothing changes any more."""
-    now = versions(root, paths)
-    while now == before:
-        time.sleep(_POLL_SECONDS)
-        now = versions(root, paths)
-    while True:
-        time.sleep(_POLL_SECONDS)
-        last, now = now, versions(root, paths)
-        if now == last:
-            return {path for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
+def _places(root: Path, paths: Iterable[Path]) -> list[Path]:
+    return [root, *(path for path in paths if path.exists() and not path.resolve().is_relative_to(root))]
 
 
-def _run(paths: Sequence[Path], words: Sequence[str]) -> None:
+def _events(root: Path, paths: Sequence[Path]) -> _Events:
+    """Yield the paths that change, an empty set if none does for a moment; the first call begins to watch."""
+    places = [place.resolve() for place in _places(root, paths)]
+    changes = watch(
+        *places,
+        watch_filter=None,
+        debounce=_MOST_MS,
+        step=_QUIET_MS,
+        rust_timeout=_QUIET_MS,
+        yield_on_timeout=True,
+        ignore_permission_denied=True,
+    )
+    for batch in changes:
+        yield {Path(path) for _, path in batch}
+
+
+def _run(paths: Sequence[Path], words: Sequence[str], events: _Events) -> set[Path]:
+    """Run tests, and return which files have changed meanwhile."""
     with subprocess.Popen([sys.executable, "-m", "evalmeta", "run", *words, "--", *map(str, paths)]) as running:
         try:
+            changed = next(events)
             running.wait()
         except KeyboardInterrupt:
             # Ctrl-C reaches the run too, which saves its finished results.
             running.wait()
             raise
+    return changed | next(events)

@@ -24,7 +24,6 @@ from evalmeta.cli.runs.options import (
 )
 from evalmeta.cli.runs.reports import Output, report_options
 from evalmeta.cli.suggestions import CallOptions
-from evalmeta.cli.watching import watch_tests
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
@@ -91,6 +90,8 @@ def run(
     project = find_project(Path.cwd(), or_folder=True)
     found = paths or (_folder(project),)
     if watch:
+        from evalmeta.cli.watching import watch_tests
+
         return watch_tests(project.root, found, _options(paths))
     options = run_options(project, scoring, running, policy, selection=selection)
     comparator = baseline.open(project) if baseline else None
