@@ -182,6 +182,8 @@ def _flags(record: YamlRecord) -> dict[str, bool]:
 
 def _flagged(check: Expectation, flags: Mapping[str, bool]) -> Expectation:
     """Return a check with the flags that are set and concern it, which are terms of it."""
+    if not flags:
+        return check
     row = all_checks().get(check.name)
     takes_exact = row is not None and row.takes_exact
     terms = {key: True for key, is_set in flags.items() if is_set and (key == "empty" or takes_exact)}
@@ -279,6 +281,7 @@ def _readers() -> Mapping[str, Callable[[YamlRecord], Iterator[Expectation]]]:
     }
 
 
+@cache
 def check_keys() -> tuple[str, ...]:
     """Return the keys of checks."""
     return tuple(_readers())
