@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta.cli.main import cli
-from evalmeta.formats.spec_schema import published_schema, with_checks
+from evalmeta.formats.short_forms import published_schema, with_checks
 from evalmeta.model.checks import CHECKS
 from evalmeta.validation.rules import list_rules
 from picture import draw

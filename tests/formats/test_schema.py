@@ -9,7 +9,7 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from evalmeta.errors import FormatError
-from evalmeta.formats.spec_schema import published_schema, with_checks
+from evalmeta.formats.short_forms import published_schema, with_checks
 from evalmeta.formats.testspec import read_testspec
 from evalmeta.formats.testspec_writer import write_testspec
 from evalmeta.model.checks import CHECKS, Check

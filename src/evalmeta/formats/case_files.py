@@ -11,6 +11,7 @@ from evalmeta.errors import FormatError
 from evalmeta.formats.csv_source import read_csv
 from evalmeta.formats.document import read_bytes
 from evalmeta.formats.json_source import read_json
+from evalmeta.formats.short_forms import cell_of
 from evalmeta.formats.spec_cases import FLAGS, case_hints, case_keys
 from evalmeta.formats.testing_center_csv import CSV_COLUMNS
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, YamlScalar, record_value
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.formats.diagnostics import Diagnostics
-    from evalmeta.model.checks import Shape
+    from evalmeta.formats.short_forms import Cell
     from evalmeta.model.json_value import JsonValue
 
 
@@ -33,22 +34,19 @@ _KEY_OF_TITLE: Final = {
     title.lower(): {**_TITLES, "response": "expectedOutcome", "history": "conversationHistory"}[column]
     for title, column in CSV_COLUMNS.items()
 }
-# How a cell is read: as a number or a flag, a text or a JSON list of texts, names, or JSON.
-_NAMES: Final = ("actions", "expectedActions", "metrics", "tags")
+_NAMES: Final = ("expectedActions", "metrics", "tags")
 _OBJECTS: Final = ("quarantine", "context", "contextVariables", "conversationHistory", "customEvaluations", "turns")
-_KINDS: Final[Mapping[Shape, str]] = {
-    **dict.fromkeys(("texts", "any text", "patterns", "criteria", "functions"), "list"),
-    "maximum": "plain",
-    "actions": "names",
-    "json": "object",
-}
 
 
 @cache
-def _kinds() -> Mapping[str, str]:
+def _cells() -> Mapping[str, Cell]:
     """Return how the cells of keys are read; those of other keys are texts."""
-    others = {**dict.fromkeys(FLAGS, "plain"), **dict.fromkeys(_NAMES, "names"), **dict.fromkeys(_OBJECTS, "object")}
-    return others | {name: _KINDS.get(check.shape, "text") for name, check in all_checks().items()}
+    others: dict[str, Cell] = {
+        **dict.fromkeys(FLAGS, "plain"),
+        **dict.fromkeys(_NAMES, "names"),
+        **dict.fromkeys(_OBJECTS, "object"),
+    }
+    return {**others, **{name: cell_of(check) for name, check in all_checks().items()}}
 
 
 def read_case_file(path: Path, diagnostics: Diagnostics) -> Iterator[YamlRecord]:
@@ -92,7 +90,7 @@ def _check_title(place: int, title: str, before: Sequence[str], diagnostics: Dia
 
 def _cell(key: str, cell: str) -> JsonValue:
     """Return a cell as a key of a spec has it: lists and mappings are written as JSON, names also with commas."""
-    text, kind = cell.strip(), _kinds().get(key)
+    text, kind = cell.strip(), _cells().get(key)
     if kind == "names" and (names := parse_actions(text)) is not None:
         return record_value(list(names))
     if (kind in {"list", "names", "object"} and text.startswith("[")) or (kind == "object" and text.startswith("{")):

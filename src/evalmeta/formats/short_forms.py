@@ -1,29 +1,36 @@
-"""The short forms of test specs: keys such as `contains: Paris`, each of which makes expectations, read by shape."""
+"""The short forms of test specs: keys such as `contains: Paris`, by the shape of their values, and their schema."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+import re
+from importlib import resources
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta.formats.yaml_source import YamlScalar, json_value
-from evalmeta.model.checks import JSON_OPERATORS, Check, Shape, reference_of
+from evalmeta.model.checks import JSON_OPERATORS, reference_of
 from evalmeta.model.definition import Expectation
 from evalmeta.model.expectations import render_actions
 from evalmeta.model.pattern import Pattern, PatternSyntax
+from evalmeta.plugins import all_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from evalmeta.formats.yaml_source import YamlRecord
+    from evalmeta.model.checks import Check, Shape
+    from evalmeta.model.json_value import JsonValue
 
 
+Cell = Literal["text", "list", "names", "object", "plain"]
+"""What a cell of a table is: a text, a text or a list in JSON, names, JSON, or a number or a flag."""
 _LABEL_CHARS: Final = 60
 _JSON_EXAMPLE: Final = "Write json: {path: $.city, equals: Paris}."
 
 
 def read_check(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     """Yield the expectations that the value of a check makes."""
-    return _READERS[check.shape](case, check)
+    return _SHAPES[check.shape].read(case, check)
 
 
 def _text(case: YamlRecord, check: Check) -> Iterator[Expectation]:
@@ -131,17 +138,30 @@ def _maximum(case: YamlRecord, check: Check) -> Iterator[Expectation]:
     yield Expectation(check.expectation or key, str(most), f"{key} at most {most}")
 
 
-_READERS: Final[Mapping[Shape, Callable[[YamlRecord, Check], Iterator[Expectation]]]] = {
-    "text": _text,
-    "texts": _texts,
-    "any text": _any_text,
-    "patterns": _patterns,
-    "criteria": _criteria,
-    "functions": _functions,
-    "json": _json,
-    "maximum": _maximum,
-    "actions": _actions,
+class _ShapeOfValue(NamedTuple):
+    """How values of a shape are read from a spec and from the cell of a table, and their definition in the schema."""
+
+    read: Callable[[YamlRecord, Check], Iterator[Expectation]]
+    cell: Cell
+    definition: str
+
+
+_SHAPES: Final[Mapping[Shape, _ShapeOfValue]] = {
+    "text": _ShapeOfValue(_text, "text", "optional"),
+    "texts": _ShapeOfValue(_texts, "list", "oneOrMore"),
+    "any text": _ShapeOfValue(_any_text, "list", "oneOrMore"),
+    "patterns": _ShapeOfValue(_patterns, "list", "oneOrMore"),
+    "criteria": _ShapeOfValue(_criteria, "list", "oneOrMore"),
+    "functions": _ShapeOfValue(_functions, "list", "functions"),
+    "json": _ShapeOfValue(_json, "object", ""),
+    "maximum": _ShapeOfValue(_maximum, "plain", "maximum"),
+    "actions": _ShapeOfValue(_actions, "names", "texts"),
 }
+
+
+def cell_of(check: Check) -> Cell:
+    """Return how a cell with the value of a check is read."""
+    return _SHAPES[check.shape].cell
 
 
 def _not_empty(case: YamlRecord, key: str) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -170,3 +190,36 @@ def _shortened(text: str) -> str:
 
 def _shown(value: object) -> str:
     return _quoted(value) if isinstance(value, str) else _shortened(json.dumps(value, ensure_ascii=False))
+
+
+_ONE_OR_MORE_JSON: Final[JsonValue] = [
+    {"$ref": "#/$defs/jsonCheck"},
+    {"type": "array", "items": {"$ref": "#/$defs/jsonCheck"}},
+    {"type": "null"},
+]
+# The properties of checks stand between those of sf and the flags.
+_PROPERTIES: Final = re.compile(r'(?<="#/\$defs/customEvaluation"}},\n).*?(?= *"exact": )', re.DOTALL)
+
+
+def spec_schema() -> bytes:
+    """Return the published schema, with the checks of installed packages."""
+    return with_checks(published_schema(), all_checks().values()).encode()
+
+
+def published_schema() -> str:
+    """Return the content of the published file."""
+    return (resources.files("evalmeta.formats") / "schemas" / "testspec.schema.json").read_text(encoding="utf-8")
+
+
+def with_checks(schema: str, checks: Iterable[Check]) -> str:
+    """Return the text of the schema with properties for these checks."""
+    properties = "".join(map(_property, checks))
+    return _PROPERTIES.sub(lambda _: properties, schema, count=1)
+
+
+def _property(check: Check) -> str:
+    name, says = json.dumps(check.name), json.dumps(check.says, ensure_ascii=False)
+    if check.shape == "json":
+        any_of = json.dumps(_ONE_OR_MORE_JSON)
+        return f'        {name}: {{\n          "description": {says},\n          "anyOf": {any_of}\n        }},\n'
+    return f'        {name}: {{"$ref": "#/$defs/{_SHAPES[check.shape].definition}", "description": {says}}},\n'

@@ -11,7 +11,6 @@ from evalmeta import api
 from evalmeta.cli.groups import FullHelpGroup
 from evalmeta.cli.options import PATH, option_group
 from evalmeta.cli.output import json_option, print_json, print_losses, print_source_notes
-from evalmeta.formats.spec_schema import spec_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,6 +91,8 @@ def schema(*, output_file: Path | None, force: bool, as_json: bool) -> None:
     \b
     evalmeta generate schema -o specs/testspec.schema.json
     """
+    from evalmeta.formats.short_forms import spec_schema
+
     _put(spec_schema(), output_file, force=force, as_json=as_json)
 
 

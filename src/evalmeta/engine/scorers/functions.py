@@ -1,15 +1,20 @@
-"""Custom functions as scorers, called with the positional arguments and the objects of ADK's custom metrics."""
+"""Custom functions as scorers, called with the positional arguments and the objects of ADK's custom metrics.
+
+Source: google-adk 2.13, custom_metric_evaluator.py, eval_case.py and eval_metrics.py. The objects are mappings whose
+keys are attributes too, so that ADK's models accept them: `PerInvocationResult(actual_invocation=...)`. If a function's
+module has imported google-adk, the function receives ADK's own objects.
+"""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
-from evalmeta.engine.scorers import adk_objects
 from evalmeta.engine.scorers.function_imports import find_function, functions_root
 from evalmeta.engine.scorers.results import averaged, broken, measured, threshold_of, undecided
 from evalmeta.engine.subjects.python import Calls
@@ -18,11 +23,12 @@ from evalmeta.model.redaction import error_text
 from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evalmeta.engine.interfaces import Exchange
-    from evalmeta.engine.scorers.adk_objects import AdkObject
     from evalmeta.model.definition import Expectation
     from evalmeta.model.generated_data import Action
-    from evalmeta.model.json_value import JsonObject
+    from evalmeta.model.json_value import JsonObject, JsonValue
 
 
 # Terms that are not part of the criterion.
@@ -58,7 +64,7 @@ async def score_by_function(expectation: Expectation, exchange: Exchange) -> Tes
     criterion = {key: value for key, value in expectation.terms.items() if key not in _OWN_TERMS}
     try:
         invocations = _actual(expectation, exchange), _expected(expectation, exchange)
-        call = partial(_call, str(name), adk_objects.metric(expectation.name, criterion), *invocations)
+        call = partial(_call, str(name), adk_metric(expectation.name, criterion), *invocations)
         with closing(Calls(functions_root() or Path.cwd())) as calls:
             judgement = _judgement(await calls.call(call))
     except EvalmetaError as error:
@@ -72,7 +78,7 @@ async def score_by_function(expectation: Expectation, exchange: Exchange) -> Tes
 def _call(name: str, metric: AdkObject, *invocations: list[AdkObject]) -> object:
     """Find the function and call it; both can block, so both run in the thread."""
     function = find_function(name, functions_root())
-    return function(*adk_objects.as_adk_has_them(metric, *invocations), None)
+    return function(*as_adk_has_them(metric, *invocations), None)
 
 
 def _actual(expectation: Expectation, exchange: Exchange) -> list[AdkObject]:
@@ -80,7 +86,7 @@ def _actual(expectation: Expectation, exchange: Exchange) -> list[AdkObject]:
     if "invocations" in expectation.terms:
         turns = [*exchange.earlier, *turns]
     return [
-        adk_objects.invocation(number, utterance, generated.outcome, _calls(generated.actions))
+        adk_invocation(number, utterance, generated.outcome, _calls(generated.actions))
         for number, (utterance, generated) in enumerate(turns, 1)
     ]
 
@@ -106,7 +112,7 @@ def _expected_turn(number: int, turn: JsonObject) -> AdkObject:
         for call in (calls if isinstance(calls, Sequence) else ())
         if isinstance(call, Mapping)
     ]
-    return adk_objects.invocation(
+    return adk_invocation(
         number,
         utterance if isinstance(utterance, str) else "",
         reference if isinstance(reference, str) else None,
@@ -165,3 +171,66 @@ def _result(expectation: Expectation, actual: str, judgement: _Judgement, functi
     if score is None:
         return undecided(expectation, explanation, expected=expected, actual=actual)._replace(threshold=threshold)
     return averaged(expectation, score=score, expected=expected, actual=actual, explanation=explanation)
+
+
+class AdkObject(dict[str, "JsonValue"]):
+    """A mapping whose keys are attributes too."""
+
+    def __getattr__(self, name: str) -> JsonValue:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def adk_metric(name: str, criterion: JsonObject) -> AdkObject:
+    """Return the metric to compute; the threshold is in the criterion, as in ADK."""
+    return AdkObject(metric_name=name, threshold=None, criterion=AdkObject(criterion))
+
+
+def adk_invocation(
+    number: int, utterance: str, response: str | None, calls: Iterable[tuple[str, JsonObject]] | None
+) -> AdkObject:
+    """Return one turn; None stands for an answer or calls that are unknown or not expected."""
+    return AdkObject(
+        invocation_id=str(number),
+        user_content=_content(utterance, "user"),
+        final_response=None if response is None else _content(response, "model"),
+        intermediate_data=None if calls is None else _intermediate_data(calls),
+    )
+
+
+def _content(text: str, role: str) -> AdkObject:
+    return AdkObject(parts=[AdkObject(text=text)], role=role)
+
+
+def _intermediate_data(calls: Iterable[tuple[str, JsonObject]]) -> AdkObject:
+    uses: list[JsonValue] = [AdkObject(id=None, name=name, args=dict(args)) for name, args in calls]
+    return AdkObject(tool_uses=uses, tool_responses=[], intermediate_responses=[])
+
+
+_METRICS: Final = "google.adk.evaluation.eval_metrics"
+_CASES: Final = "google.adk.evaluation.eval_case"
+
+
+class _Model(Protocol):
+    """A model of pydantic."""
+
+    def model_validate(self, value: object) -> object:
+        """Return an instance of the model."""
+
+
+def as_adk_has_them(metric: AdkObject, *invocations: Sequence[AdkObject]) -> tuple[object, ...]:
+    """Return the arguments as ADK's own objects if google-adk is imported, else as they are; never import it."""
+    if _METRICS not in sys.modules or _CASES not in sys.modules:
+        return metric, *invocations
+    models = getattr(sys.modules[_METRICS], "EvalMetric", None), getattr(sys.modules[_CASES], "Invocation", None)
+    metric_model, invocation_model = (cast("_Model", model) for model in models)
+    try:
+        return (
+            metric_model.model_validate(metric),
+            *([invocation_model.model_validate(turn) for turn in turns] for turns in invocations),
+        )
+    except (AttributeError, ValueError):
+        # Another version of google-adk has other keys; its models may still accept the mappings.
+        return metric, *invocations

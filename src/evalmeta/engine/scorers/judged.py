@@ -17,8 +17,7 @@ from evalmeta import limits
 from evalmeta.engine.interfaces import Rating, Rubric
 from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN
 from evalmeta.engine.scorers.rated import BEST_RATING, NEEDS_LLM, checked_rating
-from evalmeta.engine.scorers.results import undecided
-from evalmeta.engine.scorers.silence import not_passing_silence
+from evalmeta.engine.scorers.results import not_passing_silence, undecided
 from evalmeta.errors import RaterError
 from evalmeta.model.run import TestResult, Verdict
 

@@ -14,7 +14,7 @@ from evalmeta.engine.process_exit import ProcessExit
 from evalmeta.engine.raters.registry import offline_rater
 from evalmeta.engine.scorers.actions import score_handoff, topic_scorer
 from evalmeta.engine.scorers.answer_json import json_scorer
-from evalmeta.engine.scorers.checks import score_by_check
+from evalmeta.engine.scorers.checks import score_by_check, text_scorer
 from evalmeta.engine.scorers.comparisons import comparison_scorer
 from evalmeta.engine.scorers.custom import custom_scorer, no_scorer
 from evalmeta.engine.scorers.functions import score_by_function
@@ -22,9 +22,7 @@ from evalmeta.engine.scorers.judged import METRICS, judge_scorers
 from evalmeta.engine.scorers.measures import latency_scorer, measure_scorers, score_document_recall
 from evalmeta.engine.scorers.overlap import score_response_match
 from evalmeta.engine.scorers.rated import rated_by
-from evalmeta.engine.scorers.results import broken, score_unjudged
-from evalmeta.engine.scorers.silence import not_passing_silence
-from evalmeta.engine.scorers.texts import text_scorer
+from evalmeta.engine.scorers.results import broken, not_passing_silence, score_unjudged
 from evalmeta.engine.scorers.trajectories import calls_scorer, score_trajectory
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.checks import CHECKS
