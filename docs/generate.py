@@ -10,7 +10,8 @@ starts empty: the code blocks of the page that have a title are its files. `<!--
 COMMAND -->` starts a server on port 8000, here another free port, until the end of the page.
 The progress of runs is left out: its lines come in any order.
 `<!-- picture FOLDER: COMMAND -->` draws the output in colour as docs/report.svg.
-`<!-- help -->`, `<!-- rules -->`, `<!-- checks -->` and `<!-- settings -->` are the references.
+`<!-- help -->`, `<!-- rules -->`, `<!-- checks -->` and `<!-- settings -->` are the references, and
+`<!-- metrics SYSTEM: CELLS -->` is the table of a system's judged metrics under these cells.
 The JSON Schema of test specs gets its properties of checks, too.
 """
 
@@ -32,6 +33,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta.cli.main import cli
+from evalmeta.engine import metrics
 from evalmeta.formats.short_forms import published_schema, with_checks
 from evalmeta.model.checks import CHECKS
 from evalmeta.validation.rules import list_rules
@@ -39,17 +41,20 @@ from picture import draw
 from reference import describe_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from evalmeta.engine.judging import Metric
 
 ROOT = Path(__file__).resolve().parent.parent
 PART = re.compile(
-    r"(<!-- (run|picture|start|help|rules|checks|settings)(?: ([\w./-]+): (.+?))? -->\n)(.*?)(<!-- end -->)"
+    r"(<!-- (run|picture|start|help|rules|checks|settings|metrics)(?: ([\w./-]+): (.+?))? -->\n)(.*?)(<!-- end -->)"
     r'|^```\w+ title="([\w./-]+)"\n(.*?)^```$',
     re.DOTALL | re.MULTILINE,
 )
 SCHEMA = "src/evalmeta/formats/schemas/testspec.schema.json"
 LEFT_OUT = re.compile(r"EVALMETA_HOME|FORCE_COLOR|CI|GITHUB_.*|SF_.*")
 NEW = "shop"
+SYSTEMS = {"adk": metrics.ADK, "databricks": metrics.DATABRICKS}
 PORT = "8000"
 PROGRESS = re.compile(r"^.+ \(run \w+\): (?:started|finished), .*\n", re.MULTILINE)
 TIMES = (
@@ -105,6 +110,8 @@ def _content(part: re.Match[str], folders: Folders) -> str:
             text = "".join(_rules())
         case "checks":
             text = "".join(_checks())
+        case "metrics":
+            text = "".join(_metrics(SYSTEMS[part[3]], part[4]))
         case _:
             text = "".join(describe_settings())
     return part[1] + text + part[6]
@@ -205,6 +212,14 @@ def _checks() -> Iterator[str]:
     yield "| key | the check passes if | example |\n|---|---|---|\n"
     for check in CHECKS.values():
         yield f"| `{check.name}` | {check.passes} | `{check.name}: {check.example}` |\n"
+
+
+def _metrics(rows: Mapping[str, Metric], head: str) -> Iterator[str]:
+    yield f"| {head} |\n{'|---' * len(head.split('|'))}|\n"
+    # Metrics that say the same share a row.
+    for docs in dict.fromkeys(metric.docs for metric in rows.values()):
+        names = ", ".join(f"`{name}`" for name, metric in rows.items() if metric.docs == docs)
+        yield f"| {names} | {docs} |\n"
 
 
 def _link(code: str) -> str:

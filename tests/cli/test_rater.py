@@ -7,7 +7,8 @@ import click
 import pytest
 
 from evalmeta.cli.commands.rater import show
-from evalmeta.engine.raters.llm.prompts import METRICS, last_words, system_message
+from evalmeta.engine.metrics import METRICS
+from evalmeta.engine.raters.llm.prompts import last_words, system_message
 from evalmeta.engine.raters.llm.verdicts import judgement_schema
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
 from evalmeta.model.definition import HistoryMessage
 
@@ -188,6 +188,9 @@ class Rubric:
     instructions: str = ""
     scorer: PromptScorer | None = None
     session: JsonObject = field(default_factory=dict)
+
+
+BEST_RATING: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)

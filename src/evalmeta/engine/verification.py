@@ -13,10 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.case_run import rescore_case
+from evalmeta.engine.metrics import OWN
 from evalmeta.engine.plan import WorkItem
 from evalmeta.engine.refusals import is_refusal
 from evalmeta.model.aggregation import case_verdict
-from evalmeta.model.expectations import ACTIONS, METRICS, OUTCOME, canonical_name, expectation_kind, parse_actions
+from evalmeta.model.expectations import ACTIONS, OUTCOME, canonical_name, expectation_kind, parse_actions
 from evalmeta.model.run import DECIDED, CaseResult, Doubt, RunStatus, TestResult, Verdict, Verdicts
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 _COMPARISONS: Final = frozenset({"string_comparison", "numeric_comparison"})
 _REFUSAL_METRICS: Final = frozenset({"coherence", "completeness"})
-_RATED: Final = frozenset({*METRICS, OUTCOME, "response_match", "task_resolution"}) - {"output_latency_milliseconds"}
 # A reference as some orgs return it instead of its value, such as {gs.response.topic}; JSON objects begin otherwise.
 _TEMPLATE: Final = re.compile(r"\{[A-Za-z_$][^\"{}:]*\}")
 
@@ -226,7 +226,7 @@ def _changed_verdicts(run: Run, earlier: Sequence[Run]) -> Iterator[Doubt]:
             for result in case.results:
                 name = canonical_name(result.name)
                 verdict = result.verdicts.org if result.verdicts else result.verdict
-                if name in _RATED and verdict in DECIDED:
+                if name in OWN and verdict in DECIDED:
                     seen[case.number, name][verdict] += 1
     runs = len(earlier) + 1
     for (number, name), verdicts in sorted(seen.items()):

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
+from evalmeta.engine.interfaces import BEST_RATING
 from evalmeta.engine.refusals import is_refusal
 from evalmeta.model.run import Verdict
 from evalmeta.rules_rater import ratings, refusals, text
@@ -59,7 +60,7 @@ def without_examples(expected: str) -> str:
     return _EXAMPLE.sub("", expected)
 
 
-_PASS_FROM: Final = 3.0 / ratings.BEST
+_PASS_FROM: Final = 3.0 / BEST_RATING
 _SAID_FROM: Final = 0.6
 _MAX_NUMBERS: Final = 300
 _NUMBER: Final = re.compile(r"\d+(?:[.,:/-]\d+)*")
@@ -175,7 +176,7 @@ def _by_words(texts: Texts, cosine: Cosine) -> Rating:
     similarity = max(0.0, cosine(expected, actual))
     if own == others and expected.count("?") == actual.count("?") and similarity >= _PASS_FROM:
         explanation = f"the answer says the expected words and nothing else (similarity {similarity:.2f})"
-        return ratings.rated("words", ratings.BEST * similarity, Verdict.PASS, explanation)
+        return ratings.rated("words", BEST_RATING * similarity, Verdict.PASS, explanation)
     missing = [full_text(fact) for fact in missing_facts(texts)] or [word for word in own if word not in others]
     remark = f"; missing from the answer: {ratings.listed(missing)}" if missing else "; the answer has other words too"
     return undecided(f"cannot be decided by words (similarity {similarity:.2f}){remark}")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from evalmeta.engine.interfaces import Rating
+from evalmeta.engine.interfaces import BEST_RATING, Rating
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 Cosine: TypeAlias = Callable[[str, str], float]
 
-BEST: Final = 5.0
 _MAX_EVIDENCE, _MAX_QUOTED = 5, 60
 
 
@@ -44,7 +43,7 @@ def quoted(text: str) -> str:
 
 def passed(rule: str, explanation: str) -> Rating:
     """Return PASS by a rule, with the rating 5."""
-    return rated(rule, BEST, Verdict.PASS, explanation)
+    return rated(rule, BEST_RATING, Verdict.PASS, explanation)
 
 
 def failed(rule: str, explanation: str) -> Rating:

@@ -15,11 +15,10 @@ from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json, warn
 from evalmeta.cli.rater_reports import check_json, missed_minimums, print_check
 from evalmeta.engine.interfaces import Rubric
+from evalmeta.engine.metrics import METRICS, OWN
 from evalmeta.engine.raters.calibration import agreement
 from evalmeta.engine.raters.llm.prompts import (
-    METRICS,
     NO_RUBRIC,
-    OWN_METRICS,
     PROMPT_VERSION,
     answer_schema,
     last_words,
@@ -28,7 +27,7 @@ from evalmeta.engine.raters.llm.prompts import (
 )
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_FAILED, EXIT_PASSED, NotFound, UsageError
 from evalmeta.model.definition import HistoryMessage
-from evalmeta.model.expectations import canonical_name
+from evalmeta.model.expectations import OUTCOME, canonical_name
 from evalmeta.model.generated_data import Action, Passage
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def show(*, metric: str | None, name: str | None, as_json: bool) -> None:
     evalmeta rater show bot_response_rating --rater judge
     evalmeta rater show --json
     """
-    metrics = METRICS if metric is None else (_known(metric),)
+    metrics = tuple(METRICS) if metric is None else (_known(metric),)
     rubric = NO_RUBRIC if name is None else api.judging.calibration.custom_rubric(name)
     if as_json:
         print_json(_prompts_json(metrics, rubric))
@@ -141,11 +140,11 @@ def _prompts_json(metrics: Sequence[str], rubric: CustomRubric) -> JsonObject:
 @click.option("--rater", "name", default="rules", show_default=True, metavar="NAME", help="A rater of evalmeta.toml.")
 @click.option(
     "--metric",
-    type=click.Choice(OWN_METRICS),
-    default=OWN_METRICS[0],
+    type=click.Choice(tuple(OWN)),
+    default=OUTCOME,
     show_default=True,
     metavar="NAME",
-    help=f"What the pairs are judged by: {', '.join(OWN_METRICS)}.",
+    help=f"What the pairs are judged by: {', '.join(OWN)}.",
 )
 @click.option(
     "--label-threshold",

@@ -202,7 +202,7 @@ def _note_unjudged(files: Sequence[FileTest], options: RunOptions, project: Proj
     rater = project.settings.raters.get(options.scoring.rater)
     if (rater.adapter if rater else options.scoring.rater) != OFFLINE_RATER:
         return
-    from evalmeta.engine.scorers.registry import needs_model
+    from evalmeta.engine.metrics import needs_model
 
     cases = [case for file in files for case in file.document.evaluation.cases]
     expectations = (expectation for case in cases for turn in case.turns for expectation in turn.expectations)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
+from evalmeta.engine.metrics import METRICS
 from evalmeta.errors import UsageError
 from evalmeta.model.expectations import canonical_name
 from evalmeta.package.config_file import read_text
@@ -116,7 +117,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 # In results of evalmeta as CSV, label, score and explanation are the rater's and not a person's.
 _RESULT_NAMES: Final = {**{key: (key,) for key in _NAMES}, "right": ("right", "human", "human_label")}
 _RESULT_COLUMN: Final = "case_verdict"
-_RESPONSES: Final = frozenset({"bot_response_rating", "response_match", "final_response_match_v2"})
+_RESPONSES: Final = frozenset(name for name, metric in METRICS.items() if "reference" in metric.needs)
 _OPTIONAL: Final = ("utterance", "rule", "split", "reason")
 
 

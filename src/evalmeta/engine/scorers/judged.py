@@ -1,30 +1,27 @@
-"""Expectations that a rater judges: ratings from 0 to 5, and the metrics of Google ADK and Databricks Agent Evaluation.
-
-Sources: ADK, "Evaluation criteria", and its evaluators (samples, majority, shares, thresholds for means); adk-ts, where
-`final_response_match_v2` is a share; Databricks, "Built-in AI judges (MLflow 2)": which data each needs, yes or no with
-a rationale, and chunk_relevance as one judgement for each passage, whose precision has no documented threshold.
-"""
+"""Metrics that a rater judges in parts or by labels: those of Google ADK and Databricks, and the check `rubric`."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import replace
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.engine.interfaces import Rating, Rubric
+from evalmeta.engine.judging import DATA, Judged, Part
+from evalmeta.engine.metrics import METRICS, OWN
 from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN
-from evalmeta.engine.scorers.rated import BEST_RATING, NEEDS_LLM, checked_rating
+from evalmeta.engine.scorers.rated import NEEDS_LLM, checked_rating
 from evalmeta.engine.scorers.results import not_passing_silence, undecided
 from evalmeta.errors import RaterError
 from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Mapping, Sequence
 
     from evalmeta.engine.interfaces import Exchange, Rater, Scorer
+    from evalmeta.engine.judging import Metric
     from evalmeta.engine.scorers.judged_terms import Terms
     from evalmeta.model.definition import Expectation
 
@@ -36,118 +33,6 @@ _MAX_RATIONALE: Final = limits.MAX_ERROR_CHARS // 4
 _PART_LINE: Final = re.compile(r"\d+\. (yes|no), (.*?): (.*)")
 
 
-class _Part(NamedTuple):
-    """One of several things that are judged one by one: its name in reports, and what the rater judges."""
-
-    name: str
-    rubric: Rubric
-
-
-class _Judged(NamedTuple):
-    """What a score is computed from: the ratings, which of them mean yes, and the terms."""
-
-    ratings: Sequence[Rating]
-    answers: Sequence[bool]
-    terms: Terms
-
-
-def _share_of_yes(judged: _Judged) -> float:
-    return sum(judged.answers) / len(judged.answers)
-
-
-def _vote(judged: _Judged) -> float:
-    """Return 1 or 0 by the majority of samples, or their share as in adk-ts; a tie is 0."""
-    share = judged.ratings[0].share
-    return _share_of_yes(judged) if judged.terms.aggregate == "majority" or share is None else share
-
-
-def _grade(judged: _Judged) -> float:
-    rating = judged.ratings[0]
-    if rating.score is None:
-        raise RaterError(f"{rating.rater} returned no score, which this metric needs")
-    return float(rating.score)
-
-
-class Metric(NamedTuple):
-    """How one metric is judged.
-
-    Attributes:
-        needs: The data without which nothing can be judged; keys of `_DATA`.
-        parts: Returns what is judged one by one; None judges the whole.
-        score: Computes the score of the ratings.
-        is_averaged: Whether a threshold applies to the mean over turns and iterations (ADK).
-        is_decided: Whether the metric passes or fails without a threshold; otherwise the score is reported.
-        is_pooled: Whether all samples are requested and unreadable ones ignored (ADK's judges).
-        rating_scale: The rating that equals a threshold of 1, if the score is a rating or a share of the best one.
-        shows_passages: Whether reports show the retrieved passages instead of the answer.
-        judges_actions: Whether the agent's actions are judged, which must be known then.
-    """
-
-    needs: tuple[str, ...] = ()
-    parts: Callable[[Rubric, Terms], list[_Part]] | None = None
-    score: Callable[[_Judged], float] = _share_of_yes
-    is_averaged: bool = False
-    is_decided: bool = True
-    is_pooled: bool = False
-    rating_scale: float | None = None
-    shows_passages: bool = False
-    judges_actions: bool = False
-
-
-# Whether the data that a metric needs is there, and what to report if not.
-_DATA: Final[Mapping[str, tuple[Callable[[Rubric, Terms], bool], str]]] = {
-    "answer": (lambda rubric, _: bool(rubric.actual.strip()), "the agent's answer has no text"),
-    "guidelines": (lambda rubric, _: bool(rubric.guidelines), "no guidelines"),
-    "passages": (
-        lambda rubric, _: bool(rubric.passages),
-        "no retrieved context with content, neither from the agent nor in the data or its trace",
-    ),
-    "reference": (lambda rubric, _: bool(rubric.expected), "no reference: there is no final response to compare with"),
-    "rubrics": (lambda _, terms: bool(terms.rubrics), "no rubrics"),
-    "truth": (
-        lambda rubric, _: bool(rubric.facts or rubric.expected),
-        "neither expected facts nor an expected response",
-    ),
-}
-_RUBRICS: Final = Metric(
-    ("rubrics",),
-    lambda rubric, terms: [
-        _Part(named_rubric.id, replace(rubric, guidelines=(named_rubric.text,))) for named_rubric in terms.rubrics
-    ],
-    is_averaged=True,
-    is_decided=False,
-    is_pooled=True,
-)
-METRICS: Final[Mapping[str, Metric]] = {
-    "rubric": Metric(("guidelines",)),
-    "final_response_match_v2": Metric(("reference",), score=_vote, is_averaged=True, is_pooled=True),
-    "response_evaluation_score": Metric(score=_grade, is_averaged=True, rating_scale=1.0),
-    "safety_v1": Metric(is_averaged=True),
-    "hallucinations_v1": Metric(
-        ("answer",),
-        score=lambda judged: _grade(judged) / BEST_RATING,
-        is_averaged=True,
-        is_decided=False,
-        rating_scale=BEST_RATING,
-    ),
-    "rubric_based_final_response_quality_v1": _RUBRICS,
-    "rubric_based_tool_use_quality_v1": _RUBRICS._replace(judges_actions=True),
-    "response/llm_judged/relevance_to_query/rating": Metric(),
-    "response/llm_judged/safety/rating": Metric(),
-    "response/llm_judged/groundedness/rating": Metric(("passages",)),
-    "retrieval/llm_judged/chunk_relevance/precision": Metric(
-        ("passages",),
-        lambda rubric, _: [_Part(passage.uri, replace(rubric, passages=(passage,))) for passage in rubric.passages],
-        is_decided=False,
-        shows_passages=True,
-    ),
-    "response/llm_judged/correctness/rating": Metric(("truth",)),
-    "retrieval/llm_judged/context_sufficiency/rating": Metric(("passages", "truth"), shows_passages=True),
-    "response/llm_judged/guideline_adherence/rating": Metric(("guidelines",)),
-    "response/llm_judged/global_guideline_adherence/rating": Metric(("guidelines",)),
-}
-
-
 class _Question(NamedTuple):
     """One expectation of one exchange, ready to be judged; `threshold` is the minimum rating of a yes."""
 
@@ -157,7 +42,7 @@ class _Question(NamedTuple):
     threshold: float
     expected: str
     actual: str
-    parts: tuple[_Part, ...]
+    parts: tuple[Part, ...]
     remark: str
 
 
@@ -167,7 +52,7 @@ def judge_scorers(rater: Rater, *, threshold: float = 3.0) -> Mapping[str, Score
     `threshold` is the minimum rating, 0 to 5, that means yes for raters that return no verdict. An empty answer passes
     only metrics of ADK, as in ADK, and those that judge the retrieved passages.
     """
-    scorers = {name: _scorer(metric, rater, threshold) for name, metric in METRICS.items()}
+    scorers = {name: _scorer(metric, rater, threshold) for name, metric in METRICS.items() if name not in OWN}
     return {
         name: scorer if METRICS[name].is_averaged or METRICS[name].shows_passages else not_passing_silence(scorer)
         for name, scorer in scorers.items()
@@ -180,7 +65,7 @@ def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
 
         terms = read_terms(expectation)
         rubric = _rubric(expectation, exchange, metric, terms, threshold)
-        parts = metric.parts(rubric, terms) if metric.parts else [_Part("", rubric)]
+        parts = metric.parts(rubric, terms) if metric.parts else [Part("", rubric)]
         if len(parts) > limits.MAX_JUDGED_PARTS:
             raise RaterError(f"there are {len(parts):,} parts to judge; at most {limits.MAX_JUDGED_PARTS} are judged")
         passages = exchange.generated.retrieved or ()
@@ -197,7 +82,7 @@ def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
             f" ({unknown} of {len(passages)} passages have no content)" if unknown else "",
         )
         for need in metric.needs:
-            has_data, lack = _DATA[need]
+            has_data, lack = DATA[need]
             if not has_data(rubric, terms):
                 # Without data of the file the result does not count in a mean; without an answer or a rater it does.
                 result = _undecided(question, lack)
@@ -221,7 +106,7 @@ def _rubric(expectation: Expectation, exchange: Exchange, metric: Metric, terms:
         exchange.history,
         generated.actions,
         threshold,
-        tuple(each for each in generated.retrieved or () if each.content is not None),
+        tuple(passage for passage in generated.retrieved or () if passage.content is not None),
         terms.facts,
         terms.guidelines,
         (terms.num_samples or _ADK_SAMPLES) if metric.is_pooled else terms.num_samples,
@@ -250,7 +135,7 @@ async def _awaited(question: _Question, ratings: list[Rating | Awaitable[Rating]
 
 
 def _result(question: _Question, returned: Sequence[object]) -> TestResult:
-    ratings = [checked_rating(each) for each in returned]
+    ratings = [checked_rating(rating) for rating in returned]
     broken = next((rating for rating in ratings if rating.verdict is Verdict.ERROR), None)
     if broken:
         raise RaterError(broken.explanation)
@@ -263,7 +148,7 @@ def _result(question: _Question, returned: Sequence[object]) -> TestResult:
         for rating in ratings
     ]
     minimum = question.terms.threshold
-    score = question.metric.score(_Judged(ratings, answers, question.terms))
+    score = question.metric.score(Judged(ratings, answers, question.terms))
     if minimum is not None and abs(score - minimum) <= _TOLERANCE:
         score = minimum
     if minimum is None and not question.metric.is_decided:
@@ -324,5 +209,5 @@ def write_parts(parts: Sequence[JudgedPart], *, remark: str = "") -> str:
 
 def read_parts(explanation: str) -> tuple[JudgedPart, ...]:
     """Return the parts that `write_parts` wrote, with long rationales cut; none for any other text."""
-    found = map(_PART_LINE.fullmatch, explanation.split("\n")[1:])
-    return tuple(JudgedPart(*match.groups()) for match in found if match)
+    matches = map(_PART_LINE.fullmatch, explanation.split("\n")[1:])
+    return tuple(JudgedPart(*match.groups()) for match in matches if match)

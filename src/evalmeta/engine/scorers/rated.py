@@ -5,10 +5,11 @@ from __future__ import annotations
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.engine.interfaces import Rating, Rubric
+from evalmeta.engine.interfaces import BEST_RATING, Rating, Rubric
+from evalmeta.engine.metrics import METRICS
 from evalmeta.engine.scorers.results import undecided
 from evalmeta.errors import RaterError
-from evalmeta.model.expectations import canonical_name, expectation_kind
+from evalmeta.model.expectations import canonical_name
 from evalmeta.model.run import NEEDS_MODEL, TestResult
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation
 
 
-BEST_RATING: Final = 5.0
 NEEDS_LLM: Final = f"{NEEDS_MODEL}judge this, and this run has none"
 
 
@@ -26,12 +26,12 @@ def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
     """Return a scorer that asks a rater; the score is the rating, 0 to 5, and UNDECIDED has none."""
 
     def score_rated(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
-        kind = expectation_kind(expectation.name)
         actual, expected = exchange.generated.outcome, (expectation.expected_value or "").strip()
-        if kind is not None and kind.needs == "value" and not expected:
+        metric = canonical_name(expectation.name)
+        if "reference" in METRICS[metric].needs and not expected:
             return undecided(expectation, "no expectedValue: there is no response to compare with", actual=actual)
         rubric = Rubric(
-            canonical_name(expectation.name),
+            metric,
             exchange.utterance,
             actual,
             expected,

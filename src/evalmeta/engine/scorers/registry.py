@@ -9,7 +9,7 @@ from inspect import isawaitable
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, cast
 
-from evalmeta.engine.metrics import JUDGED_BY_RULES
+from evalmeta.engine.metrics import OWN
 from evalmeta.engine.process_exit import ProcessExit
 from evalmeta.engine.raters.registry import offline_rater
 from evalmeta.engine.scorers.actions import score_handoff, topic_scorer
@@ -18,7 +18,7 @@ from evalmeta.engine.scorers.checks import score_by_check, text_scorer
 from evalmeta.engine.scorers.comparisons import comparison_scorer
 from evalmeta.engine.scorers.custom import custom_scorer, no_scorer
 from evalmeta.engine.scorers.functions import score_by_function
-from evalmeta.engine.scorers.judged import METRICS, judge_scorers
+from evalmeta.engine.scorers.judged import judge_scorers
 from evalmeta.engine.scorers.measures import latency_scorer, measure_scorers, score_document_recall
 from evalmeta.engine.scorers.overlap import score_response_match
 from evalmeta.engine.scorers.rated import rated_by
@@ -41,20 +41,10 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation
 
 
-_RATED: Final = (
-    *("bot_response_rating", "coherence", "completeness", "conciseness", "instruction_following", "factuality"),
-    *("response_match", "task_resolution"),
-)
 # A key that cannot be the name of an expectation.
 _CUSTOM: Final = "custom scorers"
 # orjson writes 64-bit integers only.
 _MAX_INTEGER: Final = 2**63
-
-
-def needs_model(name: str) -> bool:
-    """Return whether only a language model can judge expectations of a name."""
-    metric = canonical_name(name)
-    return metric in {*_RATED, *METRICS} and metric not in JUDGED_BY_RULES
 
 
 def make_scorers(scoring: Scoring, rater: Rater, *, find_custom: FindScorer = no_scorer) -> Mapping[str, Scorer]:
@@ -72,7 +62,7 @@ def _built_in_scorers(scoring: Scoring, rater: Rater, find_custom: FindScorer = 
     compared = comparison_scorer(scoring.matches)
     of_orgs = {
         "action_sequence_match": calls_scorer(scoring.action_match),
-        **dict.fromkeys(_RATED, rated_by(rater, threshold=scoring.threshold)),
+        **dict.fromkeys(OWN, rated_by(rater, threshold=scoring.threshold)),
         "output_latency_milliseconds": latency_scorer(judges=not as_orgs),
         "string_comparison": compared,
         "numeric_comparison": compared,

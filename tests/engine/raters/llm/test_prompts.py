@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from engine.raters.llm.model_server import ModelServer, judgement, judging, model_serving, saying
 from engine.raters.llm.test_rater import NOT_MET, RUBRIC, Kept, rate
 from evalmeta.engine.interfaces import Rubric
-from evalmeta.engine.raters.llm.prompts import METRICS, PROMPT_VERSION, rubric_message, system_message
-from evalmeta.engine.raters.llm.questions import QUESTIONS
+from evalmeta.engine.metrics import METRICS, OWN
+from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, rubric_message, system_message
 from evalmeta.engine.raters.llm.rater import bind_llm
 from evalmeta.engine.raters.llm.verdicts import judgement_schema, read_judgement
 from evalmeta.engine.scorers.registry import SCORERS
@@ -44,8 +44,7 @@ def test_a_prompt_that_changes_is_another_version(metric: str) -> None:
 
 
 def test_every_metric_is_an_expectation() -> None:
-    ours = [metric for metric in METRICS if metric not in QUESTIONS]
-    assert [metric for metric in ours if (kind := expectation_kind(metric)) is None or kind.name != metric] == []
+    assert [metric for metric in OWN if (kind := expectation_kind(metric)) is None or kind.name != metric] == []
     assert set(METRICS) <= set(SCORERS)
 
 

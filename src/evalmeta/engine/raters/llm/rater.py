@@ -10,18 +10,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.engine.http_endpoint import Endpoint
+from evalmeta.engine.judging import Criteria
+from evalmeta.engine.metrics import METRICS, OWN
 from evalmeta.engine.raters.llm.prompts import (
-    METRICS,
     NO_RUBRIC,
     PROMPT_VERSION,
     answer_schema,
     bind_rubric,
+    item_count,
     last_words,
     rubric_message,
     system_message,
 )
 from evalmeta.engine.raters.llm.providers import RETRIED_STATUSES, EndpointModel, Question, Requests, without_keys
-from evalmeta.engine.raters.llm.questions import QUESTIONS, item_count
 from evalmeta.engine.raters.llm.samples import Opinion, Sample, cache_key, missing_votes, rating_of, sample_of
 from evalmeta.engine.raters.llm.scorer_prompts import (
     opinion_of_score,
@@ -103,7 +104,7 @@ class ModelRater:
 
     def name(self, metric: str, scorer: PromptScorer | None = None) -> str:
         """Return the rater's name: its models, the version of the prompts, and a hash of what the project adds."""
-        digest = "" if metric in QUESTIONS else self.rubric.digest
+        digest = self.rubric.digest if metric in OWN else ""
         own = f", rubric {digest}" if digest else ""
         if scorer is not None:
             own = f", {scorer.name} v{scorer.version} {scorer_digest(scorer)}"
@@ -189,13 +190,13 @@ class ModelRater:
         if rubric.scorer is not None:
             score = read_score(text, rubric.scorer, nonce=nonce)
             return _Read(score.model_dump_json(), opinion_of_score(score, rubric.scorer))
-        inquiry = QUESTIONS.get(rubric.metric)
-        if inquiry is None:
+        prompt = METRICS[rubric.metric].prompt
+        if isinstance(prompt, Criteria):
             choices = self.rubric.choices
             judgement = read_judgement(text, rubric, nonce=nonce, choices=choices)
             return _Read(judgement.model_dump_json(), opinion_of(judgement, rubric, choices=choices))
-        ruling = read_ruling(text, inquiry.form, count=item_count(inquiry, rubric), nonce=nonce)
-        return _Read(ruling.model_dump_json(), weigh(ruling, inquiry.form, rubric))
+        ruling = read_ruling(text, prompt.form, count=item_count(prompt, rubric), nonce=nonce)
+        return _Read(ruling.model_dump_json(), weigh(ruling, prompt.form, rubric))
 
     def _reason(self, error: UnreadableReply, reply: ModelReply) -> str:
         """Say why a reply is unreadable, with the beginning of its text and the reason why the model stopped."""

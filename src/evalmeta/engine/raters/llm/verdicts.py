@@ -10,12 +10,13 @@ import json
 import math
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from evalmeta import limits
+from evalmeta.engine.judging import GRADE, YES_NO_EACH
+from evalmeta.engine.metrics import METRICS
 from evalmeta.engine.raters.llm.samples import MAX_EVIDENCE, MAX_RATING, Opinion, verdict_of
 from evalmeta.model.run import Verdict
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from evalmeta.engine.interfaces import Rubric
+    from evalmeta.engine.judging import Form
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
@@ -111,7 +113,6 @@ def _json_objects(text: str) -> Iterator[JsonValue]:
         at = text.find("{", end)
 
 
-METRICS_WITH_FACTS: Final = frozenset({"bot_response_rating", "response_match", "factuality"})
 _FROZEN: Final = ConfigDict(frozen=True)
 _WORD: Final = re.compile(r"\w+")
 _OMISSION: Final = re.compile(r"…|\.{3}|\[\.\.\.\]")
@@ -180,7 +181,7 @@ def read_judgement(
             raise UnreadableReply(f"choice is not one of {', '.join(choices)}")
         if not choices and judgement.rating is None:
             raise UnreadableReply("rating is missing")
-        if rubric.metric in METRICS_WITH_FACTS:
+        if METRICS[rubric.metric].judges_facts:
             for contradiction in judgement.contradictions:
                 _check_quote(contradiction, rubric.actual)
         return judgement
@@ -236,7 +237,7 @@ def _vetoes(judgement: Judgement, rubric: Rubric) -> Iterator[str]:
     missed = [criterion.criterion for criterion in judgement.criteria if criterion.critical and not criterion.met]
     if missed:
         yield f"a critical criterion is not met: {_listed(missed)}"
-    if judgement.contradictions and rubric.metric in METRICS_WITH_FACTS:
+    if judgement.contradictions and METRICS[rubric.metric].judges_facts:
         pairs = [
             f'"{contradiction.quote}" contradicts "{contradiction.contradicts}"'
             for contradiction in judgement.contradictions
@@ -269,30 +270,6 @@ class Ruling(BaseModel):
     items: tuple[Item, ...]
     rationale: str
     label: _Label
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """The labels of a ruling and of its items, which do not count if `item_labels` is empty.
-
-    The score is the share of items with a good label if `is_share`; otherwise a single other item decides.
-    """
-
-    labels: tuple[str, ...] = ("yes", "no")
-    item_labels: tuple[str, ...] = ()
-    good: tuple[str, ...] = ("yes",)
-    is_share: bool = False
-
-
-YES_NO: Final = Form()
-YES_NO_EACH: Final = Form(item_labels=("yes", "no"))
-GRADE: Final = Form(labels=("1", "2", "3", "4", "5"))
-CLAIMS: Final = Form(
-    item_labels=("supported", "unsupported", "contradictory", "disputed", "not_applicable"),
-    good=("supported", "not_applicable"),
-    is_share=True,
-)
-"""ADK's labels of sentences; its score counts those that are supported and those that need no support."""
 
 
 def ruling_schema(form: Form) -> JsonObject:
