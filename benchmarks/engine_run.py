@@ -17,6 +17,7 @@ from evalmeta.engine.runner import execute
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.run import RunContent
 from evalmeta.model.run_options import RunOptions
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import RunJournal, Runs
@@ -58,7 +59,7 @@ async def run(count: int, seconds: float, concurrency: int) -> tuple[float, floa
     with tempfile.TemporaryDirectory() as folder:
         database, now = open_database(Path(folder)), time.time()
         runs, evaluation = Runs(database), Evaluation("Bench", "Order_Desk", Cases(count))
-        run_id = runs.start(EVALUATION_DEFINITION, evaluation, b"", RunOptions(), total=count, now=now)
+        run_id = runs.start(EVALUATION_DEFINITION, evaluation, RunContent(b""), RunOptions(), total=count, now=now)
         runs.claim(run_id, "bench", taken_from=runs.lease(run_id), until=now + 600)
         options, wall, cpu = RunOptions(concurrency=concurrency), time.perf_counter(), time.process_time()
         await execute(evaluation, Agent(seconds), RunJournal(database, run_id, "bench"), options=options)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, RunContent, RunStatus, TestResult, Verdict
 from evalmeta.model.run_options import Origin, RunOptions
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
@@ -74,7 +74,7 @@ def open_large(*, runs: int, results: int, largest: int) -> Iterator[LargeStore]
 def _save(runs: Runs, number: int, size: int, *, now: float) -> str:
     options = RunOptions(origin=Origin(_suite(number), f"feature/{number % 7}", f"{number:040x}"))
     evaluation = Evaluation(f"Orders_{number % TESTS}", "Order_Desk", ())
-    run_id = runs.start(EVALUATION_DEFINITION, evaluation, b"", options, total=size, now=now)
+    run_id = runs.start(EVALUATION_DEFINITION, evaluation, RunContent(b""), options, total=size, now=now)
     runs.claim(run_id, "bench", taken_from=runs.lease(run_id), until=now + SECONDS)
     runs.finish(run_id, "bench", RunStatus.COMPLETED, error=None, now=now + SECONDS / 2)
     return run_id

@@ -6,6 +6,7 @@ import pytest
 from client.servers import answering, connect
 from evalmeta.client.runs import extend_run, fetch_definition, rescore_run
 from evalmeta.errors import MessageUnreadable, NotFound, OrgFault, UsageError
+from evalmeta.model.run import RunContent
 from evalmeta.model.run_options import RunOptions
 from evalmeta.protocol.run_options import RunDefinition
 
@@ -20,7 +21,7 @@ def fault(code: str, message: str, status: int = 400) -> tuple[int, bytes]:
 def test_a_definition_comes_as_it_was_and_as_it_is(now: str | None, read: bytes | None) -> None:
     transport, _ = answering((200, orjson.dumps({"then": "YQ==", "now": now, "isAbandoned": True})))
     found = connect(transport, lambda connection: fetch_definition(connection, RUN))
-    assert found == RunDefinition(b"a", read, is_abandoned=True)
+    assert found == RunDefinition(RunContent(b"a"), read, is_abandoned=True)
 
 
 def test_a_definition_that_is_not_base64_is_unreadable() -> None:

@@ -15,7 +15,7 @@ import asyncio, resource, sys
 from pathlib import Path
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.generated_data import GeneratedData
-from evalmeta.model.run import CaseResult, TestResult, Verdict
+from evalmeta.model.run import CaseResult, RunContent, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.org.app import create_app
 from evalmeta.model.evaluation import Evaluation
@@ -53,7 +53,7 @@ with opened(Path(sys.argv[1])) as org:
         deploy(org, package({"Orders": definition("Orders")}))
         tested = Evaluation("Orders", "Desk", ())
         content = definition("Orders")
-        run_id = org.runs.start(EVALUATION_DEFINITION, tested, content, RunOptions(), total=50_000, now=1.0)
+        run_id = org.runs.start(EVALUATION_DEFINITION, tested, RunContent(content), RunOptions(), total=50_000, now=1.0)
         org.runs.claim(run_id, "w", taken_from=Lease(None, None), until=9e9)
         answer = GeneratedData("x" * 2_000, "Orders")
         for batch in range(50):

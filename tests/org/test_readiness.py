@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import httpx
 import orjson
 import pytest
 
 from evalmeta import limits
-from evalmeta.client.connection import Connection
 from evalmeta.client.runs import check_runs, run_request
 from evalmeta.errors import SubjectNotBound
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
-from evalmeta.model.registry import NEWEST_API_VERSION
 from evalmeta.model.run_options import RunOptions
 from evalmeta.model.settings import Settings
-from evalmeta.org.app import create_app
 from evalmeta.org.needs import Need, needs_of
 from evalmeta.org.readiness import find_faults
-from org.parts import URL, ask, asked, definition, deploy, make_project, opened_of, package
+from org.parts import ask, asked, definition, deploy, make_project, opened_of, package
 from org.test_handlers import RUNS, rest, rest_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from evalmeta.client.connection import Connection
     from evalmeta.org.organization import Organization
     from evalmeta.package.project import Project
     from evalmeta.protocol.run_faults import RunFault
@@ -228,20 +224,6 @@ def test_a_run_is_checked_before_it_continues(project: Project, org: Organizatio
 
     [fault] = ask(org, check)
     assert "desk.py:4" in str(fault.error)
-
-
-def test_an_org_of_an_earlier_evalmeta_does_not_say_what_is_missing(org: Organization) -> None:
-    app = create_app(org)
-    app.router.routes[:] = [route for route in app.router.routes if not route.path.endswith("/check")]
-
-    async def check() -> list[RunFault]:
-        transport = httpx.ASGITransport(app=app)
-        async with Connection(
-            url=URL, token=org.token, api_version=NEWEST_API_VERSION, transport=transport, is_ours=True
-        ) as connection:
-            return await check_runs(connection, [run_request("Returns", options=RunOptions())])
-
-    assert asyncio.run(check()) == []
 
 
 def test_a_served_org_refuses_a_run_with_everything_that_is_missing(project: Project, org: Organization) -> None:

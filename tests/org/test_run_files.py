@@ -7,7 +7,7 @@ import pytest
 
 from evalmeta.client.runs import start_run
 from evalmeta.errors import OrgFault, SettingsError
-from evalmeta.model.run import RunStatus
+from evalmeta.model.run import RunContent, RunStatus
 from evalmeta.org.run_files import read_run_file, record_file, run_file_of
 from org.parts import ask, asked, embedded, follow_up, make_project, numbers, opened_of
 
@@ -42,7 +42,7 @@ def test_what_is_kept_of_a_file_comes_back(file: Path) -> None:
 
 
 def test_a_definition_is_not_a_run_file() -> None:
-    assert run_file_of(b"<AiEvaluationDefinition/>") is None
+    assert run_file_of(RunContent(b"<AiEvaluationDefinition/>")) is None
 
 
 def test_a_run_of_a_changed_file_is_not_resumed(file: Path) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.api.runs.changes import check_unchanged
 from evalmeta.client.runs import extend_run, fetch_definition, rescore_run
 from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, SubjectNotBound
 from evalmeta.model.quarantine import today
@@ -20,7 +19,6 @@ from evalmeta.package.project import find_project
 from evalmeta.store.runs import Runs
 from org.parts import (
     SETTINGS,
-    ask,
     asked,
     definition,
     deploy,
@@ -157,16 +155,6 @@ def test_a_definition_that_is_gone_judges_nothing(project: Project) -> None:
     with pytest.raises(NotFound, match="Orders is no longer deployed"):
         rescored(project, run_id, as_deployed=True)
     assert embedded(project, lambda connection: fetch_definition(connection, run_id)).current is None
-
-
-def test_a_run_in_an_org_without_definitions_of_runs_is_resumed(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_id = started(project, cases=1)
-    with opened_of(project) as org:
-        run = org.runs.get(run_id)
-        monkeypatch.setattr("evalmeta.client.runs._path", lambda _: "/einstein/of-an-earlier-evalmeta")
-        assert ask(org, lambda connection: check_unchanged(connection, run)) is None
 
 
 def test_of_two_who_extend_a_run_one_does(project: Project) -> None:

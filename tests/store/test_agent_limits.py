@@ -10,7 +10,7 @@ import pytest
 from evalmeta.errors import StoreError
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import RunStatus
+from evalmeta.model.run import RunContent, RunStatus
 from evalmeta.model.run_options import RunOptions
 from evalmeta.store.agent_limits import Pace, RunPlaces
 from evalmeta.store.database import open_database
@@ -89,7 +89,7 @@ class Org:
         self.database, self.runs, self.now = database, Runs(database), 1000.0
         evaluation = Evaluation("Test", "Agent", ())
         self.ids = [
-            self.runs.start(EVALUATION_DEFINITION, evaluation, b"", RunOptions(), total=3, now=self.now)
+            self.runs.start(EVALUATION_DEFINITION, evaluation, RunContent(b""), RunOptions(), total=3, now=self.now)
             for _ in range(runs)
         ]
         self.dead: set[str] = set()

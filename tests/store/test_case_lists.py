@@ -11,7 +11,7 @@ from evalmeta import limits
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import WORST_FIRST, CaseResult, TestResult, Verdict
+from evalmeta.model.run import WORST_FIRST, CaseResult, RunContent, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.store.case_lists import CaseFilter, case_before, case_page, count_verdicts, place_of
 from evalmeta.store.database import open_database
@@ -40,7 +40,9 @@ def case(number: int, verdict: Verdict, utterance: str = "Where?", *results: Tes
 
 def save(database: Database, *cases: CaseResult) -> str:
     runs = Runs(database)
-    run_id = runs.start(EVALUATION_DEFINITION, Evaluation("T", "A", ()), b"<x/>", RunOptions(), total=len(cases), now=1)
+    run_id = runs.start(
+        EVALUATION_DEFINITION, Evaluation("T", "A", ()), RunContent(b"<x/>"), RunOptions(), total=len(cases), now=1
+    )
     assert runs.claim(run_id, "w", taken_from=Lease(None, None), until=9e9)
     RunJournal(database, run_id, "w").append(cases)
     return run_id

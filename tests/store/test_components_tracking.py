@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from evalmeta.store.components import Synced, open_tracking
-from evalmeta.store.database import open_database
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,18 +53,3 @@ def test_a_project_moved_with_its_state_remembers(tmp_path: Path) -> None:
 
     with open_tracking(tmp_path / "b/.evalmeta", root=tmp_path / "b", org_url=URL) as tracking:
         assert tracking.load(KIND) == {"orders": ONE}
-
-
-def test_a_database_of_the_first_layout_gets_the_table_and_keeps_its_rows(tmp_path: Path) -> None:
-    with open_database(tmp_path) as made:
-        header = made.query("SELECT application_id FROM pragma_application_id")[0][0]
-    (tmp_path / "org.sqlite3").unlink()
-    script = (files("evalmeta.store") / "migrations/0001.sql").read_text()
-    with closing(sqlite3.connect(tmp_path / "org.sqlite3")) as old:
-        old.executescript(f"{script}; PRAGMA application_id = {header}; PRAGMA user_version = 1;")
-        old.executescript("INSERT INTO counter VALUES ('4KA', 7);")
-
-    with open_tracking(tmp_path, root=tmp_path, org_url=URL) as tracking:
-        assert tracking.load(KIND) == {}
-    with open_database(tmp_path) as migrated:
-        assert migrated.query("SELECT last FROM counter WHERE prefix = '4KA'") == [(7,)]

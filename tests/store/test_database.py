@@ -4,23 +4,17 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import pytest
 
 from evalmeta import limits
 from evalmeta.errors import StoreCorrupt, StoreError, StoreLocked
-from evalmeta.model.evaluation import Evaluation
-from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run_options import RunOptions
-from evalmeta.store.database import Database, open_database
-from evalmeta.store.runs import Runs
+from evalmeta.store.database import Database, migrate, open_database
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.model.registry import MetadataType
 
 FILE = "org.sqlite3"
 EVMT = 0x45564D54
@@ -170,36 +164,29 @@ def test_a_database_of_another_program_is_left_alone(folder: Path, sql: str) -> 
     assert (folder / FILE).read_bytes() == before
 
 
-def test_a_database_of_the_first_layout_is_migrated_without_loss(folder: Path) -> None:
+FIRST = "CREATE TABLE book (title TEXT);\n\nINSERT INTO book VALUES ('Emma')"
+SECOND = "-- Books have authors.\nALTER TABLE book ADD COLUMN author TEXT;\n\nUPDATE book SET author = 'Austen'"
+
+
+def test_each_migration_is_applied_once_and_keeps_the_rows(folder: Path) -> None:
     folder.mkdir()
-    first = files("evalmeta.store") / "migrations" / "0001.sql"
-    with closing(other(folder)) as old:
-        old.executescript(f"{first.read_text()} PRAGMA application_id = {EVMT}; PRAGMA user_version = 1;")
-        old.execute("INSERT INTO component VALUES ('T', 'A', '4KA', x'0102', 1, 2)")
-    with open_database(folder) as database:
-        new = len([path for path in first.parent.iterdir() if path.suffix == ".sql"])
-        assert database.query("PRAGMA user_version") == [(new,)]
-        assert database.query("SELECT id, content, created_at FROM component") == [("4KA", b"\x01\x02", 1)]
+    with Database(other(folder), folder / FILE) as database:
+        migrate(database, [FIRST])
+        database.execute("INSERT INTO book VALUES ('Ulysses')")
+        for _ in range(2):
+            migrate(database, [FIRST, SECOND])
+        assert database.query("SELECT * FROM book") == [("Emma", "Austen"), ("Ulysses", "Austen")]
+        assert database.query("PRAGMA user_version") == [(2,)]
 
 
-def test_earlier_runs_of_definitions_in_files_get_the_full_name(folder: Path) -> None:
-    names = {
-        "force-app/aiEvaluationDefinitions/Orders.aiEvaluationDefinition-meta.xml": "Orders",
-        "/elsewhere/a b/Ns__Returns.v2.aiTestingDefinition": "Ns__Returns.v2",
-        "Desk.aiEvaluationDefinition": "Desk",
-        "specs/orders.yaml": "specs/orders.yaml",
-    }
-    with open_database(folder) as database:
-        runs = Runs(database)
-        ids = [runs.start(*_new_run(name, b'{"file":"x"}'), total=1, now=1) for name in names]
-        deployed = runs.start(*_new_run("a/Deployed.aiEvaluationDefinition", b"<x/>"), total=1, now=1)
-        database.execute((files("evalmeta.store") / "migrations" / "0010.sql").read_text())
-        found = [run.definition for identifier in (*ids, deployed) if (run := runs.get(identifier))]
-    assert found == [*names.values(), "a/Deployed.aiEvaluationDefinition"]
-
-
-def _new_run(name: str, content: bytes) -> tuple[MetadataType, Evaluation, bytes, RunOptions]:
-    return EVALUATION_DEFINITION, Evaluation(name, "Desk", ()), content, RunOptions()
+def test_a_migration_that_fails_changes_nothing(folder: Path) -> None:
+    folder.mkdir()
+    with Database(other(folder), folder / FILE) as database:
+        migrate(database, [FIRST])
+        with pytest.raises(StoreError):
+            migrate(database, [FIRST, f"{SECOND};\nSELECT * FROM missing"])
+        assert database.query("SELECT * FROM book") == [("Emma",)]
+        assert database.query("PRAGMA user_version") == [(1,)]
 
 
 def test_a_database_of_a_newer_evalmeta_asks_for_an_upgrade(database: Database, folder: Path) -> None:

@@ -1,21 +1,15 @@
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import pytest
 
 from evalmeta import limits
 from evalmeta.model.login import ADMIN
-from evalmeta.store.database import open_database
 from evalmeta.store.jobs import Jobs
 from evalmeta.store.runs import Lease
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from evalmeta.store.database import Database
 
 FREE = Lease(None, None)
@@ -109,58 +103,6 @@ def test_claiming_a_job_does_not_undo_its_cancelation(jobs: Jobs) -> None:
     jobs.request_cancel(job_id, ADMIN)
     jobs.claim(job_id, "a", taken_from=FREE, now=5)
     assert jobs.unfinished()[0][0].status == "Canceling"
-
-
-@pytest.mark.parametrize(
-    ("check_only", "status", "outdated"),
-    [
-        (False, "Succeeded", True),
-        (True, "Succeeded", False),
-        (False, "Failed", False),
-        (False, "SucceededPartial", True),
-    ],
-)
-def test_later_changes_of_the_org_outdate_a_validation(
-    jobs: Jobs, *, check_only: bool, status: str, outdated: bool
-) -> None:
-    validation = finished(jobs, check_only=True)
-    finished(jobs, status, check_only=check_only)
-    assert jobs.is_outdated(validation) is outdated
-
-
-def test_a_validation_is_used_unless_its_deployment_failed(jobs: Jobs) -> None:
-    validation = finished(jobs, check_only=True)
-    assert not jobs.is_used(validation)
-    job_id = submitted(jobs, validation=validation)
-    assert jobs.is_used(validation)
-    jobs.finish(job_id, "Failed", b"", now=3)
-    assert not jobs.is_used(validation)
-
-
-def test_old_jobs_are_deleted_but_unfinished_ones_never(jobs: Jobs) -> None:
-    done, waiting = finished(jobs), submitted(jobs)
-    jobs.prune(now=2 + limits.DEPLOY_KEPT_SECONDS)
-    assert jobs.get("deploy", done) is not None
-    jobs.prune(now=3 + limits.DEPLOY_KEPT_SECONDS)
-    assert jobs.get("deploy", done) is None
-    assert jobs.get("deploy", waiting) is not None
-
-
-def test_jobs_of_an_earlier_layout_keep_their_replies(tmp_path: Path) -> None:
-    with open_database(tmp_path) as made:
-        [(header,)] = made.query("SELECT application_id FROM pragma_application_id")
-    (tmp_path / "org.sqlite3").unlink()
-    scripts = [(files("evalmeta.store") / f"migrations/000{number}.sql").read_text() for number in (1, 2)]
-    with closing(sqlite3.connect(tmp_path / "org.sqlite3")) as old:
-        old.executescript(f"{';'.join(scripts)}; PRAGMA application_id = {header}; PRAGMA user_version = 2;")
-        old.executescript(
-            "INSERT INTO job VALUES ('0Af000000000001CAA', 'deploy', 7, CAST('<status>Succeeded</status>' AS BLOB));"
-        )
-    with open_database(tmp_path) as migrated:
-        [job] = [Jobs(migrated).get("deploy", "0Af000000000001CAA")]
-        assert job is not None
-        assert (job.status, job.is_over, job.created) == ("Succeeded", True, 7)
-        assert Jobs(migrated).reply(job.id) == b"<status>Succeeded</status>"
 
 
 def test_the_zip_of_a_validation_too_old_to_deploy_is_deleted(jobs: Jobs) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.run import RunContent
 from evalmeta.model.run_options import RunOptions
 from evalmeta.store.runs import Lease, Runs
 from store.appender import BATCH
@@ -27,7 +28,9 @@ def test_a_killed_process_loses_nothing_that_was_acknowledged(
     database: Database, folder: Path, kills: int, record_property: Callable[[str, object], None]
 ) -> None:
     runs = Runs(database)
-    run_id = runs.start(EVALUATION_DEFINITION, Evaluation("Orders", "Desk", ()), b"", RunOptions(), total=4, now=1)
+    run_id = runs.start(
+        EVALUATION_DEFINITION, Evaluation("Orders", "Desk", ()), RunContent(b""), RunOptions(), total=4, now=1
+    )
     runs.claim(run_id, "w", taken_from=Lease(None, None), until=2)
     command = [sys.executable, str(APPENDER), str(folder), run_id, str(kills)]
 

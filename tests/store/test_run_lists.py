@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.login import ADMIN, User
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import CaseResult, Run, RunStatus, Verdict
+from evalmeta.model.run import CaseResult, Run, RunContent, RunStatus, Verdict
 from evalmeta.model.run_options import Origin, RunOptions
 from evalmeta.store.remote_runs import RemoteRun, RemoteRuns
 from evalmeta.store.run_lists import RunFilter, distinct_values, find_listed, recent_runs, run_page
@@ -29,7 +29,13 @@ def start(
     runs = Runs(database)
     options = RunOptions(origin=origin or Origin())
     run_id = runs.start(
-        EVALUATION_DEFINITION, Evaluation(name, "Desk", ()), b"<x/>", options, total=len(verdicts), now=now, user=user
+        EVALUATION_DEFINITION,
+        Evaluation(name, "Desk", ()),
+        RunContent(b"<x/>"),
+        options,
+        total=len(verdicts),
+        now=now,
+        user=user,
     )
     if verdicts:
         assert runs.claim(run_id, "w", taken_from=Lease(None, None), until=9e9, now=now)
@@ -126,3 +132,12 @@ def test_values_of_a_column_are_listed_once(database: Database) -> None:
     assert distinct_values(database, "definition") == ["Orders", "Refunds"]
     assert distinct_values(database, "branch") == ["fix", "main"]
     assert distinct_values(database, "tag") == ["slow", "smoke"]
+
+
+UNLIKELY = {"since": 9e9, "until": 0.0, "user": OTHER, "outcome": "undecided"}
+
+
+@pytest.mark.usefixtures("three")
+@pytest.mark.parametrize("name", [field.name for field in fields(RunFilter)])
+def test_each_field_of_a_filter_leaves_runs_out(database: Database, name: str) -> None:
+    assert ids(database, replace(RunFilter(), **{name: UNLIKELY.get(name, "nowhere")})) == []

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, ContentKind, Run, RunContent, RunStatus, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
-from evalmeta.store.remote_runs import RemoteRun, RemoteRuns, complete_runs
+from evalmeta.store.remote_runs import RemoteRun, RemoteRuns
 from evalmeta.store.run_lists import ListedRun, RunFilter, list_runs, run_page
 from evalmeta.store.runs import Lease, RunJournal, Runs
 
@@ -31,7 +31,7 @@ def run_here(
     *verdicts: Verdict,
     now: float,
     options: RunOptions | None = None,
-    content: bytes = b"<x/>",
+    content: RunContent = RunContent(b"<x/>"),  # noqa: B008 - immutable
 ) -> str:
     evaluation = Evaluation(name, "Desk", tuple(Case(number, ()) for number in range(1, 5)))
     runs = Runs(database)
@@ -67,7 +67,7 @@ def test_runs_of_all_orgs_are_sorted_by_time_and_have_counts(database: Database)
 def test_a_definitions_runs_are_listed_by_its_name_in_any_case(database: Database) -> None:
     run_here(database, "Returns", now=1.0)
     there = run_there(database, "Orders", now=2.0)
-    assert [run.id for run in list_runs(database, definition="orders")] == [there]
+    assert [run.id for run in list_runs(database, RunFilter(test="orders"))] == [there]
 
 
 def test_a_limit_lists_the_latest_runs(database: Database) -> None:
@@ -87,7 +87,43 @@ def test_complete_runs_of_all_orgs_are_sorted_by_time(database: Database) -> Non
     first = run_here(database, "Orders", now=1.0)
     run_here(database, "Orders", now=2.0)
     Runs(database).finish(first, "w", RunStatus.COMPLETED, error=None, now=4.0)
-    assert complete_runs(database) == [("", first, "Orders", 1.0, ""), (URL, there, "Orders", 3.0, "")]
+    found = list_runs(database, RunFilter(status="COMPLETED"))
+    assert [(run.org_url, run.id, run.started) for run in found] == [("", first, 1.0), (URL, there, 3.0)]
+
+
+def test_only_runs_of_files_have_a_file(database: Database) -> None:
+    contents = {
+        "definition": RunContent(b'{"file": "of.yaml"}'),
+        "file": RunContent(b'{"file": "of.yaml"}', ContentKind.FILE),
+        "payload": RunContent(b'{"tests": []}', ContentKind.PAYLOAD),
+        "cases": RunContent(b'{"cases": "0"}', ContentKind.CASES),
+    }
+    for name, content in contents.items():
+        run_here(database, name, now=1.0, content=content)
+    assert {run.definition: run.file for run in list_runs(database) if run.file} == {"file": "of.yaml"}
+
+
+def test_runs_that_asked_suspect_cases_again_are_found_by_the_run_in_every_org(database: Database) -> None:
+    run_here(database, "Orders", now=1.0)
+    again = RunOptions(confirms="4KB1")
+    here = run_here(database, "Orders", now=2.0, options=again)
+    there = Run("4KB5e0000000001AAA", "Orders", "", RunStatus.COMPLETED, 3.0, 2, options=again)
+    RemoteRuns(database).keep(RemoteRun(URL, "dev", there, (there.id,)))
+    found = list_runs(database, RunFilter(confirms="4KB1"))
+    assert [(run.org_url, run.id, run.confirms) for run in found] == [("", here, "4KB1"), (URL, there.id, "4KB1")]
+
+
+def test_an_org_and_a_subject_choose_runs(database: Database) -> None:
+    here = run_here(database, "Orders", now=1.0)
+    run = Run("4KB5e0000000001AAA", "Orders", "Shop", RunStatus.COMPLETED, 2.0, 0)
+    RemoteRuns(database).keep(RemoteRun(URL, "dev", run, (run.id,)))
+    wanted = [RunFilter(org_url=""), RunFilter(subject="Desk"), RunFilter(org_url=URL), RunFilter(subject="Shop")]
+    assert [[run.id for run in list_runs(database, chosen)] for chosen in wanted] == [
+        [here],
+        [here],
+        [run.id],
+        [run.id],
+    ]
 
 
 def test_strict_runs_count_undecided_as_failed_in_every_org(database: Database) -> None:
@@ -105,7 +141,9 @@ def test_averaged_cases_count_by_their_means_in_every_org(database: Database) ->
         CaseResult(1, iteration, "", verdict, 1.0, 2.0, (TestResult("overlap", verdict, score=score, threshold=0.5),))
         for iteration, (verdict, score) in enumerate(scores, 1)
     ]
-    here = run_here(database, "Orders", now=1.0, options=options, content=b'{"file": "x"}')
+    here = run_here(
+        database, "Orders", now=1.0, options=options, content=RunContent(b'{"file": "x"}', ContentKind.FILE)
+    )
     RunJournal(database, here, "w").append(averaged)
     run = Run("4KB5e0000000001AAA", "Orders", "", RunStatus.COMPLETED, 2.0, 2, options=options, cases=tuple(averaged))
     RemoteRuns(database).keep(RemoteRun(URL, "dev", run, (run.id,)))

@@ -15,7 +15,7 @@ from evalmeta.errors import StoreError
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.login import ADMIN, User
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import CaseResult, RunStatus, Verdict
+from evalmeta.model.run import CaseResult, RunContent, RunStatus, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal, Runs
@@ -64,7 +64,13 @@ class RunQueue(RuleBasedStateMachine):
         self.now += 1
         tested = Evaluation("Orders", "Desk", ())
         run_id = self.store.start(
-            EVALUATION_DEFINITION, tested, b"<x/>", RunOptions(), total=2, now=self.now, user=self.users[user]
+            EVALUATION_DEFINITION,
+            tested,
+            RunContent(b"<x/>"),
+            RunOptions(),
+            total=2,
+            now=self.now,
+            user=self.users[user],
         )
         self.runs[run_id] = Expected(user, self.now)
         return run_id

@@ -12,7 +12,7 @@ from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.login import ADMIN, User
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, Run, RunContent, RunStatus, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal, Runs
@@ -35,7 +35,7 @@ DONE = CaseResult(1, 1, "Where?", Verdict.PASS, 10.0, 11.5, (RESULT,), ANSWER)
 def runs(database: Database) -> Runs:
     """One run, made at 100."""
     made = Runs(database)
-    made.start(EVALUATION_DEFINITION, EVALUATION, b"<xml/>", OPTIONS, total=4, now=100)
+    made.start(EVALUATION_DEFINITION, EVALUATION, RunContent(b"<xml/>"), OPTIONS, total=4, now=100)
     return made
 
 
@@ -46,7 +46,7 @@ def claim(runs: Runs, worker: str, *, taken_from: Lease = FREE) -> bool:
 def test_a_new_run_has_all_its_options(runs: Runs) -> None:
     expected = Run(RUN_ID, "Orders", "Desk", RunStatus.NEW, 100, 4, "v3", options=OPTIONS)
     assert runs.get(RUN_ID) == expected
-    assert runs.content(RUN_ID) == b"<xml/>"
+    assert runs.content(RUN_ID) == RunContent(b"<xml/>")
 
 
 def test_a_new_run_is_the_latest_also_after_the_clock_was_set_back(database: Database) -> None:
@@ -54,7 +54,7 @@ def test_a_new_run_is_the_latest_also_after_the_clock_was_set_back(database: Dat
     made = []
     for clock in (10_000.0, 6_400.0, 6_401.0):
         now = runs.next_timestamp(clock)
-        made.append(runs.start(EVALUATION_DEFINITION, EVALUATION, b"<xml/>", OPTIONS, total=4, now=now))
+        made.append(runs.start(EVALUATION_DEFINITION, EVALUATION, RunContent(b"<xml/>"), OPTIONS, total=4, now=now))
         assert runs.claim(made[-1], "worker", taken_from=FREE, until=clock + 15, now=clock + 1)
         latest = runs.latest(EVALUATION_DEFINITION, "Orders")
         assert latest
@@ -214,7 +214,7 @@ def test_pages_have_a_maximum_of_cases_and_bytes(
 
 def test_a_run_is_seen_by_its_user_and_by_admins(runs: Runs) -> None:
     user = User("005000000000002AAA", "ci", "ci")
-    run_id = runs.start(EVALUATION_DEFINITION, EVALUATION, b"", OPTIONS, total=4, now=1, user=user)
+    run_id = runs.start(EVALUATION_DEFINITION, EVALUATION, RunContent(b""), OPTIONS, total=4, now=1, user=user)
     assert [runs.is_visible_to(each, user) for each in (run_id, RUN_ID)] == [True, False]
     assert [runs.is_visible_to(each, ADMIN) for each in (run_id, RUN_ID, "gone")] == [True, True, False]
 
@@ -225,7 +225,9 @@ def test_a_case_is_found_by_iteration_and_number(runs: Runs, journal: RunJournal
 
 
 def test_a_run_names_the_run_whose_answers_it_judges(runs: Runs) -> None:
-    made = runs.start(EVALUATION_DEFINITION, EVALUATION, b"<xml/>", OPTIONS, total=4, now=101, answers_of=RUN_ID)
+    made = runs.start(
+        EVALUATION_DEFINITION, EVALUATION, RunContent(b"<xml/>"), OPTIONS, total=4, now=101, answers_of=RUN_ID
+    )
     assert (runs.get(made).answers_of, runs.get(RUN_ID).answers_of) == (RUN_ID, None)
 
 

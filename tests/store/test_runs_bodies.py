@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-import orjson
 from hypothesis import given
 
 from evalmeta.model.generated_data import Action, GeneratedData
@@ -19,11 +18,6 @@ def test_a_case_result_is_read_back_unchanged(case: CaseResult) -> None:
     assert decode_case(encode_case(case)) == case
 
 
-def test_results_of_earlier_versions_are_read() -> None:
-    case = CaseResult(3, 1, "Where is it?", Verdict.PASS, 1.0, 2.0, (), GeneratedData("Here.", "Orders"))
-    assert decode_case(orjson.dumps(write_case(case))) == case
-
-
 def test_any_mapping_may_be_an_input() -> None:
     action = Action("GetOrder", MappingProxyType({"id": "1"}))
     case = CaseResult(3, 1, "Where is it?", Verdict.PASS, 1.0, 2.0, (), GeneratedData("Here.", actions=(action,)))
@@ -35,8 +29,3 @@ def test_averaged_results_are_read_back_unchanged() -> None:
     case = CaseResult(3, 1, "Where is it?", Verdict.FAILURE, 1.0, 2.0, (judged,))
     assert decode_case(encode_case(case)) == case
     assert read_case(write_case(case)).results == (judged,)
-
-
-def test_runs_that_were_stored_before_actions_could_be_unknown_took_none() -> None:
-    body = b'[3,1,"Where is it?","PASS",1.0,2.0,[],["Here.",null,[],null,null,null,null],null]'
-    assert decode_case(body).generated == GeneratedData("Here.", actions=())

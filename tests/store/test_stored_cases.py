@@ -11,7 +11,7 @@ from evalmeta.model.aggregation import by_number
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import CaseResult, Verdict
+from evalmeta.model.run import CaseResult, RunContent, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.store.database import delete_contents
 from evalmeta.store.runs import Lease, RunJournal, Runs
@@ -41,7 +41,7 @@ def keys(cases: Iterable[CaseResult]) -> list[tuple[int, int]]:
 @pytest.fixture
 def run(database: Database) -> Runs:
     runs, evaluation = Runs(database), Evaluation("Orders", "Desk", tuple(Case(number, ()) for number in (1, 2, 3)))
-    runs.start(EVALUATION_DEFINITION, evaluation, b"<xml/>", RunOptions(iterations=2), total=6, now=100)
+    runs.start(EVALUATION_DEFINITION, evaluation, RunContent(b"<xml/>"), RunOptions(iterations=2), total=6, now=100)
     runs.claim(RUN_ID, "w1", taken_from=Lease(None, None), until=115)
     return runs
 

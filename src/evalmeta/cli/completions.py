@@ -42,13 +42,13 @@ def _metadata_names() -> Iterable[str]:
 
 def _run_names() -> Iterable[str]:
     from evalmeta.store.database import open_database
-    from evalmeta.store.run_lists import list_runs
+    from evalmeta.store.run_lists import newest_runs
 
     yield from ("latest", "previous")
     project = find_project(Path.cwd(), or_folder=True, with_settings=False)
     if project.state_dir.is_dir():
         with open_database(project.state_dir) as database:
-            yield from (run.id for run in reversed(list_runs(database, limit=_RUNS)))
+            yield from (run.id for run in newest_runs(database, limit=_RUNS))
 
 
 def _login_names() -> Iterable[str]:

@@ -136,7 +136,7 @@ def _written(options: RunOptions) -> JsonObject:
 async def check_runs(connection: Connection, requests: Sequence[JsonObject]) -> list[RunFault]:
     """Return why runs could not start in an org of evalmeta; nothing is started, and no agent is called.
 
-    Salesforce's orgs and orgs of an earlier evalmeta do not say; the list is empty then.
+    Salesforce's orgs do not say; the list is empty then.
 
     Args:
         connection: the org.
@@ -148,12 +148,7 @@ async def check_runs(connection: Connection, requests: Sequence[JsonObject]) -> 
     if not connection.is_ours:
         return []
     path = f"/einstein/{EVALUATION_DEFINITION.run_path}/runs/check"
-    try:
-        return read_faults(await connection.retry(lambda: connection.post(path, {"runs": list(requests)})))
-    except OrgFault as fault:
-        if fault.status != HTTPStatus.METHOD_NOT_ALLOWED:
-            raise
-        return []
+    return read_faults(await connection.retry(lambda: connection.post(path, {"runs": list(requests)})))
 
 
 async def wait_for_run(

@@ -36,6 +36,26 @@ class RunStatus(StrEnum):
         return self not in {RunStatus.NEW, RunStatus.IN_PROGRESS}
 
 
+class ContentKind(StrEnum):
+    """What a run stores of its test.
+
+    DEFINITION: the bytes of a definition. As JSON, FILE: the path of a file and a hash of its content, PAYLOAD: what
+    `sf agent test run-eval` sent, CASES: a hash of cases that have no definition.
+    """
+
+    DEFINITION = "definition"
+    FILE = "file"
+    PAYLOAD = "payload"
+    CASES = "cases"
+
+
+class RunContent(NamedTuple):
+    """What a run stores of its test, so that it can be read again and compared."""
+
+    data: bytes
+    kind: ContentKind = ContentKind.DEFINITION
+
+
 class Verdict(StrEnum):
     """The verdict of a result or a case.
 

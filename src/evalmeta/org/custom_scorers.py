@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.agent_scorer import FindScorer, ScorerVersion
     from evalmeta.model.component import Component
+    from evalmeta.model.run import RunContent
     from evalmeta.org.organization import Organization
     from evalmeta.package.project import Project
 
@@ -76,7 +77,7 @@ def scorers_of_org(org: Organization) -> FindScorer:
     return _finder(_Source("the org", names, content, way_out), cache(lambda: _project(org.root)))
 
 
-def scorers_of_run(org: Organization, content: bytes) -> FindScorer:
+def scorers_of_run(org: Organization, content: RunContent) -> FindScorer:
     """Return what finds the custom scorers of a run: those of the files if it runs a file, or else the deployed ones.
 
     `content` is what the run stores of its definition or file.

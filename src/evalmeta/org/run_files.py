@@ -13,6 +13,7 @@ from evalmeta.errors import NotFound, OrgFault, SettingsError, Suggestion
 from evalmeta.formats.document import Reading, digest_of, reading_from
 from evalmeta.formats.files import document_once, read_document
 from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.run import ContentKind, RunContent
 from evalmeta.model.settings import RecordedSubject, SubjectSettings
 from evalmeta.package.files import parse_test_name
 from evalmeta.report.text import count
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
 
 
-_PREFIX: Final = b'{"file":'
 _DEFAULT_READING: Final = Reading()
 
 
@@ -48,18 +48,17 @@ class RunFile:
     subject: SubjectSettings | None
     reading: Reading
 
-    def content(self) -> bytes:
+    def content(self) -> RunContent:
         """Return the stored JSON."""
         subject = None if self.subject is None else self.subject.model_dump(mode="json", exclude_unset=True)
-        return orjson.dumps(
-            {
-                "file": self.file,
-                "digest": self.digest,
-                "subjectName": self.subject_name,
-                "subject": subject,
-                "reading": self.reading.json(),
-            }
-        )
+        source = {
+            "file": self.file,
+            "digest": self.digest,
+            "subjectName": self.subject_name,
+            "subject": subject,
+            "reading": self.reading.json(),
+        }
+        return RunContent(orjson.dumps(source), ContentKind.FILE)
 
 
 def test_in(file: str) -> tuple[MetadataType, str]:
@@ -82,11 +81,11 @@ def record_file(
     return RunFile(file, digest_of(root / file, reading), subject_name, settings, reading)
 
 
-def run_file_of(content: bytes) -> RunFile | None:
-    """Return the file that a run's content describes; None if the content is a definition."""
-    if not content.startswith(_PREFIX):
+def run_file_of(content: RunContent) -> RunFile | None:
+    """Return the file that a run's content describes; None if the run is not of a file."""
+    if content.kind is not ContentKind.FILE:
         return None
-    source = orjson.loads(content)
+    source = orjson.loads(content.data)
     reading = reading_from(source["reading"])
     settings = read_subject(source["subject"])
     return RunFile(source["file"], source["digest"], source["subjectName"], settings, reading)
@@ -111,7 +110,7 @@ def current_digest(root: Path, recorded: RunFile) -> str | None:
 
 
 def subjects_of_run(
-    subjects: Mapping[str, SubjectSettings], subject_name: str, content: bytes
+    subjects: Mapping[str, SubjectSettings], subject_name: str, content: RunContent
 ) -> Mapping[str, SubjectSettings]:
     """Return the subjects that a run with this content can use: its own one, or else the project's."""
     recorded = run_file_of(content)

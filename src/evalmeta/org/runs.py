@@ -19,7 +19,7 @@ from evalmeta.formats.files import document_once
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
-from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, ContentKind, RunContent, RunStatus, TestResult, Verdict
 from evalmeta.model.run_options import Setup, invalid_option
 from evalmeta.org.lease import is_free
 from evalmeta.org.needs import needs_of
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 # The sf CLI recognises by these words, and by "not found", that the test does not exist.
 _IDENTIFIERS: Final = {EVALUATION_DEFINITION: "AiEvalDefinitionVersion", TESTING_DEFINITION: "AiTestingDefinition"}
 _DEFAULT_READING: Final = Reading()
-_PAYLOAD: Final = b'{"tests":'
 _ENDED_EARLY: Final = frozenset({RunStatus.ERROR, RunStatus.TERMINATED})
 
 
@@ -71,7 +70,7 @@ class PreparedRun(NamedTuple):
 
     kind: MetadataType
     evaluation: Evaluation
-    content: bytes
+    content: RunContent
     options: RunOptions
     answers_of: str | None = None
 
@@ -95,7 +94,7 @@ def prepare_run(org: Organization, kind: MetadataType, name: str, options: RunOp
     content = org.components.content(kind.name, name)
     if content is None:
         raise NotFound(f"Invalid {_IDENTIFIERS[kind]} identifier: {name} not found in this org")
-    return _prepared(org, kind, name, content, options)
+    return _prepared(org, kind, name, RunContent(content), options)
 
 
 def prepare_file_run(
@@ -125,9 +124,8 @@ def prepare_payload_run(org: Organization, payload: JsonObject, name: str, optio
 
     Raise FormatError if the payload cannot be read.
     """
-    # The order of the keys shows the kind of content.
     content = orjson.dumps({"tests": payload["tests"], "subjectName": payload["subjectName"]})
-    return _prepared(org, EVALUATION_DEFINITION, name, content, options)
+    return _prepared(org, EVALUATION_DEFINITION, name, RunContent(content, ContentKind.PAYLOAD), options)
 
 
 def prepared_again(org: Organization, run: Run) -> PreparedRun:
@@ -136,7 +134,9 @@ def prepared_again(org: Organization, run: Run) -> PreparedRun:
     return _prepared(org, kind, run.definition, content, run.options)._replace(answers_of=run.answers_of)
 
 
-def _prepared(org: Organization, kind: MetadataType, name: str, content: bytes, options: RunOptions) -> PreparedRun:
+def _prepared(
+    org: Organization, kind: MetadataType, name: str, content: RunContent, options: RunOptions
+) -> PreparedRun:
     _check_options(options)
     return PreparedRun(kind, _evaluation_of_content(org, content, name), content, options)
 
@@ -227,11 +227,12 @@ def answers_of_run(org: Organization, run_id: str) -> Callable[[int, int], CaseR
     return lambda iteration, number: cases.get((iteration, number))
 
 
-def _content(org: Organization, run: Run) -> bytes:
-    """Return the definition of a run as it was when the run started, here or in another org."""
+def _content(org: Organization, run: Run) -> RunContent:
+    """Return the test of a run as it was when the run started, here or in another org."""
     if org.runs.get(run.id) is not None:
         return org.runs.content(run.id)
-    return next((each.content for each in RemoteRuns(org.database).find(run.id) if each.content), b"")
+    saved = RemoteRuns(org.database).find(run.id)
+    return RunContent(next((remote.content for remote in saved if remote.content), b""))
 
 
 def extend_run(org: Organization, run: Run, *, iterations: int) -> None:
@@ -298,17 +299,19 @@ def is_abandoned(org: Organization, run: Run) -> bool:
 
 def definition_of_run(org: Organization, run: Run) -> RunDefinition:
     """Return a run's definition as it was and as it is now, and whether the run needs a new worker."""
-    return RunDefinition(org.runs.content(run.id), _current_content(org, run), is_abandoned(org, run))
+    current = _current_content(org, run)
+    return RunDefinition(org.runs.content(run.id), current and current.data, is_abandoned(org, run))
 
 
-def _current_content(org: Organization, run: Run) -> bytes | None:
+def _current_content(org: Organization, run: Run) -> RunContent | None:
     """Return the content that a new run would have; None if its definition or file is gone."""
     recorded = run_file_of(_content(org, run))
     if recorded is not None:
         digest = current_digest(org.root, recorded)
         return None if digest is None else replace(recorded, digest=digest).content()
     kind = type_of_run(run.id)
-    return None if kind is None else org.components.content(kind.name, run.definition)
+    content = None if kind is None else org.components.content(kind.name, run.definition)
+    return None if content is None else RunContent(content)
 
 
 def evaluation_of_run(org: Organization, run: Run) -> Evaluation:
@@ -329,20 +332,20 @@ def _started(org: Organization, run_id: str) -> float | None:
     return saved[0].started if saved else None
 
 
-def _evaluation_of_content(org: Organization, content: bytes, name: str) -> Evaluation:
+def _evaluation_of_content(org: Organization, content: RunContent, name: str) -> Evaluation:
     recorded = run_file_of(content)
     if recorded is not None:
         return read_run_file(org.root, recorded, name)
-    key = name, sha256(content).digest()
+    key = name, content.kind, sha256(content.data).digest()
     return document_once(key, lambda: _read_content(content, name)).evaluation
 
 
-def _read_content(content: bytes, name: str) -> Document:
-    if content.startswith(_PAYLOAD):
+def _read_content(content: RunContent, name: str) -> Document:
+    if content.kind is ContentKind.PAYLOAD:
         from evalmeta.systems.run_eval.reader import read_payload
 
-        return read_payload(content, label=name, name=name, is_raw=True).document
-    return Document(read_evaluation(content, name))
+        return read_payload(content.data, label=name, name=name, is_raw=True).document
+    return Document(read_evaluation(content.data, name))
 
 
 def read_evaluation(content: bytes, name: str) -> Evaluation:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.errors import MessageUnreadable
+from evalmeta.model.run import ContentKind, RunContent
 from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS, Option, Origin, RunOptions, Scoring, Setup
 from evalmeta.protocol.json_fields import integer, number, object_at, optional_text, text, texts
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class RunDefinition(NamedTuple):
     """The definition of a run as it was when the run was created, and as it is deployed now; None if it is gone."""
 
-    original: bytes
+    original: RunContent
     current: bytes | None
     is_abandoned: bool
 
@@ -28,15 +29,18 @@ class RunDefinition(NamedTuple):
 def write_run_definition(definition: RunDefinition) -> JsonObject:
     """Write the definition of a run, an extension of evalmeta."""
     current = None if definition.current is None else b64encode(definition.current).decode()
-    original = b64encode(definition.original).decode()
-    return {"then": original, "now": current, "isAbandoned": definition.is_abandoned}
+    original, kind = definition.original
+    then = b64encode(original).decode()
+    return {"then": then, "kind": kind.value, "now": current, "isAbandoned": definition.is_abandoned}
 
 
 def read_run_definition(source: JsonObject) -> RunDefinition:
     """Read the definition of a run; raise MessageUnreadable if it is not valid base64."""
     current = optional_text(source, "now")
+    kind = text(source, "kind")
     try:
-        original = b64decode(text(source, "then"), validate=True)
+        then = b64decode(text(source, "then"), validate=True)
+        original = RunContent(then, ContentKind(kind) if kind in {*ContentKind} else ContentKind.DEFINITION)
         return RunDefinition(
             original, None if current is None else b64decode(current, validate=True), source.get("isAbandoned") is True
         )

@@ -201,8 +201,7 @@ def _matcher(wanted: CaseFilter) -> Callable[[bytes], CaseResult | None]:
     part_text, result = part.decode(), orjson.dumps(signs)[1:-1]
 
     def match(body: bytes) -> CaseResult | None:
-        # Earlier versions wrote objects, in which names and verdicts are not adjacent.
-        if result not in body and not body.startswith(b"{"):
+        if result not in body:
             return None
         if text and not (part in body.lower() if body.isascii() else part_text in body.decode().casefold()):
             return None

@@ -181,9 +181,18 @@ def _make_folder(folder: Path) -> None:
 def _prepare(database: Database) -> None:
     database.execute("PRAGMA foreign_keys = ON")
     database.execute("PRAGMA synchronous = FULL")
-    [(application_id, version, tables)] = database.query(_HEADER)
     scripts = [path for path in (files("evalmeta.store") / "migrations").iterdir() if path.name.endswith(".sql")]
-    migrations = [script.read_text(encoding="utf-8") for script in sorted(scripts, key=lambda each: each.name)]
+    migrate(
+        database, [script.read_text(encoding="utf-8") for script in sorted(scripts, key=lambda script: script.name)]
+    )
+
+
+def migrate(database: Database, migrations: Sequence[str]) -> None:
+    """Apply the migrations that a database does not have yet, in order; it records how many it has.
+
+    Raise StoreCorrupt if it belongs to another program, and StoreError if it has more.
+    """
+    [(application_id, version, tables)] = database.query(_HEADER)
     if application_id != _APPLICATION_ID and (application_id or tables):
         raise _corrupt(database.path, "it belongs to another program")
     if version > len(migrations):

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.run import Run
     from evalmeta.model.run_options import RunOptions
     from evalmeta.store.database import Database
 
@@ -92,15 +91,6 @@ def tallies_of(database: Database, runs: Mapping[str, RunOptions]) -> dict[str, 
             with suppress(StoreError):
                 database.execute(_SAVE, (*tally.columns(), run_id, ended))
     return found
-
-
-def tally_of_remote(database: Database, org_url: str, run: Run) -> KeptTally:
-    """Count the results of a run of another org that was saved without its tally, and keep it."""
-    tally = KeptTally.of(summarise(run.cases, run.options), run.status, total=run.total)
-    with suppress(StoreError):
-        sql = "UPDATE remote_run SET tally = ?, verdict = ? WHERE org_url = ? AND id = ?"
-        database.execute(sql, (*tally.columns(), org_url, run.id))
-    return tally
 
 
 def _by_verdicts(counts: Counter[str], options: RunOptions) -> Summary:

@@ -1,16 +1,16 @@
-"""The history of runs in the project's own org and in others, and the stored runs of other orgs."""
+"""The stored runs of other orgs."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from evalmeta.model.run import RunStatus
 from evalmeta.model.tally import summarise
 from evalmeta.protocol.connect import read_run, write_run
+from evalmeta.protocol.run_options import write_options
 from evalmeta.store.database import SHORT_ID_CHARS, open_database
 from evalmeta.store.kept_numbers import KeptTally
 
@@ -19,70 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.run import Run
-    from evalmeta.store.database import Database, Row
+    from evalmeta.store.database import Database, Row, Value
 
 
-_COMPLETE: Final = """
-    SELECT '' AS org_url, id, definition, coalesce(started_at, created_at) AS started_at,
-      CASE WHEN substr(content, 1, 8) = CAST('{"file":' AS BLOB) THEN content END AS file
-    FROM run WHERE status = 'COMPLETED'
-    UNION ALL
-    SELECT org_url, id, definition, started_at, NULL FROM remote_run WHERE status = 'COMPLETED'
-    ORDER BY started_at, id
-"""
-_NEWEST: Final = """
-    SELECT org_url, id, definition, status FROM (
-      SELECT '' AS org_url, id, definition, status, coalesce(started_at, created_at) AS started_at FROM run
-      UNION ALL
-      SELECT org_url, id, definition, status, started_at FROM remote_run
-    )
-    WHERE (?1 IS NULL OR definition = ?1 COLLATE NOCASE) AND (?2 IS NULL OR org_url = ?2)
-    ORDER BY started_at DESC, id DESC
-"""
-_ASKS_AGAIN: Final = """
-    SELECT 1 FROM run WHERE ?2 = '' AND id = ?1 AND instr(options, ?3)
-    UNION ALL
-    SELECT 1 FROM remote_run WHERE org_url = ?2 AND id = ?1 AND instr(body, ?3)
-"""
-
-
-class CompleteRun(NamedTuple):
-    """A complete run; `org_url` is empty for the project's own org, and `file` for runs of deployed definitions."""
-
-    org_url: str
-    id: str
-    definition: str
-    started: float
-    file: str = ""
-
-
-class KnownRun(NamedTuple):
-    """A run in any state; `org_url` is empty for the project's own org."""
-
-    org_url: str
-    id: str
-    definition: str
-    status: RunStatus
-
-
-def newest_runs(database: Database, *, definition: str | None = None, org_url: str | None = None) -> list[KnownRun]:
-    """List the runs of a definition, or of all, in an org, or in all, the newest first."""
-    rows = database.query(_NEWEST, (definition, org_url))
-    return [KnownRun(url, run_id, name, RunStatus(status)) for url, run_id, name, status in rows]
-
-
-def only_asks_again(database: Database, run: KnownRun) -> bool:
-    """Return whether a run only asked the suspect cases of another run again."""
-    # In JSON, only a key is followed by a quote and a colon: quotes in texts are escaped.
-    return bool(database.query(_ASKS_AGAIN, (run.id, run.org_url, b'"confirms":"')))
-
-
-def complete_runs(database: Database) -> list[CompleteRun]:
-    """List the complete runs of all orgs, the oldest first; their cases are not read."""
-    return [
-        CompleteRun(url, run_id, definition, started, orjson.loads(content)["file"] if content else "")
-        for url, run_id, definition, started, content in database.query(_COMPLETE)
-    ]
+_SAVE: Final = "INSERT OR REPLACE INTO remote_run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +47,31 @@ class RemoteRuns:
     def keep(self, remote: RemoteRun) -> None:
         """Save the current state of a run."""
         run = remote.run
-        tally = KeptTally.of(summarise(run.cases, run.options), run.status, total=run.total)
-        sql = """
-            INSERT OR REPLACE INTO remote_run
-              (org_url, id, org_name, definition, status, started_at, ended_at, total,
-               tally, verdict, jobs, body, suite, branch, content)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        """
-        place = (remote.org_url, run.id, remote.org_name, run.definition)
-        times = (run.status.value, run.started, run.ended, run.total)
-        blobs = (orjson.dumps(remote.jobs), orjson.dumps(write_run(run, escape=False)))
-        origin = (run.options.origin.suite or None, run.options.origin.branch or None)
-        self._database.execute(sql, (*place, *times, *tally.columns(), *blobs, *origin, remote.content))
+        origin, tally = run.options.origin, KeptTally.of(summarise(run.cases, run.options), run.status, total=run.total)
+        counts, verdict = tally.columns()
+        columns: dict[str, Value] = {
+            "org_url": remote.org_url,
+            "id": run.id,
+            "org_name": remote.org_name,
+            "definition": run.definition,
+            "content": remote.content,
+            "subject": run.subject_name,
+            "status": run.status.value,
+            "options": orjson.dumps(write_options(run.options)),
+            "total": run.total,
+            "suite": origin.suite,
+            "branch": origin.branch,
+            "answers_of": run.answers_of,
+            "confirms": run.options.confirms,
+            "started_at": run.started,
+            "ended_at": run.ended,
+            "tally": counts,
+            "verdict": verdict,
+            "jobs": orjson.dumps(remote.jobs),
+            "body": orjson.dumps(write_run(run, escape=False)),
+        }
+        places = ", ".join("?" * len(columns))
+        self._database.execute(f"{_SAVE} ({', '.join(columns)}) VALUES ({places})", [*columns.values()])
 
     def find(self, run_id: str, *, org_url: str | None = None) -> list[RemoteRun]:
         """Return the runs with an id of 15 or 18 characters, the latest first; several orgs may have the same id."""

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import orjson
 
@@ -19,8 +19,7 @@ from evalmeta.errors import StoreError
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
 from evalmeta.model.login import ADMIN
 from evalmeta.model.quarantine import Quarantine
-from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, TestResult, Verdict
-from evalmeta.protocol.connect import read_case
+from evalmeta.model.run import CaseResult, ContentKind, EarlierTurn, Run, RunContent, RunStatus, TestResult, Verdict
 from evalmeta.protocol.run_options import read_options, write_options
 from evalmeta.store.database import next_ids
 
@@ -78,7 +77,7 @@ class Runs:
         self,
         kind: MetadataType,
         evaluation: Evaluation,
-        content: bytes,
+        content: RunContent,
         options: RunOptions,
         *,
         total: int,
@@ -95,15 +94,14 @@ class Runs:
             [run_id] = next_ids(self._database, kind.run_prefix)
             sql = """
                 INSERT INTO run
-                  (id, definition, content, subject_name, subject_version, status, options, total, created_at,
-                   user_id, answers_of, suite, branch)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                  (id, definition, content, kind, subject_name, subject_version, status, options, total, created_at,
+                   user_id, answers_of, suite, branch, confirms)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """
-            origin = (options.origin.suite or None, options.origin.branch or None)
-            tested = (run_id, evaluation.name, content, evaluation.subject_name, evaluation.subject_version)
-            self._database.execute(
-                sql, (*tested, RunStatus.NEW.value, encoded, total, now, user.id, answers_of, *origin)
-            )
+            tested = (run_id, evaluation.name, *content, evaluation.subject_name, evaluation.subject_version)
+            begun = (RunStatus.NEW.value, encoded, total, now, user.id, answers_of)
+            origin = options.origin
+            self._database.execute(sql, (*tested, *begun, origin.suite, origin.branch, options.confirms))
         return run_id
 
     def next_timestamp(self, now: float) -> float:
@@ -124,8 +122,7 @@ class Runs:
         Runs that `evalmeta test run FILE` started are left out.
         """
         sql = f"""
-            {_SELECT_RUN} WHERE definition = ? AND id GLOB ? AND answers_of IS NULL
-            AND substr(content, 1, 8) <> CAST('{{"file":' AS BLOB)
+            {_SELECT_RUN} WHERE definition = ? AND id GLOB ? AND answers_of IS NULL AND kind <> 'file'
             ORDER BY created_at DESC, id DESC LIMIT 1
         """
         rows = self._database.query(sql, (definition, f"{kind.run_prefix}*"))
@@ -137,10 +134,10 @@ class Runs:
         [(found,)] = self._database.query(sql, (run_id, user.is_admin, user.id))
         return bool(found)
 
-    def content(self, run_id: str) -> bytes:
-        """Return the bytes of the definition when the run was created."""
-        [(content,)] = self._database.query("SELECT content FROM run WHERE id = ?", (run_id,))
-        return bytes(content)
+    def content(self, run_id: str) -> RunContent:
+        """Return what a run stored of its test when it was created."""
+        [(content, kind)] = self._database.query("SELECT content, kind FROM run WHERE id = ?", (run_id,))
+        return RunContent(bytes(content), ContentKind(kind))
 
     def case(self, run_id: str, iteration: int, number: int) -> CaseResult | None:
         """Return one finished case; None if there is none."""
@@ -365,28 +362,9 @@ def _length(result: TestResult) -> int:
 
 
 def decode_case(body: bytes) -> CaseResult:
-    """Return a case result from the JSON of `encode_case`, or from the objects of earlier versions."""
+    """Return a case result from the JSON of `encode_case`."""
     source = orjson.loads(body)
-    if not isinstance(source, dict):
-        return _case(source[:9], *source[9:])
-    return _case(_plain(source)) if "number" in source else read_case(source)
-
-
-def _plain(source: JsonObject) -> _Plain:
-    """Return the array for an object of layouts 6 to 8, whose fields have the same order."""
-    generated = source["generated"]
-    if isinstance(generated, dict):
-        actions, tokens = generated["actions"], generated["tokens"]
-        generated = _values({**generated, "actions": _rows(actions), "tokens": _values(tokens)})
-    return cast("_Plain", _values({**source, "results": _rows(source["results"]), "generated": generated}))
-
-
-def _rows(source: JsonValue) -> JsonValue:
-    return [_values(value) for value in source] if isinstance(source, list) else source
-
-
-def _values(source: JsonValue) -> JsonValue:
-    return [*source.values()] if isinstance(source, dict) else source
+    return _case(source[:9], *source[9:])
 
 
 def _from_generated(generated: GeneratedData) -> _Generated:

@@ -15,7 +15,7 @@ import orjson
 from evalmeta import limits
 from evalmeta.api.runs.origins import new_origin
 from evalmeta.errors import StoreError, StoreLocked, UsageError
-from evalmeta.model.run import RunStatus
+from evalmeta.model.run import ContentKind, RunContent, RunStatus
 from evalmeta.model.run_options import Origin
 from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.store.database import open_database
@@ -168,15 +168,15 @@ def _setup_of(runs: Runs, run: Run, now: Setup, *, mixed: bool) -> Setup:
     return before if run.status.is_over else before.joined(now)
 
 
-def _content(loaded: LoadedEvaluation) -> bytes:
+def _content(loaded: LoadedEvaluation) -> RunContent:
     """Return what identifies the cases: the definition, or a hash of cases that have none."""
     if loaded.content is not None:
-        return loaded.content
+        return RunContent(loaded.content)
     digest = sha256()
     for case in loaded.evaluation.cases:
         # Without the names of fields, which take longer to write than their values.
         digest.update(orjson.dumps(case, _values, orjson.OPT_PASSTHROUGH_DATACLASS))
-    return orjson.dumps({"cases": digest.hexdigest()})
+    return RunContent(orjson.dumps({"cases": digest.hexdigest()}), ContentKind.CASES)
 
 
 def _values(model: DataclassInstance | tuple[object, ...]) -> object:
@@ -189,16 +189,16 @@ def _reader_of(kind: type[DataclassInstance]) -> attrgetter[object]:
     return attrgetter(*(field.name for field in fields(kind) if field.name not in {"not_run", "quarantine"}))
 
 
-def _changes(before: bytes, loaded: LoadedEvaluation) -> list[str]:
+def _changes(before: RunContent, loaded: LoadedEvaluation) -> list[str]:
     after = _content(loaded)
     if before == after:
         return []
-    if loaded.content is None or before.startswith(b"{"):
+    if ContentKind.CASES in {before.kind, after.kind}:
         return ["  the cases are different"]
     from evalmeta.api.changes import compare_contents
     from evalmeta.report.comparison import difference_lines
 
-    difference = compare_contents(("in the journal", before), ("now", after))
+    difference = compare_contents(("in the journal", before.data), ("now", after.data))
     if difference is None or difference.is_form_only:
         return []
     return [line.text for line in difference_lines(difference)]

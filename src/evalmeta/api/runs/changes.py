@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from evalmeta.api.changes import compare_contents
 from evalmeta.client import runs as client
-from evalmeta.errors import NotFound, Suggestion, UsageError
+from evalmeta.errors import Suggestion, UsageError
+from evalmeta.model.run import ContentKind
 from evalmeta.model.run_options import Setup
 from evalmeta.org.run_files import subjects_of_run
 from evalmeta.org.setups import agent_of
@@ -14,7 +15,7 @@ from evalmeta.org.setups import agent_of
 if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.model.difference import Difference
-    from evalmeta.model.run import Run
+    from evalmeta.model.run import Run, RunContent
     from evalmeta.package.project import Project
     from evalmeta.protocol.run_options import RunDefinition
 
@@ -47,7 +48,7 @@ class AgentChanged(UsageError):
         )
 
 
-def refuse_other_agent(project: Project, run: Run, content: bytes) -> None:
+def refuse_other_agent(project: Project, run: Run, content: RunContent) -> None:
     """Refuse to ask the missing cases of a run of the project's own org; `content` is what the run stored of its test.
 
     Raises:
@@ -64,34 +65,30 @@ def refuse_other_agent(project: Project, run: Run, content: bytes) -> None:
 async def check_unchanged(connection: Connection, run: Run) -> None:
     """Check that the definition of a run that needs a new worker has not changed.
 
-    Orgs of an earlier evalmeta do not say, and their runs continue.
-
     Raises:
         DefinitionChanged: another definition is deployed now, or none.
         OrgError: the org cannot be reached or refuses the call.
     """
-    try:
-        found = await client.fetch_definition(connection, run.id)
-    except NotFound:
-        return
-    if found.is_abandoned:
-        refuse_changes(run.id, found)
+    definition = await client.fetch_definition(connection, run.id)
+    if definition.is_abandoned:
+        refuse_changes(run.id, definition)
 
 
-def refuse_changes(run_id: str, found: RunDefinition) -> None:
+def refuse_changes(run_id: str, definition: RunDefinition) -> None:
     """Refuse a run if what is deployed now differs in meaning from what it started with.
 
     Raises:
         DefinitionChanged: it does, or nothing is deployed.
     """
-    # Of a file that is not deployed, only a hash is kept, as JSON.
-    is_file = found.original.startswith(b"{")
-    if found.current is None:
+    original = definition.original
+    # Only the definition itself can be compared by its meaning; of anything else, a hash or a payload is kept.
+    is_file = original.kind is not ContentKind.DEFINITION
+    if definition.current is None:
         raise DefinitionChanged(run_id, is_gone=True, is_file=is_file)
     if is_file:
-        if found.original != found.current:
+        if original.data != definition.current:
             raise DefinitionChanged(run_id, is_file=True)
         return
-    difference = compare_contents(("as the run started", found.original), ("deployed now", found.current))
+    difference = compare_contents(("as the run started", original.data), ("deployed now", definition.current))
     if difference is not None and not difference.is_form_only:
         raise DefinitionChanged(run_id, difference)

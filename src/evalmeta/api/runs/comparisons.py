@@ -19,9 +19,11 @@ from evalmeta.formats.baseline import baseline_name
 from evalmeta.model.baseline import KnownTest
 from evalmeta.model.fingerprints import options_of
 from evalmeta.model.registry import type_of_run
+from evalmeta.model.run import RunStatus
 from evalmeta.model.tally import detail
 from evalmeta.store.database import open_database
-from evalmeta.store.remote_runs import CompleteRun, RemoteRuns, complete_runs
+from evalmeta.store.remote_runs import RemoteRuns
+from evalmeta.store.run_lists import ListedRun, RunFilter, list_runs
 from evalmeta.store.runs import Runs
 from evalmeta.store.stored_cases import open_cases
 
@@ -109,18 +111,18 @@ def recent_runs(project: Project, *, limit: int) -> dict[str, list[Run]]:
         UsageError: two files with definitions of the same full name were run.
         StoreError: the project's database cannot be used.
     """
-    latest: dict[str, CompleteRun] = {}
+    latest: dict[str, ListedRun] = {}
     found: dict[str, list[Run]] = {}
-    for past in reversed([complete_run for complete_run in _complete_runs(project) if complete_run.definition]):
+    for past in reversed([past for past in _complete_runs(project) if past.definition and not past.confirms]):
         name = _name(past.id, past.definition)
         if (other := latest.get(name)) and _is_other_file(project, other.file, past.file):
             raise _two_files(name, past, other)
         runs = found.get(name, [])
         if len(runs) == limit and not is_partial(runs[0]):
             continue
-        run = find_run(project, past.id, org_url=past.org_url)
-        if run.options.confirms or (runs and is_partial(run)):
+        if runs and past.is_partial:
             continue
+        run = find_run(project, past.id, org_url=past.org_url)
         whole = [each for each in runs if not is_partial(each)]
         latest[name], found[name] = latest[name] if whole else past, [*whole, run]
     return dict(sorted(found.items()))
@@ -159,17 +161,14 @@ def earlier_runs(project: Project, run: Run, history: Iterable[Run] = ()) -> Ite
     """
     stored = [*_runs_of(project, run)]
     others = {(other.id, other.started): other for other in history if name_of(other) == name_of(run)}
-    found: list[CompleteRun | Run] = [*stored]
-    found += [other for other in others.values() if not any(_is_run(past, other) for past in stored)]
-    for each in sorted(found, key=lambda past: past.started, reverse=True):
-        if each.started >= run.started:
-            continue
-        whole = find_run(project, each.id, org_url=each.org_url) if isinstance(each, CompleteRun) else each
-        if not whole.options.confirms:
-            yield whole
+    unknown = [other for other in others.values() if not any(_is_run(past, other) for past in stored)]
+    known: list[ListedRun | Run] = [*stored, *unknown]
+    for past in sorted(known, key=lambda past: past.started, reverse=True):
+        if past.started < run.started and not past.options.confirms:
+            yield find_run(project, past.id, org_url=past.org_url) if isinstance(past, ListedRun) else past
 
 
-def _is_run(stored: CompleteRun, other: Run) -> bool:
+def _is_run(stored: ListedRun, other: Run) -> bool:
     """Return whether a report is of a stored run; runs of different stores may have the same id."""
     return stored.id == other.id and abs(stored.started - other.started) < _SAME_START
 
@@ -180,15 +179,17 @@ def new_answers(project: Project, run: Run) -> dict[int, CaseCounts]:
     Raises:
         StoreError: the project's database cannot be used.
     """
-    later = [each for each in _runs_of(project, run) if each.started >= run.started and each.id != run.id]
-    found = [find_run(project, each.id, org_url=each.org_url) for each in later]
     counts: dict[int, CaseCounts] = {}
-    for each in (case for again in found if again.options.confirms == run.id for case in _counts(again)):
-        counts[each.number] = each + counts[each.number] if each.number in counts else each
+    for again in _complete_runs(project, confirms=run.id):
+        # Runs of different stores may have the same id.
+        if again.started < run.started or _name(again.id, again.definition) != name_of(run):
+            continue
+        for case in _counts(find_run(project, again.id, org_url=again.org_url)):
+            counts[case.number] = case + counts[case.number] if case.number in counts else case
     return counts
 
 
-def _runs_of(project: Project, run: Run) -> list[CompleteRun]:
+def _runs_of(project: Project, run: Run) -> list[ListedRun]:
     """Return the complete runs of a run's test, the oldest first."""
     name, file, runs = name_of(run), file_of_run(project, run.id) or "", _complete_runs(project)
     known = same_test(name, {_name(past.id, past.definition) for past in runs if past.id != run.id}, project.root)
@@ -362,16 +363,18 @@ def _is_other_file(project: Project, first: str, second: str) -> bool:
     return all(path.is_file() for path in paths) and not paths[0].samefile(paths[1])
 
 
-def _two_files(name: str, first: CompleteRun, second: CompleteRun) -> UsageError:
+def _two_files(name: str, first: ListedRun, second: ListedRun) -> UsageError:
     return UsageError(
         f"{first.file} (run {first.id}) and {second.file} (run {second.id}) have the same full name, {name!r}",
         actions=["Rename one of the files, or name the runs to save."],
     )
 
 
-def _complete_runs(project: Project) -> list[CompleteRun]:
+def _complete_runs(project: Project, *, confirms: str = "") -> list[ListedRun]:
+    """Return the complete runs of all orgs, the oldest first; their cases are not read."""
+    wanted = RunFilter(status=RunStatus.COMPLETED.value, confirms=confirms)
     with open_database(project.state_dir) as database:
-        return complete_runs(database)
+        return list_runs(database, wanted)
 
 
 def is_partial(run: Run) -> bool:

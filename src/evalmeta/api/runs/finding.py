@@ -12,13 +12,15 @@ from evalmeta.model.registry import type_of_run
 from evalmeta.org.serving.server_file import read_server
 from evalmeta.store.components import open_receipts
 from evalmeta.store.database import open_database
-from evalmeta.store.remote_runs import RemoteRuns, newest_runs, only_asks_again, open_remote_runs
+from evalmeta.store.remote_runs import RemoteRuns, open_remote_runs
+from evalmeta.store.run_lists import RunFilter, newest_runs
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
     from evalmeta.api.org_targets import Target
     from evalmeta.package.project import Project
-    from evalmeta.store.remote_runs import KnownRun, RemoteRun
+    from evalmeta.store.remote_runs import RemoteRun
+    from evalmeta.store.run_lists import ListedRun
 
 
 _NAME: Final = re.compile(r"(latest|previous)(?::(.+))?", re.DOTALL)
@@ -48,8 +50,8 @@ def run_id_of(project: Project, text: str, *, org_url: str | None = None) -> str
         return text
     word, test = name.groups()
     with open_database(project.state_dir) as database:
-        newest = newest_runs(database, definition=test, org_url=org_url)
-        runs = (each for each in newest if not only_asks_again(database, each))
+        newest = newest_runs(database, RunFilter(test=test or "", org_url=org_url))
+        runs = (run for run in newest if not run.confirms)
         latest = next(runs, None)
         same = (run for run in runs if latest and _is_same_test(run, latest))
         found = next(same, None) if word == "previous" else latest
@@ -63,7 +65,7 @@ def run_id_of(project: Project, text: str, *, org_url: str | None = None) -> str
     return found.id
 
 
-def _is_same_test(run: KnownRun, other: KnownRun) -> bool:
+def _is_same_test(run: ListedRun, other: ListedRun) -> bool:
     one, two = ((type_of_run(each.id), each.definition.casefold()) for each in (run, other))
     return one == two
 

@@ -426,10 +426,7 @@ class RunOrg(NamedTuple):
         """Return a run with the results of its iterations, which an org of evalmeta joins itself."""
         if not self.connection.is_ours:
             return replace(remote, run=self._quarantined(join(parts, remote.run), remote.run))
-        run, origin = parts[0], remote.run.options.origin
-        # An org of an earlier evalmeta does not keep the origin.
-        options = run.options if any(run.options.origin) else replace(run.options, origin=origin)
-        return replace(remote, run=self._quarantined(replace(run, options=options), remote.run))
+        return replace(remote, run=self._quarantined(parts[0], remote.run))
 
     def _quarantined(self, run: Run, saved: Run) -> Run:
         """Return a run whose case results have the quarantines that the project lists; saved ones keep theirs."""

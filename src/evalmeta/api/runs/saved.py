@@ -10,7 +10,7 @@ from evalmeta.model.aggregation import decided_by
 from evalmeta.model.run import RunStatus
 from evalmeta.org.lease import is_free
 from evalmeta.store.database import open_database
-from evalmeta.store.run_lists import list_runs
+from evalmeta.store.run_lists import RunFilter, list_runs
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def history(project: Project, *, definition: str | None = None, limit: int | Non
         leases = dict(Runs(database).unfinished())
         return [
             replace(run, is_stopped=True) if _is_stopped(run, leases) else run
-            for run in list_runs(database, definition=definition, limit=limit)
+            for run in list_runs(database, RunFilter(test=definition or ""), limit=limit)
         ]
 
 

@@ -23,7 +23,7 @@ from evalmeta.package.files import shown
 from evalmeta.report.details import all_utterances
 from evalmeta.report.text import count, number_ranges
 from evalmeta.store.database import open_database
-from evalmeta.store.remote_runs import newest_runs
+from evalmeta.store.run_lists import RunFilter, newest_runs
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
@@ -339,24 +339,24 @@ async def last_failed(
 
 
 def _last_results(project: Project, test: AgentTest, org_url: str) -> _LastResults:
-    found = _LastResults({}, None, [])
+    results = _LastResults({}, None, [])
     known: set[int] = set()
     with open_database(project.state_dir) as database:
-        runs = newest_runs(database, definition=test.full_name, org_url=org_url)
-    for each in (each for each in runs if type_of_run(each.id) == test.type):
-        if not each.status.is_over:
-            found.notes.append(f"Run {each.id} of {test.full_name} is not finished; its results do not count.")
+        runs = [*newest_runs(database, RunFilter(test=test.full_name, org_url=org_url))]
+    for listed in (listed for listed in runs if type_of_run(listed.id) == test.type):
+        if not listed.status.is_over:
+            results.notes.append(f"Run {listed.id} of {test.full_name} is not finished; its results do not count.")
             continue
-        run = find_run(project, each.id, org_url=org_url)
-        found.latest = found.latest or run
+        run = find_run(project, listed.id, org_url=org_url)
+        results.latest = results.latest or run
         failing = failing_cases(run)
         for case in run.cases:
             if case.number in failing and case.number not in known:
-                found.failed.setdefault(case.number, all_utterances(case))
+                results.failed.setdefault(case.number, all_utterances(case))
         known.update(case.number for case in run.cases)
         if run.status is RunStatus.COMPLETED and not run.options.is_partial:
             break
-    return found
+    return results
 
 
 def _present(test: AgentTest, failed: dict[int, str], cases: Iterable[Case]) -> tuple[frozenset[int], list[str]]:
