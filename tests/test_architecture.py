@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -28,6 +29,27 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     order = TopologicalSorter({name: _imports(path, name, modules) for name, path in modules.items()})
 
     order.prepare()  # raises CycleError, which names the circle
+
+
+def test_each_part_of_the_package_is_core_or_a_wing_in_the_contracts() -> None:
+    contracts = {
+        row["name"]: row
+        for row in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    }
+    core_imports_none = contracts["The core imports no wing; it loads them by their names (plugins.py)"]
+    wings = set(contracts["A wing imports no other"]["modules"])
+    thin = {"evalmeta.__main__", "evalmeta.adk", "evalmeta.ballerina", "evalmeta.databricks"}
+
+    parts = {f"evalmeta.{name}" for name in _modules_in(SOURCE / "evalmeta")}
+    systems = {f"evalmeta.systems.{name}" for name in _modules_in(SOURCE / "evalmeta" / "systems")}
+
+    assert parts - thin == {*core_imports_none["source_modules"], *core_imports_none["forbidden_modules"]}
+    assert wings == {*core_imports_none["forbidden_modules"], *systems} - {"evalmeta.systems"}
+
+
+def _modules_in(folder: Path) -> set[str]:
+    names = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    return names - {"__init__"}
 
 
 def _name(path: Path) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evalmeta.model.settings import PluginRater, PluginSubject
 
 
-Group = Literal["subjects", "scorers", "checks", "raters", "reporters", "handlers"]
+Group = Literal["subjects", "scorers", "checks", "raters", "reporters", "formats", "handlers"]
 _PREFIX: Final = "evalmeta"
 _MAKE: Final = "Write a function of the settings and the project's folder, `make(settings, *, root)`."
 _PACKAGES: Final = {".dist-info", ".egg-info"}
@@ -45,7 +45,20 @@ class _OwnPoint(NamedTuple):
 
 _OWN: Final[Mapping[Group, Mapping[str, _OwnPoint]]] = {
     "raters": {"rules": _OwnPoint("evalmeta.rules_rater.rater:bind_rules")},
-    "handlers": {"org-clients": _OwnPoint("evalmeta.org_clients.handlers:HANDLERS")},
+    # In the order in which the format of a file is recognised.
+    "formats": {
+        "definition": _OwnPoint("evalmeta.formats.own_formats:DEFINITION"),
+        "run-eval": _OwnPoint("evalmeta.systems.run_eval.format:RUN_EVAL"),
+        "adk": _OwnPoint("evalmeta.systems.adk.format:ADK"),
+        "testspec": _OwnPoint("evalmeta.formats.own_formats:TESTSPEC"),
+        "csv": _OwnPoint("evalmeta.formats.own_formats:CSV"),
+        "ballerina": _OwnPoint("evalmeta.systems.ballerina.format:BALLERINA"),
+        "databricks": _OwnPoint("evalmeta.systems.databricks.format:DATABRICKS"),
+    },
+    "handlers": {
+        "org-clients": _OwnPoint("evalmeta.org_clients.handlers:HANDLERS"),
+        "run-eval": _OwnPoint("evalmeta.systems.run_eval.handler:HANDLERS"),
+    },
 }
 
 

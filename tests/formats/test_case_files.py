@@ -6,8 +6,8 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.errors import FormatError
-from evalmeta.formats.document import Reading, digest_of
-from evalmeta.formats.files import read_document
+from evalmeta.formats.document import Reading
+from evalmeta.formats.files import digest_of, read_document
 from evalmeta.formats.spec_files import files_of
 from evalmeta.formats.testspec import read_spec
 from evalmeta.model.checks import CHECKS

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalmeta.formats.document import Reading, digest_of, reading_from, reading_of
+from evalmeta.formats.document import Reading, reading_from, reading_of
+from evalmeta.formats.files import digest_of
 from evalmeta.model.settings import Settings
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalmeta.errors import FormatError
-from evalmeta.formats.document import recognise
+from evalmeta.formats.registry import recognise
 from evalmeta.formats.testing_center_csv import read_testing_center_csv, write_testing_center_csv
 from evalmeta.model.definition import (
     ContextVariable,

@@ -24,8 +24,8 @@ from evalmeta.errors import (
     Suggestion,
     UsageError,
 )
-from evalmeta.formats.document import SPEC_NAMES, Document, Reading, digest_of, reading_of
-from evalmeta.formats.files import read_document, recent_document, remember
+from evalmeta.formats.document import SPEC_NAMES, Document, Reading, reading_of
+from evalmeta.formats.files import digest_of, read_document, recent_document, remember
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.python_target import is_target, likely_target
 from evalmeta.model.registry import TEST_TYPES, metadata_type, type_of_run, types_at

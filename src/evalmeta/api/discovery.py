@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, NotFound, ProjectError, Suggestion
-from evalmeta.formats.document import ADK_CONFIG, SPEC_NAMES, TABLE_NAMES, Reading, read_bytes, reading_of
+from evalmeta.formats.document import SPEC_NAMES, TABLE_NAMES, Reading, read_bytes, reading_of
 from evalmeta.formats.files import format_of, kind_of_file, read_document
+from evalmeta.formats.registry import settings_files
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.model.difference import compare
 from evalmeta.model.problem import Location, Problem, Severity
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalmeta.formats.discovery import FileKind
     from evalmeta.formats.document import Document
+    from evalmeta.formats.registry import FileKind
     from evalmeta.formats.testspec import Spec
     from evalmeta.model.definition import Definition
 
@@ -43,8 +44,6 @@ _FOUND: Final = """\
 A test is a definition (XML), a test spec (YAML), a table or JSON Lines with the keys of test cases, a table of the \
 Testing Center (CSV), or an eval set (JSON)."""
 _SHOWN_FILES: Final = 3
-# evalmeta reads them as settings.
-_READ_OTHERWISE: Final = (PROJECT_FILE, ADK_CONFIG)
 
 
 class FoundTests(NamedTuple):
@@ -95,7 +94,8 @@ def search(files: Iterable[Path]) -> Searched:
 
 def kind_in_folder(path: Path) -> FileKind | None:
     """Return what a file in a folder is; None for definitions, settings, baselines, and files that are not searched."""
-    kind = None if path.name in _READ_OTHERWISE else kind_of_file(path)
+    is_settings = path.name == PROJECT_FILE or path.name in settings_files()
+    kind = None if is_settings else kind_of_file(path)
     return None if kind and kind.is_baseline else kind
 
 

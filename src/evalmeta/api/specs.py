@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING, Final, Literal
 from evalmeta.api.files import bytes_of
 from evalmeta.errors import FormatError, InvalidMetadata, UsageError, did_you_mean
 from evalmeta.formats.definitions import definition_of
-from evalmeta.formats.diagnostics import Written
-from evalmeta.formats.document import read_bytes
 from evalmeta.formats.files import format_of, read_document
-from evalmeta.formats.testing_center_csv import read_testing_center_csv, write_testing_center_csv
+from evalmeta.formats.registry import format_to_write
+from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.formats.testspec import read_spec_file, spec_definition
-from evalmeta.formats.testspec_writer import write_testspec
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, METRICS, OUTCOME, TOPIC, render_actions, scorer_kind, scorer_names
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.package.files import put_file, shown, state_of, target_path
 from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.resolver import api_version_of, find_components
-from evalmeta.systems.adk.writer import respell, write_adk
-from evalmeta.systems.run_eval.writer import write_run_eval
 from evalmeta.validation.definition_rules import is_api_name
 from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import validate_component
@@ -32,14 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from evalmeta.formats.diagnostics import Loss
-    from evalmeta.formats.document import TargetFormat
+    from evalmeta.formats.diagnostics import Loss, Written
+    from evalmeta.formats.registry import Format
     from evalmeta.formats.testspec import Spec
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
-    from evalmeta.systems.adk.reader import Dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,32 +129,13 @@ def _no_subject(label: str) -> UsageError:
     return UsageError(f"{label} does not name an agent", actions=["Name the agent: --subject-name My_Agent"])
 
 
-def write_as(definition: Definition, target: TargetFormat, *, dialect: Dialect = "python") -> Written:
+def write_as(definition: Definition, target: str, *, dialect: str = "python") -> Written:
     """Write a definition in a format, and report what the format cannot express; `dialect` is ADK's."""
-    match target:
-        case "definition":
-            return Written(write_definition(definition))
-        case "testspec":
-            return write_testspec(definition)
-        case "csv":
-            return write_testing_center_csv(definition)
-        case "adk":
-            return write_adk(definition, dialect=dialect)
-        case "databricks":
-            from evalmeta.systems.databricks.writer import write_databricks
-
-            return write_databricks(definition)
-        case "run-eval":
-            return write_run_eval(definition)
+    return format_to_write(target).in_dialect(dialect).write(definition)
 
 
 def convert_file(
-    path: Path,
-    target: TargetFormat,
-    *,
-    names: DefinitionNames = _NO_NAMES,
-    strict: bool = False,
-    dialect: Dialect = "python",
+    path: Path, target: str, *, names: DefinitionNames = _NO_NAMES, strict: bool = False, dialect: str = "python"
 ) -> Written:
     """Return the content of a file of any known format in another format.
 
@@ -174,10 +150,11 @@ def convert_file(
         FormatError: the file cannot be read; or, with `strict`, information would be lost.
         EvalmetaError: as `read_source`.
     """
-    written = _rewritten(path, target, names, dialect)
+    target_format = format_to_write(target).in_dialect(dialect)
+    written = _rewritten(path, target_format, names)
     if written is None:
         source = read_source(path, names, needs_subject=target in {"definition", "testspec"})
-        written = write_as(source.definition, target, dialect=dialect)
+        written = target_format.write(source.definition)
         written = replace(written, losses=(*source.losses, *written.losses))
     if strict and written.losses:
         listed = "".join(f"\n  {loss}" for loss in written.losses)
@@ -188,22 +165,14 @@ def convert_file(
     return written
 
 
-def _rewritten(path: Path, target: TargetFormat, names: DefinitionNames, dialect: Dialect) -> Written | None:
-    """Rewrite a file that has the format already, with what definitions cannot express; None for other formats."""
+def _rewritten(path: Path, target: Format, names: DefinitionNames) -> Written | None:
+    """Rewrite a file that has the format already, with what definitions cannot express; None for other files."""
     label = shown(path)
-    if target not in {"adk", "databricks", "run-eval"} or format_of(path, label=label) != target:
+    if format_of(path, label=label) != target.name:
         return None
-    if target == "run-eval":
-        # A definition has no name for its steps, and no turns; the names are not needed.
-        read_document(path, label=label, name=path.stem)
-        return Written(read_bytes(path))
-    if names != _NO_NAMES:
-        raise UsageError(f"{label} is a file of {target} already, which has no names of definitions")
-    if target == "adk":
-        return respell(read_bytes(path), label=label, name=path.name.split(".")[0], dialect=dialect)
-    from evalmeta.systems.databricks.reader import copy_rows
-
-    return Written(copy_rows(path, label=label))
+    if names != _NO_NAMES and not target.takes_names:
+        raise UsageError(f"{label} is a file of {target.name} already, which has no names of definitions")
+    return target.rewrite(path, label=label)
 
 
 def write_converted(path: Path, content: bytes, *, overwrite: bool) -> FileState:

@@ -6,7 +6,8 @@ A test with mistakes is a test, so that its mistakes are reported. Files of othe
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -14,27 +15,18 @@ from evalmeta import limits
 from evalmeta.errors import NotFound
 from evalmeta.formats import likeness
 from evalmeta.formats.csv_source import titles_of
-from evalmeta.formats.document import (
-    HEAD_BYTES,
-    LINES_NAMES,
-    SPEC_NAMES,
-    TABLE_NAMES,
-    read_bytes,
-    recognise,
-    without_mark,
-)
+from evalmeta.formats.document import LINES_NAMES, SPEC_NAMES, TABLE_NAMES, read_bytes
+from evalmeta.formats.registry import HEAD_BYTES, FileHead, FileKind, all_formats, first_format, recognise, without_mark
 from evalmeta.formats.yaml_source import peek_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from evalmeta.formats.document import SourceFormat
+    from evalmeta.formats.registry import Content
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
-_EVAL_SET: Final = ".evalset.json"
-_ADK_TEST: Final = ".test.json"
 _TEXT_BYTES: Final = 4_096
 # How much of a file is parsed: enough for its keys, and little enough to search thousands of files.
 _PARSED_CHARS: Final = 262_144
@@ -47,16 +39,10 @@ _COMMENT: Final = re.compile(rb"^[ \t]*#.*(?:\n|\Z)", re.MULTILINE)
 _YAML_KEY: Final = re.compile(rb"""(?:^|[\s{,\[-])["']?([A-Za-z][\w.-]{0,60})["']?[ \t]*:""", re.MULTILINE)
 _ROOT_KEY: Final = re.compile(rb"""^["']?([$A-Za-z][\w.$-]{0,60})["']?[ \t]*:""", re.MULTILINE)
 _JSON_KEY: Final = re.compile(rb'"([$A-Za-z][\w.$ -]{0,60})"[ \t\r\n]*:')
-_EVALUATORS: Final = re.compile(rb'"(?:agent|evaluator)\.\w+"')
 
-_ADK_ROWS: Final = {"query", "expected_tool_use"}
-_EXPECTED: Final = ("expected_response", "expected_facts", "expected_retrieved_context", "guidelines", "expectations")
 # The keys at the root of files of other programs, and what to say of them; the first row that fits is it.
+_RESULTS: Final = ("it has the results of a run", ("testCases", "subjectName", "status"))
 _PROGRAMS: Final = (
-    ("it has the results of a run", ("testCases", "subjectName", "status")),
-    ("it has results of ADK", ("eval_set_result_id",)),
-    ("it has results of ADK", ("eval_case_results",)),
-    ("it has ADK's criteria, which judge the files beside it", ("criteria",)),
     ("it is a configuration of promptfoo", ("prompts", "providers")),
     ("it is a configuration of promptfoo", ("prompts", "targets")),
     ("it is an OpenAPI description", ("openapi",)),
@@ -79,25 +65,6 @@ _PROGRAMS: Final = (
 )
 
 
-class FileKind(NamedTuple):
-    """What a file is by its name and content.
-
-    Attributes:
-        format: the format in which it is read; None if its reader finds it out, or if no reader knows it.
-        why_not: why it is not a test; empty for a test, also for one with mistakes.
-        is_baseline: whether it is a baseline, which commands read by its name only.
-    """
-
-    format: SourceFormat | None = None
-    why_not: str = ""
-    is_baseline: bool = False
-
-    @property
-    def is_test(self) -> bool:
-        """Return whether it is a test, also one with mistakes."""
-        return not self.why_not
-
-
 def kind_of(path: Path) -> FileKind:
     """Return what a file with one of the names `SEARCHED` is.
 
@@ -109,20 +76,24 @@ def kind_of(path: Path) -> FileKind:
         data = read_bytes(path, limits.MAX_SPEC_BYTES if suffix in SPEC_NAMES else HEAD_BYTES)
     except NotFound as error:
         return FileKind(None, str(error))
-    head = without_mark(data)
-    if not head.strip():
-        return FileKind(None, "" if path.name.endswith((_EVAL_SET, _ADK_TEST)) else "it is empty")
-    if b"\0" in head[:_TEXT_BYTES]:
+    file = FileHead(path.name, _content_of(suffix), without_mark(data))
+    if not file.data.strip():
+        return FileKind(None, "" if _certain(file) else "it is empty")
+    if b"\0" in file.data[:_TEXT_BYTES]:
         return FileKind(None, "it is not a text file")
+    return _KINDS[file.content](file)
+
+
+def _content_of(suffix: str) -> Content:
     if suffix in SPEC_NAMES:
-        return _kind_of_yaml(head)
+        return "yaml"
     if suffix in TABLE_NAMES:
-        return _kind_of_table(head)
-    return _kind_of_lines(head) if suffix in LINES_NAMES else _kind_of_json(path.name, head)
+        return "table"
+    return "lines" if suffix in LINES_NAMES else "json"
 
 
-def _kind_of_yaml(head: bytes) -> FileKind:
-    head = _COMMENT.sub(b"", head)
+def _kind_of_yaml(file: FileHead) -> FileKind:
+    head = _COMMENT.sub(b"", file.data)
     root, words = _found(_ROOT_KEY, head), _found(_YAML_KEY, head)
     if not likeness.has_words(words):
         return FileKind(None, _reason(root))
@@ -157,15 +128,25 @@ def _is_dataset(value: JsonValue) -> bool:
     return isinstance(first, dict) and "inputs" in first and not {"evaluators", "expected_output"}.isdisjoint(first)
 
 
-def _kind_of_table(head: bytes) -> FileKind:
-    rows = [[" ".join(title.split()) for title in titles] for titles in titles_of(head.decode("utf-8", "replace"))]
-    found = recognise(head)
-    if any(map(_is_evaluation_row, rows)):
-        return FileKind("databricks")
-    if any(map(likeness.is_case, rows)) or any(map(_has_variables, rows)):
-        return FileKind("csv" if found == "csv" else "testspec")
-    columns = max(rows, key=len)
-    return FileKind(None if found == "testspec" and "input" not in columns else found, _reason(columns, "columns"))
+def _kind_of_table(file: FileHead) -> FileKind:
+    titles = titles_of(file.data.decode("utf-8", "replace"))
+    file = file._replace(format=recognise(file.data), rows=[*map(_plain, titles)])
+    if name := _certain(file):
+        return FileKind(name)
+    if any(map(likeness.is_case, file.rows)) or any(map(_has_variables, file.rows)):
+        return FileKind("csv" if file.format == "csv" else "testspec")
+    columns = [*max(file.rows, key=len)]
+    is_unclear = file.format == "testspec" and "input" not in columns
+    return FileKind(None if is_unclear else file.format, _reason(columns, "columns"))
+
+
+def _certain(file: FileHead) -> str | None:
+    """Return the first format that takes a file for one of its tests."""
+    return first_format(lambda declared: declared.is_test(file))
+
+
+def _plain(titles: Iterable[str]) -> list[str]:
+    return [" ".join(title.split()) for title in titles]
 
 
 def _has_variables(titles: Iterable[str]) -> bool:
@@ -173,61 +154,56 @@ def _has_variables(titles: Iterable[str]) -> bool:
     return "utterance" in small and any(title.startswith("context variable ") for title in small)
 
 
-def _kind_of_lines(head: bytes) -> FileKind:
-    lines = [line for line in head.split(b"\n")[:_ROWS] if line.strip()]
+def _kind_of_lines(file: FileHead) -> FileKind:
+    lines = [line for line in file.data.split(b"\n")[:_ROWS] if line.strip()]
     rows = [value for value in map(_json, lines) if isinstance(value, dict)]
-    keys = [*rows[0]] if rows else _found(_JSON_KEY, head)
-    if any(map(_is_evaluation_row, rows)):
-        return FileKind("databricks")
+    keys = [*rows[0]] if rows else _found(_JSON_KEY, file.data)
+    recognised = recognise(file.data)
+    if name := _certain(file._replace(rows=rows, format=recognised)):
+        return FileKind(name)
     if any(likeness.is_spec([row], is_yaml=False) for row in rows or [dict.fromkeys(keys)]):
         return FileKind("testspec")
-    found = recognise(head)
-    return FileKind(None if found == "testspec" and "input" not in keys else found, _reason(keys))
+    return FileKind(None if recognised == "testspec" and "input" not in keys else recognised, _reason(keys))
 
 
-def _kind_of_json(name: str, head: bytes) -> FileKind:
-    if _BASELINE.match(head):
+def _kind_of_json(file: FileHead) -> FileKind:
+    if _BASELINE.match(file.data):
         return FileKind(None, "it is a baseline of evalmeta", is_baseline=True)
-    found, value = recognise(head), _json(head)
-    if value is None:
-        return _kind_of_damaged_json(name, head, found)
-    rows, root = _rows_of(value), [*value] if isinstance(value, dict) else []
+    file = file._replace(format=recognise(file.data), value=_json(file.data))
+    if file.value is None:
+        return _kind_of_damaged_json(file)
+    rows, root = _rows_of(file.value), [*file.value] if isinstance(file.value, dict) else []
     if program := _program(root):
-        return FileKind(found, program)
-    is_set = name.endswith(_EVAL_SET) or likeness.is_eval_set(root) or _is_payload(head)
-    is_old_set = name.endswith(_ADK_TEST) and bool(found or not isinstance(value, dict))
-    if is_set or is_old_set or any(_is_evaluation_row(row) or row.keys() >= _ADK_ROWS for row in rows):
-        return FileKind(found)
-    if likeness.is_spec(value, is_yaml=False):
+        return FileKind(file.format, program)
+    if likeness.has_key_of_format(root) or _certain(file._replace(keys=root, rows=rows)):
+        return FileKind(file.format)
+    if likeness.is_spec(file.value, is_yaml=False):
         return FileKind("testspec")
-    return FileKind(found, _reason(root or [*(rows[0] if rows else ())]))
+    return FileKind(file.format, _reason(root or [*(rows[0] if rows else ())]))
 
 
-def _kind_of_damaged_json(name: str, head: bytes, found: SourceFormat | None) -> FileKind:
+def _kind_of_damaged_json(file: FileHead) -> FileKind:
     """Return what a file is that is not valid JSON, or too long to be parsed here, by its keys."""
-    words = _found(_JSON_KEY, head)
-    if name.endswith((_EVAL_SET, _ADK_TEST)) or likeness.is_eval_set(words) or _is_payload(head):
-        return FileKind(found)
+    words = _found(_JSON_KEY, file.data)
+    if likeness.has_key_of_format(words) or _certain(file._replace(keys=words)):
+        return FileKind(file.format)
     if likeness.is_damaged_spec(words, words, is_yaml=False):
         return FileKind("testspec")
-    why = _reason(words) if len(head) > HEAD_BYTES else "it is not valid JSON"
-    return FileKind(None if found == "testspec" else found, why)
+    why = _reason(words) if len(file.data) > HEAD_BYTES else "it is not valid JSON"
+    return FileKind(None if file.format == "testspec" else file.format, why)
+
+
+_KINDS: Final[dict[Content, Callable[[FileHead], FileKind]]] = {
+    "yaml": _kind_of_yaml,
+    "table": _kind_of_table,
+    "lines": _kind_of_lines,
+    "json": _kind_of_json,
+}
 
 
 def _rows_of(value: JsonValue) -> list[JsonObject]:
     rows = value.get("rows") if isinstance(value, dict) else value
     return [row for row in (rows[:_ROWS] if isinstance(rows, list) else ()) if isinstance(row, dict)]
-
-
-def _is_payload(head: bytes) -> bool:
-    """Return whether it is the beginning of a payload of `sf agent test run-eval`."""
-    return b'"tests"' in head and b'"steps"' in head and _EVALUATORS.search(head) is not None
-
-
-def _is_evaluation_row(keys: Iterable[str]) -> bool:
-    """Return whether keys are those of a row that Databricks judges."""
-    names = {*keys}
-    return ("request" in names and not names.isdisjoint(_EXPECTED)) or {"inputs", "expectations"} <= names
 
 
 def _json(data: bytes) -> JsonValue:
@@ -245,7 +221,12 @@ def _found(keys: re.Pattern[bytes], head: bytes) -> list[str]:
 
 def _program(root: Iterable[str]) -> str:
     """Return which other program has a file with these keys at its root; empty if none is known."""
-    return next((name for name, keys in _PROGRAMS if {*keys} <= {*root}), "")
+    return next((name for name, keys in _programs() if {*keys} <= {*root}), "")
+
+
+@cache
+def _programs() -> list[tuple[str, tuple[str, ...]]]:
+    return [_RESULTS, *(row for declared in all_formats().values() for row in declared.other_files), *_PROGRAMS]
 
 
 def _reason(keys: Sequence[str], called: str = "keys") -> str:

@@ -3,64 +3,41 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from importlib import import_module
+from hashlib import sha256
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from evalmeta import limits
-from evalmeta.errors import FormatError
-from evalmeta.formats.document import (
-    ADK_CONFIG,
-    HEAD_BYTES,
-    SEARCHED,
-    SPEC_NAMES,
-    TABLE_NAMES,
-    Document,
-    Reading,
-    read_bytes,
-    recognise,
-)
+from evalmeta.errors import EvalmetaError, FormatError
+from evalmeta.formats.document import SEARCHED, SPEC_NAMES, TABLE_NAMES, Document, Reading, chunks_of, read_bytes
 from evalmeta.formats.json_source import read_json
-from evalmeta.model.evaluation import evaluation_of
-from evalmeta.xmlio.definitions import read_definition
-from evalmeta.xmlio.reader import read_xml
+from evalmeta.formats.registry import (
+    HEAD_BYTES,
+    FileKind,
+    all_formats,
+    format_of_name,
+    listed_formats,
+    recognise,
+    settings_files,
+)
+from evalmeta.model.redaction import error_text
+from evalmeta.plugins import plugin_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
-    from pathlib import Path
 
-    from evalmeta.formats.discovery import FileKind
-    from evalmeta.formats.document import SourceFormat
     from evalmeta.model.json_value import JsonValue
 
 
-_READERS: Final[dict[SourceFormat, str]] = {
-    "testspec": "evalmeta.formats.testspec",
-    "csv": "evalmeta.formats.testing_center_csv",
-    "adk": "evalmeta.systems.adk.reader",
-    "ballerina": "evalmeta.systems.ballerina.reader",
-    "databricks": "evalmeta.systems.databricks.reader",
-    "run-eval": "evalmeta.systems.run_eval.reader",
-}
 _SPEC_EXAMPLE: Final = """\
 Write test cases as a list:
     testCases:
     - input: What is the capital of France?
       contains: Paris"""
 _DEFAULT_READING: Final = Reading()
-_KNOWN: Final = """\
-A test file is a definition (XML), a test spec (YAML), test cases in JSON Lines or a table (input), \
-a table of the Testing Center (CSV), an eval set of ADK (evalCases) or an array from before eval sets (query), \
-an evaluation set of Databricks (request), a payload of sf agent test run-eval (tests with steps), \
-or threads or entries of Ballerina."""
-
-
-class _ReadFile(Protocol):
-    """The function `read_file` of every module in `_READERS`."""
-
-    def __call__(self, path: Path, *, label: str, name: str, reading: Reading) -> Document: ...
 
 
 def read_document(path: Path, *, label: str, name: str, reading: Reading = _DEFAULT_READING) -> Document:
@@ -71,23 +48,28 @@ def read_document(path: Path, *, label: str, name: str, reading: Reading = _DEFA
         FormatError: its format is unknown, or it does not fit the format; `problems` has every reason and its place.
         InvalidMetadata: it is a definition that cannot be read.
     """
-    source_format = format_of(path, label=label)
-    if source_format == "definition":
-        definition = read_definition(read_xml(read_bytes(path, limits.MAX_XML_BYTES), label=label))
-        return Document(evaluation_of(definition, name=name))
-    # A format is loaded when a file needs it: together they take longer than reading a definition.
-    read_file: _ReadFile = import_module(_READERS[source_format]).read_file
-    return read_file(path, label=label, name=name, reading=reading)
+    source_format = all_formats()[format_of(path, label=label)]
+    try:
+        return source_format.read(path, label=label, name=name, reading=reading)
+    except EvalmetaError:
+        raise
+    except Exception as error:
+        if source_format.name not in plugin_names("formats"):
+            raise
+        action = "Correct the file, or the package that adds the format."
+        raise FormatError(
+            f"{label} cannot be read as {source_format.name}: {error_text(error)}", actions=[action]
+        ) from error
 
 
-def format_of(path: Path, *, label: str) -> SourceFormat:
+def format_of(path: Path, *, label: str) -> str:
     """Detect the format of a file from its content; raise FormatError if it is unknown, or not a test."""
     head = read_bytes(path, HEAD_BYTES)
     kind = kind_of_file(path)
     known = kind.format if kind else None
     found = known or recognise(head)
     if not head.strip():
-        raise FormatError(f"{label} is empty", actions=[_KNOWN])
+        raise FormatError(f"{label} is empty", actions=[_known()])
     if found is None and len(head) >= HEAD_BYTES:
         found = recognise(read_bytes(path))
     if found is None:
@@ -97,13 +79,36 @@ def format_of(path: Path, *, label: str) -> SourceFormat:
     return found
 
 
+def digest_of(path: Path, reading: Reading) -> str:
+    """Return a hash of a file, of the settings that apply to it and of the case files it names."""
+    digest = sha256()
+    for chunk in chunks_of(path):
+        digest.update(chunk)
+    beside = [Path(reading.config)] if reading.config else map(path.with_name, sorted(settings_files()))
+    for settings in filter(Path.is_file, beside):
+        digest.update(read_bytes(settings))
+    if path.suffix.lower() in (*SPEC_NAMES, ".json"):
+        from evalmeta.formats.spec_files import files_of
+
+        for file in files_of(path):
+            digest.update(read_bytes(file))
+    return digest.hexdigest()
+
+
 def kind_of_file(path: Path) -> FileKind | None:
     """Return what a file is by its name and content; None for definitions, and files that no search looks at."""
+    if by_name := format_of_name(path.name):
+        return FileKind(by_name)
     if path.suffix.lower() not in SEARCHED:
         return None
     from evalmeta.formats.discovery import kind_of
 
     return kind_of(path)
+
+
+def _known() -> str:
+    *descriptions, last = (declared.description for declared in listed_formats() if declared.description)
+    return f"A test file is {', '.join(descriptions)}, or {last}."
 
 
 def _not_a_test(path: Path, label: str, why_not: str) -> FormatError:
@@ -113,11 +118,11 @@ def _not_a_test(path: Path, label: str, why_not: str) -> FormatError:
         action = "Rename the column with the questions to input, or to Utterance as in a table of the Testing Center."
         return FormatError(f"{label} is not a table of tests: {why_not}", actions=[action])
     if suffix in SPEC_NAMES:
-        return FormatError(f"{label} is not a test spec: {why_not}", actions=[_SPEC_EXAMPLE, _KNOWN])
+        return FormatError(f"{label} is not a test spec: {why_not}", actions=[_SPEC_EXAMPLE, _known()])
     if suffix == ".json":
         # Raises an error with the place where it stops being JSON.
         read_json(read_bytes(path), label=label)
-    return FormatError(f"{label} is not a test file{f': {why_not}' if why_not else ''}", actions=[_KNOWN])
+    return FormatError(f"{label} is not a test file{f': {why_not}' if why_not else ''}", actions=[_known()])
 
 
 def _unknown(head: bytes, label: str) -> FormatError:
@@ -126,16 +131,16 @@ def _unknown(head: bytes, label: str) -> FormatError:
         value: JsonValue = orjson.loads(head)
     except orjson.JSONDecodeError:
         value = None
-    if isinstance(value, dict) and "criteria" in value:
-        action = f"Name the files beside it, or their folder; it must be called {ADK_CONFIG} to judge them."
-        return FormatError(f"{label} is ADK's configuration, not a test", actions=[action])
+    refusals = (declared.refusal(value, label) for declared in all_formats().values() if isinstance(value, dict))
+    if refusal := next(filter(None, refusals), None):
+        return refusal
     if value == []:
-        return FormatError(f"{label} is an empty list: it has no test cases", actions=[_KNOWN])
+        return FormatError(f"{label} is an empty list: it has no test cases", actions=[_known()])
     item = value[0] if isinstance(value, list) else value
     where = "its first item has" if isinstance(value, list) else "it has"
     keys = ", ".join(repr(key[:40]) for key in [*item][:8]) if isinstance(item, dict) else ""
     described = f": {where} the keys {keys}" if keys else ""
-    return FormatError(f"{label} has a format that evalmeta does not know{described}", actions=[_KNOWN])
+    return FormatError(f"{label} has a format that evalmeta does not know{described}", actions=[_known()])
 
 
 _DOCUMENTS: Final[OrderedDict[Hashable, Document]] = OrderedDict()

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.formats.document import CASE_FILES
+from evalmeta.formats.registry import all_formats
 from evalmeta.formats.spec_cases import ANSWERS, ASSERTIONS, QUESTIONS, case_hints, case_keys, check_keys
 from evalmeta.plugins import all_checks
 
@@ -42,7 +43,6 @@ _QUESTIONS: Final = ("question", "prompt")
 _RUBRIC: Final = {"rubric"}
 # Words of training data and agents, which are not misspelt.
 _OTHERS: Final = ("utterances", "topics")
-_EVAL_SET: Final = ("evalCases", "evalSetId")
 _SYNONYMS: Final = (
     *("icontains", "contains_ignore_case", "llm-rubric", "llm_rubric"),
     *("expectedSubagent", "expectedResponse"),
@@ -101,9 +101,9 @@ def is_damaged_spec(root: Iterable[str], words: Iterable[str], *, is_yaml: bool)
     return is_case(words) and (is_yaml or not {meant_key(key) for key in root}.isdisjoint(_CASES))
 
 
-def is_eval_set(root: Iterable[str]) -> bool:
-    """Return whether keys are those of an eval set of ADK, also with mistakes."""
-    return not {meant_key(key) for key in root}.isdisjoint(_EVAL_SET)
+def has_key_of_format(root: Iterable[str]) -> bool:
+    """Return whether a key is one that certainly shows a format other than a test spec, also with a mistake."""
+    return not {meant_key(key) for key in root}.isdisjoint(_keys_of_formats())
 
 
 def has_words(words: Iterable[str]) -> bool:
@@ -148,8 +148,14 @@ def _cuts(word: str) -> list[str]:
 @cache
 def _known() -> dict[str, str]:
     own = (*_HEADERS, *_CASES, *case_keys())
-    foreign = (*QUESTIONS, *ASSERTIONS, *ANSWERS, *_OTHER_CASES, *_SPEC_WORDS, *_OTHERS, *case_hints(), *_EVAL_SET)
-    return {_small(word): word for word in (*foreign, *own)} | {_small(word): "contains" for word in _SYNONYMS}
+    foreign = (*QUESTIONS, *ASSERTIONS, *ANSWERS, *_OTHER_CASES, *_SPEC_WORDS, *_OTHERS, *case_hints())
+    words = (*foreign, *_keys_of_formats(), *own)
+    return {_small(word): word for word in words} | {_small(word): "contains" for word in _SYNONYMS}
+
+
+@cache
+def _keys_of_formats() -> list[str]:
+    return [key for declared in all_formats().values() for key in declared.similar_keys]
 
 
 def _small(word: str) -> str:

@@ -24,7 +24,7 @@ from evalmeta.formats.diagnostics import (
     foreign_character,
     number_losses,
 )
-from evalmeta.formats.document import Document, Reading, read_bytes
+from evalmeta.formats.document import Document, read_bytes
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.expectations import (
@@ -79,8 +79,8 @@ def read_testing_center_csv(
     return Definition(name, subject_name, subject_version=subject_version, test_cases=tuple(cases))
 
 
-def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
-    """Read a table as `files.read_document` does."""
+def read_table_file(path: Path, *, label: str, name: str) -> Document:
+    """Read a table as a test that names no agent."""
     cases = _read_cases(read_bytes(path, limits.MAX_SPEC_BYTES), label)
     table = Definition(path.stem, "", test_cases=tuple(cases.values()))
     return Document(evaluation_of(table, name=name), lines=dict(enumerate(cases, 1)))

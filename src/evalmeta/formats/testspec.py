@@ -18,7 +18,7 @@ from evalmeta import limits
 from evalmeta.formats.case_files import read_case_file
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.document import CASE_FILES, Document, Reading, read_bytes
+from evalmeta.formats.document import CASE_FILES, Document, read_bytes
 from evalmeta.formats.spec_cases import (
     INPUT_HINT,
     Defaults,
@@ -170,11 +170,6 @@ def spec_definition(
     document = spec.document(header.name)
     definition, losses = definition_of(document, subject_name=subject_name, is_metadata=True)
     return replace(definition, description=header.description), losses
-
-
-def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
-    """Read a test spec as `files.read_document` does."""
-    return read_spec_file(path, label=label, needs_cases=True).document(name)
 
 
 def _header(root: YamlRecord, kind: MetadataType, label: str, *, is_own: bool) -> Definition:

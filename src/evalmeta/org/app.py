@@ -25,7 +25,6 @@ from evalmeta.org.handlers.connect import (
     post_rescore,
     post_run,
 )
-from evalmeta.org.handlers.evaluation import post_tests
 from evalmeta.org.handlers.login import Frontdoor, get_identity, get_versions
 from evalmeta.org.handlers.registry import registered_handlers
 from evalmeta.org.handlers.rest import fault_reply, refusal_reply
@@ -70,7 +69,6 @@ def create_app(org: Organization, pages: Sequence[BaseRoute] = ()) -> Starlette:
             Route(_RUNS + "/{run_id}/definition", get_definition, methods=["GET"]),
             Route(_RUNS + "/{run_id}/extend", post_extend, methods=["POST"]),
             Route(_RUNS + "/{run_id}/rescore", post_rescore, methods=["POST"]),
-            Route("/einstein/evaluation/v1/tests", post_tests, methods=["POST"]),
             *pages,
         ],
         middleware=[Middleware(_CollapseSlashes)],

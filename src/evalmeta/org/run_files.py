@@ -10,8 +10,8 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from evalmeta.errors import NotFound, OrgFault, SettingsError, Suggestion
-from evalmeta.formats.document import Reading, digest_of, reading_from
-from evalmeta.formats.files import document_once, read_document
+from evalmeta.formats.document import Reading, reading_from
+from evalmeta.formats.files import digest_of, document_once, read_document
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import ContentKind, RunContent
 from evalmeta.model.settings import RecordedSubject, SubjectSettings

@@ -9,13 +9,12 @@ from hashlib import sha256
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import orjson
-
 from evalmeta import limits
 from evalmeta.engine.plan import select_cases
 from evalmeta.errors import InvalidMetadata, NotFound, OrgFault
 from evalmeta.formats.document import Document, Reading
 from evalmeta.formats.files import document_once
+from evalmeta.formats.registry import all_formats, recognise
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
@@ -119,12 +118,11 @@ def prepare_file_run(
     return PreparedRun(kind, evaluation_in(org.root, recorded, name), recorded.content(), options)
 
 
-def prepare_payload_run(org: Organization, payload: JsonObject, name: str, options: RunOptions) -> PreparedRun:
-    """Return a run of a payload of `sf agent test run-eval`, which names its agent as `subjectName`.
+def prepare_received_run(org: Organization, content: bytes, name: str, options: RunOptions) -> PreparedRun:
+    """Return a run of a test that a handler received in another format, which `Format.read_kept` reads.
 
-    Raise FormatError if the payload cannot be read.
+    Raise FormatError if it cannot be read.
     """
-    content = orjson.dumps({"tests": payload["tests"], "subjectName": payload["subjectName"]})
     return _prepared(org, EVALUATION_DEFINITION, name, RunContent(content, ContentKind.PAYLOAD), options)
 
 
@@ -341,11 +339,10 @@ def _evaluation_of_content(org: Organization, content: RunContent, name: str) ->
 
 
 def _read_content(content: RunContent, name: str) -> Document:
-    if content.kind is ContentKind.PAYLOAD:
-        from evalmeta.systems.run_eval.reader import read_payload
-
-        return read_payload(content.data, label=name, name=name, is_raw=True).document
-    return Document(read_evaluation(content.data, name))
+    """Return the test that a run has kept: a definition, or what a handler of another system received."""
+    received = recognise(content.data) if content.kind is ContentKind.PAYLOAD else None
+    document = all_formats()[received].read_kept(content.data, name=name) if received else None
+    return document or Document(read_evaluation(content.data, name))
 
 
 def read_evaluation(content: bytes, name: str) -> Evaluation:

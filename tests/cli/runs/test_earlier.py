@@ -16,8 +16,8 @@ from evalmeta.client.logins import user_logins
 from evalmeta.model.login import Login, Secrets
 from org.parts import asked, definition, make_project
 from org.servers import served
-from org.test_evaluation import post, session
 from systems.run_eval.payloads import evaluator, message
+from systems.run_eval.test_handler import post, session
 
 if TYPE_CHECKING:
     from collections.abc import Callable

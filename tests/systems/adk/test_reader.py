@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.errors import FormatError
-from evalmeta.formats.document import recognise
+from evalmeta.formats.registry import recognise
 from evalmeta.model.definition import Expectation
 from evalmeta.systems.adk.config import DEFAULT_CONFIG, AdkConfig, read_test_config
 from evalmeta.systems.adk.reader import read_adk, read_adk_file

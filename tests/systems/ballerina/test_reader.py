@@ -12,7 +12,7 @@ from engine.builders import exchange
 from evalmeta.engine.scorers.registry import score
 from evalmeta.errors import FormatError
 from evalmeta.formats.definitions import definition_of
-from evalmeta.formats.document import recognise
+from evalmeta.formats.registry import recognise
 from evalmeta.formats.testspec import read_spec
 from evalmeta.formats.testspec_writer import write_testspec
 from evalmeta.model.definition import Expectation

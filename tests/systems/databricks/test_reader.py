@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, NotFound, UsageError
-from evalmeta.formats.document import recognise
+from evalmeta.formats.registry import recognise
 from evalmeta.model.definition import Expectation, HistoryMessage
 from evalmeta.model.generated_data import GeneratedData, Passage, Tokens
 from evalmeta.systems.databricks.metrics import (

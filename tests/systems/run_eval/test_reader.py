@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import FormatError
-from evalmeta.formats.document import recognise
+from evalmeta.formats.registry import recognise
 from evalmeta.model.definition import ContextVariable
 from evalmeta.systems.run_eval.reader import read_payload
 from systems.run_eval.payloads import SESSION, STATE, evaluator, message, payload, read

@@ -13,7 +13,7 @@ from evalmeta.cli.groups import FullHelpGroup
 from evalmeta.cli.options import FOLDER, PATH, api_version_option, names_options, selection_options
 from evalmeta.cli.output import json_option, note, print_json, print_losses, print_problems, print_table
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
-from evalmeta.formats.document import ADK_CONFIG, TARGET_FORMATS
+from evalmeta.formats.registry import all_formats, written_formats
 from evalmeta.package.project import find_project
 from evalmeta.package.selection import Selection
 from evalmeta.report.problems import problem_json
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from evalmeta.api.convert import ConvertedFile
     from evalmeta.api.specs import DefinitionNames
     from evalmeta.formats.diagnostics import Written
-    from evalmeta.formats.document import TargetFormat
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.registry import ApiVersion
-    from evalmeta.systems.adk.reader import Dialect
 
 
 _DEFAULT_FOLDER: Final = "metadataPackage"
@@ -58,7 +56,7 @@ def convert() -> None:
 
 @convert.command()
 @click.argument("path", metavar="SOURCE", type=PATH)
-@click.option("--to", "target", type=click.Choice(TARGET_FORMATS), required=True, help="The format to write.")
+@click.option("--to", "target", type=click.Choice(written_formats()), required=True, help="The format to write.")
 @click.option("-o", "--output-file", type=PATH, help="The file to write.  [default: stdout]")
 @click.option("--strict", is_flag=True, help="Fail, and write nothing, if anything would be lost.")
 @click.option(
@@ -74,8 +72,8 @@ def convert() -> None:
 def file(
     path: Path,
     *,
-    target: TargetFormat,
-    dialect: Dialect,
+    target: str,
+    dialect: str,
     output_file: Path | None,
     strict: bool,
     names: DefinitionNames,
@@ -98,7 +96,7 @@ def file(
     state = api.specs.write_converted(output_file, written.content, overwrite=force) if output_file else None
     print_losses(written.losses)
     if output_file and written.config is not None:
-        config = output_file.with_name(ADK_CONFIG)
+        config = output_file.with_name(all_formats()[target].settings_file)
         try:
             note(f"{api.specs.write_converted(config, written.config, overwrite=force)} {config}")
         except UsageError:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.document import ADK_CONFIG
 from evalmeta.formats.json_source import read_json
 from evalmeta.formats.records import kind_of
+from evalmeta.systems.adk import ADK_CONFIG
 from evalmeta.systems.adk.cases import RUBRIC_TYPES, AdkRecord, read_rubrics
 
 if TYPE_CHECKING:

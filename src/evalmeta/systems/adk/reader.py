@@ -11,18 +11,20 @@ import re
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.document import ADK_CONFIG, HEAD_BYTES, Document, Reading, read_bytes
+from evalmeta.formats.document import Document, Reading, read_bytes
 from evalmeta.formats.json_source import read_json
 from evalmeta.formats.records import kind_of
+from evalmeta.formats.registry import HEAD_BYTES
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.package.files import shown
+from evalmeta.systems.adk import ADK_CONFIG, Dialect
 from evalmeta.systems.adk.cases import (
     RUBRIC_TYPES,
     AdkCase,
@@ -283,9 +285,6 @@ def _configs_in(folder: Path) -> Iterator[Path]:
     for path in islice(sorted(folder.glob("*onfig*.json*")), _MOST_CONFIGS):
         if path.is_file() and b'"criteria"' in read_bytes(path, HEAD_BYTES):
             yield path
-
-
-Dialect = Literal["python", "typescript"]
 
 
 _TOOLS: Final[dict[Dialect, tuple[str, str]]] = {"python": ("tool_name", "tool_input"), "typescript": ("name", "args")}

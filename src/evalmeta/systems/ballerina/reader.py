@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.document import Document, Reading, read_bytes
+from evalmeta.formats.document import Document, read_bytes
 from evalmeta.formats.json_source import read_json
 from evalmeta.formats.records import Record
 from evalmeta.model.definition import Expectation
@@ -55,7 +55,7 @@ def read_ballerina(data: bytes, *, label: str, name: str) -> Document:
     return _dataset(file, diagnostics, name)
 
 
-def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
+def read_file(path: Path, *, label: str, name: str) -> Document:
     """Read a file as `files.read_document` does."""
     return read_ballerina(read_bytes(path), label=label, name=name)
 

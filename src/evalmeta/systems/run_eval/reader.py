@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.document import Document, Reading, read_bytes
+from evalmeta.formats.document import Document
 from evalmeta.formats.json_source import read_json
 from evalmeta.formats.records import Record
 from evalmeta.model.definition import ContextVariable
@@ -20,7 +20,6 @@ from evalmeta.systems.run_eval.spellings import SCORING, corrected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from evalmeta.model.definition import Expectation
     from evalmeta.model.json_value import JsonValue
@@ -92,11 +91,6 @@ def read_payload(data: bytes, *, label: str, name: str, is_raw: bool = False) ->
     evaluation = Evaluation(name, root.text("subjectName") or "", cases)
     lines = dict(enumerate(file.lines_of(("tests",)), 1))
     return Payload(Document(evaluation, notes=diagnostics.notes, lines=lines), tuple(test.plan for test in read))
-
-
-def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
-    """Read a file as `files.read_document` does."""
-    return read_payload(read_bytes(path), label=label, name=name).document
 
 
 class _Test:

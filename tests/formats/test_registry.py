@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.formats.document import recognise
+from evalmeta.formats.registry import recognise
 
 
 @pytest.mark.parametrize(

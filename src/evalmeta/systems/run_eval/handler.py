@@ -10,16 +10,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import orjson
+from starlette.routing import Route
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, OrgFault
 from evalmeta.org.agents import agents_of
-from evalmeta.org.evaluation_results import write_test_result
+from evalmeta.org.handlers.registry import Handlers
 from evalmeta.org.handlers.rest import authenticated, json_reply, read_body
 from evalmeta.org.organization import run_in_thread
-from evalmeta.org.runs import check_needs, is_abandoned, prepare_payload_run, start_prepared
+from evalmeta.org.runs import check_needs, is_abandoned, prepare_received_run, start_prepared
 from evalmeta.store.stored_cases import open_cases
 from evalmeta.systems.run_eval.reader import read_payload
+from evalmeta.systems.run_eval.results import write_test_result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,10 +58,11 @@ async def post_tests(request: Request, org: Organization, user: User) -> Respons
         agents = [_agent_of(known, test) for test in tests]
         groups = [[place for place, agent in enumerate(agents) if agent == name] for name in dict.fromkeys(agents)]
         options = replace(org.settings().run_options(), iterations=1, cases=None, shard=None)
-        parts: list[JsonObject] = [
-            {"tests": [payloads[place] for place in places], "subjectName": agents[places[0]]} for places in groups
+        parts = [
+            orjson.dumps({"tests": [payloads[place] for place in places], "subjectName": agents[places[0]]})
+            for places in groups
         ]
-        prepared = [prepare_payload_run(org, part, _NAME, options) for part in parts]
+        prepared = [prepare_received_run(org, part, _NAME, options) for part in parts]
         # No agent is asked if one of them cannot be.
         for run in prepared:
             check_needs(org, run)
@@ -115,3 +118,6 @@ async def _wait(org: Organization, run_id: str) -> str:
             org.launch(run_id)
         await asyncio.sleep(pause)
         pause = min(pause * 2, _LAST_PAUSE)
+
+
+HANDLERS: Final = Handlers([Route("/einstein/evaluation/v1/tests", post_tests, methods=["POST"])])
