@@ -161,7 +161,7 @@ def _score_turn(
 
 async def _finish_scoring(waiting: Mapping[int, Awaitable[TestResult]], results: list[TestResult]) -> None:
     """Wait for scorers and set their results; if cancelled, results that are not ready stay ERROR."""
-    pending = {index: asyncio.ensure_future(each) for index, each in waiting.items()}
+    pending = {index: asyncio.ensure_future(awaited) for index, awaited in waiting.items()}
     try:
         await asyncio.wait(pending.values())
     finally:

@@ -72,11 +72,11 @@ def compare_all(tests: Sequence[ComparedTest]) -> SuiteComparison:
     alone = [_significance(*pair) for pair in zip(tests, matched, strict=True)]
     overall, corrected = _corrected(alone, matched)
     cases = iter(_with_p_values(matched))
-    found = [
+    compared = [
         replace(test.comparison, significance=significance, cases=tuple(next(cases) for _ in test.tables))
         for test, significance in zip(matched, corrected, strict=True)
     ]
-    judged = judge_suspects(found, [test.subject for test in tests], [test.failing_runs for test in tests])
+    judged = judge_suspects(compared, [test.subject for test in tests], [test.failing_runs for test in tests])
     return SuiteComparison(tuple(judged), overall)
 
 
@@ -214,12 +214,12 @@ def _deviations(case: CaseCounts) -> list[tuple[float, float]]:
     The answers to a case are divided between its runs at random.
     """
     total, rate = case.decided, case.passed / case.decided
-    found = []
+    deviations = []
     for run in case.by_run:
         number = run.decided
         variance = number * rate * (1 - rate) * (total - number) / (total - 1) if total > 1 else 0.0
-        found.append((run.passed - number * rate, variance))
-    return found
+        deviations.append((run.passed - number * rate, variance))
+    return deviations
 
 
 def _factor(pearson: float, degrees: float) -> float:

@@ -86,11 +86,8 @@ class Endpoint:
 
     Only connecting has a time limit: the case limits everything else. The query of the URL is kept. `secrets` are in
     the headers; they are never shown, even if the endpoint repeats them. `credential` says in errors where the key is
-    from: the variable, or the login. `busy_statuses` also mean that the endpoint is
-    busy. `transport` replaces the network.
-
-    Raises:
-        SettingsError: the URL is not valid, or would send secrets over plain http to another machine.
+    from: the variable, or the login. `busy_statuses` also mean that the endpoint is busy. `transport` replaces the
+    network. Raises SettingsError if the URL is not valid, or would send secrets over plain http to another machine.
     """
 
     def __init__(

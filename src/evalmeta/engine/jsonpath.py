@@ -107,9 +107,9 @@ class _Resolver:
         pending = [node]
         while pending:
             self._spend(1)
-            found = pending.pop()
-            yield found
-            inner = found.values() if isinstance(found, Mapping) else found if isinstance(found, list | tuple) else ()
+            value = pending.pop()
+            yield value
+            inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
             pending += reversed(tuple(inner))
 
     def _passes(self, test: Test, node: JsonValue) -> bool:

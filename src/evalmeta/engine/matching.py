@@ -44,7 +44,7 @@ def _pair(rest: list[CaseCounts], left: list[CaseCounts], pairs: dict[int, CaseC
     known: dict[object, list[CaseCounts]] = {}
     for case in reversed(rest):
         known.setdefault(key(case), []).append(case)
-    paired = {case.number: found.pop() for case in left if (found := known.get(key(case)))}
+    paired = {case.number: candidates.pop() for case in left if (candidates := known.get(key(case)))}
     _take(paired, rest, left, pairs)
 
 

@@ -165,8 +165,8 @@ class _Crew:
             # The usual case costs next to nothing.
             return result
         utterances = (turn.utterance for turn in case.turns)
-        found = self._quarantines.find(case.quarantine, case.number, case.label, *utterances)
-        return result._replace(quarantine=found)
+        quarantine = self._quarantines.find(case.quarantine, case.number, case.label, *utterances)
+        return result._replace(quarantine=quarantine)
 
     def _end_worker(self, worker: asyncio.Task[None]) -> None:
         # A worker only ends when no case is left, or when the run stops.

@@ -202,10 +202,10 @@ def _pass_at(k: int, counts: Counter[tuple[int, int]], shares: dict[tuple[int, i
         all_pass, all_fail = shares[passed, failed]
         left = passed + failed - k + 1
         shares[passed, failed] = all_pass * max(0, passed - k + 1) / left, all_fail * max(0, failed - k + 1) / left
-    counted = {each: number for each, number in counts.items() if sum(each) >= k}
+    counted = {verdicts: number for verdicts, number in counts.items() if sum(verdicts) >= k}
     cases = sum(counted.values())
     all_pass, all_fail = (
-        math.fsum(number * shares[each][which] for each, number in counted.items()) / cases for which in (0, 1)
+        math.fsum(number * shares[verdicts][which] for verdicts, number in counted.items()) / cases for which in (0, 1)
     )
     return PassAtK(k, 1 - all_fail, all_pass, cases)
 

@@ -84,10 +84,10 @@ def judge_suspects(
         cases = [case for test in group for case in test.cases]
         if _is_alike(cases):
             prior = _fitted([case.before.observed_runs for case in cases if case.before], _MOST_WEIGHT_OF_RUNS)
-            found = [_judged_by_runs(tests[place], failing_runs[place], prior, always) for place in places]
+            judged = [_judged_by_runs(tests[place], failing_runs[place], prior, always) for place in places]
         else:
-            found = _with_probes([_judged_by_answers(test, known) for test in group])
-        for place, test in zip(places, found, strict=True):
+            judged = _with_probes([_judged_by_answers(test, known) for test in group])
+        for place, test in zip(places, judged, strict=True):
             judged[place] = test
     return judged
 
@@ -200,13 +200,13 @@ def _with_probes(tests: Sequence[Comparison]) -> list[Comparison]:
         return [*tests]
     if all(test.runs == 1 for test in tests):
         return [replace(test, may_be_noise=any(case.again for case in test.of(Standing.BROKEN))) for test in tests]
-    times, first, found = _probes(cases), 0, []
+    times, first, probed = _probes(cases), 0, []
     for test in tests:
         own = enumerate(test.cases, first)
         probes = tuple((case.number, times[place]) for place, case in own if times.get(place))
-        found.append(replace(test, probes=probes))
+        probed.append(replace(test, probes=probes))
         first += len(test.cases)
-    return found
+    return probed
 
 
 def _probes(cases: Sequence[CaseComparison]) -> dict[int, int]:

@@ -28,25 +28,25 @@ def traceback_text(error: BaseException, root: Path | None = None) -> str:
     left.
     """
     try:
-        found = TracebackException.from_exception(error, lookup_lines=False)
+        traceback = TracebackException.from_exception(error, lookup_lines=False)
     except Exception:  # noqa: BLE001 - an exception that cannot be shown must not stop a run
         return ""
     folder = None if root is None else root.resolve()
-    parts = list(_with_causes(found))
+    parts = list(_with_causes(traceback))
     for part in parts:
         part.stack = _Frames(_without_own(part.stack), folder)
-    if not any(each.stack for each in parts):
+    if not any(part.stack for part in parts):
         return ""
-    text = "".join(found.format()).rstrip("\n").encode(errors="replace").decode()
+    text = "".join(traceback.format()).rstrip("\n").encode(errors="replace").decode()
     return _shortened(hide_secrets(text))
 
 
-def _with_causes(found: TracebackException) -> Iterator[TracebackException]:
-    left = [found]
+def _with_causes(traceback: TracebackException) -> Iterator[TracebackException]:
+    left = [traceback]
     while left:
-        each = left.pop()
-        yield each
-        left += filter(None, (each.__cause__, each.__context__, *(getattr(each, "exceptions", None) or ())))
+        part = left.pop()
+        yield part
+        left += filter(None, (part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or ())))
 
 
 def _without_own(frames: StackSummary) -> list[FrameSummary]:
@@ -77,8 +77,8 @@ class _Frames(StackSummary):
         last = len(self) - _OUTER_FRAMES
         shown = [
             place
-            for place, each in enumerate(self)
-            if place < _OUTER_FRAMES or place >= last or is_in_project(Path(each.filename), self._root)
+            for place, frame in enumerate(self)
+            if place < _OUTER_FRAMES or place >= last or is_in_project(Path(frame.filename), self._root)
         ]
         if len(shown) <= 2 * _HALF_OF_FRAMES:
             return shown

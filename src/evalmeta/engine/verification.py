@@ -39,11 +39,8 @@ async def verify(
 ) -> Run:
     """Return a run of another org with the verdicts of evalmeta's rules beside the org's, and with its doubts.
 
-    Args:
-        run: the run.
-        evaluation: the definition that the org ran.
-        scorers: the rules; `concurrency` of the run's options is how many cases they judge at the same time.
-        earlier: runs of the same definition in the org, which show verdicts that change without a change.
+    `scorers` are the rules; `concurrency` of the run's options is how many cases they judge at the same time. `earlier`
+    are runs of the same definition in the org, which show verdicts that change without a change.
     """
     cases = {case.number: case for case in evaluation.cases}
     places = asyncio.Semaphore(run.options.concurrency)
@@ -58,9 +55,9 @@ async def verify(
 
     checked = tuple(await asyncio.gather(*map(check, run.cases)))
     doubts = [
-        doubt._replace(number=each.number, iteration=each.iteration)
-        for each in checked
-        for doubt in _doubts(each, cases.get(each.number))
+        doubt._replace(number=result.number, iteration=result.iteration)
+        for result in checked
+        for doubt in _doubts(result, cases.get(result.number))
     ]
     doubts += _repeated(checked)
     total = len(cases) * run.options.iterations if run.status is RunStatus.COMPLETED else 0
@@ -69,9 +66,9 @@ async def verify(
 
 
 def _repeated(results: Iterable[CaseResult]) -> Iterator[Doubt]:
-    for (iteration, number), found in Counter((result.iteration, result.number) for result in results).items():
-        if found > 1:
-            text = f"the org returned {found} results for one case of one iteration"
+    for (iteration, number), times in Counter((result.iteration, result.number) for result in results).items():
+        if times > 1:
+            text = f"the org returned {times} results for one case of one iteration"
             yield Doubt("repeated-case", text, number, iteration)
 
 
@@ -116,12 +113,12 @@ def _places(expectations: Sequence[Expectation], results: Sequence[TestResult]) 
     others: defaultdict[str, list[int]] = defaultdict(list)
     for number, expectation in enumerate(expectations):
         name, value = canonical_name(expectation.name), _value_of(expectation)
-        found = next((place for place in free[name] if results[place].expected.strip() == value), None)
-        if found is None:
+        match = next((place for place in free[name] if results[place].expected.strip() == value), None)
+        if match is None:
             others[name].append(number)
         else:
-            free[name].remove(found)
-            places[number] = found
+            free[name].remove(match)
+            places[number] = match
     for name, numbers in others.items():
         if len(numbers) == len(free[name]):
             for number, place in zip(numbers, free[name], strict=True):
@@ -132,10 +129,10 @@ def _places(expectations: Sequence[Expectation], results: Sequence[TestResult]) 
 def without_own_verdicts(result: CaseResult, reason: str) -> CaseResult:
     """Return a case with the org's verdict beside each result that evalmeta did not judge, for the reason given."""
     results = (
-        each
-        if each.verdicts or each.is_measured
-        else each._replace(verdicts=Verdicts(each.verdict, Verdict.UNDECIDED, reason, each.explanation))
-        for each in result.results
+        compared
+        if compared.verdicts or compared.is_measured
+        else compared._replace(verdicts=Verdicts(compared.verdict, Verdict.UNDECIDED, reason, compared.explanation))
+        for compared in result.results
     )
     return result._replace(results=tuple(results))
 
@@ -172,8 +169,8 @@ def _doubts(result: CaseResult, case: Case | None) -> Iterator[Doubt]:
             yield from _broken_call(result.error, case)
         return
     yield from _missing(result.results, case.turns[-1].expectations)
-    for each in result.results:
-        yield from _meaningless(each, result)
+    for compared in result.results:
+        yield from _meaningless(compared, result)
 
 
 def _broken_call(error: str, case: Case) -> Iterator[Doubt]:
@@ -189,10 +186,10 @@ def _missing(results: Iterable[TestResult], expectations: Sequence[Expectation])
     left_out = [result for result in results if result.verdicts and result.explanation == _NOT_RETURNED]
     wanted = Counter(canonical_name(expectation.name) for expectation in expectations if _is_due(expectation))
     returned = Counter(canonical_name(result.name) for result in results if result not in left_out)
-    for name in dict.fromkeys(each.name for each in left_out):
-        total, found = wanted[canonical_name(name)], returned[canonical_name(name)]
-        of = f"{found} of {total} results" if total > 1 else "no result"
-        verdicts = sorted({each.verdicts.local for each in left_out if each.verdicts and each.name == name})
+    for name in dict.fromkeys(result.name for result in left_out):
+        total, counted = wanted[canonical_name(name)], returned[canonical_name(name)]
+        of = f"{counted} of {total} results" if total > 1 else "no result"
+        verdicts = sorted({result.verdicts.local for result in left_out if result.verdicts and result.name == name})
         says = f"; evalmeta's verdict: {', '.join(verdicts)}" if verdicts != [Verdict.UNDECIDED] else ""
         yield Doubt("missing-result", f"the org returned {of} of {name}{says}")
 
@@ -221,8 +218,8 @@ def _is_as_expected(results: Iterable[TestResult]) -> bool:
 def _changed_verdicts(run: Run, earlier: Sequence[Run]) -> Iterator[Doubt]:
     """Yield the ratings that passed in some runs of the same definition and failed in others."""
     seen: defaultdict[tuple[int, str], Counter[Verdict]] = defaultdict(Counter)
-    for each in (run, *earlier):
-        for case in each.cases:
+    for other in (run, *earlier):
+        for case in other.cases:
             for result in case.results:
                 name = canonical_name(result.name)
                 verdict = result.verdicts.org if result.verdicts else result.verdict

@@ -35,12 +35,7 @@ def read_csv(
 ) -> Iterator[CsvRow]:
     """Yield the rows that have something in them, the titles first; problems are added to the diagnostics.
 
-    Args:
-        data: UTF-8 with commas, semicolons or tabs between the cells.
-        diagnostics: where problems are added.
-        max_bytes: the size of the largest file that is read.
-        max_cells: the number of cells that are read; None for any number.
-        max_chars: the length of the longest cell.
+    `data` is UTF-8 with commas, semicolons or tabs between the cells.
     """
     if len(data) > max_bytes:
         diagnostics.error("csv-limit", f"the file is larger than {max_bytes:,} bytes")

@@ -44,15 +44,8 @@ def definition_of(
 
     Expected tool calls become action_sequence_match and comparisons of their arguments, expected answers
     bot_response_rating, and the state of a session context variables, as text. A turn without a known answer is missing
-    in the history of later ones: orgs accept only pairs of question and answer.
-
-    Args:
-        document: the document.
-        subject_name: the agent; None for the one that the file names.
-        is_metadata: whether the histories must follow the rules of definitions.
-
-    Raises:
-        FormatError: evalmeta can run none of its cases, so a definition would have none.
+    in the history of later ones: orgs accept only pairs of question and answer. `is_metadata` says whether the
+    histories must follow the rules of definitions. Raise FormatError if evalmeta can run none of the cases.
     """
     evaluation = document.evaluation
     converter = _Converter(is_metadata=is_metadata)
@@ -164,18 +157,18 @@ class _Converter:
 
     def _expectations(self, turn: Turn, where: str) -> tuple[Expectation, ...]:
         """Return the expectations that a definition can hold: one of each kind, and any number of comparisons."""
-        found: list[Expectation] = []
+        kept: list[Expectation] = []
         for expectation in turn.expectations:
             for converted in self._converted(expectation, where):
                 name = canonical_name(converted.name)
-                if not converted.parameters and any(canonical_name(other.name) == name for other in found):
-                    if converted not in found:
+                if not converted.parameters and any(canonical_name(other.name) == name for other in kept):
+                    if converted not in kept:
                         self.lose(
                             where, f"the expectation {expectation.name!r}; a test case can have only one of its kind"
                         )
                     continue
-                found.append(converted)
-        return tuple(found)
+                kept.append(converted)
+        return tuple(kept)
 
     def _converted(self, expectation: Expectation, where: str) -> Iterator[Expectation]:
         name, terms = expectation.name, expectation.terms
@@ -231,9 +224,9 @@ class _Converter:
             scale = f"the threshold {_plain(terms.get('threshold'))} of {expectation.name!r}"
             self.lose("definition", f"{scale}; every test case is judged on its own")
         taken = [call for call in calls if isinstance(call, dict)]
-        names = [str(each.get("name", "")) for each in taken]
+        names = [str(call.get("name", "")) for call in taken]
         if taken and not terms.get("ignore_args"):
-            yield from self._arguments(list(zip(names, (each.get("args") for each in taken), strict=True)), where)
+            yield from self._arguments(list(zip(names, (call.get("args") for call in taken), strict=True)), where)
         yield Expectation(ACTIONS, render_actions(self.text(name, where) for name in names))
 
     def _arguments(self, calls: Sequence[tuple[str, JsonValue]], where: str) -> Iterator[Expectation]:
@@ -317,11 +310,11 @@ def paired(messages: Sequence[HistoryMessage], lose: Callable[[str], None]) -> t
         else:
             _leave_out(message, lose)
     _leave_out(asked, lose)
-    if any(_lacks_topic(each) for each in kept):
+    if any(_lacks_topic(message) for message in kept):
         lose(f"the missing topic of an answer in the history; it is written as {_UNKNOWN_TOPIC!r}")
     return tuple(
-        replace(each, topic=_UNKNOWN_TOPIC if _lacks_topic(each) else each.topic, index=place)
-        for place, each in enumerate(kept)
+        replace(message, topic=_UNKNOWN_TOPIC if _lacks_topic(message) else message.topic, index=place)
+        for place, message in enumerate(kept)
     )
 
 

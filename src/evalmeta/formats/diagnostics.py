@@ -83,8 +83,8 @@ class Diagnostics:
 
 def foreign_character(text: str) -> str | None:
     """Return the first character of a text that a definition cannot hold, as `U+0001`; None when there is none."""
-    found = _NOT_XML.search(text)
-    return f"U+{ord(found[0]):04X}" if found else None
+    match = _NOT_XML.search(text)
+    return f"U+{ord(match[0]):04X}" if match else None
 
 
 def without_foreign(text: str) -> str:

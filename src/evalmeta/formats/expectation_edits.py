@@ -40,10 +40,10 @@ class ExpectationPlace(NamedTuple):
 
 def read_evaluation(path: Path, data: bytes) -> Evaluation:
     """Return the evaluation in a file; a UsageError says which files cannot be edited."""
-    label, found = shown(path), format_of(path, label=shown(path))
-    if found == "definition":
+    label, file_format = shown(path), format_of(path, label=shown(path))
+    if file_format == "definition":
         return evaluation_of(read_definition(read_xml(data, label=label)), name=path.name)
-    if found != "testspec":
+    if file_format != "testspec":
         message = f"{label} is neither a definition nor a test spec"
         raise UsageError(message, actions=[f"Edit {label} with another program."])
     from evalmeta.formats.testspec import read_spec
@@ -59,16 +59,16 @@ def find_expectation(
     evaluation: Evaluation, judged: CaseResult, chosen: NamedResult, *, label: str
 ) -> ExpectationPlace:
     """Return the place of the expectation of a result; a UsageError says how the case has changed since the run."""
-    case = next((each for each in evaluation.cases if each.number == judged.number), None)
-    asked = [*(each.utterance for each in judged.earlier), judged.utterance]
-    if case is None or [each.utterance.strip() for each in case.turns] != [text.strip() for text in asked]:
+    case = next((case for case in evaluation.cases if case.number == judged.number), None)
+    asked = [*(turn.utterance for turn in judged.earlier), judged.utterance]
+    if case is None or [turn.utterance.strip() for turn in case.turns] != [text.strip() for text in asked]:
         _changed(judged, "its utterance is another one", label)
     turn, result = max(chosen.turn, 1) - 1, chosen.result
     expectations = case.turns[turn].expectations if turn < len(case.turns) else ()
     indexes = [at for at, expectation in enumerate(expectations) if _is_result_of(expectation, result)]
     of_value = [at for at in indexes if _is_same(result, expected_value(expectations[at]), result.expected)]
     indexes = of_value or indexes
-    of_turn = [each for each in judged.results if each.turn == chosen.turn]
+    of_turn = [result for result in judged.results if result.turn == chosen.turn]
     if len(of_turn) == len(expectations) and chosen.place in indexes:
         indexes = [chosen.place]
     if len(indexes) != 1:
@@ -153,19 +153,19 @@ def _check_operator(expectation: Expectation) -> None:
 
 
 def _has_value(expectation: Expectation, value: str) -> bool:
-    found = expected_value(expectation)
+    expected = expected_value(expectation)
     if canonical_name(expectation.name) == ACTIONS:
-        return parse_actions(found) == parse_actions(value)
-    return found == value
+        return parse_actions(expected) == parse_actions(value)
+    return expected == value
 
 
 def _without_value(place: ExpectationPlace) -> Case:
     """Return a case without one expected value; the labels of checks are made of their values."""
     turns, expectations = [*place.case.turns], [*place.case.turns[place.turn].expectations]
-    each = place.expectation
-    parameters = tuple(one._replace(value="") if one.name == "expected" else one for one in each.parameters)
-    label = None if each.name == "equals" else each.label
-    expectations[place.position] = replace(each, expected_value=None, parameters=parameters, label=label)
+    expectation = place.expectation
+    parameters = tuple(one._replace(value="") if one.name == "expected" else one for one in expectation.parameters)
+    label = None if expectation.name == "equals" else expectation.label
+    expectations[place.position] = replace(expectation, expected_value=None, parameters=parameters, label=label)
     turns[place.turn] = replace(turns[place.turn], expectations=tuple(expectations))
     return replace(place.case, turns=tuple(turns))
 

@@ -112,18 +112,17 @@ class JsonFile:
     def _item(self, text: str, at: int, index: int) -> int | None:
         if text[at : at + 1] != "[":
             return None
-        found = self._items.setdefault(at, [_skip(text, at + 1)])
-        while len(found) <= index and text[found[-1] : found[-1] + 1] not in {"", "]"}:
-            found.append(_next(text, found[-1]))
-        return None if index >= len(found) or text[found[index] : found[index] + 1] in {"", "]"} else found[index]
+        starts = self._items.setdefault(at, [_skip(text, at + 1)])
+        while len(starts) <= index and text[starts[-1] : starts[-1] + 1] not in {"", "]"}:
+            starts.append(_next(text, starts[-1]))
+        return None if index >= len(starts) or text[starts[index] : starts[index] + 1] in {"", "]"} else starts[index]
 
 
 def read_json(data: bytes, *, label: str, first_line: int = 1) -> JsonFile:
     """Read a file with one JSON value; `label` is the path that messages show.
 
-    Raises:
-        FormatError: it is not UTF-8 or not JSON, repeats a key in an object, of which most readers would ignore the
-            first value, or exceeds `limits`: with line and column.
+    Raise FormatError with line and column if it is not UTF-8 or not JSON, exceeds `limits`, or repeats a key in an
+    object: most readers would ignore the first value.
     """
     source = data.removeprefix(_UTF8_MARK)
     if len(source) > limits.MAX_JSON_BYTES:
@@ -197,12 +196,12 @@ def _doubled_key(text: str) -> tuple[str, int]:
 
 def _members(text: str, at: int) -> dict[str, int]:
     """Return the offsets of the values of an object."""
-    found, at = {}, _skip(text, at + 1)
+    places, at = {}, _skip(text, at + 1)
     while text[at : at + 1] == '"':
         name, at = scanstring(text, at + 1, False)
-        found[name] = _skip(text, _skip(text, at) + 1)
-        at = _next(text, found[name])
-    return found
+        places[name] = _skip(text, _skip(text, at) + 1)
+        at = _next(text, places[name])
+    return places
 
 
 def _next(text: str, at: int) -> int:
@@ -213,5 +212,5 @@ def _next(text: str, at: int) -> int:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    space = _SPACE.match(text, at)
+    return space.end() if space else at

@@ -37,13 +37,8 @@ class Source(Protocol):
 class Record:
     """An object of a file. Null counts as missing, and every method takes all spellings of a key.
 
-    Args:
-        source: the file.
-        path: the keys and indexes that lead to the object.
-        value: the object; anything else is a problem, and reads as an object without keys.
-        diagnostics: where problems are added.
-        called: what messages call the object, such as `a turn`.
-        hint: what to write if the value is not an object.
+    `path` are the keys and indexes that lead to it. A value that is not an object is a problem with the hint, and reads
+    as an object without keys. Messages call it `called`, such as `a turn`.
     """
 
     code: ClassVar[str] = "json"
@@ -181,9 +176,9 @@ class Record:
         value = self.raw(*names)
         if value is None:
             return None
-        if (found := convert(value)) is None:
+        if (converted := convert(value)) is None:
             self.mistyped(value, expected, self.key(*names), hint=hint)
-        return found
+        return converted
 
     def _place(self, steps: Sequence[str | int]) -> tuple[int, int]:
         spelt = [self.key(step) if isinstance(step, str) else step for step in steps]

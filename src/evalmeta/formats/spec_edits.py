@@ -36,19 +36,10 @@ _UNPRINTABLE: Final = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufe
 def replace_expected(
     data: bytes, *, label: str, number: int, turn: int, expectation: Expectation, place: int, value: str
 ) -> bytes:
-    """Return the bytes of a test spec in which one check expects another value.
+    """Return the bytes of a test spec, which `read_spec` has accepted, in which one check expects another value.
 
-    Args:
-        data: the file's bytes, which `read_spec` has accepted.
-        label: the file's path as messages show it.
-        number: the number of the test case.
-        turn: the index of the turn, from 0.
-        expectation: the check.
-        place: the index of the check among those of its turn.
-        value: the new value; for actions, their list as `render_actions` writes it.
-
-    Raises:
-        FormatError: the value is not at one place of this file.
+    `number` is that of the test case; `turn` and `place`, the check's index in its turn, count from 0. The value of
+    actions is their list as `render_actions` writes it. Raise FormatError if the value is not in one place of the file.
     """
     text = data.decode()
     mark = len(text) - len(text.removeprefix("\ufeff"))
@@ -58,10 +49,10 @@ def replace_expected(
     edit = _Edit(text, mark, label)
     if (name := canonical_name(expectation.name)) in OPERATORS:
         return edit.replace(*_expected_parameter(case, place, label, line=_line(case)), value)
-    found = next((pair for key in _KEYS.get(name, ()) if (pair := _pair(case, key))), None)
-    if found is None:
+    pair = next((pair for key in _KEYS.get(name, ()) if (pair := _pair(case, key))), None)
+    if pair is None:
         _refuse(label, _line(case), f"the test case does not have its own key for {name}; it is in defaults")
-    return edit.replace(*found, value, items=parse_actions(value) if name == ACTIONS else None)
+    return edit.replace(*pair, value, items=parse_actions(value) if name == ACTIONS else None)
 
 
 class _Edit:
@@ -127,10 +118,10 @@ def _expected_parameter(case: Node, place: int, label: str, *, line: int) -> tup
         _refuse(label, line, "the test case does not have its own custom evaluation; it is in defaults")
     named = ((_value(item, "name"), item) for item in _items(_value(criteria[place], "parameters")))
     expected = (node for name, node in named if isinstance(name, ScalarNode) and name.value == "expected")
-    found = _pair(next(expected, None), "value")
-    if found is None:
+    pair = _pair(next(expected, None), "value")
+    if pair is None:
         _refuse(label, _line(criteria[place]), "the custom evaluation has no expected value")
-    return found
+    return pair
 
 
 def _items(node: Node | None) -> list[Node]:
@@ -138,8 +129,8 @@ def _items(node: Node | None) -> list[Node]:
 
 
 def _value(node: Node | None, key: str) -> Node | None:
-    found = _pair(node, key)
-    return found[1] if found else None
+    pair = _pair(node, key)
+    return pair[1] if pair else None
 
 
 def _pair(node: Node | None, key: str) -> tuple[Node, Node] | None:
@@ -152,7 +143,7 @@ def _text(value: str, *, can_be_plain: bool) -> str:
     if can_be_plain and _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
         return value
     quoted = json.dumps(value, ensure_ascii=False)
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+    return _UNPRINTABLE.sub(lambda character: f"\\u{ord(character[0]):04x}", quoted)
 
 
 def _line(node: Node) -> int:

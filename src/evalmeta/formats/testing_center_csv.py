@@ -65,15 +65,8 @@ def read_testing_center_csv(
 ) -> Definition:
     """Read a file as an AiEvaluationDefinition; its test cases are numbered from 1 in the order of the rows.
 
-    Args:
-        data: UTF-8; commas, semicolons or tabs between the cells.
-        label: the file's name as messages show it.
-        name: what the definition is called, which the file does not say.
-        subject_name: the agent under test, which the file does not name.
-        subject_version: its version.
-
-    Raises:
-        FormatError: it does not fit the format; `problems` has every reason with its line.
+    The file does not say its name and its agent. Raise FormatError with every reason and its line if it does not fit
+    the format.
     """
     cases = _read_cases(data, label).values()
     return Definition(name, subject_name, subject_version=subject_version, test_cases=tuple(cases))

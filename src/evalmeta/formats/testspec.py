@@ -99,14 +99,8 @@ class Spec:
 def read_spec(data: bytes, *, label: str, folder: Path | None = None, needs_cases: bool = False) -> Spec:
     """Read a test spec of any kind; its test cases are numbered from 1 in the order of the file.
 
-    Args:
-        data: the file's bytes, YAML or JSON.
-        label: the file's path as messages show it; a spec without a name is called after it.
-        folder: the folder of the files with test cases that it may name; None for the current one.
-        needs_cases: whether a spec without test cases is an error.
-
-    Raises:
-        FormatError: it is not valid YAML, or does not fit the format; `problems` has every reason with line and column.
+    A spec without a name is called after `label`, the path that messages show. `folder` has the files with test cases
+    that it may name; None is the current one. Raise FormatError with every reason, line and column if it is not valid.
     """
     diagnostics = Diagnostics(label)
     file = read_yaml(data, label=label)

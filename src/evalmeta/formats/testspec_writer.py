@@ -142,7 +142,7 @@ def _studio_cases(cases: Sequence[TestCase], losses: list[Loss]) -> Iterator[dic
         losses += (
             Loss(case_name(case, place), f"the type of the custom scorer {name!r}; its name is kept") for name in custom
         )
-    for scorers, group in groupby(enumerate(cases, 1), key=lambda each: _scorers(each[1])):
+    for scorers, group in groupby(enumerate(cases, 1), key=lambda numbered: _scorers(numbered[1])):
         inputs: list[Yaml] = [_studio_inputs(case, losses, case_name(case, place)) for place, case in group]
         yield {"inputs": inputs, "scorers": scorers}
 

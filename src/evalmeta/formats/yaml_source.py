@@ -147,9 +147,8 @@ class YamlFile:
 def read_yaml(data: bytes, *, label: str) -> YamlFile:
     """Read a file with one YAML document, JSON too.
 
-    Raises:
-        FormatError: it is not UTF-8 or not YAML, has several documents, tags or a repeated key, or exceeds `limits`:
-            with line and column.
+    Raise FormatError with line and column if it is not UTF-8 or not YAML, has several documents, tags or a repeated
+    key, or exceeds `limits`.
     """
     diagnostics = Diagnostics(label)
     builder = _Builder(diagnostics)
@@ -170,8 +169,7 @@ def read_yaml(data: bytes, *, label: str) -> YamlFile:
 def peek_yaml(text: str) -> JsonValue:
     """Return the first document of a text: all scalars as texts, null for aliases; tags and repeated keys are allowed.
 
-    Raises:
-        ValueError: it is not YAML.
+    Raise ValueError if it is not YAML.
     """
     around: list[list[JsonValue]] = [[]]
     try:
@@ -202,21 +200,21 @@ def _mapping_of(children: list[JsonValue]) -> JsonValue:
 def json_value(value: object) -> JsonValue:
     """Return a value of a record with Python's types instead of scalars."""
     if isinstance(value, dict):
-        return {key: json_value(each) for key, each in value.items()}
+        return {key: json_value(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [json_value(each) for each in value]
+        return [json_value(inner) for inner in value]
     if not isinstance(value, YamlScalar) or value.is_null:
         return None
     typed = (value.boolean, value.integer, value.number, value.text)
-    return next(each for each in typed if each is not None)
+    return next(value for value in typed if value is not None)
 
 
 def record_value(value: JsonValue) -> JsonValue:
     """Return a value of JSON as a record has it, with scalars; the reverse of `json_value`."""
     if isinstance(value, dict):
-        return {key: record_value(each) for key, each in value.items()}
+        return {key: record_value(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [record_value(each) for each in value]
+        return [record_value(inner) for inner in value]
     if value is None:
         return None
     text = value if isinstance(value, str) else json.dumps(value)
@@ -252,10 +250,10 @@ def _without_pairs(text: str) -> str:
     return _ESCAPE.sub(_yaml_escape, text)
 
 
-def _yaml_escape(found: re.Match[str]) -> str:
-    if not found["pair"]:
-        return found[0]
-    character: str = json.loads(f'"{found[0]}"')
+def _yaml_escape(escape: re.Match[str]) -> str:
+    if not escape["pair"]:
+        return escape[0]
+    character: str = json.loads(f'"{escape[0]}"')
     return f"\\U{ord(character):08X}"
 
 
@@ -400,8 +398,8 @@ class YamlRecord(Record):
     def one_or_more(self, key: str) -> Iterator[tuple[tuple[str | int, ...], str]]:
         """Yield the text of a key, or the texts of its list, with the keys and indexes that lead to them."""
         if isinstance(self.raw(key), list):
-            for place, each in self.texts(key):
-                yield (key, place), each
+            for place, item in self.texts(key):
+                yield (key, place), item
         elif (text := self.text(key)) is not None:
             yield (key,), text
 
@@ -415,8 +413,8 @@ class YamlRecord(Record):
         elif value.is_unsettled:
             message = f"{name!r} is the {str(value)[2:]} {value.text}, which other programs may write differently"
             self.error("spec-number", message, *steps, hint=f'Put it in quotes: "{value.text}".')
-        elif found := foreign_character(value.text):
-            self.error("spec-character", f"{name!r} has the character {found}, which XML cannot hold", *steps)
+        elif character := foreign_character(value.text):
+            self.error("spec-character", f"{name!r} has the character {character}, which XML cannot hold", *steps)
         else:
             return value.text
         return None
@@ -438,15 +436,15 @@ def write_yaml(value: Mapping[str, Yaml]) -> bytes:
 
 
 def _mapping(value: Mapping[str, Yaml]) -> Iterator[str]:
-    for key, each in value.items():
-        if isinstance(each, Mapping) and each:
+    for key, inner in value.items():
+        if isinstance(inner, Mapping) and inner:
             yield f"{key}:"
-            yield from (f"  {line}" for line in _mapping(each))
-        elif isinstance(each, Sequence) and not isinstance(each, str) and each:
+            yield from (f"  {line}" for line in _mapping(inner))
+        elif isinstance(inner, Sequence) and not isinstance(inner, str) and inner:
             yield f"{key}:"
-            yield from (f"  {line}" for line in _sequence(each))
+            yield from (f"  {line}" for line in _sequence(inner))
         else:
-            yield f"{key}: {_scalar(each)}".rstrip()
+            yield f"{key}: {_scalar(inner)}".rstrip()
 
 
 def _sequence(items: Sequence[Yaml]) -> Iterator[str]:
@@ -462,7 +460,7 @@ def _scalar(value: Yaml) -> str:
     if isinstance(value, str):
         if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
             return value
-        return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+        return _UNSAFE.sub(lambda character: f"\\u{ord(character[0]):04x}", json.dumps(value, ensure_ascii=False))
     if isinstance(value, bool | int):
         return str(value).lower()
     return "[]" if isinstance(value, Sequence) else "{}"

@@ -106,7 +106,7 @@ class AgentScorer:
     def version_in_use(self) -> ScorerVersion | None:
         """Return the Available version with the highest number (@salesforce/agents, `selectScorerVersion`)."""
         available = [version for version in self.versions if version.status == "Available"]
-        return max(available, key=lambda each: each.number or 0, default=None)
+        return max(available, key=lambda version: version.number or 0, default=None)
 
     @property
     def version_list(self) -> str:
@@ -165,8 +165,8 @@ def read_number(text: str | None) -> float | None:
 
 def unknown_fields(prompt: str) -> tuple[str, ...]:
     """Return the merge fields that only an org can fill, such as `{!$Flow:Orders}`, each once."""
-    found = (match for match in _FIELD.finditer(prompt) if match[1] not in _INPUTS and not _data_key(match[1]))
-    return tuple(dict.fromkeys(match[0] for match in found))
+    fields = (match for match in _FIELD.finditer(prompt) if match[1] not in _INPUTS and not _data_key(match[1]))
+    return tuple(dict.fromkeys(match[0] for match in fields))
 
 
 def data_keys(prompt: str) -> frozenset[str]:
@@ -237,7 +237,7 @@ def transcript_of(session: JsonObject) -> str:
 
 
 def _objects(value: JsonValue) -> Iterator[JsonObject]:
-    return (each for each in value if isinstance(each, Mapping)) if isinstance(value, list) else iter(())
+    return (item for item in value if isinstance(item, Mapping)) if isinstance(value, list) else iter(())
 
 
 def _message(role: str, text: str) -> JsonObject:

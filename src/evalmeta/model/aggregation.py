@@ -94,7 +94,7 @@ def case_verdict(results: Iterable[TestResult]) -> Verdict:
     if len(verdicts) == 1 and Verdict.UNDECIDED not in verdicts:
         return verdicts.pop()
     if any(result.threshold is not None for result in results):
-        verdicts = {each.verdict for each in results if each.threshold is None or each.verdict is Verdict.ERROR}
+        verdicts = {result.verdict for result in results if result.threshold is None or result.verdict is Verdict.ERROR}
         verdicts.update(mean.verdict for mean in means_of(results).values())
     return worst(verdicts)
 
@@ -140,7 +140,7 @@ def coverage_of(case: CaseResult) -> Coverage:
 def _has_mean(result: TestResult, case: CaseResult) -> bool:
     """Return whether an undecided result of one turn is left out of a mean over the others, which is judged."""
     return bool(result.turn) and any(
-        each.name == result.name and each.threshold is not None and each.verdict in DECIDED for each in case.results
+        other.name == result.name and other.threshold is not None and other.verdict in DECIDED for other in case.results
     )
 
 
@@ -192,7 +192,7 @@ class AveragedCases:
 
     def averages(self) -> tuple[Average, ...]:
         """Return the means in order of case number and name."""
-        return tuple(average for number, each in sorted(self._cases.items()) for average in each.averages(number))
+        return tuple(average for number, case in sorted(self._cases.items()) for average in case.averages(number))
 
 
 class _AveragedCase:

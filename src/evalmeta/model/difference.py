@@ -210,39 +210,43 @@ class _Kind(Generic[_T]):
 
 _PARAMETERS: Final[_Kind[Parameter]] = _Kind(
     plural="parameters",
-    title=lambda each: f"parameter {each.name}",
-    summary=lambda each: each.value,
-    keys=(lambda _, each: each.name, lambda _, each: (each.value, each.is_reference)),
+    title=lambda parameter: f"parameter {parameter.name}",
+    summary=lambda parameter: parameter.value,
+    keys=(lambda _, parameter: parameter.name, lambda _, parameter: (parameter.value, parameter.is_reference)),
     fields=parameter_fields,
 )
 _VARIABLES: Final[_Kind[ContextVariable]] = _Kind(
     plural="context variables",
-    title=lambda each: f"contextVariable {each.name}",
-    summary=lambda each: each.value,
-    keys=(lambda _, each: each.name, lambda _, each: each.value),
+    title=lambda variable: f"contextVariable {variable.name}",
+    summary=lambda variable: variable.value,
+    keys=(lambda _, variable: variable.name, lambda _, variable: variable.value),
     fields=variable_fields,
 )
 _PROMPT_INPUTS: Final[_Kind[PromptInput]] = _Kind(
     plural="prompt inputs",
-    title=lambda each: f"promptInput {each.reference_name}",
-    summary=lambda each: each.value,
-    keys=(lambda _, each: each.reference_name, lambda _, each: each.value),
+    title=lambda prompt_input: f"promptInput {prompt_input.reference_name}",
+    summary=lambda prompt_input: prompt_input.value,
+    keys=(lambda _, prompt_input: prompt_input.reference_name, lambda _, prompt_input: prompt_input.value),
     fields=prompt_input_fields,
 )
 _EXPECTATIONS: Final[_Kind[Expectation]] = _Kind(
     plural="expectations",
-    title=lambda each: f"expectation {each.name}" + (f" '{each.label}'" if each.label else ""),
-    summary=lambda each: each.expected_value if each.expected_value is not None else _parameters_text(each),
+    title=lambda expectation: (
+        f"expectation {expectation.name}" + (f" '{expectation.label}'" if expectation.label else "")
+    ),
+    summary=lambda expectation: (
+        expectation.expected_value if expectation.expected_value is not None else _parameters_text(expectation)
+    ),
     keys=(
-        lambda _, each: (each.name, each.label),
-        lambda _, each: (canonical_name(each.name), each.label),
-        lambda _, each: canonical_name(each.name),
-        lambda _, each: (each.label, each.expected_value, each.parameters),
+        lambda _, expectation: (expectation.name, expectation.label),
+        lambda _, expectation: (canonical_name(expectation.name), expectation.label),
+        lambda _, expectation: canonical_name(expectation.name),
+        lambda _, expectation: (expectation.label, expectation.expected_value, expectation.parameters),
     ),
     fields=expectation_fields,
-    parameters=lambda each: each.parameters,
+    parameters=lambda expectation: expectation.parameters,
 )
-_SCORERS: Final = replace(_EXPECTATIONS, plural="scorers", title=lambda each: f"scorer {each.name}")
+_SCORERS: Final = replace(_EXPECTATIONS, plural="scorers", title=lambda scorer: f"scorer {scorer.name}")
 
 
 def _definition_changes(before: Definition, after: Definition) -> Iterator[Change]:
@@ -250,7 +254,9 @@ def _definition_changes(before: Definition, after: Definition) -> Iterator[Chang
     if before.type != after.type:
         yield nowhere.inside("type").change(before.type.name, after.type.name)
     yield from _field_changes(definition_fields(before), definition_fields(after), nowhere)
-    old, new = ([_case_number(*each) for each in enumerate(every.test_cases)] for every in (before, after))
+    old, new = (
+        [_case_number(*numbered) for numbered in enumerate(definition.test_cases)] for definition in (before, after)
+    )
     expected = _SCORERS if after.type == TESTING_DEFINITION else _EXPECTATIONS
     keys = (lambda _, case: case.number, lambda _, case: case.inputs.utterance, _case_number)
     pairs = pair_up(before.test_cases, after.test_cases, keys=keys)

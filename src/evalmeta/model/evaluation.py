@@ -149,8 +149,8 @@ def parse_case_list(text: str, *, is_named: bool = False, takes_labels: bool = F
 
 def parse_shard(text: str) -> tuple[int, int]:
     """Parse a shard such as `2/5`, the second of five; raise ValueError if there is no such shard."""
-    found = _SHARD.fullmatch(text.strip())
-    part, parts = (int(found[1]), int(found[2])) if found else (0, 0)
+    match = _SHARD.fullmatch(text.strip())
+    part, parts = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= part <= parts <= limits.MAX_SHARDS:
         raise ValueError(
             f"{text!r} is not a valid shard, such as 2/5 for the second of five (at most {limits.MAX_SHARDS})"
@@ -159,10 +159,10 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def _numbers(part: str, text: str) -> range:
-    found = _RANGE.fullmatch(part.strip())
-    if not found:
+    match = _RANGE.fullmatch(part.strip())
+    if not match:
         raise ValueError(_wrong(text))
-    first, last = int(found[1]), int(found[2] or found[1])
+    first, last = int(match[1]), int(match[2] or match[1])
     if last < first or last - first > limits.MAX_TEST_CASES:
         raise ValueError(_wrong(text))
     return range(first, last + 1)

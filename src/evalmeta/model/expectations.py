@@ -160,10 +160,10 @@ def parse_actions(text: str) -> tuple[str, ...] | None:
     Accepts every spelling seen in files and results: single or double quotes, blanks and line breaks between the
     items, HTML-escaped quotes.
     """
-    found = _unescape(text)
-    if found is None:
+    listed = _unescape(text)
+    if listed is None:
         return None
-    return tuple(unquote(item[0]).strip() for item in _ITEMS.finditer(found))
+    return tuple(unquote(item[0]).strip() for item in _ITEMS.finditer(listed))
 
 
 def is_action_list(text: str) -> bool:

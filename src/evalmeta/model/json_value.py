@@ -48,7 +48,9 @@ def is_too_deep(value: JsonValue) -> bool:
     for _ in range(limits.MAX_JSON_DEPTH):
         if not level:
             return False
-        level = _containers(inner for each in level for inner in (each.values() if isinstance(each, dict) else each))
+        level = _containers(
+            inner for container in level for inner in (container.values() if isinstance(container, dict) else container)
+        )
     return bool(level)
 
 

@@ -126,8 +126,8 @@ def _error_before_parsing(text: str) -> str | None:
     bare = _STRINGS.sub("''", bare)
     if bare.count("(") > _MAX_PARENTHESES:
         return f"the reference has more than {_MAX_PARENTHESES} parentheses"
-    found = ((pattern.search(bare), reason) for pattern, reason in _FORBIDDEN)
-    return next((f"the reference {match.expand(reason)}" for match, reason in found if match), None)
+    matches = ((pattern.search(bare), reason) for pattern, reason in _FORBIDDEN)
+    return next((f"the reference {match.expand(reason)}" for match, reason in matches if match), None)
 
 
 _OPERATORS: Final[dict[str | None, Operator]] = {
@@ -190,8 +190,8 @@ class _Parser:
 
     def _value(self, placeholder: object) -> _Replaced | JsonValue:
         """Return what a name or a literal of the tree stands for."""
-        found = _PLACEHOLDER.fullmatch(placeholder) if isinstance(placeholder, str) else None
-        return self._replaced[int(found[1])] if found else cast("JsonValue", placeholder)
+        match = _PLACEHOLDER.fullmatch(placeholder) if isinstance(placeholder, str) else None
+        return self._replaced[int(match[1])] if match else cast("JsonValue", placeholder)
 
     def _tree(self) -> JSONPath:
         try:
@@ -215,8 +215,8 @@ class _Parser:
             return "; it ends too early" if "near the end" in message else f": {message.strip()}"
         if token[2]:
             return f": unexpected character {token[2]}"
-        found = _PLACEHOLDER.fullmatch(token[1])
-        return f" near {self._sources[int(found[1])] if found else token[1]}"
+        match = _PLACEHOLDER.fullmatch(token[1])
+        return f" near {self._sources[int(match[1])] if match else token[1]}"
 
     def _steps(self, nodes: Sequence[JSONPath], *, in_filter: bool) -> tuple[Step, ...]:
         steps = tuple(self._step(node, in_filter=in_filter) for node in nodes)
@@ -297,7 +297,7 @@ def _scalar(source: str) -> JsonValue:
 
 def _unquoted(source: str) -> str:
     text = unquote(source)
-    if any("\ud800" <= each <= "\udfff" for each in text):
+    if any("\ud800" <= character <= "\udfff" for character in text):
         raise ReferenceSyntax(f"the reference has half a surrogate pair in {source}")
     return text
 

@@ -38,35 +38,35 @@ class NamedResult(NamedTuple):
 
 def named_results(case: CaseResult) -> list[NamedResult]:
     """Return the results of a case with names; no two results of a turn have the same name."""
-    totals = Counter((each.turn, each.name) for each in case.results)
+    totals = Counter((result.turn, result.name) for result in case.results)
     places: Counter[int] = Counter()
     seen: Counter[tuple[int, str]] = Counter()
-    found = []
+    named = []
     for result in case.results:
         key = result.turn, result.name
         seen[key] += 1
-        found.append(
+        named.append(
             NamedResult(f"{result.name}#{seen[key]}" if totals[key] > 1 else result.name, result, places[result.turn])
         )
         places[result.turn] += 1
-    return found
+    return named
 
 
 def results_called(results: Iterable[NamedResult], text: str) -> list[NamedResult]:
     """Return the results with this name; if there are none, those with this label, alias or name of an expectation."""
-    found = list(results)
-    return [named_result for named_result in found if named_result.name == text] or [
-        each for each in found if _is_called(each.result, text)
+    candidates = list(results)
+    return [named_result for named_result in candidates if named_result.name == text] or [
+        named_result for named_result in candidates if _is_called(named_result.result, text)
     ]
 
 
 def shown_names(results: Iterable[NamedResult]) -> str:
     """Return the names of results for a message: the label of a result if no other result of its turn has it."""
-    found = {result.position: result for result in results}.values()
-    labels = Counter((named_result.turn, named_result.result.label) for named_result in found)
+    distinct = {result.position: result for result in results}.values()
+    labels = Counter((named_result.turn, named_result.result.label) for named_result in distinct)
     return ", ".join(
         dict.fromkeys(
-            _shown(named_result, labels[named_result.turn, named_result.result.label]) for named_result in found
+            _shown(named_result, labels[named_result.turn, named_result.result.label]) for named_result in distinct
         )
     )
 

@@ -80,10 +80,10 @@ def why_unreachable(reference: Reference) -> str | None:
 def _follow(steps: Iterable[Step], start: _Place) -> None:
     places = [start]
     for step in steps:
-        found = [reached for place in places for reached in _reached(step, place)]
-        if not found:
+        reached_places = [reached for place in places for reached in _reached(step, place)]
+        if not reached_places:
             raise _Unreachable(_complaint(step, places[0]))
-        places = found
+        places = reached_places
 
 
 def _reached(step: Step, place: _Place) -> Iterator[_Place]:
@@ -122,14 +122,14 @@ def _nested(place: _Place) -> Iterator[_Place]:
     inner = _items(place) if isinstance(place.shape, _List) else ()
     if isinstance(place.shape, Mapping):
         inner = tuple(_Place(f"{place.path}.{name}", shape) for name, shape in place.shape.items())
-    for each in inner:
-        yield from _nested(each)
+    for item in inner:
+        yield from _nested(item)
 
 
 def _complaint_of_test(test: Test, place: _Place) -> str | None:
     """Return why no value at a place can pass a test, None if one can."""
     if isinstance(test, Junction):
-        complaints = [_complaint_of_test(each, place) for each in test.tests]
+        complaints = [_complaint_of_test(inner, place) for inner in test.tests]
         counted = [complaint for complaint in complaints if complaint]
         return counted[0] if counted and (test.every or len(counted) == len(complaints)) else None
     if test.operator in {"missing", "!=", "nin"}:

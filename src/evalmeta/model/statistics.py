@@ -179,8 +179,8 @@ class JudgeCheck(NamedTuple):
     @classmethod
     def read(cls, text: str) -> JudgeCheck | None:
         """Return a recorded check; None if it is not one, or has no right or no wrong answer."""
-        found = _CHECK.fullmatch(text)
-        check = cls(*map(int, found.groups())) if found else None
+        match = _CHECK.fullmatch(text)
+        check = cls(*map(int, match.groups())) if match else None
         return check if check and 0 < check.right >= check.passed and 0 < check.wrong >= check.failed else None
 
 

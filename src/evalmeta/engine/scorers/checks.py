@@ -93,10 +93,10 @@ def score_contains_any(expectation: Expectation, exchange: Exchange) -> TestResu
     answer, wanted = exchange.generated.outcome, _texts(expectation)
     compared = _compared(expectation)
     seen = compared(answer)
-    found = next((text for text in wanted if compared(text) in seen), None)
-    explanation = f"the answer contains {_quoted(found)}" if found else "the answer contains none of the texts"
+    contained = next((text for text in wanted if compared(text) in seen), None)
+    explanation = f"the answer contains {_quoted(contained)}" if contained else "the answer contains none of the texts"
     shown = " or ".join(map(_quoted, wanted))
-    return judged(expectation, passed=found is not None, expected=shown, actual=answer, explanation=explanation)
+    return judged(expectation, passed=contained is not None, expected=shown, actual=answer, explanation=explanation)
 
 
 def _texts(expectation: Expectation) -> Sequence[str]:

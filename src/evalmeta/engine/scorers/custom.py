@@ -35,13 +35,13 @@ def custom_scorer(rater: Rater, find: FindScorer) -> Scorer:
     """Return the scorer of all custom scorers; UNDECIDED, with the reason, if nothing can judge by one."""
 
     def score_custom(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
-        found = find(expectation.name)
-        if not isinstance(found, PromptScorer):
-            return undecided(expectation, found, actual=exchange.generated.outcome)
-        rating = rater(_rubric(found, exchange))
+        scorer = find(expectation.name)
+        if not isinstance(scorer, PromptScorer):
+            return undecided(expectation, scorer, actual=exchange.generated.outcome)
+        rating = rater(_rubric(scorer, exchange))
         if isinstance(rating, Rating) or not isawaitable(rating):
-            return _result(expectation, exchange, found, rating)
-        return _awaited(expectation, exchange, found, rating)
+            return _result(expectation, exchange, scorer, rating)
+        return _awaited(expectation, exchange, scorer, rating)
 
     return score_custom
 

@@ -27,8 +27,12 @@ def measure_scorers() -> Mapping[str, Scorer]:
     )
     return {
         "agent/total_token_count": total,
-        "agent/input_token_count": _measure_scorer(lambda each: each.tokens.input if each.tokens else None, "tokens"),
-        "agent/output_token_count": _measure_scorer(lambda each: each.tokens.output if each.tokens else None, "tokens"),
+        "agent/input_token_count": _measure_scorer(
+            lambda generated: generated.tokens.input if generated.tokens else None, "tokens"
+        ),
+        "agent/output_token_count": _measure_scorer(
+            lambda generated: generated.tokens.output if generated.tokens else None, "tokens"
+        ),
         "agent/latency_seconds": seconds,
         "token_usage_v1": total,
         "tool_call_count_v1": _measure_scorer(
@@ -121,11 +125,11 @@ def score_document_recall(expectation: Expectation, exchange: Exchange) -> TestR
         return result._replace(threshold=threshold_of(expectation))
     retrieved = dict.fromkeys(passage.uri for passage in passages)
     missing = [uri for uri in uris if uri not in retrieved]
-    found = len(uris) - len(missing)
-    explanation = f"{found} of {len(uris)} expected documents were retrieved"
+    number = len(uris) - len(missing)
+    explanation = f"{number} of {len(uris)} expected documents were retrieved"
     return averaged(
         expectation,
-        score=found / len(uris),
+        score=number / len(uris),
         expected=expected,
         actual=_list(retrieved),
         explanation=f"{explanation}; missing: {first_few(missing)}" if missing else explanation,

@@ -64,13 +64,13 @@ def score_response_match(expectation: Expectation, exchange: Exchange) -> TestRe
     reference = expectation.expected_value
     if reference is None and expectation.terms.get("missing") != "zero":
         return undecided(expectation, "the turn does not say which answer is expected", actual=actual)
-    found, missing = _compare(reference or "", actual, tokenizer)
-    explanation = f"ROUGE-1 is {found.score:.3f}: precision {found.precision:.3f}, recall {found.recall:.3f}"
+    shares, missing = _compare(reference or "", actual, tokenizer)
+    explanation = f"ROUGE-1 is {shares.score:.3f}: precision {shares.precision:.3f}, recall {shares.recall:.3f}"
     if missing:
         explanation += f"; missing: {first_few([word[:_MAX_CHARS] for word in dict.fromkeys(missing)])}"
     return averaged(
         expectation,
-        score=found.score,
+        score=shares.score,
         expected=reference or "",
         actual=actual,
         explanation="the turn has no expected answer, which counts as 0" if reference is None else explanation,

@@ -157,8 +157,8 @@ def _calls(value: JsonValue, *, names_only: bool = False) -> list[_Call] | None:
     if isinstance(value, str) or not isinstance(value, Sequence):
         return None
     calls = []
-    for each in value:
-        name, args = (each.get("name"), each.get("args")) if isinstance(each, Mapping) else (None, None)
+    for call in value:
+        name, args = (call.get("name"), call.get("args")) if isinstance(call, Mapping) else (None, None)
         if not isinstance(name, str) or not (args is None or isinstance(args, Mapping)):
             return None
         calls.append(_call(name, args or {}, names_only=names_only))
@@ -174,7 +174,7 @@ def _frozen(value: JsonValue) -> Hashable:
     if isinstance(value, bool):
         return "truth", value
     if isinstance(value, Mapping):
-        return frozenset((name, _frozen(each)) for name, each in value.items())
+        return frozenset((name, _frozen(inner)) for name, inner in value.items())
     if isinstance(value, str) or not isinstance(value, Sequence):
         return value
     return "list", *map(_frozen, value)

@@ -56,9 +56,9 @@ def bind_command(settings: CommandSubject, *, root: Path) -> Subject:
 def _find_program(name: str, root: Path, path: str | None) -> str:
     """Return the absolute path of a program: a path from the project's root, or a name on the PATH."""
     file = root.absolute() / name if os.path.dirname(name) else None
-    found = shutil.which(name, path=path) if file is None else shutil.which(file)
-    if found is not None:
-        return os.path.abspath(found)
+    program = shutil.which(name, path=path) if file is None else shutil.which(file)
+    if program is not None:
+        return os.path.abspath(program)
     if file is not None and file.is_file():
         raise SettingsError(
             f"the subject's program {name} is not executable", actions=(f"Make it executable: chmod +x {file}",)

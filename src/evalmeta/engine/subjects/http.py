@@ -121,14 +121,14 @@ class _Paths:
         selection = next((place for place, step in enumerate(steps) if isinstance(step, _SELECTIONS)), None)
         if selection is None:
             return False
-        return any(isinstance(each, list) for each in resolve(Reference("", steps[:selection]), root))
+        return any(isinstance(match, list) for match in resolve(Reference("", steps[:selection]), root))
 
     def first(self, name: str, root: JsonValue) -> JsonValue:
         return next(iter(self.matches(name, root)), None)
 
     def required(self, name: str, root: JsonValue) -> tuple[JsonValue, ...]:
-        if found := self.matches(name, root):
-            return found
+        if matches := self.matches(name, root):
+            return matches
         raise SubjectError(
             f"the path {self._paths[name]} of {name} matches nothing in the agent's reply, {_outline(root)}; "
             f"correct {name} in evalmeta.toml"
@@ -161,12 +161,12 @@ def _generated(reply: JsonValue, paths: _Paths, session: JsonValue, *, omits_emp
 
 def _actions(reply: JsonValue, paths: _Paths) -> list[JsonValue] | None:
     """Return the actions in a reply, None if it does not report them: the path may match a list, or every action."""
-    found: Sequence[JsonValue] = paths.matches("actions", reply)
-    if len(found) == 1 and isinstance(found[0], list):
-        found = found[0]
-    elif not found or (len(found) == 1 and found[0] is None):
+    actions: Sequence[JsonValue] = paths.matches("actions", reply)
+    if len(actions) == 1 and isinstance(actions[0], list):
+        actions = actions[0]
+    elif not actions or (len(actions) == 1 and actions[0] is None):
         return [] if paths.matches_list("actions", reply) else None
-    return [_action(value, paths) for value in found]
+    return [_action(value, paths) for value in actions]
 
 
 def _action(action: JsonValue, paths: _Paths) -> JsonValue:
@@ -215,7 +215,7 @@ def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> Filled
     secrets: set[str] = set()
     sources: list[str] = []
     for name, template in templates.items():
-        value = VARIABLE.sub(lambda found: _variable(found[1]), template)
+        value = VARIABLE.sub(lambda variable: _variable(variable[1]), template)
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             raise SettingsError(
                 f"the header {name!r} cannot be sent: its name or its value has characters that are not valid",
@@ -275,16 +275,16 @@ def fill_template(template: JsonValue, values: JsonObject) -> JsonValue:
     not a string is written as JSON, and null as nothing. Placeholders inside the values are not filled.
     """
     if isinstance(template, dict):
-        return {key: fill_template(each, values) for key, each in template.items()}
+        return {key: fill_template(inner, values) for key, inner in template.items()}
     if isinstance(template, list):
-        return [fill_template(each, values) for each in template]
+        return [fill_template(inner, values) for inner in template]
     if not isinstance(template, str):
         return template
     if whole := _PLACEHOLDER.fullmatch(template):
         return _value(whole[1], values)
 
-    def text(found: re.Match[str]) -> str:
-        value = _value(found[1], values)
+    def text(placeholder: re.Match[str]) -> str:
+        value = _value(placeholder[1], values)
         if isinstance(value, str):
             return value
         return "" if value is None else orjson.dumps(value).decode()

@@ -320,10 +320,10 @@ class Calls:
         return failure
 
     def _with_line(self, error: BaseException) -> str:
-        found = innermost_line(error, self._root)
-        if found is None:
+        place = innermost_line(error, self._root)
+        if place is None:
             return error_text(error)
-        file, line = found
+        file, line = place
         return f"{file.relative_to(self._root)}:{line}: {error_text(error)}"
 
 
@@ -432,8 +432,8 @@ def _import_failed(root: Path, name: str, called: str, error: BaseException) -> 
     if isinstance(error, SyntaxError) and error.filename:
         line = f"{error.filename}:{error.lineno}: "
     else:
-        found = innermost_line(error, root.resolve())
-        line = f"{found[0]}:{found[1]}: " if found else ""
+        place = innermost_line(error, root.resolve())
+        line = f"{place[0]}:{place[1]}: " if place else ""
     return SettingsError(
         f"{called} cannot be imported: {line}{type(error).__name__}: {error}",
         actions=(f'Make `python -c "import {name}"` work in {root}.',),
@@ -442,10 +442,10 @@ def _import_failed(root: Path, name: str, called: str, error: BaseException) -> 
 
 def innermost_line(error: BaseException, root: Path) -> tuple[Path, int] | None:
     """Return the innermost file and line of the project in an exception's traceback, None if there is none."""
-    found, trace = None, error.__traceback__
+    place, trace = None, error.__traceback__
     while trace is not None:
         file = Path(trace.tb_frame.f_code.co_filename)
         if is_in_project(file, root):
-            found = file, trace.tb_lineno
+            place = file, trace.tb_lineno
         trace = trace.tb_next
-    return found
+    return place
