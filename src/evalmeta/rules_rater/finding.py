@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.rules_rater import amounts, codes, dates
 from evalmeta.rules_rater.facts import Fact, Weekday, are_rivals, is_met, key
-from evalmeta.rules_rater.numerals import with_digits
-from evalmeta.rules_rater.text import CACHED_TEXTS, content_words, is_negative
+from evalmeta.rules_rater.text import CACHED_TEXTS, content_words, is_negative, with_digits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

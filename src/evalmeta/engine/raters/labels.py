@@ -174,10 +174,8 @@ def read_pairs(
 
     A pair has `expected`, `actual` and `right`, and may have `utterance`, `reason`, `rule` and `split`. Field names and
     labels of other systems are read too. Of results that evalmeta wrote as CSV, the rows of the metric with a label in
-    a column `right` are pairs. Only metrics of responses need `expected`. Errors are of the class `raises`.
-
-    Raises:
-        UsageError: the file cannot be read or has no pairs, or a line is not a valid pair.
+    a column `right` are pairs. Only metrics of responses need `expected`. An error of the class `raises` says why the
+    file cannot be read, that it has no pairs, or which line is not a valid pair.
     """
     text = read_text(file, raises=raises, max_bytes=limits.MAX_LABELS_BYTES)
     rows = _csv_rows(file, text, raises) if file.suffix.lower() == ".csv" else _json_rows(file, text, raises)

@@ -69,13 +69,9 @@ class JudgeModel(Protocol):
     """A language model."""
 
     async def ask(self, question: Question, /) -> ModelReply:
-        """Return the model's reply.
+        """Return the model's reply; raise RaterError if it refuses, and SubjectError if the request failed.
 
-        Raises:
-            RaterError: The model refuses.
-            SubjectBusy: The model is rate-limited or busy.
-            SubjectUnreachable: The model could not be reached.
-            SubjectError: The request failed permanently.
+        SubjectBusy and SubjectUnreachable mean that it can be sent again.
         """
         ...
 

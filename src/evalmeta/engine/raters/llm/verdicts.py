@@ -65,11 +65,8 @@ def validated(model: type[_Model], value: JsonValue) -> _Model:
 def read_reply(text: str, check: Callable[[JsonValue], _T], *, nonce: str = "") -> _T:
     """Return what `check` returns for the JSON object in a model's text, with or without other words around it.
 
-    Objects without the nonce are ignored: the model may quote them from the answer.
-
-    Raises:
-        UnreadableReply: there is no such object, several differ, a malformed one precedes it, or the text is longer
-            than `MAX_JUDGEMENT_CHARS`.
+    Objects without the nonce are ignored: the model may quote them from the answer. It raises UnreadableReply if there
+    is no such object, several differ, a malformed one precedes it, or the text is too long.
     """
     if len(text) > limits.MAX_JUDGEMENT_CHARS:
         raise UnreadableReply(f"the reply has more than {limits.MAX_JUDGEMENT_CHARS:,} characters")
