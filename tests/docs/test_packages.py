@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess, run
 from typing import TYPE_CHECKING
@@ -58,6 +59,35 @@ def test_the_subject_of_the_page(installing: Callable[[str, str, str], None], tm
         bind(PluginSubject(adapter="acme"), root=tmp_path)
 
 
+def evalmeta_in(folder: Path, *arguments: str) -> CompletedProcess[str]:
+    """Run evalmeta in a folder with an installed package."""
+    words = [sys.executable, "-m", "evalmeta", *arguments]
+    places = {"PYTHONPATH": str(folder), "EVALMETA_HOME": str(folder / "home")}
+    return run(words, cwd=folder, env=os.environ | places, capture_output=True, text=True, check=False)
+
+
+def test_the_format_of_the_page(tmp_path: Path) -> None:
+    section = (DOCS / "library.md").read_text().partition("\n## Formats of your own\n")[2]
+    install(tmp_path, "formats", "quiz = acme:QUIZ", re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0])
+    (tmp_path / "agent.py").write_text("def answer(question):\n    return 'It is Paris.'\n")
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    rows = [{"ask": "The capital of France?", "hear": "Paris"}, {"ask": "Of Italy?", "hear": "Rome"}]
+    (tests / "capitals.json").write_text(json.dumps({"quiz": rows}))
+    (tmp_path / "broken.json").write_text('{"quiz": [{"ask": "Where?"}]}')
+    (tmp_path / "other.json").write_text('{"questions": []}')
+    program = partial(evalmeta_in, tmp_path)
+
+    assert "1 passed, 1 failed" in program("run", "tests", "--subject", "agent:answer").stdout
+    converted = program("convert", "tests/capitals.json", "--to", "testspec", "--subject-name", "Geographer")
+    assert "utterance: Of Italy?" in converted.stdout
+    assert "Rome" in converted.stdout
+    defined = program("convert", "tests/capitals.json", "--to", "definition", "--subject-name", "Geographer")
+    assert "<subjectName>Geographer</subjectName>" in defined.stdout
+    assert "broken.json cannot be read as quiz: KeyError: 'hear'" in program("validate", "broken.json").stdout
+    assert "a quiz of Acme (quiz)" in program("validate", "other.json").stderr
+
+
 def test_the_check_of_the_page(tmp_path: Path) -> None:
     section = (DOCS / "library.md").read_text().partition("\n## Checks of your own\n")[2]
     install(tmp_path, "checks", "mentions = acme:MENTIONS", re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0])
@@ -66,11 +96,7 @@ def test_the_check_of_the_page(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text("cases: [q.csv, {input: When?, mentions: [refund, way]}]\n")
     (tmp_path / "typo.yaml").write_text("testCases: [{input: When?, mention: refund}]\n")
 
-    def program(*arguments: str) -> CompletedProcess[str]:
-        words = [sys.executable, "-m", "evalmeta", *arguments]
-        places = {"PYTHONPATH": str(tmp_path), "EVALMETA_HOME": str(tmp_path / "home")}
-        return run(words, cwd=tmp_path, env=os.environ | places, capture_output=True, text=True, check=False)
-
+    program = partial(evalmeta_in, tmp_path)
     judged = program("run", "spec.yaml", "--subject", "agent:answer")
     assert 'mentions "way": FAILURE' in judged.stdout
     assert 'the answer does not mention "way"' in judged.stdout
