@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.agent_tests import place_of_run
@@ -16,7 +16,7 @@ from evalmeta.report.details import exchanges
 from evalmeta.store.case_lists import ListedCase, case_before, case_history, place_of
 from evalmeta.store.marks import ResultPlace, marks_of_case
 from evalmeta.store.run_lists import recent_runs
-from evalmeta.viewer.pages import Page, number_of, text_of
+from evalmeta.viewer.pages import Column, Page, Table, number_of, text_of
 from evalmeta.viewer.run import cases_of, filter_of, filters_in, run_in
 
 if TYPE_CHECKING:
@@ -35,21 +35,31 @@ class AnswerGroup(NamedTuple):
 
 
 class PastCase(NamedTuple):
-    """A case in another run."""
+    """A case in a run; `has_changed` if its utterance is not that of the page's case."""
 
     run: ListedRun
     case: CaseResult
+    has_changed: bool
+
+
+HISTORY: Final[tuple[Column[PastCase], ...]] = (
+    Column("Result", "past_verdict", lambda past: past),
+    Column("Run", "past_run", lambda past: past),
+    Column("Started", "time", lambda past: past.case.started),
+    Column("Answer", "past_answer", lambda past: past, "wide"),
+    Column("Latency", "milliseconds", lambda past: past.case.generated and past.case.generated.latency_ms, "number"),
+)
 
 
 def case_page(source: Source, query: Query) -> Page:
     """Return the page of one case in one run."""
     run, number = run_in(source, query), number_of(query, "number")
-    found = _iterations(source, run, number)
-    if not found:
+    iterations = _iterations(source, run, number)
+    if not iterations:
         raise NotFound(f"run {run.id} has no result of case {number}")
-    groups = _groups(found)
+    groups = _groups(iterations)
     iteration = number_of(query, "iteration", otherwise=groups[0].case.iteration)
-    case = next((each for each in found if each.iteration == iteration), groups[0].case)
+    case = next((result for result in iterations if result.iteration == iteration), groups[0].case)
     marks = marks_of_case(source.database, ResultPlace(run.org_url, run.id, case.iteration, number))
     file, line = _location(source, run, number)
     before, following = _neighbours(source, run, query, case)
@@ -57,8 +67,12 @@ def case_page(source: Source, query: Query) -> Page:
         "run": run,
         "case": case,
         "groups": groups,
-        "iterations": found,
-        "history": _history(source, run, number),
+        "iterations": iterations,
+        "history": Table(
+            HISTORY,
+            _history(source, run, case),
+            is_here=lambda past: (past.run.id, past.case.iteration) == (run.id, case.iteration),
+        ),
         "given": filters_in(query),
         "accepted": text_of(query, "accepted"),
         "marks": marks,
@@ -66,7 +80,7 @@ def case_page(source: Source, query: Query) -> Page:
         "line": line,
         "previous": before,
         "next": following,
-        "averages": summarise(found, run.options).averages,
+        "averages": summarise(iterations, run.options).averages,
         "trace": case.generated.trace if case.generated else None,
         "turns": exchanges(case),
         "results": named_results(case),
@@ -89,25 +103,25 @@ def _iterations(source: Source, run: ListedRun, number: int) -> list[CaseResult]
 
 def _groups(cases: Sequence[CaseResult]) -> list[AnswerGroup]:
     """Group the iterations with the same answer and verdict, those that did not pass first."""
-    found: dict[object, list[CaseResult]] = {}
+    alike: dict[object, list[CaseResult]] = {}
     for case in cases:
         answers = tuple(
             exchange.generated.outcome if exchange.generated else case.error for exchange in exchanges(case)
         )
-        found.setdefault((case.verdict, answers), []).append(case)
-    groups = [AnswerGroup(same[0], tuple(each.iteration for each in same)) for same in found.values()]
+        alike.setdefault((case.verdict, answers), []).append(case)
+    groups = [AnswerGroup(same[0], tuple(case.iteration for case in same)) for same in alike.values()]
     return sorted(groups, key=lambda group: place_of(ListedCase("", group.case), [""]))
 
 
-def _history(source: Source, run: ListedRun, number: int) -> list[PastCase]:
+def _history(source: Source, run: ListedRun, case: CaseResult) -> list[PastCase]:
     """Return the results of the case in the latest runs of its test in the project's own org, the newest first."""
     recent = recent_runs(source.database, of_each=limits.VIEW_HISTORY, test=run.definition, user=source.user)
-    runs = {each.id: each for each in recent.get(run.definition, []) if not each.org_url}
-    found = [
-        PastCase(runs[listed_case.run_id], listed_case.case)
-        for listed_case in case_history(source.database, [*runs], number)
+    runs = {run.id: run for run in recent.get(run.definition, []) if not run.org_url}
+    past = [
+        PastCase(runs[listed.run_id], listed.case, has_changed=listed.case.utterance != case.utterance)
+        for listed in case_history(source.database, [*runs], case.number)
     ]
-    return found[::-1]
+    return past[::-1]
 
 
 def _neighbours(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.sync import states_in_own_org
@@ -14,16 +14,48 @@ from evalmeta.protocol.soap import read_results
 from evalmeta.store.components import Components
 from evalmeta.store.jobs import Jobs
 from evalmeta.store.users import Users
-from evalmeta.viewer.pages import Page, text_of
+from evalmeta.viewer.pages import Column, Page, Table, text_of
 
 if TYPE_CHECKING:
+    from evalmeta.protocol.metadata_api import DeployMessage
+    from evalmeta.store.components import StoredComponent
     from evalmeta.store.jobs import Job
     from evalmeta.viewer.pages import Query, Source
 
 
+class ComponentRow(NamedTuple):
+    """A component of the org: how the project's differs, and who changed it last."""
+
+    component: StoredComponent
+    state: SyncState | None
+    user: str
+
+
+COLUMNS: Final[tuple[Column[ComponentRow], ...]] = (
+    Column("Name", "component_name", lambda row: row.component.full_name),
+    Column("Type", "text", lambda row: row.component.type),
+    Column("State", "text", lambda row: row.state.value if row.state else ""),
+    Column("Changed", "time", lambda row: row.component.modified),
+    Column("By", "text", lambda row: row.user),
+)
+JOB_COLUMNS: Final[tuple[Column[Job], ...]] = (
+    Column("Status", "job_status", lambda job: job),
+    Column("Job", "job_id", lambda job: job),
+    Column("Started", "time", lambda job: job.created),
+    Column("By", "text", lambda job: job.user_name),
+    Column("Took", "milliseconds", lambda job: 1000 * (job.ended - job.created) if job.ended else None, "number"),
+)
+MESSAGE_COLUMNS: Final[tuple[Column[DeployMessage], ...]] = (
+    Column("Result", "deployed_state", lambda message: message),
+    Column("Component", "deployed_name", lambda message: message),
+    Column("Problem", "deployed_problem", lambda message: message, "wide"),
+    Column("Place", "deployed_place", lambda message: message),
+)
+
+
 def org_page(source: Source, query: Query) -> Page:
     """Return the components of the org, and its latest deployments."""
-    components = [each for kind in TYPES for each in Components(source.database).list(kind.name)]
+    components = [component for kind in TYPES for component in Components(source.database).list(kind.name)]
     wanted = text_of(query, "text").casefold()
     shown = [component for component in components if wanted in component.full_name.casefold()]
     user_id = None if source.user.is_admin else source.user.id
@@ -32,17 +64,24 @@ def org_page(source: Source, query: Query) -> Page:
         kind.name: states_in_own_org(source.project, source.database, kind, with_files=source.user.is_admin)
         for kind in TYPES
     }
+    users = {user.id: user.name for user in Users(source.database).all_users()}
+    rows = [
+        ComponentRow(
+            component,
+            states[component.type].get(component.full_name),
+            users.get(component.modified_by, component.modified_by),
+        )
+        for component in shown[: limits.VIEW_COMPONENTS]
+    ]
     values = {
-        "components": shown[: limits.VIEW_COMPONENTS],
+        "components": Table(COLUMNS, rows),
         "left": max(0, len(shown) - limits.VIEW_COMPONENTS),
         "total": len(components),
         "text": text_of(query, "text"),
-        "users": {user.id: user.name for user in Users(source.database).all_users()},
-        "states": states,
         "local_only": [
-            name for found in states.values() for name, state in found.items() if state is SyncState.ONLY_LOCAL
+            name for by_name in states.values() for name, state in by_name.items() if state is SyncState.ONLY_LOCAL
         ],
-        "jobs": jobs,
+        "jobs": Table(JOB_COLUMNS, jobs),
         "jobs_left": count - len(jobs),
     }
     return Page("org.html.j2", "Org", values, command="evalmeta status")
@@ -55,10 +94,16 @@ def job_page(source: Source, query: Query) -> Page:
     if job is None or not _may_see(source, job):
         raise NotFound(f"deployment {query['job']!r} cannot be found")
     result = next(iter(read_results(DeployResult, reply)), None) if reply else None
+    details = result.details if result else None
+    messages = (
+        [*details.component_failures, *(message for message in details.component_successes if message.component_type)]
+        if details
+        else []
+    )
     return Page(
         "job.html.j2",
         f"Deployment {job.id}",
-        {"job": job, "result": result},
+        {"job": job, "result": result, "messages": Table(MESSAGE_COLUMNS, messages)},
         command=f"evalmeta deploy report --job-id {job.id}",
     )
 

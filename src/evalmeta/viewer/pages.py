@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode
 
 from evalmeta import limits
@@ -26,6 +26,8 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")
 _MAX_NAME_CHARS: Final = 80
 _HASH_CHARS: Final = 12
 
+Row = TypeVar("Row")
+Outer = TypeVar("Outer")
 Query: TypeAlias = Mapping[str, str]
 """The parameters of a page: those of its path and those after the question mark."""
 
@@ -66,6 +68,44 @@ class Page:
     command: str = ""
     command_title: str = "The same in a terminal"
     live: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Row]):
+    """A column of a table; tables on pages, their headings and the labels of narrow screens follow from their columns.
+
+    Attributes:
+        title: the heading.
+        cell: the macro in `templates/cells.html.j2` that writes a cell.
+        value: what the macro gets of a row.
+        look: the classes of its cells: `number`, `wide`, `bars`, `dim`.
+    """
+
+    title: str
+    cell: str
+    value: Callable[[Row], object]
+    look: str = ""
+
+    def of(self, inner: Callable[[Outer], Row]) -> Column[Outer]:
+        """Return the column for rows that contain the rows of this one."""
+        return Column(self.title, self.cell, lambda outer: self.value(inner(outer)), self.look)
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Generic[Row]):
+    """Rows as a table.
+
+    Attributes:
+        id_of: returns the id of a row, by which live pages find it again.
+        is_here: returns whether a row is what the page is about.
+        has_keys: whether the keys `j` and `k` go through the rows.
+    """
+
+    columns: Sequence[Column[Row]]
+    rows: Sequence[Row]
+    id_of: Callable[[Row], str] = lambda _: ""
+    is_here: Callable[[Row], bool] = lambda _: False
+    has_keys: bool = True
 
 
 class Target(NamedTuple):

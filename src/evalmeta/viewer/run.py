@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.runs.comparisons import find_run
@@ -13,11 +13,13 @@ from evalmeta.store.case_lists import CaseFilter, CasePage, ListedCase, Place, c
 from evalmeta.store.remote_runs import RemoteRuns
 from evalmeta.store.run_lists import RunFilter, find_listed, run_page
 from evalmeta.viewer.digests import digest_of
-from evalmeta.viewer.pages import Page, text_of
+from evalmeta.viewer.pages import Column, Page, Table, text_of
+from evalmeta.viewer.runs import COUNTS, RATE, RESULT, TOOK, VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalmeta.model.run import CaseResult
     from evalmeta.store.run_lists import ListedRun
     from evalmeta.viewer.digests import Digest
     from evalmeta.viewer.pages import Query, Source
@@ -28,6 +30,37 @@ class RunRow(NamedTuple):
 
     run: ListedRun
     digest: Digest | None
+
+
+class CaseRow(NamedTuple):
+    """A case result in a list, with the filters of the list; `has_iterations` if its address names the iteration."""
+
+    case: CaseResult
+    run: ListedRun
+    filters: Mapping[str, str]
+    has_iterations: bool
+
+
+def _run_of(row: RunRow) -> ListedRun:
+    return row.run
+
+
+SUITE_COLUMNS: Final[tuple[Column[RunRow], ...]] = (
+    RESULT.of(_run_of),
+    Column("Test", "run_link", _run_of),
+    *(column.of(_run_of) for column in (RATE, VERDICTS, *COUNTS)),
+    Column("p95", "milliseconds", lambda row: row.digest and row.digest["p95"], "number"),
+    TOOK.of(_run_of),
+)
+CASE_TEST: Final[Column[CaseRow]] = Column("Test", "text", lambda row: row.run.definition)
+CASE_COLUMNS: Final[tuple[Column[CaseRow], ...]] = (
+    Column("Result", "case_state", lambda row: row.case),
+    Column("Case", "case_number", lambda row: row, "number"),
+    CASE_TEST,
+    Column("Utterance", "case_utterance", lambda row: row.case, "wide"),
+    Column("Why", "case_why", lambda row: row.case, "wide dim"),
+    Column("Latency", "milliseconds", lambda row: row.case.generated and row.case.generated.latency_ms, "number"),
+)
 
 
 def one_run_page(source: Source, query: Query) -> Page:
@@ -41,10 +74,10 @@ def one_run_page(source: Source, query: Query) -> Page:
 def suite_page(source: Source, query: Query) -> Page:
     """Return the page of all runs of one command."""
     wanted = RunFilter(suite=query["suite"], user=source.user)
-    found = run_page(source.database, wanted, limit=limits.MAX_SUITE_RUNS).runs
-    if not found:
+    listed = run_page(source.database, wanted, limit=limits.MAX_SUITE_RUNS).runs
+    if not listed:
         raise NotFound(f"suite {query['suite']!r} cannot be found")
-    runs = sorted(found, key=lambda run: (run.started, run.id))
+    runs = sorted(listed, key=lambda run: (run.started, run.id))
     command = shlex.join(["evalmeta", "test", "results", *(word for run in runs for word in ("--job-id", run.id))])
     title = f"{len(runs)} runs of one command"
     return _page(source, query, runs, title=title, address={"suite": query["suite"]}, command=command)
@@ -102,12 +135,14 @@ def _page(
     chosen = [run for run in runs if text_of(query, "test") in {"", run.definition}]
     wanted, rows = filter_of(query), [RunRow(run, digest_of(source, run)) for run in runs]
     page = cases_of(source, chosen, wanted, limit=limits.VIEW_ROWS, after=place_in(query))
-    given = filters_in(query)
+    given, by_id = filters_in(query), {run.id: run for run in runs}
+    is_suite, has_iterations = "suite" in address, any(run.options.iterations > 1 for run in runs)
     values = {
         "rows": rows,
+        "suite": Table(SUITE_COLUMNS, rows, has_keys=False),
         "first": rows[0],
-        "is_suite": "suite" in address,
-        "page_name": "suite" if "suite" in address else "run",
+        "is_suite": is_suite,
+        "page_name": "suite" if is_suite else "run",
         "address": address,
         "given": given,
         "here": {**given, **address},
@@ -116,14 +151,17 @@ def _page(
         "total": sum(run.done for run in runs),
         "verdicts": WORST_FIRST,
         "names": _names(rows),
-        "cases": page.cases,
-        "by_id": {run.id: run for run in runs},
+        "cases": Table(
+            tuple(column for column in CASE_COLUMNS if is_suite or column is not CASE_TEST),
+            [CaseRow(listed.case, by_id[listed.run_id], given, has_iterations) for listed in page.cases],
+            id_of=lambda row: f"{row.run.id}-{row.case.number}-{row.case.iteration}",
+        ),
         "after": place_text(page.after),
         "is_whole": page.is_whole,
         "is_first": not text_of(query, "after"),
         "answers_org": _org_of(source, runs[0].answers_of),
         "partly": any(run.summary.partly_judged for run in runs),
-        "several": any(run.options.iterations > 1 for run in runs),
+        "several": has_iterations,
     }
     return Page("run.html.j2", title, values, command=command, live=any(not run.status.is_over for run in runs))
 
@@ -140,9 +178,9 @@ def _counts(source: Source, chosen: Sequence[ListedRun], rows: Sequence[RunRow])
     own = count_verdicts(source.database, [run.id for run in chosen if not run.org_url])
     for run in chosen:
         if run.org_url:
-            found = run.summary
-            own.update({Verdict.PASS: found.passed + found.partly_judged, Verdict.FAILURE: found.failed})
-            own.update({Verdict.ERROR: found.errors, Verdict.UNDECIDED: found.undecided})
+            summary = run.summary
+            own.update({Verdict.PASS: summary.passed + summary.partly_judged, Verdict.FAILURE: summary.failed})
+            own.update({Verdict.ERROR: summary.errors, Verdict.UNDECIDED: summary.undecided})
     ids = {run.id for run in chosen}
     undecided = sum(row.digest["undecided"] for row in rows if row.digest and row.run.id in ids)
     return {**own, Verdict.UNDECIDED: max(own[Verdict.UNDECIDED], undecided)}
@@ -150,4 +188,9 @@ def _counts(source: Source, chosen: Sequence[ListedRun], rows: Sequence[RunRow])
 
 def _names(rows: Sequence[RunRow]) -> dict[str, str]:
     """Return the labels of all expectations by name."""
-    return {each["name"]: each["label"] for row in rows if row.digest for each in row.digest["expectations"]}
+    return {
+        expectation["name"]: expectation["label"]
+        for row in rows
+        if row.digest
+        for expectation in row.digest["expectations"]
+    }

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.sync import states_in_own_org
+from evalmeta.model.component import SyncState
 from evalmeta.model.registry import TEST_TYPES
 from evalmeta.model.run import Verdict
 from evalmeta.store.run_lists import recent_runs
 from evalmeta.viewer.digests import changes_between, digest_of
-from evalmeta.viewer.pages import Page, text_of
+from evalmeta.viewer.pages import Column, Page, Table, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.model.component import SyncState
     from evalmeta.store.run_lists import ListedRun
     from evalmeta.viewer.pages import Query, Source
 
@@ -47,19 +47,38 @@ class TestRow(NamedTuple):
 TestRow.__test__ = False  # type: ignore[attr-defined] # pytest must not collect it
 
 
+def _definition(test: TestRow) -> str:
+    if test.state is None:
+        return "in a file"
+    return "deployed" if test.state is SyncState.SAME else test.state.value
+
+
+COLUMNS: Final[tuple[Column[TestRow], ...]] = (
+    Column("Last result", "test_state", lambda test: test),
+    Column("Test", "test_name", lambda test: test),
+    Column("Marks", "test_marks", lambda test: test),
+    Column("Pass rate", "test_rate", lambda test: test, "number"),
+    Column("Trend", "sparkline", lambda test: test.runs),
+    Column("Definition", "text", _definition),
+    Column("Last run", "time", lambda test: test.last and test.last.started),
+    Column("Runs", "test_runs", lambda test: test, "number"),
+)
+
+
 def tests_page(source: Source, query: Query) -> Page:
     """Return the page of all tests."""
     recent = recent_runs(source.database, of_each=limits.VIEW_HISTORY, user=source.user)
     states: dict[str, SyncState] = {}
     for kind in TEST_TYPES:
         states |= states_in_own_org(source.project, source.database, kind, with_files=source.user.is_admin)
-    found = {name.casefold(): name for name in (*states, *recent)}
+    spelled = {name.casefold(): name for name in (*states, *recent)}
     by_name = {name.casefold(): state for name, state in states.items()}
     wanted = text_of(query, "text")
-    names = sorted((folded, name) for folded, name in found.items() if wanted.casefold() in folded)
+    names = sorted((folded, name) for folded, name in spelled.items() if wanted.casefold() in folded)
     rows = [_row(source, name, recent.get(name, ()), by_name.get(folded)) for folded, name in names]
     rows.sort(key=_rank)
-    return Page("tests.html.j2", "Tests", {"tests": rows, "text": wanted}, command="evalmeta test history", live=True)
+    values = {"tests": Table(COLUMNS, rows, id_of=lambda test: test.name), "text": wanted}
+    return Page("tests.html.j2", "Tests", values, command="evalmeta test history", live=True)
 
 
 def _rank(row: TestRow) -> int:

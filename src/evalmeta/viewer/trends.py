@@ -15,7 +15,8 @@ from evalmeta.report.text import percent
 from evalmeta.store.jobs import Jobs
 from evalmeta.store.run_lists import distinct_values, recent_runs
 from evalmeta.viewer.digests import digest_of
-from evalmeta.viewer.pages import Page, text_of
+from evalmeta.viewer.pages import Column, Page, Table, text_of
+from evalmeta.viewer.runs import RESULT, STARTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -62,10 +63,24 @@ class Measure(NamedTuple):
     top: float = 0
 
 
+def _column(measure: Measure, series: Series) -> Column[Point]:
+    return Column(series.title, "text", lambda point: _text(measure, series.value(point)), "number")
+
+
+def _text(measure: Measure, value: float | None) -> str:
+    return "" if value is None else measure.text(value)
+
+
 MEASURES: Final = (
     Measure("Pass rate", (Series("Pass rate", lambda point: point.rate),), percent, top=1),
     Measure("Latency", (Series("p50", lambda point: point.p50), Series("p95", lambda point: point.p95)), duration_text),
     Measure("Tokens per run", (Series("Tokens", lambda point: point.tokens),), "{:,.0f}".format),
+)
+
+
+COLUMNS: Final[tuple[Column[Point], ...]] = (
+    *(column.of(lambda point: point.run) for column in (RESULT, Column("Run", "run_id", lambda run: run), STARTED)),
+    *(_column(measure, series) for measure in MEASURES for series in measure.series),
 )
 
 
@@ -100,8 +115,7 @@ def trends_page(source: Source, query: Query) -> Page:
     values = {
         "tests": tests,
         "test": test,
-        "points": points,
-        "measures": MEASURES,
+        "runs": Table(COLUMNS, points[::-1]),
         "charts": [chart for measure in MEASURES if (chart := chart_of(measure, points, deploys))],
     }
     command = f"evalmeta test history {test}" if test else "evalmeta test history"
