@@ -10,7 +10,7 @@ import pytest
 
 from engine.gate_simulation import Commands, decide
 from evalmeta.formats.baseline import write_baseline
-from evalmeta.model.baseline import KnownTest
+from evalmeta.model.comparison import KnownTest
 from evalmeta.model.statistics import CaseCounts, RunCounts
 
 if TYPE_CHECKING:

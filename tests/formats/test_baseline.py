@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalmeta.errors import UsageError
 from evalmeta.formats.baseline import read_baseline, render_baseline, write_baseline
-from evalmeta.model.baseline import KnownTest
+from evalmeta.model.comparison import KnownTest
 from evalmeta.model.run_options import Setup
 from evalmeta.model.statistics import CaseCounts, RunCounts
 

@@ -6,9 +6,9 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.errors import FormatError
+from evalmeta.formats.case_files import files_of
 from evalmeta.formats.document import Reading
 from evalmeta.formats.files import digest_of, read_document
-from evalmeta.formats.spec_files import files_of
 from evalmeta.formats.testspec import read_spec
 from evalmeta.model.checks import CHECKS
 from evalmeta.model.quarantine import Quarantine, today

@@ -139,7 +139,7 @@ def _case_files_of(tests: Iterable[Path]) -> set[str]:
     specs = [test for test in tests if test.suffix.lower() in SPEC_NAMES]
     if not specs:
         return set()
-    from evalmeta.formats.spec_files import files_of
+    from evalmeta.formats.case_files import files_of
 
     return {os.path.realpath(file) for spec in specs for file in files_of(spec)}
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from evalmeta import limits
 from evalmeta.errors import FormatError, UsageError
 from evalmeta.formats.json_source import read_json
-from evalmeta.model.baseline import KnownTest
+from evalmeta.model.comparison import KnownTest
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run_options import Setup
 from evalmeta.model.statistics import CaseCounts, RunCounts
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.formats.json_source import JsonFile
-    from evalmeta.model.baseline import KnownTests
+    from evalmeta.model.comparison import KnownTests
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.files import FileState

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta import limits
@@ -14,7 +16,7 @@ from evalmeta.formats.json_source import read_json
 from evalmeta.formats.short_forms import cell_of
 from evalmeta.formats.spec_cases import FLAGS, case_hints, case_keys
 from evalmeta.formats.testing_center_csv import CSV_COLUMNS
-from evalmeta.formats.yaml_source import LineSource, YamlRecord, YamlScalar, record_value
+from evalmeta.formats.yaml_source import LineSource, YamlRecord, YamlScalar, read_yaml, record_value
 from evalmeta.model.expectations import parse_actions
 from evalmeta.plugins import all_checks
 
@@ -118,3 +120,44 @@ def _rows_of_lines(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int,
                 )
             continue
         yield line, record_value(value)
+
+
+# Also in JSON, whose test cases are not read here.
+_NAMES_A_FILE: Final = re.compile(rb"""(?:^|[\s{,])["']?cases["']?\s*:\s*(?:[\[-]\s*)?["']?[^\s"'{\[]""", re.MULTILINE)
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the files with cases that a test spec names and that exist; an empty list for other files."""
+    if (
+        path.suffix.lower() not in {".yaml", ".yml", ".json"}
+        or not path.is_file()
+        or path.stat().st_size > limits.MAX_SPEC_BYTES
+    ):
+        return []
+    data = path.read_bytes()
+    if not _NAMES_A_FILE.search(data):
+        return []
+    try:
+        value = read_yaml(data, label=path.name).value
+    except FormatError:
+        return []
+    cases = value.get("cases") if isinstance(value, dict) else None
+    named = (path.parent / name for _, name in islice(named_files(cases), limits.MAX_CASE_FILES))
+    return [*filter(is_file, named)]
+
+
+def is_file(path: Path) -> bool:
+    """Return whether a file exists; a name that the system does not allow is not one."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def named_files(cases: object) -> Iterator[tuple[int | None, str]]:
+    """Yield the files that the value of `cases` names, with their index if it is a list."""
+    if isinstance(cases, YamlScalar):
+        yield None, cases.text
+    for place, case in enumerate(cases if isinstance(cases, list) else ()):
+        if isinstance(case, YamlScalar):
+            yield place, case.text

@@ -88,7 +88,7 @@ def digest_of(path: Path, reading: Reading) -> str:
     for settings in filter(Path.is_file, beside):
         digest.update(read_bytes(settings))
     if path.suffix.lower() in (*SPEC_NAMES, ".json"):
-        from evalmeta.formats.spec_files import files_of
+        from evalmeta.formats.case_files import files_of
 
         for file in files_of(path):
             digest.update(read_bytes(file))

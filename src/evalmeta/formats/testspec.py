@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.formats.case_files import read_case_file
+from evalmeta.formats.case_files import is_file, named_files, read_case_file
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.document import CASE_FILES, Document, read_bytes
@@ -29,7 +29,6 @@ from evalmeta.formats.spec_cases import (
     read_pair,
     read_variables,
 )
-from evalmeta.formats.spec_files import is_file, named_files
 from evalmeta.formats.yaml_source import YamlRecord, YamlScalar, read_yaml
 from evalmeta.model.definition import Definition, Expectation, Inputs, PromptInput, TestCase
 from evalmeta.model.evaluation import Case, Evaluation, evaluation_of

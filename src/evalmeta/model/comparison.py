@@ -1,12 +1,14 @@
-"""The comparison of two runs as values."""
+"""What is known of earlier runs, and the comparison of two runs, as values."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from evalmeta.model.fingerprints import ChangesOfTest
+from evalmeta.model.run_options import Setup
 
 if TYPE_CHECKING:
     from evalmeta.model.statistics import CaseCounts
@@ -238,3 +240,24 @@ def change_of(before: float, after: float) -> Change:
     if before == after:
         return "same"
     return "worse" if after < before else "better"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTest:
+    """A test in a baseline.
+
+    Attributes:
+        cases: in order of number; their `runs` end with the latest run.
+        subject: the name of the agent.
+        options: the fingerprint of the options that decide what passes; empty if it is not known.
+        setup: what answered and judged in the latest run.
+    """
+
+    cases: tuple[CaseCounts, ...]
+    subject: str = ""
+    options: str = ""
+    setup: Setup = field(default_factory=Setup)
+
+
+KnownTests: TypeAlias = Mapping[str, KnownTest]
+"""The tests of a baseline by their names."""

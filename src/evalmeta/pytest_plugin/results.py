@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.errors import EvalmetaError
-    from evalmeta.model.baseline import KnownTests
-    from evalmeta.model.comparison import Comparison
+    from evalmeta.model.comparison import Comparison, KnownTests
     from evalmeta.model.json_value import JsonObject, JsonValue
 
     _Property = tuple[str, object]

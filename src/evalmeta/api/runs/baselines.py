@@ -22,7 +22,7 @@ from evalmeta.api.runs.comparisons import (
 )
 from evalmeta.api.runs.finding import is_run_name
 from evalmeta.api.runs.finished import FinishedRun
-from evalmeta.engine.matching import pair_cases
+from evalmeta.engine.comparison import pair_cases
 from evalmeta.errors import MessageUnreadable, NotFound, Suggestion, UsageError
 from evalmeta.formats.baseline import read_baseline, write_baseline
 from evalmeta.formats.json_source import read_json
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalmeta.model.baseline import KnownTest
+    from evalmeta.model.comparison import KnownTest
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import Run
     from evalmeta.package.files import FileState

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.api.agent_tests import file_of_run
 from evalmeta.api.runs.finding import run_id_of
-from evalmeta.engine.comparison import ComparedTest
+from evalmeta.engine.comparison import ComparedTest, changes_of, pair_cases
 from evalmeta.engine.gate import compare, compare_all
-from evalmeta.engine.matching import changes_of, pair_cases
 from evalmeta.engine.statistics import collect, observations
 from evalmeta.errors import NotFound, Suggestion, UsageError
 from evalmeta.formats.baseline import baseline_name
-from evalmeta.model.baseline import KnownTest
+from evalmeta.model.comparison import KnownTest
 from evalmeta.model.fingerprints import options_of
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import RunStatus
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from evalmeta.model.baseline import KnownTests
-    from evalmeta.model.comparison import Comparison, SuiteComparison
+    from evalmeta.model.comparison import Comparison, KnownTests, SuiteComparison
     from evalmeta.model.run import Run
     from evalmeta.model.statistics import CaseCounts, RunStatistics
     from evalmeta.package.project import Project

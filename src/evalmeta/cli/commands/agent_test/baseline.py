@@ -14,7 +14,7 @@ from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.runs.earlier import check_run_id
 from evalmeta.cli.runs.reports import warn_if_incomplete
 from evalmeta.cli.suggestions import run_hint
-from evalmeta.engine.power import detectable_fall
+from evalmeta.engine.gate import detectable_fall
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.package.project import find_project
 from evalmeta.report.text import and_more, count, one_line
