@@ -7,15 +7,13 @@ The file has one line for each case, sorted by test name and case number, and no
                       "cases": {"1": {"utterance": ..., "checks": ..., "passed": [1, 1], "failed": [0, 0]}}}}}
 
 `passed` and `failed` have a number for each run, the latest last. A case with errors or undecided results also has
-"errors" or "undecided". What is not known is left out. In version 1, which is read as one run, they are numbers.
+"errors" or "undecided". What is not known is left out. In version 1, which pytest's reports have, they are numbers.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from evalmeta import limits
@@ -25,10 +23,10 @@ from evalmeta.model.comparison import KnownTest
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run_options import Setup
 from evalmeta.model.statistics import CaseCounts, RunCounts
-from evalmeta.package.files import parse_file_name, put_file, read_file
+from evalmeta.package.files import put_file, read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from evalmeta.formats.json_source import JsonFile
@@ -123,8 +121,7 @@ class _Reader:
         if repr(version := root.get("version")) not in {"1", "2"}:
             self._fail(f"{version!r} is not supported, only 1 and {VERSION}", "version")
         tests = self._object(root.get("tests"), "tests")
-        names = _full_names(tests)
-        return {names[name]: self._test(name, self._object(test, "tests", name)) for name, test in tests.items()}
+        return {name: self._test(name, self._object(test, "tests", name)) for name, test in tests.items()}
 
     def _test(self, name: str, test: JsonObject) -> KnownTest:
         cases = self._object(test.get("cases"), "tests", name, "cases")
@@ -158,7 +155,7 @@ class _Reader:
         return value
 
     def _column(self, value: JsonValue, *where: str) -> list[int]:
-        """Return a number for each run; a number alone stands for one run."""
+        """Return a number for each run; a number alone stands for one run, as in version 1."""
         numbers = value if isinstance(value, list) else [value]
         if not numbers:
             self._fail("must have a number for each run", *where)
@@ -173,14 +170,3 @@ class _Reader:
         line, column = self._file.place(where)
         what = ".".join(where) or "the file"
         raise UsageError(f"{self._file.label}:{line}:{column}: {what} {message}", actions=[_WAY_OUT])
-
-
-def _full_names(names: Collection[str]) -> dict[str, str]:
-    """Return the full name for each name: earlier baselines have the path of a definition that was run as a file.
-
-    Paths with the same full name are kept, because they are different tests.
-    """
-    parsed = {name: parse_file_name(PurePosixPath(name).name) for name in names}
-    full = {name: baseline_name(*parts) if parts else name for name, parts in parsed.items()}
-    counts = Counter(full.values())
-    return {name: text if counts[text] == 1 else name for name, text in full.items()}
