@@ -12,7 +12,8 @@ The progress of runs is left out: its lines come in any order.
 `<!-- picture FOLDER: COMMAND -->` draws the output in colour as docs/report.svg.
 `<!-- help -->`, `<!-- rules -->`, `<!-- checks -->` and `<!-- settings -->` are the references, and
 `<!-- metrics SYSTEM: CELLS -->` is the table of a system's judged metrics under these cells.
-The JSON Schema of test specs gets its properties of checks, too.
+The JSON Schema of test specs gets its properties of checks, too. The pages of validation rules get their
+beginning, and tests/validation/invalid_samples.txt what validation reports about the sample of each rule.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from evalmeta.cli.main import cli
 from evalmeta.engine import metrics
 from evalmeta.formats.short_forms import published_schema, with_checks
 from evalmeta.model.checks import CHECKS
-from evalmeta.validation.rules import list_rules
+from evalmeta.validation.rules import find_rule, list_rules
 from picture import draw
 from reference import describe_settings
 
@@ -51,6 +52,8 @@ PART = re.compile(
     r'|^```\w+ title="([\w./-]+)"\n(.*?)^```$',
     re.DOTALL | re.MULTILINE,
 )
+RULE_PAGES = ROOT / "src/evalmeta/validation/pages"
+SAMPLES = ROOT / "tests/validation/invalid_samples.txt"
 SCHEMA = "src/evalmeta/formats/schemas/testspec.schema.json"
 LEFT_OUT = re.compile(r"EVALMETA_HOME|FORCE_COLOR|CI|GITHUB_.*|SF_.*")
 NEW = "shop"
@@ -68,7 +71,8 @@ def main() -> int:
     if not _is_check():
         (ROOT / SCHEMA).write_text(with_checks(published_schema(), CHECKS.values()), encoding="utf-8")
     named = [Path(each).resolve() for each in sys.argv[1:] if each != "--check"]
-    pages = named or [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    every = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted(RULE_PAGES.iterdir()), SAMPLES]
+    pages = named or every
     stale = [page for page in pages if _refresh(page)]
     for page in stale:
         print(f"{page.relative_to(ROOT)}: {'stale, run `make docs`' if _is_check() else 'written'}")
@@ -81,12 +85,31 @@ def _is_check() -> bool:
 
 def _refresh(page: Path) -> bool:
     before = page.read_text(encoding="utf-8")
-    with tempfile.TemporaryDirectory() as work, contextlib.ExitStack() as servers:
-        folders = Folders(Path(work), servers)
-        after = PART.sub(lambda part: _content(part, folders), before)
+    if page == SAMPLES:
+        after = _problems_of_samples()
+    elif page.parent == RULE_PAGES:
+        after = _rule_page(page.stem, before)
+    else:
+        with tempfile.TemporaryDirectory() as work, contextlib.ExitStack() as servers:
+            folders = Folders(Path(work), servers)
+            after = PART.sub(lambda part: _content(part, folders), before)
     if not _is_check():
         page.write_text(after, encoding="utf-8")
     return after != before
+
+
+def _problems_of_samples() -> str:
+    sys.path.append(str(ROOT / "tests"))
+    from validation.samples import snapshot
+
+    return snapshot()
+
+
+def _rule_page(code: str, before: str) -> str:
+    """Gives the page of a rule, which people write from "Why" on."""
+    rule = find_rule(code)
+    severity = f"Severity: {rule.orgs} under `orgs`, {rule.documented} under `documented`."
+    return f"# {code}\n\n{rule.demand}\n\n{severity}\n\n**Why.** {before.partition('**Why.** ')[2]}"
 
 
 def _content(part: re.Match[str], folders: Folders) -> str:

@@ -18,6 +18,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]+)?\)")
 
 
 REFERENCES = [ROOT / f"docs/{name}.md" for name in ("commands", "settings", "validation")]
+REFERENCES += [ROOT / "tests/validation/invalid_samples.txt", *(ROOT / "src/evalmeta/validation/pages").iterdir()]
 
 
 @pytest.mark.parametrize("pages", [REFERENCES, pytest.param([], marks=pytest.mark.slow)], ids=["references", "all"])

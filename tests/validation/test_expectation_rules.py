@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from evalmeta.validation.definition_rules import Finding
+    from evalmeta.validation.rule import Finding
 
 VALUES = ("topic_sequence_match", "bot_response_rating", "topic_assertion", "output_validation")
 ACTIONS = ("action_sequence_match", "actions_assertion")

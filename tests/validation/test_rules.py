@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 import evalmeta
-from evalmeta.validation.rules import CODES, FIXED_CODES, Rule, all_rules
+from evalmeta.validation.rules import CODES, FIXED_CODES, all_rules
+from validation.samples import SAMPLE_PATHS, SNAPSHOT, code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from evalmeta.validation.rule import Rule
+
 SOURCE = Path(evalmeta.__file__).parent
+ROOT = SOURCE.parent.parent
 FILE_ROOMS = ("xmlio", "validation", "package")
-MAKERS = {"Problem", "Misfit", "Rule", "_problem", "_refuse"}
+MAKERS = {"Problem", "Misfit", "rule", "_problem", "_refuse"}
 
 
 def nodes(room: str = "") -> Iterator[ast.AST]:
@@ -38,6 +42,18 @@ def arguments(call: ast.AST) -> list[ast.expr]:
 def test_every_rule_demands_something_in_one_sentence(rule: Rule, demand: str) -> None:
     assert demand[0].isupper() or demand.startswith("`"), rule.code
     assert demand.endswith((".", ";", '").', ":")), rule.code
+
+
+@pytest.mark.parametrize("code", [declared.code for declared, _ in all_rules()])
+def test_every_rule_has_all_that_belongs_to_it(code: str) -> None:
+    """Name what a new rule lacks; `make docs` writes the beginning of its page and the line of its sample."""
+    wanted = {
+        f"a page: src/evalmeta/validation/pages/{code}.md": (SOURCE / f"validation/pages/{code}.md").exists(),
+        f"a sample: metadata-samples/invalid/{code}.*": code in {code_of(sample) for sample in SAMPLE_PATHS},
+        "its line in tests/validation/invalid_samples.txt (make docs)": f"[{code}]" in SNAPSHOT.read_text(),
+        "its row in docs/validation.md (make docs)": f"pages/{code}.md" in (ROOT / "docs/validation.md").read_text(),
+    }
+    assert [f"{code} lacks {what}" for what, exists in wanted.items() if not exists] == []
 
 
 def test_every_fixed_code_demands_something() -> None:

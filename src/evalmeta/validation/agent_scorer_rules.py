@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.model.agent_scorer import LIGHTNING_TYPES
 from evalmeta.model.problem import quote
-from evalmeta.validation.definition_rules import Finding
+from evalmeta.validation.rule import ERROR, WARNING, Finding, RuleTable, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from evalmeta.validation.definition_rules import DefinitionScope
     from evalmeta.xmlio.reader import Step
 
+AGENT_SCORERS: Final[RuleTable[DefinitionScope, Finding]] = RuleTable()
 
+
+@rule("scorer-name-too-long", AGENT_SCORERS, documented=ERROR, orgs=ERROR)
 def find_scorer_name_too_long(scope: DefinitionScope) -> Iterator[Finding]:
     """The API name of a custom scorer, which is its file's name, has at most 35 characters."""
     length, most = len(scope.full_name), limits.MAX_SCORER_NAME_CHARS
@@ -25,6 +28,7 @@ def find_scorer_name_too_long(scope: DefinitionScope) -> Iterator[Finding]:
         yield Finding((), message, "Rename the file.")
 
 
+@rule("scorer-type-unknown", AGENT_SCORERS, documented=WARNING, orgs=WARNING)
 def find_scorer_type_unknown(scope: DefinitionScope) -> Iterator[Finding]:
     """A scorer of the data type LightningType has a lightningType that the sf CLI knows."""
     scorer = scope.scorer
@@ -36,6 +40,7 @@ def find_scorer_type_unknown(scope: DefinitionScope) -> Iterator[Finding]:
         yield Finding((("lightningType", 0),), message, f"Write one of {', '.join(LIGHTNING_TYPES)}.")
 
 
+@rule("scorer-versions", AGENT_SCORERS, documented=ERROR, orgs=ERROR)
 def find_scorer_versions(scope: DefinitionScope) -> Iterator[Finding]:
     """A custom scorer has at least one version, and its versions have different numbers, from 1."""
     if not scope.scorer.versions:
@@ -52,6 +57,7 @@ def find_scorer_versions(scope: DefinitionScope) -> Iterator[Finding]:
         seen.add(number)
 
 
+@rule("scorer-engine", AGENT_SCORERS, documented=ERROR, orgs=ERROR)
 def find_scorer_engine(scope: DefinitionScope) -> Iterator[Finding]:
     """A scorer version whose engine is PromptTemplate names its prompt template in engineRef."""
     for place, version in enumerate(scope.scorer.versions):
@@ -60,6 +66,7 @@ def find_scorer_engine(scope: DefinitionScope) -> Iterator[Finding]:
             yield Finding((_step(place), ("engine", 0)), "the engine PromptTemplate has no prompt template", hint)
 
 
+@rule("scorer-outputs", AGENT_SCORERS, documented=ERROR, orgs=ERROR)
 def find_scorer_outputs(scope: DefinitionScope) -> Iterator[Finding]:
     """A scorer version has at most 101 output values, each once and not blank, and at most one fallback."""
     for place, version in enumerate(scope.scorer.versions):
@@ -67,6 +74,7 @@ def find_scorer_outputs(scope: DefinitionScope) -> Iterator[Finding]:
             yield Finding((_step(place), *steps), message, hint)
 
 
+@rule("scorer-associations", AGENT_SCORERS, documented=ERROR, orgs=ERROR)
 def find_scorer_associations(scope: DefinitionScope) -> Iterator[Finding]:
     """A samplingRate is from 0 to 1, and at most one version of a scorer is active; its status is Available."""
     active: int | None = None

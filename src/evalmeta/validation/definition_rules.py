@@ -1,10 +1,9 @@
-"""Rules about definitions, their test cases, and all definitions of a project together, and what rules find."""
+"""Rules about definitions, their test cases, and all definitions of a project together."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
@@ -12,9 +11,10 @@ from evalmeta.model.agent_scorer import AgentScorer
 from evalmeta.model.expectations import expectation_kind, scorer_kind, scorer_names
 from evalmeta.model.problem import quote
 from evalmeta.model.registry import PARAMETER_API_VERSION
+from evalmeta.validation.rule import ERROR, WARNING, Finding, RuleTable, nearest, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from evalmeta.model.definition import Definition, TestCase
     from evalmeta.model.problem import Location
@@ -37,11 +37,30 @@ class DefinitionScope:
     scorer: AgentScorer = field(default_factory=AgentScorer)
 
 
+class NamedFile(NamedTuple):
+    """The file of a definition: its component, its `<name>`, and the location of the name."""
+
+    component: str
+    name: str
+    location: Location
+
+
+# Those for custom scorers too are about "scorer".
+DEFINITIONS: Final[RuleTable[DefinitionScope, Finding]] = RuleTable()
+# Rules about an AiTestingDefinition as a whole, in addition to those about any definition.
+TESTING_DEFINITIONS: Final[RuleTable[DefinitionScope, Finding]] = RuleTable()
+# About the "utterance", the "case", its context "variables" or its "history".
+CASES: Final[RuleTable[TestCase, Finding]] = RuleTable()
+# Rules about all definitions of a project: they find files, messages and hints.
+PROJECTS: Final[RuleTable[Sequence[NamedFile], tuple[NamedFile, str, str]]] = RuleTable()
+
+
 def is_api_name(name: str) -> bool:
     """Return whether a name is a valid API name (reference, AiEvaluationDefinition, `name`)."""
     return bool(_API_NAME.fullmatch(name))
 
 
+@rule("full-name-format", DEFINITIONS, documented=ERROR, orgs=ERROR, about=("scorer",))
 def find_full_name_format(scope: DefinitionScope) -> Iterator[Finding]:
     """The file's name is a valid API name, because it is the component's full name."""
     name = scope.full_name
@@ -52,6 +71,7 @@ def find_full_name_format(scope: DefinitionScope) -> Iterator[Finding]:
         yield Finding((), message, "Rename the file.")
 
 
+@rule("name-format", DEFINITIONS, documented=ERROR, orgs=WARNING)
 def find_name_format(scope: DefinitionScope) -> Iterator[Finding]:
     """`name` is a valid API name. Orgs also accept a label."""
     name = scope.definition.name
@@ -59,6 +79,7 @@ def find_name_format(scope: DefinitionScope) -> Iterator[Finding]:
         yield Finding((("name", 0),), f"the name {quote(name)} is not a valid API name", _NAME_HINT)
 
 
+@rule("required-empty", DEFINITIONS, documented=ERROR, orgs=ERROR)
 def find_empty_required(scope: DefinitionScope) -> Iterator[Finding]:
     """A required name is not blank."""
     definition = scope.definition
@@ -77,6 +98,7 @@ def find_empty_required(scope: DefinitionScope) -> Iterator[Finding]:
             yield Finding(steps, f"<{steps[-1][0]}> is empty", "Write a name; it is required.")
 
 
+@rule("test-cases-missing", DEFINITIONS, documented=WARNING, orgs=WARNING)
 def find_no_test_cases(scope: DefinitionScope) -> Iterator[Finding]:
     """A definition has at least one test case."""
     if not scope.definition.test_cases:
@@ -85,6 +107,7 @@ def find_no_test_cases(scope: DefinitionScope) -> Iterator[Finding]:
         )
 
 
+@rule("test-cases-too-many", DEFINITIONS, documented=ERROR, orgs=ERROR)
 def find_too_many_test_cases(scope: DefinitionScope) -> Iterator[Finding]:
     """A definition has at most 1,000 test cases (Testing API Developer Guide, "Considerations")."""
     count = len(scope.definition.test_cases)
@@ -93,6 +116,7 @@ def find_too_many_test_cases(scope: DefinitionScope) -> Iterator[Finding]:
         yield Finding((("testCase", limits.MAX_TEST_CASES),), message, "Split it into several definitions.")
 
 
+@rule("type-version", DEFINITIONS, documented=ERROR, orgs=ERROR, about=("scorer",))
 def find_type_before_its_version(scope: DefinitionScope) -> Iterator[Finding]:
     """The API version supports the definition's type."""
     kind = scope.definition.type
@@ -101,6 +125,7 @@ def find_type_before_its_version(scope: DefinitionScope) -> Iterator[Finding]:
         yield Finding((), message, f"Set the version in the manifest or project to {kind.since}.")
 
 
+@rule("parameter-version", DEFINITIONS, documented=ERROR, orgs=ERROR)
 def find_parameters_before_their_version(scope: DefinitionScope) -> Iterator[Finding]:
     """`parameter` requires API version 64.0 or later (reference, AiEvaluationTestCaseCritParam)."""
     if scope.api_version >= PARAMETER_API_VERSION:
@@ -115,14 +140,7 @@ def find_parameters_before_their_version(scope: DefinitionScope) -> Iterator[Fin
                 return
 
 
-class NamedFile(NamedTuple):
-    """The file of a definition: its component, its `<name>`, and the location of the name."""
-
-    component: str
-    name: str
-    location: Location
-
-
+@rule("name-duplicate", PROJECTS, documented=ERROR, orgs=WARNING)
 def find_names_twice(files: Sequence[NamedFile]) -> Iterator[tuple[NamedFile, str, str]]:
     """`name` is unique in the project, because it must be unique in an org.
 
@@ -136,6 +154,7 @@ def find_names_twice(files: Sequence[NamedFile]) -> Iterator[tuple[NamedFile, st
             yield file, message, "Choose a unique name."
 
 
+@rule("name-mismatch", TESTING_DEFINITIONS, documented=ERROR, orgs=WARNING)
 def find_name_elsewhere(scope: DefinitionScope) -> Iterator[Finding]:
     """`name` of an AiTestingDefinition equals the file's name."""
     name = scope.definition.name
@@ -146,6 +165,7 @@ def find_name_elsewhere(scope: DefinitionScope) -> Iterator[Finding]:
         )
 
 
+@rule("description-too-long", TESTING_DEFINITIONS, documented=ERROR, orgs=ERROR)
 def find_description_too_long(scope: DefinitionScope) -> Iterator[Finding]:
     """`description` of an AiTestingDefinition, which is its label in the org, has at most 100 characters."""
     length, most = len(scope.definition.description or ""), limits.MAX_LABEL_CHARS
@@ -154,6 +174,7 @@ def find_description_too_long(scope: DefinitionScope) -> Iterator[Finding]:
         yield Finding((("description", 0),), message, "Shorten it.")
 
 
+@rule("number-gap", TESTING_DEFINITIONS, documented=ERROR, orgs=ERROR)
 def find_number_gap(scope: DefinitionScope) -> Iterator[Finding]:
     """Test cases of an AiTestingDefinition are numbered 1, 2, 3 and so on, in any order."""
     count = len(scope.definition.test_cases)
@@ -164,6 +185,7 @@ def find_number_gap(scope: DefinitionScope) -> Iterator[Finding]:
             return
 
 
+@rule("prompt-inputs-missing", TESTING_DEFINITIONS, documented=ERROR, orgs=ERROR)
 def find_prompt_inputs_missing(scope: DefinitionScope) -> Iterator[Finding]:
     """A test case of a prompt template has prompt inputs."""
     if scope.definition.subject_type != "PROMPT":
@@ -175,6 +197,7 @@ def find_prompt_inputs_missing(scope: DefinitionScope) -> Iterator[Finding]:
             yield Finding(steps, "the test case has no prompt input", hint)
 
 
+@rule("scorer-unsupported", TESTING_DEFINITIONS, documented=WARNING, orgs=WARNING)
 def find_unsupported_scorers(scope: DefinitionScope) -> Iterator[Finding]:
     """A scorer supports the definition's subject type."""
     subject_type = scope.definition.subject_type
@@ -187,6 +210,7 @@ def find_unsupported_scorers(scope: DefinitionScope) -> Iterator[Finding]:
                 yield Finding((("testCase", place), ("scorer", index), ("name", 0)), message, hint)
 
 
+@rule("scorer-history-missing", TESTING_DEFINITIONS, documented=ERROR, orgs=ERROR)
 def find_history_missing(scope: DefinitionScope) -> Iterator[Finding]:
     """A test case with the scorer `task_resolution` has a conversation history."""
     for place, case in enumerate(scope.definition.test_cases):
@@ -203,12 +227,14 @@ def find_history_missing(scope: DefinitionScope) -> Iterator[Finding]:
 _ROLES: Final = ("user", "agent")
 
 
+@rule("utterance-empty", CASES, documented=ERROR, orgs=ERROR, about=("utterance",))
 def find_empty_utterance(case: TestCase) -> Iterator[Finding]:
     """The utterance is not blank."""
     if not case.inputs.utterance.strip():
         yield Finding((("inputs", 0), ("utterance", 0)), "the utterance is empty", "Write the request to the agent.")
 
 
+@rule("expectations-missing", CASES, documented=WARNING, orgs=WARNING, about=("case",))
 def find_no_expectations(case: TestCase) -> Iterator[Finding]:
     """A test case has at least one expectation."""
     if not case.expectations:
@@ -219,25 +245,7 @@ def find_no_expectations(case: TestCase) -> Iterator[Finding]:
         )
 
 
-def find_context_variables_twice(case: TestCase) -> Iterator[Finding]:
-    """A context variable occurs once per test case."""
-    seen: set[str] = set()
-    for index, variable in enumerate(case.inputs.context_variables):
-        if variable.name in seen:
-            steps = (("inputs", 0), ("contextVariable", index), ("variableName", 0))
-            yield Finding(steps, f"the context variable {quote(variable.name)} occurs twice", "Keep one of them.")
-        seen.add(variable.name)
-
-
-def find_context_variables_without_value(case: TestCase) -> Iterator[Finding]:
-    """A context variable has a value."""
-    for index, variable in enumerate(case.inputs.context_variables):
-        if not variable.value:
-            steps = (("inputs", 0), ("contextVariable", index), ("variableValue", 0))
-            message = f"the context variable {quote(variable.name)} has no value"
-            yield Finding(steps, message, "Write its value in <variableValue>; agents receive an empty text.")
-
-
+@rule("expectation-twice", CASES, documented=WARNING, orgs=WARNING, about=("case",))
 def find_expectations_twice(case: TestCase) -> Iterator[Finding]:
     """A standard expectation occurs once per test case."""
     seen: set[str] = set()
@@ -253,6 +261,28 @@ def find_expectations_twice(case: TestCase) -> Iterator[Finding]:
         seen.add(kind.name)
 
 
+@rule("context-variable-twice", CASES, documented=ERROR, orgs=WARNING, about=("variables",))
+def find_context_variables_twice(case: TestCase) -> Iterator[Finding]:
+    """A context variable occurs once per test case."""
+    seen: set[str] = set()
+    for index, variable in enumerate(case.inputs.context_variables):
+        if variable.name in seen:
+            steps = (("inputs", 0), ("contextVariable", index), ("variableName", 0))
+            yield Finding(steps, f"the context variable {quote(variable.name)} occurs twice", "Keep one of them.")
+        seen.add(variable.name)
+
+
+@rule("context-variable-empty", CASES, documented=ERROR, orgs=WARNING, about=("variables",))
+def find_context_variables_without_value(case: TestCase) -> Iterator[Finding]:
+    """A context variable has a value."""
+    for index, variable in enumerate(case.inputs.context_variables):
+        if not variable.value:
+            steps = (("inputs", 0), ("contextVariable", index), ("variableValue", 0))
+            message = f"the context variable {quote(variable.name)} has no value"
+            yield Finding(steps, message, "Write its value in <variableValue>; agents receive an empty text.")
+
+
+@rule("history-role", CASES, documented=ERROR, orgs=ERROR, about=("history",))
 def find_history_role(case: TestCase) -> Iterator[Finding]:
     """Every message has the role user or agent."""
     for index, message in enumerate(case.inputs.conversation_history):
@@ -261,6 +291,7 @@ def find_history_role(case: TestCase) -> Iterator[Finding]:
             yield _about(index, "role", f"message {index} of the history {what}", nearest(message.role or "", _ROLES))
 
 
+@rule("history-order", CASES, documented=ERROR, orgs=ERROR, about=("history",))
 def find_history_order(case: TestCase) -> Iterator[Finding]:
     """The history begins with the user, alternates user and agent, and ends with the agent.
 
@@ -280,6 +311,7 @@ def find_history_order(case: TestCase) -> Iterator[Finding]:
         yield _about(len(roles) - 1, "role", "the history ends with a message from the user", hint)
 
 
+@rule("history-topic", CASES, documented=ERROR, orgs=WARNING, about=("history",))
 def find_history_topic(case: TestCase) -> Iterator[Finding]:
     """Every message of the agent has a topic."""
     for index, message in enumerate(case.inputs.conversation_history):
@@ -288,6 +320,7 @@ def find_history_topic(case: TestCase) -> Iterator[Finding]:
             yield _about(index, "topic", text, "Add <topic>, the topic that the agent used for the message.")
 
 
+@rule("history-index", CASES, documented=ERROR, orgs=WARNING, about=("history",))
 def find_history_index(case: TestCase) -> Iterator[Finding]:
     """Either every message has an index, counted from 0 without gaps, or none has one."""
     history = case.inputs.conversation_history
@@ -303,23 +336,3 @@ def find_history_index(case: TestCase) -> Iterator[Finding]:
 
 def _about(index: int, field: str, message: str, hint: str) -> Finding:
     return Finding((("inputs", 0), ("conversationHistory", index), (field, 0)), message, hint)
-
-
-class Finding(NamedTuple):
-    """One finding of a rule.
-
-    Attributes:
-        steps: the path from the rule's scope to the faulty element, as pairs of local name and index. The path of
-            a missing element is valid too: its parent is shown.
-    """
-
-    steps: tuple[Step, ...]
-    message: str
-    hint: str
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return a sentence with the known word that was probably meant, or with all known words."""
-    options = list(known)
-    close = get_close_matches(word[:80].lower(), options, n=1, cutoff=0.6)
-    return f"Did you mean {close[0]}?" if close else f"Known: {', '.join(options)}."

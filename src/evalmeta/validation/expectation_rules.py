@@ -21,7 +21,7 @@ from evalmeta.model.expectations import (
 from evalmeta.model.problem import quote
 from evalmeta.model.reachability import why_unreachable
 from evalmeta.plugins import plugin_names
-from evalmeta.validation.definition_rules import Finding, nearest
+from evalmeta.validation.rule import ERROR, WARNING, Finding, RuleTable, checks_also, nearest, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,10 +31,14 @@ if TYPE_CHECKING:
     from evalmeta.xmlio.reader import Step
 
 
+# About what an expectation needs, which is "unknown" if its name is, about a "scorer", or about a "custom scorer".
+EXPECTATIONS: Final[RuleTable[Expectation, Finding]] = RuleTable()
+_PARAMETERS: Final = ("parameters", "unknown")
 # The numbers that the engine accepts.
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
+@rule("expectation-unknown", EXPECTATIONS, documented=ERROR, orgs=ERROR, about=("unknown",))
 def find_unknown_name(expectation: Expectation) -> Iterator[Finding]:
     """The expectation's name is listed in the reference, or is a newer name of a listed one."""
     name = expectation.name
@@ -42,6 +46,7 @@ def find_unknown_name(expectation: Expectation) -> Iterator[Finding]:
         yield Finding((("name", 0),), f"{quote(name)} is not a known expectation", nearest(name, known_names()))
 
 
+@rule("expected-value-missing", EXPECTATIONS, documented=ERROR, orgs=WARNING, about=("value", "scorer"))
 def find_value_missing(expectation: Expectation) -> Iterator[Finding]:
     """Expectations about topics, actions and responses have an expectedValue."""
     if expectation.expected_value and not expectation.expected_value.isspace():
@@ -56,6 +61,9 @@ def find_value_missing(expectation: Expectation) -> Iterator[Finding]:
         yield Finding(steps, f"{expectation.name} has an empty <expectedValue>", hint)
 
 
+@rule(
+    "expected-value-unused", EXPECTATIONS, documented=WARNING, orgs=WARNING, about=("nothing", "parameters", "scorer")
+)
 def find_value_unused(expectation: Expectation) -> Iterator[Finding]:
     """Quality metrics and custom criteria have no expectedValue."""
     if expectation.expected_value is None:
@@ -68,6 +76,7 @@ def find_value_unused(expectation: Expectation) -> Iterator[Finding]:
         yield Finding((("expectedValue", 0),), f"{expectation.name} does not use <expectedValue>", hint)
 
 
+@rule("actions-unreadable", EXPECTATIONS, documented=ERROR, orgs=WARNING, about=("value",))
 def find_actions_unreadable(expectation: Expectation) -> Iterator[Finding]:
     """The expected actions are a list such as ['A', 'B']."""
     value = expectation.expected_value
@@ -78,6 +87,7 @@ def find_actions_unreadable(expectation: Expectation) -> Iterator[Finding]:
         yield Finding((("expectedValue", 0),), message, "Write the actions as ['A', 'B'], or [] for no actions.")
 
 
+@rule("parameter-missing", EXPECTATIONS, documented=ERROR, orgs=ERROR, about=_PARAMETERS)
 def find_parameter_missing(expectation: Expectation) -> Iterator[Finding]:
     """Custom criteria have the parameters operator, actual and expected."""
     kind = expectation_kind(expectation.name)
@@ -90,6 +100,7 @@ def find_parameter_missing(expectation: Expectation) -> Iterator[Finding]:
             yield Finding(steps, f"{expectation.name} has no parameter {name!r}", f"Add a <parameter> named {name}.")
 
 
+@rule("parameter-unused", EXPECTATIONS, documented=ERROR, orgs=WARNING, about=("value", "nothing"))
 def find_parameter_unused(expectation: Expectation) -> Iterator[Finding]:
     """Only custom criteria have parameters."""
     kind = expectation_kind(expectation.name) if expectation.parameters else None
@@ -98,6 +109,7 @@ def find_parameter_unused(expectation: Expectation) -> Iterator[Finding]:
         yield Finding((("parameter", 0),), f"{expectation.name} does not use <parameter>", hint)
 
 
+@rule("parameter-unknown", EXPECTATIONS, documented=ERROR, orgs=WARNING, about=_PARAMETERS)
 def find_parameter_unknown(expectation: Expectation) -> Iterator[Finding]:
     """A parameter's name is operator, actual or expected."""
     for index, parameter in enumerate(expectation.parameters):
@@ -108,6 +120,7 @@ def find_parameter_unknown(expectation: Expectation) -> Iterator[Finding]:
             )
 
 
+@rule("parameter-twice", EXPECTATIONS, documented=ERROR, orgs=ERROR, about=_PARAMETERS)
 def find_parameter_twice(expectation: Expectation) -> Iterator[Finding]:
     """A parameter occurs once."""
     seen: set[str] = set()
@@ -118,6 +131,7 @@ def find_parameter_twice(expectation: Expectation) -> Iterator[Finding]:
         seen.add(parameter.name)
 
 
+@rule("operator-unknown", EXPECTATIONS, documented=ERROR, orgs=ERROR, about=_PARAMETERS)
 def find_operator_unknown(expectation: Expectation) -> Iterator[Finding]:
     """The comparison supports the operator."""
     operators = OPERATORS.get(expectation.name)
@@ -134,6 +148,7 @@ def find_operator_unknown(expectation: Expectation) -> Iterator[Finding]:
     yield Finding((("parameter", index), ("value", 0)), f"{quote(operator)} is {place}", hint)
 
 
+@rule("expected-blank", EXPECTATIONS, documented=WARNING, orgs=WARNING, about=_PARAMETERS)
 def find_expected_blank(expectation: Expectation) -> Iterator[Finding]:
     """The operators contains, startswith and endswith compare with a text that is not empty."""
     operator, expected = _parameter(expectation, "operator"), _parameter(expectation, "expected")
@@ -146,6 +161,7 @@ def find_expected_blank(expectation: Expectation) -> Iterator[Finding]:
         yield Finding((("parameter", expected[0]), ("value", 0)), message, hint)
 
 
+@rule("number-invalid", EXPECTATIONS, documented=ERROR, orgs=ERROR, about=_PARAMETERS)
 def find_number_invalid(expectation: Expectation) -> Iterator[Finding]:
     """The literals of a numeric comparison are numbers."""
     if expectation.name != "numeric_comparison":
@@ -157,6 +173,7 @@ def find_number_invalid(expectation: Expectation) -> Iterator[Finding]:
             yield Finding((("parameter", found[0]), ("value", 0)), message, "Write a number such as 5 or 0.25.")
 
 
+@rule("reference-invalid", EXPECTATIONS, documented=ERROR, orgs=ERROR, about=_PARAMETERS)
 def find_reference_invalid(expectation: Expectation) -> Iterator[Finding]:
     """A reference is a supported JSONPath over generatedData."""
     for steps, _, found in _references(expectation):
@@ -165,6 +182,7 @@ def find_reference_invalid(expectation: Expectation) -> Iterator[Finding]:
             yield Finding(steps, found, hint)
 
 
+@rule("reference-root", EXPECTATIONS, documented=ERROR, orgs=ERROR, about=_PARAMETERS)
 def find_reference_elsewhere(expectation: Expectation) -> Iterator[Finding]:
     """A reference starts at `$.generatedData`."""
     for steps, text, found in _references(expectation):
@@ -173,6 +191,7 @@ def find_reference_elsewhere(expectation: Expectation) -> Iterator[Finding]:
             yield Finding(steps, message, "Begin with $.generatedData: a reference cannot use anything else.")
 
 
+@rule("reference-unreachable", EXPECTATIONS, documented=WARNING, orgs=WARNING, about=_PARAMETERS)
 def find_reference_unreachable(expectation: Expectation) -> Iterator[Finding]:
     """A reference can match a value that evalmeta records. Orgs may record more."""
     for steps, _, found in _references(expectation):
@@ -183,6 +202,7 @@ def find_reference_unreachable(expectation: Expectation) -> Iterator[Finding]:
             yield Finding(steps, f"the reference can never match: {reason}", "Correct the reference.")
 
 
+@rule("parameter-too-long", EXPECTATIONS, documented=ERROR, orgs=WARNING, about=_PARAMETERS)
 def find_parameter_too_long(expectation: Expectation) -> Iterator[Finding]:
     """A parameter's value has at most 100 characters (Testing API Developer Guide, "Custom Evaluation Criteria")."""
     for index, parameter in enumerate(expectation.parameters):
@@ -218,6 +238,7 @@ def _is_number(text: str) -> bool:
         return False
 
 
+@rule("scorer-unknown", EXPECTATIONS, documented=WARNING, orgs=WARNING, about=("scorer",))
 def find_unknown_scorer(scorer: Expectation) -> Iterator[Finding]:
     """The name of a standard scorer is known to the sf CLI. Orgs may know more."""
     if scorer_kind(scorer.name) is None:
@@ -225,12 +246,14 @@ def find_unknown_scorer(scorer: Expectation) -> Iterator[Finding]:
         yield Finding((("name", 0),), f"{quote(scorer.name)} is not a known scorer", hint)
 
 
+@checks_also("actions-unreadable", EXPECTATIONS, about=("scorer",))
 def find_scorer_actions_unreadable(scorer: Expectation) -> Iterator[Finding]:
     """The expected actions are a list such as ['A', 'B'], or the name of one action."""
     if (scorer.expected_value or "").lstrip().startswith("["):
         yield from find_actions_unreadable(scorer)
 
 
+@checks_also("expected-value-unused", EXPECTATIONS, about=("custom scorer",))
 def find_custom_value(scorer: Expectation) -> Iterator[Finding]:
     """A custom scorer has no expectedValue."""
     if scorer.expected_value is not None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta.model.expectations import ACTIONS, OUTCOME, TOPIC, canonical_name, expectation_kind
 from evalmeta.model.problem import quote
 from evalmeta.plugins import plugin_names
-from evalmeta.validation.definition_rules import Finding
+from evalmeta.validation.rule import WARNING, Finding, RuleTable, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Sequence
@@ -50,6 +50,11 @@ class OrgScope(NamedTuple):
     declared_variables: Callable[[str], Container[str] | None] | None = None
 
 
+# These rules do not apply to agents that evalmeta runs.
+ORGS: Final[RuleTable[OrgScope, Finding]] = RuleTable()
+
+
+@rule("actions-unchecked", ORGS, documented=WARNING, orgs=WARNING)
 def find_actions_unchecked(scope: OrgScope) -> Iterator[Finding]:
     """Expected actions are not `[]`: test runs of orgs pass `[]` whatever actions the agent takes.
 
@@ -68,6 +73,7 @@ def find_actions_unchecked(scope: OrgScope) -> Iterator[Finding]:
         yield Finding(found[0], f"{message}{_other_cases(found)}", hint)
 
 
+@rule("comparison-twice", ORGS, documented=WARNING, orgs=WARNING)
 def find_comparisons_twice(scope: OrgScope) -> Iterator[Finding]:
     """A test case has at most one comparison of each kind: test runs of orgs may return the result of only one.
 
@@ -87,6 +93,7 @@ def find_comparisons_twice(scope: OrgScope) -> Iterator[Finding]:
             yield Finding(found[0], f"{message}{_other_cases(found)}", hint)
 
 
+@rule("metric-refusal", ORGS, documented=WARNING, orgs=WARNING)
 def find_metrics_of_refusals(scope: OrgScope) -> Iterator[Finding]:
     """A test case that expects a refusal uses neither coherence nor completeness: orgs often fail them for refusals.
 
@@ -100,6 +107,7 @@ def find_metrics_of_refusals(scope: OrgScope) -> Iterator[Finding]:
             yield Finding(_place(case, place), message, "Remove coherence and completeness from this test case.")
 
 
+@rule("expectation-one-engine", ORGS, documented=WARNING, orgs=WARNING)
 def find_one_engine(scope: OrgScope) -> Iterator[Finding]:
     """Test runs of orgs can judge the expectation: it does not need run-eval or a scorer of an installed package.
 
@@ -122,6 +130,7 @@ def find_one_engine(scope: OrgScope) -> Iterator[Finding]:
                 yield Finding(_place(case, place), message, hint)
 
 
+@rule("context-variable-undeclared", ORGS, documented=WARNING, orgs=WARNING)
 def find_variables_undeclared(scope: OrgScope) -> Iterator[Finding]:
     """The agent declares the context variable, if the project contains the agent.
 

@@ -1,9 +1,4 @@
-"""The table of rules: every code with its severities, what checks it, and the page that explains it.
-
-The profile `orgs`, the default, reports as errors what orgs refuse and what no run can judge. It only warns about what
-orgs are known to accept, and about what runs can judge and no org is known to refuse. The profile `documented` enforces
-the whole metadata reference. The first line of a check's docstring says what the rule demands.
-"""
+"""All rules: their policy in a project, which of them apply to what, and the pages that explain them."""
 
 from __future__ import annotations
 
@@ -11,127 +6,31 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.errors import NotFound, SettingsError
 from evalmeta.model.expectations import expectation_kind, known_names
 from evalmeta.model.login import EMBEDDED
 from evalmeta.model.problem import Severity
 from evalmeta.model.registry import SCORER_DEFINITION, TESTING_DEFINITION
-from evalmeta.validation import agent_scorer_rules, definition_rules, expectation_rules, org_rules
+from evalmeta.validation.agent_scorer_rules import AGENT_SCORERS
+from evalmeta.validation.definition_rules import CASES, DEFINITIONS, PROJECTS, TESTING_DEFINITIONS
+from evalmeta.validation.expectation_rules import EXPECTATIONS
+from evalmeta.validation.org_rules import ORGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from evalmeta.model.definition import Definition, Expectation, TestCase
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.settings import Profile, RuleSetting, Settings
-    from evalmeta.validation.definition_rules import DefinitionScope, Finding, NamedFile
-    from evalmeta.validation.org_rules import OrgScope
+    from evalmeta.validation.definition_rules import DefinitionScope
+    from evalmeta.validation.rule import Finding, Rule
 
 
 PROFILES: Final[tuple[Profile, ...]] = ("orgs", "documented")
 
-_ERROR: Final = Severity.ERROR
-_WARNING: Final = Severity.WARNING
-
-
-class Rule(NamedTuple):
-    """A rule: its code, and its severity under each profile."""
-
-    code: str
-    documented: Severity
-    orgs: Severity
-
-    def severity(self, profile: Profile) -> Severity:
-        """Return the severity of this rule's findings under a profile."""
-        return self.documented if profile == "documented" else self.orgs
-
-
-DEFINITION_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Finding]]], ...]] = (
-    (Rule("full-name-format", _ERROR, _ERROR), definition_rules.find_full_name_format),
-    (Rule("name-format", _ERROR, _WARNING), definition_rules.find_name_format),
-    (Rule("required-empty", _ERROR, _ERROR), definition_rules.find_empty_required),
-    (Rule("test-cases-missing", _WARNING, _WARNING), definition_rules.find_no_test_cases),
-    (Rule("test-cases-too-many", _ERROR, _ERROR), definition_rules.find_too_many_test_cases),
-    (Rule("type-version", _ERROR, _ERROR), definition_rules.find_type_before_its_version),
-    (Rule("parameter-version", _ERROR, _ERROR), definition_rules.find_parameters_before_their_version),
-)
-
-TESTING_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Finding]]], ...]] = (
-    (Rule("name-mismatch", _ERROR, _WARNING), definition_rules.find_name_elsewhere),
-    (Rule("description-too-long", _ERROR, _ERROR), definition_rules.find_description_too_long),
-    (Rule("number-gap", _ERROR, _ERROR), definition_rules.find_number_gap),
-    (Rule("prompt-inputs-missing", _ERROR, _ERROR), definition_rules.find_prompt_inputs_missing),
-    (Rule("scorer-unsupported", _WARNING, _WARNING), definition_rules.find_unsupported_scorers),
-    (Rule("scorer-history-missing", _ERROR, _ERROR), definition_rules.find_history_missing),
-)
-"""Rules about an AiTestingDefinition as a whole, in addition to DEFINITION_RULES."""
-
-AGENT_SCORER_RULES: Final[tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Finding]]], ...]] = (
-    (Rule("scorer-name-too-long", _ERROR, _ERROR), agent_scorer_rules.find_scorer_name_too_long),
-    (Rule("scorer-type-unknown", _WARNING, _WARNING), agent_scorer_rules.find_scorer_type_unknown),
-    (Rule("scorer-versions", _ERROR, _ERROR), agent_scorer_rules.find_scorer_versions),
-    (Rule("scorer-engine", _ERROR, _ERROR), agent_scorer_rules.find_scorer_engine),
-    (Rule("scorer-outputs", _ERROR, _ERROR), agent_scorer_rules.find_scorer_outputs),
-    (Rule("scorer-associations", _ERROR, _ERROR), agent_scorer_rules.find_scorer_associations),
-)
-"""Rules about an AiAgentScorerDefinition."""
-
-CASE_RULES: Final[tuple[tuple[Rule, Callable[[TestCase], Iterator[Finding]]], ...]] = (
-    (Rule("utterance-empty", _ERROR, _ERROR), definition_rules.find_empty_utterance),
-    (Rule("expectations-missing", _WARNING, _WARNING), definition_rules.find_no_expectations),
-    (Rule("expectation-twice", _WARNING, _WARNING), definition_rules.find_expectations_twice),
-    (Rule("context-variable-twice", _ERROR, _WARNING), definition_rules.find_context_variables_twice),
-    (Rule("context-variable-empty", _ERROR, _WARNING), definition_rules.find_context_variables_without_value),
-    (Rule("history-role", _ERROR, _ERROR), definition_rules.find_history_role),
-    (Rule("history-order", _ERROR, _ERROR), definition_rules.find_history_order),
-    (Rule("history-topic", _ERROR, _WARNING), definition_rules.find_history_topic),
-    (Rule("history-index", _ERROR, _WARNING), definition_rules.find_history_index),
-)
-
-EXPECTATION_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]] = (
-    (Rule("expectation-unknown", _ERROR, _ERROR), expectation_rules.find_unknown_name),
-    (Rule("expected-value-missing", _ERROR, _WARNING), expectation_rules.find_value_missing),
-    (Rule("expected-value-unused", _WARNING, _WARNING), expectation_rules.find_value_unused),
-    (Rule("actions-unreadable", _ERROR, _WARNING), expectation_rules.find_actions_unreadable),
-    (Rule("parameter-missing", _ERROR, _ERROR), expectation_rules.find_parameter_missing),
-    (Rule("parameter-unused", _ERROR, _WARNING), expectation_rules.find_parameter_unused),
-    (Rule("parameter-unknown", _ERROR, _WARNING), expectation_rules.find_parameter_unknown),
-    (Rule("parameter-twice", _ERROR, _ERROR), expectation_rules.find_parameter_twice),
-    (Rule("operator-unknown", _ERROR, _ERROR), expectation_rules.find_operator_unknown),
-    (Rule("expected-blank", _WARNING, _WARNING), expectation_rules.find_expected_blank),
-    (Rule("number-invalid", _ERROR, _ERROR), expectation_rules.find_number_invalid),
-    (Rule("reference-invalid", _ERROR, _ERROR), expectation_rules.find_reference_invalid),
-    (Rule("reference-root", _ERROR, _ERROR), expectation_rules.find_reference_elsewhere),
-    (Rule("reference-unreachable", _WARNING, _WARNING), expectation_rules.find_reference_unreachable),
-    (Rule("parameter-too-long", _ERROR, _WARNING), expectation_rules.find_parameter_too_long),
-)
-
-_ROWS: Final = {row[0].code: row for row in EXPECTATION_RULES}
-SCORER_RULES: Final[tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]] = (
-    (Rule("scorer-unknown", _WARNING, _WARNING), expectation_rules.find_unknown_scorer),
-    _ROWS["expected-value-missing"],
-    _ROWS["expected-value-unused"],
-    (_ROWS["actions-unreadable"][0], expectation_rules.find_scorer_actions_unreadable),
-)
-_CUSTOM_SCORER_RULES: Final = ((_ROWS["expected-value-unused"][0], expectation_rules.find_custom_value),)
-
-PROJECT_RULES: Final[tuple[tuple[Rule, Callable[[Sequence[NamedFile]], Iterator[tuple[NamedFile, str, str]]]], ...]] = (
-    (Rule("name-duplicate", _ERROR, _WARNING), definition_rules.find_names_twice),
-)
-"""Rules about all definitions of a project."""
-
-ORG_RULES: Final[tuple[tuple[Rule, Callable[[OrgScope], Iterator[Finding]]], ...]] = (
-    (Rule("actions-unchecked", _WARNING, _WARNING), org_rules.find_actions_unchecked),
-    (Rule("comparison-twice", _WARNING, _WARNING), org_rules.find_comparisons_twice),
-    (Rule("metric-refusal", _WARNING, _WARNING), org_rules.find_metrics_of_refusals),
-    (Rule("expectation-one-engine", _WARNING, _WARNING), org_rules.find_one_engine),
-    (Rule("context-variable-undeclared", _WARNING, _WARNING), org_rules.find_variables_undeclared),
-)
-"""Rules about what Salesforce orgs cannot judge; they do not apply to agents that evalmeta runs."""
-
-NO_ORG_RULES: Final[Mapping[str, RuleSetting]] = {rule.code: "off" for rule, _ in ORG_RULES}
+NO_ORG_RULES: Final[Mapping[str, RuleSetting]] = {declared.code: "off" for declared in ORGS.demands()}
 
 FIXED_CODES: Final = {
     "xml-malformed": "The file is well-formed XML.",
@@ -170,9 +69,8 @@ _FIXED_WARNINGS: Final = frozenset({"forceignore-backslash", "manifest-type-othe
 
 def all_rules() -> tuple[tuple[Rule, str], ...]:
     """Return every configurable rule with what it demands."""
-    tests = (DEFINITION_RULES, TESTING_RULES, CASE_RULES, EXPECTATION_RULES, SCORER_RULES[:1], PROJECT_RULES)
-    tables = (*tests, AGENT_SCORER_RULES, ORG_RULES)
-    return tuple((rule, (check.__doc__ or "").partition("\n")[0]) for table in tables for rule, check in table)
+    tests = (DEFINITIONS, TESTING_DEFINITIONS, CASES, EXPECTATIONS, PROJECTS)
+    return tuple(row for table in (*tests, AGENT_SCORERS, ORGS) for row in table.demands().items())
 
 
 CODES: Final = frozenset(rule.code for rule, _ in all_rules())
@@ -274,20 +172,18 @@ def rules_for_definition(
     definition: Definition,
 ) -> tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Finding]]], ...]:
     """Return the rules about a definition as a whole that apply to its type."""
-    if definition.type == SCORER_DEFINITION:
-        return _ALL_AGENT_SCORER_RULES
-    return _ALL_TESTING_RULES if definition.type == TESTING_DEFINITION else DEFINITION_RULES
+    return _BY_TYPE.get(definition.type.name, _OF_DEFINITIONS)
 
 
 def rules_for_case(
     case: TestCase, *, subject_type: str
 ) -> Iterator[tuple[Rule, Callable[[TestCase], Iterator[Finding]]]]:
     """Yield the rules that apply to a test case."""
-    yield from _PROMPT_CASE_RULES if subject_type == "PROMPT" else _BASIC_CASE_RULES
+    yield from _OF_PROMPT_CASES if subject_type == "PROMPT" else _OF_CASES
     if case.inputs.context_variables:
-        yield from _VARIABLE_RULES
+        yield from _OF_VARIABLES
     if case.inputs.conversation_history:
-        yield from _HISTORY_RULES
+        yield from _OF_HISTORY
 
 
 def rules_for(
@@ -295,33 +191,22 @@ def rules_for(
 ) -> tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]:
     """Return the rules that apply to an expectation in a definition of a type."""
     if kind == TESTING_DEFINITION:
-        return _CUSTOM_SCORER_RULES if expectation.is_custom else SCORER_RULES
-    return _RULES_BY_NAME.get(expectation.name, _RULES_BY_NEED["unknown"])
+        return _OF_CUSTOM_SCORERS if expectation.is_custom else _OF_SCORERS
+    return _BY_NAME.get(expectation.name, _OF_UNKNOWN)
 
 
 # The rules are chosen once, not per expectation: this decides how fast files are validated.
-_ALL_TESTING_RULES: Final = (*DEFINITION_RULES, *TESTING_RULES)
-_ALL_AGENT_SCORER_RULES: Final = (
-    *(row for row in DEFINITION_RULES if row[0].code in ("full-name-format", "type-version")),
-    *AGENT_SCORER_RULES,
-)
-_HISTORY_RULES: Final = tuple(row for row in CASE_RULES if row[0].code.startswith("history-"))
-_VARIABLE_RULES: Final = tuple(row for row in CASE_RULES if row[0].code.startswith("context-variable"))
-_BASIC_CASE_RULES: Final = tuple(row for row in CASE_RULES if row not in (*_HISTORY_RULES, *_VARIABLE_RULES))
-_PROMPT_CASE_RULES: Final = tuple(row for row in _BASIC_CASE_RULES if row[0].code != "utterance-empty")
-# What the expectations need that a rule is about; rules without a row are about parameters.
-_NEEDS: Final = {
-    "expectation-unknown": ("unknown",),
-    "expected-value-missing": ("value",),
-    "expected-value-unused": ("nothing", "parameters"),
-    "actions-unreadable": ("value",),
-    "parameter-unused": ("value", "nothing"),
+_OF_DEFINITIONS: Final = DEFINITIONS.checks()
+_BY_TYPE: Final = {
+    TESTING_DEFINITION.name: (*_OF_DEFINITIONS, *TESTING_DEFINITIONS.checks()),
+    SCORER_DEFINITION.name: (*DEFINITIONS.checks("scorer"), *AGENT_SCORERS.checks()),
 }
-_RULES_BY_NEED: Final = {
-    need: tuple(row for row in EXPECTATION_RULES if need in _NEEDS.get(row[0].code, ("parameters", "unknown")))
-    for need in ("value", "nothing", "parameters", "unknown")
-}
-_RULES_BY_NAME: Final = {name: _RULES_BY_NEED[kind.needs] for name in known_names() if (kind := expectation_kind(name))}
+_OF_CASES, _OF_PROMPT_CASES = CASES.checks("utterance", "case"), CASES.checks("case")
+_OF_VARIABLES, _OF_HISTORY = CASES.checks("variables"), CASES.checks("history")
+_OF_SCORERS, _OF_CUSTOM_SCORERS = EXPECTATIONS.checks("scorer"), EXPECTATIONS.checks("custom scorer")
+_OF_UNKNOWN: Final = EXPECTATIONS.checks("unknown")
+_BY_NEED: Final = {need: EXPECTATIONS.checks(need) for need in ("value", "nothing", "parameters")}
+_BY_NAME: Final = {name: _BY_NEED[kind.needs] for name in known_names() if (kind := expectation_kind(name))}
 
 
 @cache

@@ -13,17 +13,9 @@ from evalmeta.model.agent_scorer import AgentScorer
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, SCORER_DEFINITION, TESTING_DEFINITION
 from evalmeta.plugins import is_check
-from evalmeta.validation.definition_rules import DefinitionScope, NamedFile
-from evalmeta.validation.org_rules import OrgScope
-from evalmeta.validation.rules import (
-    CASE_RULES,
-    ORG_RULES,
-    PROJECT_RULES,
-    RulePolicy,
-    rules_for,
-    rules_for_case,
-    rules_for_definition,
-)
+from evalmeta.validation.definition_rules import CASES, PROJECTS, DefinitionScope, NamedFile
+from evalmeta.validation.org_rules import ORGS, OrgScope
+from evalmeta.validation.rules import RulePolicy, rules_for, rules_for_case, rules_for_definition
 from evalmeta.xmlio.agent_scorers import read_agent_scorer
 from evalmeta.xmlio.definitions import parse_definition
 from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
@@ -34,8 +26,7 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Case
     from evalmeta.model.registry import ApiVersion, MetadataType
-    from evalmeta.validation.definition_rules import Finding
-    from evalmeta.validation.rules import Rule
+    from evalmeta.validation.rule import Finding, Rule
     from evalmeta.xmlio.reader import Document
 
 
@@ -124,13 +115,13 @@ def validate_together(files: Sequence[NamedFile], policy: RulePolicy) -> list[Pr
     """Return the problems that only the definitions of a project together have."""
     return [
         Problem(rule.code, severity, file.location, message, hint, file.component)
-        for rule, find in PROJECT_RULES
+        for rule, find in PROJECTS.checks()
         if (severity := policy.severity(rule)) is not None
         for file, message, hint in find(files)
     ]
 
 
-_EXPECTATIONS_MISSING: Final = next(rule for rule, _ in CASE_RULES if rule.code == "expectations-missing")
+_EXPECTATIONS_MISSING: Final = CASES.find("expectations-missing")
 
 
 def check_expectations(
@@ -261,7 +252,7 @@ def _of_orgs(definition: Definition, policy: RulePolicy) -> Iterator[tuple[Rule,
     if definition.type != EVALUATION_DEFINITION:
         return
     scope = OrgScope(definition, policy.declared_variables)
-    for rule, find in ORG_RULES:
+    for rule, find in ORGS.checks():
         for finding in find(scope):
             yield rule, finding
 

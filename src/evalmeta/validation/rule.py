@@ -1,0 +1,110 @@
+"""What a rule is, and how a function declares that it checks one.
+
+The first line of the function's docstring says what the rule demands: users read it with `evalmeta rule`, in the
+documentation, and on the rule's page in `pages`. A rule also has a sample in metadata-samples/invalid.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+
+from evalmeta.model.problem import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from evalmeta.model.settings import Profile
+    from evalmeta.xmlio.reader import Step
+
+ERROR: Final = Severity.ERROR
+WARNING: Final = Severity.WARNING
+_Scope = TypeVar("_Scope")
+_Found = TypeVar("_Found")
+
+
+class Rule(NamedTuple):
+    """A rule: its code, and its severity under each profile."""
+
+    code: str
+    documented: Severity
+    orgs: Severity
+
+    def severity(self, profile: Profile) -> Severity:
+        """Return the severity of this rule's findings under a profile."""
+        return self.documented if profile == "documented" else self.orgs
+
+
+class Finding(NamedTuple):
+    """One finding of a rule.
+
+    Attributes:
+        steps: the path from the rule's scope to the faulty element, as pairs of local name and index. The path of
+            a missing element is valid too: its parent is shown.
+    """
+
+    steps: tuple[Step, ...]
+    message: str
+    hint: str
+
+
+class RuleTable(Generic[_Scope, _Found]):
+    """The rules about things of one kind, in the order of their declaration, which is that of their problems."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[Rule, Callable[[_Scope], Iterator[_Found]], frozenset[str]]] = []
+
+    def add(self, declared: Rule, check: Callable[[_Scope], Iterator[_Found]], about: Iterable[str]) -> None:
+        """Add a rule with its check; `about` has what chooses the things to which it applies."""
+        self._rows.append((declared, check, frozenset(about)))
+
+    def find(self, code: str) -> Rule:
+        """Return the rule with a code."""
+        return next(declared for declared, _, _ in self._rows if declared.code == code)
+
+    def demands(self) -> dict[Rule, str]:
+        """Return what each rule demands: the first line of the docstring of its first check."""
+        texts: dict[Rule, str] = {}
+        for declared, check, _ in self._rows:
+            texts.setdefault(declared, (check.__doc__ or "").partition("\n")[0])
+        return texts
+
+    def checks(self, *about: str) -> tuple[tuple[Rule, Callable[[_Scope], Iterator[_Found]]], ...]:
+        """Return the rules about one of these, each with its check; without arguments, all of them."""
+        return tuple((declared, check) for declared, check, its in self._rows if not about or its & {*about})
+
+
+def rule(
+    code: str, table: RuleTable[_Scope, _Found], *, documented: Severity, orgs: Severity, about: Iterable[str] = ()
+) -> Callable[[Callable[[_Scope], Iterator[_Found]]], Callable[[_Scope], Iterator[_Found]]]:
+    """Declare that a function checks a rule.
+
+    The profile `orgs`, the default, reports as errors what orgs refuse and what no run can judge. It only warns about
+    what orgs are known to accept, and about what runs can judge and no org is known to refuse. The profile `documented`
+    enforces the whole metadata reference. `about` chooses the things of the table to which the rule applies.
+    """
+
+    def declare(check: Callable[[_Scope], Iterator[_Found]]) -> Callable[[_Scope], Iterator[_Found]]:
+        table.add(Rule(code, documented, orgs), check, about)
+        return check
+
+    return declare
+
+
+def checks_also(
+    code: str, table: RuleTable[_Scope, _Found], *, about: Iterable[str]
+) -> Callable[[Callable[[_Scope], Iterator[_Found]]], Callable[[_Scope], Iterator[_Found]]]:
+    """Declare that a function checks a rule of the table for other things than the function of the rule does."""
+
+    def declare(check: Callable[[_Scope], Iterator[_Found]]) -> Callable[[_Scope], Iterator[_Found]]:
+        table.add(table.find(code), check, about)
+        return check
+
+    return declare
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a sentence with the known word that was probably meant, or with all known words."""
+    options = list(known)
+    close = get_close_matches(word[:80].lower(), options, n=1, cutoff=0.6)
+    return f"Did you mean {close[0]}?" if close else f"Known: {', '.join(options)}."
