@@ -1,4 +1,4 @@
-"""The evaluators of run-eval as expectations.
+"""The evaluators of run-eval as expectations, and what they read of earlier steps.
 
 Sources: @salesforce/agents, `src/evalNormalizer.ts` and `src/yamlSpecTranslator.ts` (evaluators, keys, operators). The
 service that answers run-eval has no public reference; it knows more evaluators than these files, and lists their names
@@ -7,7 +7,8 @@ in the error for an unknown one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
@@ -23,14 +24,12 @@ from evalmeta.model.expectations import (
     TOPIC,
     render_actions,
 )
-from evalmeta.systems.run_eval import references
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from evalmeta.formats.records import Record
     from evalmeta.model.json_value import JsonValue
-    from evalmeta.systems.run_eval.references import Reading
 
 
 PREFIX: Final = "evaluator."
@@ -44,6 +43,23 @@ _NO_MEASURE: Final = {
     ),
 }
 _HINT: Final = "bot_response_rating judges an answer against an expected one."
+_LATENCY: Final = "latency"
+_OUTCOME_PATH: Final = "$.generatedData.outcome"
+_TOPIC_PATH: Final = "$.generatedData.topic"
+_ACTIONS_PATH: Final = "$.generatedData.invokedActions"
+_SESSION: Final = "$.generatedData.sessionId"
+_LAST: Final = r"(?:response\.)?(?:planner_response\.lastExecution|planner_state)\."
+_REFERENCE: Final = re.compile(
+    r"""\$\.outputs\[(?:(?P<place>\d{1,4})|\?\(@\.id\s*==\s*['"](?P<id>[^'"]+)['"]\))\]\.(?P<path>.+)""", re.DOTALL
+)
+_SHORT: Final = re.compile(r"\{(?P<id>[^{}.]+)\.(?P<path>[^{}]+)\}")
+_PATHS: Final = (
+    (re.compile(rf"{_LAST}topic"), _TOPIC_PATH),
+    (re.compile(rf"{_LAST}(?:invokedActions|actionsSequence)(?P<rest>[.\[].*)?", re.DOTALL), _ACTIONS_PATH),
+    (re.compile(rf"{_LAST}latency"), _LATENCY),
+    (re.compile(rf"{_LAST}message(?:\.message)?"), _OUTCOME_PATH),
+)
+_OWN: Final = "$.generatedData"
 
 
 def expectation_of(record: Record, name: str, reading: Reading) -> Expectation:
@@ -55,8 +71,8 @@ def expectation_of(record: Record, name: str, reading: Reading) -> Expectation:
     if convert is None:
         reason = _NO_MEASURE.get(name, "only Salesforce's service has this evaluator")
         return _unjudged(name, label, f"{reason}. {_HINT}")
-    found = convert(record, label, reading)
-    return found if isinstance(found, Expectation) else _unjudged(name, label, found)
+    converted = convert(record, label, reading)
+    return converted if isinstance(converted, Expectation) else _unjudged(name, label, converted)
 
 
 def _unjudged(name: str, label: str, reason: str) -> Expectation:
@@ -86,7 +102,7 @@ def plain(value: JsonValue) -> str:
 
 def _topic(record: Record, label: str, reading: Reading) -> Expectation | str:
     operator, expected = _operator(record, STRING_OPERATORS), _expected(record)
-    if reading.text != references.TOPIC or operator not in _TOPIC_MATCHES:
+    if reading.text != _TOPIC_PATH or operator not in _TOPIC_MATCHES:
         return _comparison("string_comparison", operator, expected, label, reading)
     return Expectation(TOPIC, expected, label, terms={"match": _TOPIC_MATCHES[operator]})
 
@@ -96,7 +112,7 @@ def _actions(record: Record, label: str, reading: Reading) -> Expectation | str:
     record.require("expected")
     value = record.raw("expected")
     names = [value] if isinstance(value, str) else [text for _, text in record.texts("expected")]
-    if reading.text != references.ACTIONS:
+    if reading.text != _ACTIONS_PATH:
         return "it compares only the whole list invokedActions"
     return Expectation(
         ACTIONS, render_actions(names), label, terms={"match": _ACTION_MATCHES.get(operator, "superset")}
@@ -105,7 +121,7 @@ def _actions(record: Record, label: str, reading: Reading) -> Expectation | str:
 
 def _rating(record: Record, label: str, reading: Reading) -> Expectation | str:
     expected, threshold = _expected(record), record.number("threshold")
-    if reading.text != references.OUTCOME:
+    if reading.text != _OUTCOME_PATH:
         return "it rates only the answer"
     return Expectation(OUTCOME, expected, label, terms={} if threshold is None else {"threshold": threshold})
 
@@ -121,7 +137,7 @@ def _numeric(record: Record, label: str, reading: Reading) -> Expectation | str:
 
 
 def _comparison(name: str, operator: str, expected: str, label: str, reading: Reading) -> Expectation | str:
-    if reading.text == references.LATENCY:
+    if reading.text == _LATENCY:
         if name != "numeric_comparison" or operator != "less_than_or_equal":
             return "it compares a latency only with less_than_or_equal"
         return Expectation("output_latency_milliseconds", expected, label)
@@ -139,10 +155,10 @@ def _json(record: Record, label: str, reading: Reading) -> Expectation | str:
     operator, path = _operator(record, JSON_OPERATORS), record.text("json_path") or "$"
     if record.has("json_schema"):
         return "evalmeta does not check JSON schemas"
-    if not reading.is_reference or reading.text == references.LATENCY:
+    if not reading.is_reference or reading.text == _LATENCY:
         return "it reads JSON only in the answer and in what the agent reports"
     record.require("expected")
-    whole = path if reading.text == references.OUTCOME else reading.text + path.removeprefix("$")
+    whole = path if reading.text == _OUTCOME_PATH else reading.text + path.removeprefix("$")
     terms = {"path": whole, "operator": operator, "expected": record.raw("expected")}
     return Expectation("json", plain(record.raw("expected")), label, terms=terms)
 
@@ -157,3 +173,69 @@ _CONVERTERS: Final[Mapping[str, Callable[[Record, str, Reading], Expectation | s
     "json_assertion": _json,
 }
 KNOWN: Final = tuple(PREFIX + name for name in EVALUATORS)
+
+
+class StepOutput(NamedTuple):
+    """A step with an output: its id, its type, and the number of messages that were sent by then."""
+
+    id: str
+    type: str
+    sent: int
+
+
+class Reading(NamedTuple):
+    """What an evaluator reads.
+
+    Attributes:
+        turn: the turn whose answer it reads, from 1; 0 for the last one.
+        text: a reference into what the agent returned, `_LATENCY`, or a literal.
+        is_reference: whether it is not a literal.
+        fault: why it can never be read; empty if it can.
+        reason: why evalmeta cannot read it, although an org may; empty if it can.
+    """
+
+    turn: int = 0
+    text: str = ""
+    is_reference: bool = True
+    fault: str = ""
+    reason: str = ""
+
+
+def read_operand(text: str, outputs: Sequence[StepOutput], *, is_raw: bool) -> Reading:
+    """Return what the `actual` of an evaluator reads; with `is_raw`, the short form `{step.path}` is a literal."""
+    text = text.strip()
+    if text.startswith((f"{_OWN}.", f"{_OWN}[")):
+        return Reading(text=text)
+    named_output = _REFERENCE.fullmatch(text) or (None if is_raw else _SHORT.fullmatch(text))
+    if named_output is None:
+        if "$.outputs" in text or (not is_raw and _SHORT.search(text)):
+            return Reading(reason=f"it reads only a whole reference, not {text!r:.80}")
+        return Reading(text=text, is_reference=False)
+    named = named_output.groupdict()
+    keys = (str(at) if named.get("place") else output.id for at, output in enumerate(outputs))
+    step = next((output for key, output in zip(keys, outputs, strict=True) if key == _key(named)), None)
+    return Reading(fault=_missing(named, outputs)) if step is None else _read_output(step, named["path"], text)
+
+
+def _key(named: Mapping[str, str]) -> str:
+    return named.get("place") or named["id"]
+
+
+def _missing(named: Mapping[str, str], outputs: Sequence[StepOutput]) -> str:
+    if place := named.get("place"):
+        return f"it reads output {place}; the outputs of the test have the numbers 0 to {len(outputs) - 1}"
+    known = ", ".join(output.id for output in outputs)
+    return f"it reads the step {named['id']!r:.80}, which does not exist; known: {known}"
+
+
+def _read_output(step: StepOutput, path: str, text: str) -> Reading:
+    if step.type == "agent.create_session" and path == "session_id":
+        return Reading(1, _SESSION)
+    if not step.sent:
+        return Reading(reason=f"{text!r:.100} reads what was before the first message")
+    if step.type == "agent.send_message" and (path == "response" or path.startswith("response.messages")):
+        return Reading(step.sent, _OUTCOME_PATH)
+    for pattern, reference in _PATHS:
+        if matched := pattern.fullmatch(path):
+            return Reading(step.sent, reference + (matched.groupdict().get("rest") or ""))
+    return Reading(step.sent, reason=f"its agents do not report {path!r:.80}")

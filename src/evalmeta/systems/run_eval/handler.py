@@ -1,6 +1,8 @@
 """The evaluation API of `sf agent test run-eval`, which has one call: run tests and return their results.
 
-Source: @salesforce/agents, `src/agentEvalRunner.ts`. sf sends the call to api.salesforce.com, not to the org.
+Sources: @salesforce/agents, `src/agentEvalRunner.ts` (sf sends the call to api.salesforce.com, not to the org) and
+`src/evalFormatter.ts` (EvalApiResponse). An evaluator that evalmeta cannot judge and a failed step are among the
+`errors` of the test; then sf exits with 1. An undecided result has an `error_message`, but no score and no `is_pass`.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from starlette.routing import Route
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, OrgFault
+from evalmeta.model.generated_data import invoked_actions
+from evalmeta.model.run import Verdict
 from evalmeta.org.agents import agents_of
 from evalmeta.org.handlers.registry import Handlers
 from evalmeta.org.handlers.rest import authenticated, json_reply, read_body
@@ -21,20 +25,25 @@ from evalmeta.org.organization import run_in_thread
 from evalmeta.org.runs import check_needs, is_abandoned, prepare_received_run, start_prepared
 from evalmeta.store.stored_cases import open_cases
 from evalmeta.systems.run_eval.reader import read_payload
-from evalmeta.systems.run_eval.results import write_test_result
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.login import User
+    from evalmeta.model.run import CaseResult, TestResult
     from evalmeta.org.organization import Organization
+    from evalmeta.systems.run_eval.evaluators import StepOutput
     from evalmeta.systems.run_eval.reader import PlannedTest
 
 
+_RATING: Final = "evaluator.bot_response_rating"
+_UNJUDGED: Final = "evaluator."
+_PASSED: Final = {Verdict.PASS: True, Verdict.FAILURE: False}
 _NAME: Final = "run-eval"
 _SHOWN: Final = 3
 _ID_CHARS: Final = 15
@@ -70,11 +79,11 @@ async def post_tests(request: Request, org: Organization, user: User) -> Respons
 
     # Runs are created in a thread, but workers are launched from the event loop.
     runs = await run_in_thread(replace(org, launch=lambda _: None), start)
-    found: dict[int, JsonObject] = {}
+    by_place: dict[int, JsonObject] = {}
     waiting = [_results(org, run_id, [tests[place] for place in places]) for run_id, places in runs.items()]
     for places, results in zip(runs.values(), await asyncio.gather(*waiting), strict=True):
-        found.update(zip(places, results, strict=True))
-    return json_reply({"results": [found[place] for place in range(len(tests))]})
+        by_place.update(zip(places, results, strict=True))
+    return json_reply({"results": [by_place[place] for place in range(len(tests))]})
 
 
 def _refusal(error: FormatError) -> OrgFault:
@@ -100,9 +109,7 @@ async def _results(org: Organization, run_id: str, tests: Sequence[PlannedTest])
     error = await _wait(org, run_id)
     cases = {case.number: case for case in open_cases(org.database, run_id, change=org.paths.case)}
     reason = org.without_paths(error or "the test was not run")
-    return [
-        write_test_result(test, cases.get(number), run_id=run_id, error=reason) for number, test in enumerate(tests, 1)
-    ]
+    return [_test_result(test, cases.get(number), run_id=run_id, error=reason) for number, test in enumerate(tests, 1)]
 
 
 async def _wait(org: Organization, run_id: str) -> str:
@@ -118,6 +125,76 @@ async def _wait(org: Organization, run_id: str) -> str:
             org.launch(run_id)
         await asyncio.sleep(pause)
         pause = min(pause * 2, _LAST_PAUSE)
+
+
+def _test_result(test: PlannedTest, case: CaseResult | None, *, run_id: str, error: str = "") -> JsonObject:
+    """Write the result of a test; `error` says why a test has no case."""
+    answers = [turn.generated for turn in case.earlier] if case else []
+    if case and case.generated:
+        answers.append(case.generated)
+    session = next(
+        (answer.session_id for answer in answers if answer.session_id), f"{run_id}-{case.number if case else 0}"
+    )
+    done = [step for step in test.outputs if step.sent <= len(answers)]
+    order = [*test.evaluators]
+    results = sorted(case.results if case else (), key=lambda result: order.index(result.label or ""))
+    errors = [*_failed_step(test, len(done), (case.error if case else error) or ""), *_unjudged(results)]
+    return {
+        "id": test.id,
+        "outputs": [_output(step, answers, session) for step in done] if case else [],
+        "evaluation_results": [
+            _evaluation(test, result) for result in results if not result.name.startswith(_UNJUDGED)
+        ],
+        "errors": errors,
+    }
+
+
+def _output(step: StepOutput, answers: Sequence[GeneratedData], session: str) -> JsonObject:
+    output: JsonObject = {"type": step.type, "id": step.id}
+    if step.type == "agent.create_session":
+        return {**output, "session_id": session}
+    if step.type == "agent.send_message":
+        return {**output, "response": answers[step.sent - 1].outcome}
+    return {**output, "response": _state(answers[step.sent - 1]) if step.sent else {}}
+
+
+def _state(answer: GeneratedData) -> JsonObject:
+    """Return what `agent.get_state` reports of the last message."""
+    last: JsonObject = {
+        "topic": answer.topic,
+        "latency": None if answer.latency_ms is None else round(answer.latency_ms),
+        "invokedActions": None if answer.actions is None else invoked_actions(answer.actions),
+        "message": {"message": answer.outcome},
+    }
+    return {"planner_response": {"lastExecution": last}}
+
+
+def _evaluation(test: PlannedTest, result: TestResult) -> JsonObject:
+    kind, passed = test.evaluators[result.label or ""], _PASSED.get(result.verdict)
+    is_decided = passed is not None or result.is_measured
+    score = result.score if kind == _RATING or passed is None else float(passed)
+    return {
+        "type": kind,
+        "id": result.label,
+        "score": score if is_decided else None,
+        "is_pass": passed,
+        "actual_value": result.actual,
+        "expected_value": result.expected,
+        "error_message": None if is_decided else (result.error or f"undecided: {result.explanation}"),
+        "explainability": result.explanation,
+    }
+
+
+def _unjudged(results: Sequence[TestResult]) -> Iterator[JsonObject]:
+    for result in results:
+        if result.name.startswith(_UNJUDGED):
+            yield {"id": result.label, "error_message": f"{result.name} cannot be judged here: {result.explanation}"}
+
+
+def _failed_step(test: PlannedTest, done: int, error: str) -> Iterator[JsonObject]:
+    if error:
+        failed = test.outputs[done].id if done < len(test.outputs) else test.id
+        yield {"id": failed, "error_message": error}
 
 
 HANDLERS: Final = Handlers([Route("/einstein/evaluation/v1/tests", post_tests, methods=["POST"])])

@@ -14,15 +14,13 @@ from evalmeta.formats.json_source import read_json
 from evalmeta.formats.records import Record
 from evalmeta.model.definition import ContextVariable
 from evalmeta.model.evaluation import Case, Evaluation, Turn
-from evalmeta.systems.run_eval.evaluators import KNOWN, PREFIX, expectation_of, plain
-from evalmeta.systems.run_eval.references import StepOutput, read_operand
-from evalmeta.systems.run_eval.spellings import SCORING, corrected
+from evalmeta.systems.run_eval.evaluators import KNOWN, PREFIX, StepOutput, expectation_of, plain, read_operand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.json_value import JsonObject, JsonValue
 
 
 _SESSION: Final = "agent.create_session"
@@ -135,7 +133,7 @@ class _Test:
         for place, value in enumerate(self._record.items("steps")):
             step = value
             if isinstance(value, dict) and not self._is_raw:
-                step = corrected(value, place=len(self._evaluators))
+                step = _corrected(value, place=len(self._evaluators))
             yield self._record.at(step, "steps", place, called="a step")
 
     def _read_step(self, step: Record) -> None:
@@ -178,7 +176,7 @@ class _Test:
         self._evaluators.append((step, kind.removeprefix(PREFIX)))
 
     def _expectation(self, step: Record, name: str) -> tuple[int, Expectation]:
-        key = "generated_output" if name in SCORING else "actual"
+        key = "generated_output" if name in _SCORED else "actual"
         reading = read_operand(plain(step.raw(key)), self._outputs, is_raw=self._is_raw)
         if reading.fault:
             step.error("run-eval-reference", reading.fault, key)
@@ -197,3 +195,68 @@ def _variables(step: Record) -> Iterator[ContextVariable]:
     else:
         for name, text in step.object("context_variables").items():
             yield ContextVariable(name, plain(text))
+
+
+# The evaluators whose texts are called `generated_output` and `reference_answer`.
+_SCORED: Final = ("text_alignment", "hallucination_detection", "citation_recall", "answer_faithfulness")
+
+_AGENT: Final = {
+    "agentId": "agent_id",
+    "agentVersionId": "agent_version_id",
+    "sessionId": "session_id",
+    **dict.fromkeys(("text", "message", "input", "prompt", "user_message", "userMessage"), "utterance"),
+    "useAgentApi": "use_agent_api",
+}
+_EVALUATOR: Final = {
+    "subject": "actual",
+    **dict.fromkeys(("expectedValue", "expected_value"), "expected"),
+    **dict.fromkeys(("actualValue", "actual_value"), "actual"),
+    **dict.fromkeys(("assertionType", "assertion_type", "comparator"), "operator"),
+}
+_ASSERTION: Final = {
+    **dict.fromkeys(("generated_output", "actual_output", "response"), "actual"),
+    **dict.fromkeys(("reference_answer", "expected_output", "ground_truth"), "expected"),
+}
+_SCORING: Final = {
+    **dict.fromkeys(("actual", "actual_output", "response"), "generated_output"),
+    **dict.fromkeys(("expected", "expected_output", "ground_truth"), "reference_answer"),
+}
+_ASSERTIONS: Final = ("string_assertion", "json_assertion")
+
+
+def _corrected(step: JsonObject, *, place: int) -> JsonObject:
+    """Return a step with the keys that the sf CLI sends; `place` counts evaluators, for a missing id."""
+    kind = step.get("type")
+    if kind == "evaluator" and isinstance(step.get("evaluator_type"), str):
+        step = _long_form(step, place)
+        kind = step["type"]
+    if not isinstance(kind, str):
+        return step
+    family, _, name = kind.partition(".")
+    if family == "agent":
+        return _renamed(step, _AGENT)
+    if family != "evaluator":
+        return step
+    step = _renamed(step, _EVALUATOR)
+    names = _SCORING if name in _SCORED else _ASSERTION if name in _ASSERTIONS else {}
+    return _renamed(step, names)
+
+
+def _long_form(step: JsonObject, place: int) -> JsonObject:
+    """Return `{"type": "evaluator", "evaluator_type": NAME, "field": "STEP.PATH"}` with the keys of other steps."""
+    renamed = {key: value for key, value in step.items() if key not in {"evaluator_type", "field"}}
+    renamed["type"] = f"evaluator.{step['evaluator_type']}"
+    field: JsonValue = step.get("field")
+    if isinstance(field, str):
+        renamed.setdefault("actual", f"{{{field}}}" if "." in field else field)
+    if not renamed.get("id"):
+        renamed["id"] = f"eval_{place}"
+    return renamed
+
+
+def _renamed(step: JsonObject, names: Mapping[str, str]) -> JsonObject:
+    renamed = dict(step)
+    for other, name in names.items():
+        if other in renamed and name not in renamed:
+            renamed[name] = renamed.pop(other)
+    return renamed
