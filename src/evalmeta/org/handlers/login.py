@@ -29,7 +29,7 @@ class Frontdoor:
     """The codes with which a browser takes over a client's session once, as with Salesforce's frontdoor.jsp.
 
     A code stands for the client's token, so that the session ends with the token. Codes are kept in memory: they end
-    with the server, and are no tokens of its API.
+    with the server, and the API does not accept them as tokens.
     """
 
     __slots__ = ("_codes",)
