@@ -77,7 +77,7 @@ def test_an_unknown_run_is_searched_in_the_default_org(project: Project) -> None
 def test_the_most_recent_run_is_the_last_one_in_any_org(project: Project) -> None:
     keep(project, "shop", "desk")
     place = locate(project, None)
-    assert (place.run_id, place.org_url) == (ID, URLS["desk"])
+    assert (place.id, place.org_url) == (ID, URLS["desk"])
 
 
 @pytest.mark.parametrize("named", [None, "desk"])

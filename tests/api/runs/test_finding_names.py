@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Project:
 )
 def test_a_name_is_the_newest_run_or_the_one_of_the_same_test_before(project: Project, name: str, started: int) -> None:
     assert load_run(project, name).started == started
-    assert locate(project, name).run_id == run_id_of(project, name)
+    assert locate(project, name).id == run_id_of(project, name)
 
 
 def test_a_run_that_only_asked_suspect_cases_again_has_no_name(project: Project) -> None:

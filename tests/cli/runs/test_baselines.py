@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from api.runs.test_comparisons import keep, run
-from evalmeta.api.runs.comparisons import baseline_of, compare_runs
+from evalmeta.api.runs.comparisons import Comparator, baseline_of, compare_runs
 from evalmeta.api.runs.finished import FinishedRun
-from evalmeta.cli.runs.baselines import BaselineOption, Comparator, Judgement, confirming_option, print_comparisons
+from evalmeta.cli.runs.baselines import BaselineOption, Judgement, confirming_option, print_comparisons
 from evalmeta.model.comparison import SuiteComparison
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import RunOptions

@@ -9,9 +9,9 @@ import pytest
 from lxml import etree
 
 from api.runs.test_comparisons import run
-from evalmeta.api.runs.comparisons import Baseline, baseline_of
+from evalmeta.api.runs.comparisons import Baseline, Comparator, baseline_of
 from evalmeta.api.runs.finished import FinishedRun
-from evalmeta.cli.runs.baselines import Comparator, Judgement
+from evalmeta.cli.runs.baselines import Judgement
 from evalmeta.model.run import Verdict
 from evalmeta.model.tally import summarise
 from evalmeta.report import render

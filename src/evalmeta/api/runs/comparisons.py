@@ -236,6 +236,33 @@ def compare_again(
     return replace(suite, tests=tuple(map(_with_changes, suite.tests, runs)))
 
 
+class Comparator(NamedTuple):
+    """A baseline that was opened, and what fails a call that is compared with it.
+
+    Attributes:
+        suspects_fail: whether a suspect case fails the call.
+        most_answers: how often a suspect case is asked again at most; 0 to ask none.
+        must_confirm: whether the user asked for it, so that an org that cannot run single cases is refused.
+        history: runs that are not in the project's database.
+        project: the project whose later runs may have asked suspect cases again.
+    """
+
+    baseline: Baseline
+    suspects_fail: bool
+    project: Project | None = None
+    most_answers: int = 0
+    must_confirm: bool = False
+    history: tuple[Run, ...] = ()
+
+    def compare(self, runs: Sequence[Run]) -> SuiteComparison:
+        """Compare the runs of a command."""
+        return self.compare_again(runs_in(self.baseline, runs))
+
+    def compare_again(self, runs: Sequence[ComparedRun]) -> SuiteComparison:
+        """Compare runs whose results were read, with the new answers to their suspect cases."""
+        return compare_again(runs, project=self.project, history=self.history)
+
+
 def _check_other(label: str, run: Run) -> None:
     if label == run.id:
         list_all = Suggestion("Name another run; list them", "test", "history")

@@ -71,19 +71,23 @@ def _is_same_test(run: ListedRun, other: ListedRun) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class RunLocation:
-    """Where a run is.
+class RunHandle:
+    """A run that was started, now or by an earlier command, and where it is.
 
     Attributes:
         org_url: the org's address.
         target: the org, if its login is known already; None for the embedded org.
-        remote: what is saved of a run of another org.
+        remote: what is saved of a run of another org than the project's own.
+        definition: the name of its test; empty if it is not known.
     """
 
-    run_id: str
-    org_url: str
+    project: Project
+    id: str
+    org_url: str = EMBEDDED_URL
     target: Target | None = None
     remote: RemoteRun | None = None
+    definition: str = ""
+    iterations: int = 1
 
 
 def is_elsewhere(project: Project, target: Target | None) -> bool:
@@ -94,7 +98,7 @@ def is_elsewhere(project: Project, target: Target | None) -> bool:
     return server is None or server.url != target.login.url
 
 
-def locate(project: Project, run_id: str | None, *, named: str | None = None) -> RunLocation:
+def locate(project: Project, run_id: str | None, *, named: str | None = None) -> RunHandle:
     """Find the org that a run is in: the named one, or else the one that has the run.
 
     Args:
@@ -134,17 +138,17 @@ def is_here(project: Project, run_id: str) -> bool:
     return EMBEDDED_URL in _urls_of(project, run_id)
 
 
-def target_of(location: RunLocation) -> Target | None:
+def target_of(run: RunHandle) -> Target | None:
     """Return the org of a run, None for the embedded one; raises like `find_target`."""
-    if location.target is not None or location.org_url == EMBEDDED_URL:
-        return location.target
-    return find_target(location.org_url, location.remote.org_name if location.remote else "")
+    if run.target is not None or run.org_url == EMBEDDED_URL:
+        return run.target
+    return find_target(run.org_url, run.remote.org_name if run.remote else "")
 
 
-def _at(project: Project, url: str, run_id: str, target: Target | None = None) -> RunLocation:
+def _at(project: Project, url: str, run_id: str, target: Target | None = None) -> RunHandle:
     with open_remote_runs(project.state_dir) as runs:
-        found = runs.find(run_id, org_url=url)
-    return RunLocation(found[0].run.id if found else run_id, url, target, found[0] if found else None)
+        remote = next(iter(runs.find(run_id, org_url=url)), None)
+    return RunHandle(project, remote.run.id if remote else run_id, url, target, remote)
 
 
 def _urls_of(project: Project, run_id: str) -> list[str]:

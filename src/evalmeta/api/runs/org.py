@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.api.org_targets import EMBEDDED_URL
 from evalmeta.api.runs.changes import check_unchanged, refuse_changes, refuse_other_agent
-from evalmeta.api.runs.finding import is_elsewhere
+from evalmeta.api.runs.finding import RunHandle, is_elsewhere
 from evalmeta.api.runs.finished import FinishedRun
 from evalmeta.api.runs.origins import new_origin
 from evalmeta.api.runs.saved import decided
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from evalmeta.api.agent_tests import AgentTest
     from evalmeta.api.org_targets import Target
-    from evalmeta.api.runs.finding import RunLocation
+    from evalmeta.api.runs.observer import Observer
     from evalmeta.client.connection import Connection
     from evalmeta.client.runs import Progress
     from evalmeta.model.json_value import JsonObject
@@ -50,15 +50,6 @@ if TYPE_CHECKING:
 
 
 _ONLY_OURS: Final = ("concurrency", "rate_limit", "retries", "max_errors")
-
-
-class StartedRun(NamedTuple):
-    """A run that was started; `remote` is what is saved of it if it is in another org than the project's own."""
-
-    id: str
-    definition: str
-    remote: RemoteRun | None = None
-    iterations: int = 1
 
 
 async def finish_run(
@@ -148,6 +139,11 @@ class RunOrg(NamedTuple):
             name for name in names if not self.connection.is_ours and getattr(options, name) != getattr(default, name)
         ]
 
+    def warn_of_verdict(self, observer: Observer) -> None:
+        """Warn that --verdict chooses nothing where only evalmeta judges."""
+        if self.checking.decides is not None and not self.is_salesforce:
+            observer.warn("this org is evalmeta's, so its verdicts are evalmeta's own: --verdict has no effect")
+
     async def check(self, runs: Sequence[tuple[AgentTest, RunOptions]]) -> None:
         """Check that everything that runs need can be used, before the first of them is started.
 
@@ -168,7 +164,7 @@ class RunOrg(NamedTuple):
             tests = [test for test, _ in runs]
             raise joined_error(_name_leftovers(faults, tests, self.project), [test.full_name for test in tests])
 
-    async def start(self, test: AgentTest, options: RunOptions) -> StartedRun:
+    async def start(self, test: AgentTest, options: RunOptions) -> RunHandle:
         """Start a run of a test, or the first of its iterations, and remember it as the most recent run.
 
         A run that only asks suspect cases again is not remembered.
@@ -183,20 +179,21 @@ class RunOrg(NamedTuple):
             remote = self._save(RemoteRun(self.other.login.url, self.other.login.name, run, (run_id,)))
         if not options.confirms:
             self._remember(run_id)
-        return StartedRun(run_id, test.full_name, remote, options.iterations)
+        url = self.connection.url
+        return RunHandle(self.project, run_id, url, self.other, remote, test.full_name, options.iterations)
 
-    def find(self, location: RunLocation) -> StartedRun:
-        """Return a run that was started before; the definition's name is known if the run was saved."""
-        remote = location.remote
+    def find(self, run: RunHandle) -> RunHandle:
+        """Return a run that was started before with what is saved of it, or what can be known without a request."""
         if self.other is None:
-            return StartedRun(location.run_id, "")
+            return replace(run, remote=None, definition="")
+        remote = run.remote
         if remote is None:
-            options = self._checked(RunOptions(), type_of_run(location.run_id))
-            run = Run(location.run_id, "", "", RunStatus.NEW, time.time(), 0, options=options)
-            remote = RemoteRun(self.other.login.url, self.other.login.name, run, (location.run_id,))
-        return StartedRun(location.run_id, remote.run.definition, remote)
+            options = self._checked(RunOptions(), type_of_run(run.id))
+            new = Run(run.id, "", "", RunStatus.NEW, time.time(), 0, options=options)
+            remote = RemoteRun(self.other.login.url, self.other.login.name, new, (run.id,))
+        return replace(run, remote=remote, definition=remote.run.definition)
 
-    async def fetch(self, started: StartedRun) -> FinishedRun:
+    async def fetch(self, started: RunHandle) -> FinishedRun:
         """Return a run with its results so far, without waiting.
 
         Raises:
@@ -215,7 +212,7 @@ class RunOrg(NamedTuple):
 
     async def finish(
         self,
-        started: StartedRun,
+        started: RunHandle,
         *,
         options: RunOptions | None = None,
         wait: float | None = None,
@@ -285,7 +282,7 @@ class RunOrg(NamedTuple):
         ):
             raise joined_error(faults, [run.definition])
 
-    async def cancel(self, started: StartedRun) -> FinishedRun:
+    async def cancel(self, started: RunHandle) -> FinishedRun:
         """Cancel a run, start no more iterations, and return the results that it has.
 
         Raises:
@@ -305,11 +302,11 @@ class RunOrg(NamedTuple):
         if not last.status.is_over:
             await client.cancel_run(self.connection, remote.jobs[-1])
         fewer = replace(remote.run.options, iterations=len(remote.jobs))
-        return await self.fetch(started._replace(remote=replace(remote, run=replace(remote.run, options=fewer))))
+        return await self.fetch(replace(started, remote=replace(remote, run=replace(remote.run, options=fewer))))
 
     async def extend(
-        self, location: RunLocation, *, iterations: int, ignore_changes: bool, mixed: bool = False
-    ) -> StartedRun:
+        self, first: RunHandle, *, iterations: int, ignore_changes: bool, mixed: bool = False
+    ) -> RunHandle:
         """Extend a run that is over to `iterations` in all; only the new ones are run.
 
         Raises:
@@ -321,21 +318,21 @@ class RunOrg(NamedTuple):
         """
         self._refuse_salesforce()
         if not (ignore_changes and mixed):
-            found = await client.fetch_definition(self.connection, location.run_id)
+            found = await client.fetch_definition(self.connection, first.id)
             if not ignore_changes:
-                refuse_changes(location.run_id, found)
+                refuse_changes(first.id, found)
             if not mixed and self.other is None:
-                refuse_other_agent(self.project, await self._own_run(location.run_id), found.original)
-        await client.extend_run(self.connection, location.run_id, iterations=iterations)
-        return await self._restarted(location)
+                refuse_other_agent(self.project, await self._own_run(first.id), found.original)
+        await client.extend_run(self.connection, first.id, iterations=iterations)
+        return await self._restarted(first)
 
     async def rescore(
-        self, location: RunLocation, change: Callable[[RunOptions], RunOptions], *, as_deployed: bool
-    ) -> StartedRun:
+        self, first: RunHandle, change: Callable[[RunOptions], RunOptions], *, as_deployed: bool
+    ) -> RunHandle:
         """Start a run that scores the answers of a run that is over again.
 
         Args:
-            location: the first run; in the embedded org also a saved run of a Salesforce org, with its definition.
+            first: the first run; in the embedded org also a saved run of a Salesforce org, with its definition.
             change: returns the new run's options from those of the first run.
             as_deployed: use the expectations that are deployed now.
 
@@ -344,34 +341,34 @@ class RunOrg(NamedTuple):
             NotFound: the run is not in the org.
             OrgError: the org cannot be reached or refuses a call.
         """
-        remote = location.remote if self.connection.url == EMBEDDED_URL else None
-        first = remote.run if remote else await client.fetch_header(self.connection, location.run_id)
-        options = replace(change(first.options), origin=self.origin)
+        remote = first.remote if self.connection.url == EMBEDDED_URL else None
+        scored = remote.run if remote else await client.fetch_header(self.connection, first.id)
+        options = replace(change(scored.options), origin=self.origin)
         org_url = remote.org_url if remote else ""
-        run_id = await client.rescore_run(self.connection, first.id, options, as_deployed=as_deployed, org_url=org_url)
-        return await self._restarted(replace(location, run_id=run_id, remote=None))
+        run_id = await client.rescore_run(self.connection, scored.id, options, as_deployed=as_deployed, org_url=org_url)
+        return await self._restarted(replace(first, id=run_id, remote=None))
 
-    async def keep_answers(self, location: RunLocation) -> RemoteRun:
+    async def keep_answers(self, first: RunHandle) -> RemoteRun:
         """Save a run of a Salesforce org with its answers and its definition, and return it.
 
         Raises:
             NotFound: the org does not return the run or the definition.
             OrgError: the org cannot be reached or refuses a call.
         """
-        remote = location.remote or self.find(location).remote
+        remote = first.remote or self.find(first).remote
         if remote is None:
-            raise NotFound(f"run {location.run_id} cannot be found")
+            raise NotFound(f"run {first.id} cannot be found")
         if not remote.run.status.is_over:
             remote = await self._seen(remote)
         return self._save(await with_definition(self.connection, remote))
 
-    async def _restarted(self, location: RunLocation) -> StartedRun:
+    async def _restarted(self, first: RunHandle) -> RunHandle:
         """Remember a run that has new work as the most recent one, and save its current state."""
-        self._remember(location.run_id)
-        started = self.find(location)
+        self._remember(first.id)
+        started = self.find(first)
         seen = (await self.fetch(started)).run
         remote = replace(started.remote, run=seen) if started.remote else None
-        return StartedRun(started.id, seen.definition, remote, seen.options.iterations)
+        return replace(started, remote=remote, definition=seen.definition, iterations=seen.options.iterations)
 
     async def _finished(self, remote: RemoteRun) -> FinishedRun:
         """Check the verdicts of a Salesforce org, save the run, and return it."""

@@ -16,7 +16,7 @@ from evalmeta.store.runs import Runs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalmeta.api.runs.finding import RunLocation
+    from evalmeta.api.runs.finding import RunHandle
     from evalmeta.api.runs.verification import Checking
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from evalmeta.store.runs import Lease
 
 
-def load_finished(location: RunLocation, checking: Checking) -> FinishedRun | None:
+def load_finished(handle: RunHandle, checking: Checking) -> FinishedRun | None:
     """Return a run of another org that was saved when it was over, without a request; None for other runs.
 
     A run whose verdicts were not checked yet must be fetched again if evalmeta's verdicts shall count.
     """
-    remote = location.remote
+    remote = handle.remote
     if remote is None or not remote.run.status.is_over:
         return None
     if checking.decides not in {None, "org"} and not _is_checked(remote.run):

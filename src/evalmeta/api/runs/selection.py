@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from evalmeta.api.agent_tests import AgentTest, FileTest
     from evalmeta.api.org_targets import Target
+    from evalmeta.api.runs.observer import Observer
     from evalmeta.client.connection import Connection
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.registry import MetadataType
@@ -78,6 +79,41 @@ class CaseChoice:
         named = tuple(dict.fromkeys(items.name for items in lists))
         names = self.names or (() if "" in named else named)
         return replace(self, names=names, lists=(*self.lists, tuple(lists)))
+
+
+class CaseSelection(NamedTuple):
+    """The options of a call that select cases."""
+
+    cases: tuple[CaseList, ...] = ()
+    tags: tuple[str, ...] = ()
+    failed_from: tuple[str, ...] = ()
+    last_failed: bool = False
+    shard: tuple[int, int] | None = None
+    seed: int | None = None
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether it is not a mistake if no case is left to run."""
+        return bool(self.shard or self.failed_from or self.last_failed)
+
+    def choose(
+        self, project: Project, names: tuple[str, ...], files: Sequence[FileTest], observer: Observer
+    ) -> CaseChoice | None:
+        """Return the chosen cases; None if nothing failed in the runs of --failed-from, as the observer then learns."""
+        choice = CaseChoice(names, last_failed=self.last_failed, tags=self.tags)
+        choice = choice.narrowed(by_tags(project, self.tags, files))
+        runs = failed_in(project, self.failed_from)
+        for run, numbers in ((failures.run, failures.numbers) for failures in runs):
+            if not numbers:
+                observer.note(f"Nothing failed in run {run.id}.")
+            if (missing := run.total - len(run.cases)) > 0:
+                observer.warn(
+                    f"run {run.id} is {run.status}; {missing:,} of its {run.total:,} case results are missing"
+                )
+        failed = [failures.cases for failures in runs if failures.numbers]
+        if runs and not failed:
+            return None
+        return choice.narrowed(failed).narrowed(in_files(self.cases, files))
 
 
 class Failures(NamedTuple):

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalmeta import api
 from evalmeta.cli.groups import RenamedOptionsCommand
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import PATH
 from evalmeta.cli.runs.baselines import confirming_option
-from evalmeta.cli.runs.calls import AgentOptions, RunCall, agent_options, run_call
+from evalmeta.cli.runs.calls import agent_options, run_call
 from evalmeta.cli.runs.options import (
     OPTION_SECTIONS,
-    CaseSelection,
     case_options,
     policy_options,
     run_options,
@@ -29,6 +29,8 @@ from evalmeta.package.project import find_project
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalmeta.api.runs.selection import CaseSelection
+    from evalmeta.api.runs.starting import AgentOptions
     from evalmeta.cli.runs.baselines import BaselineOption
     from evalmeta.cli.runs.options import Values
     from evalmeta.package.project import Project
@@ -95,10 +97,18 @@ def run(
         return watch_tests(project.root, found, _options(paths))
     options = run_options(project, scoring, running, policy, selection=selection)
     comparator = baseline.open(project) if baseline else None
-    limit = math.inf if wait is None else wait
-    given = {**running, **policy}
-    call = RunCall(project, None, options, limit, found, (), agent, selection, given, dry_run)
-    return run_call(call, output, comparator)
+    call = api.runs.starting.RunCall(
+        project=project,
+        options=options,
+        wait=math.inf if wait is None else wait,
+        paths=found,
+        agent=agent,
+        selection=selection,
+        given={**running, **policy},
+        is_plan=dry_run,
+        comparator=comparator,
+    )
+    return run_call(call, output)
 
 
 def _options(paths: Sequence[Path]) -> list[str]:

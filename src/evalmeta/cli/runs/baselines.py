@@ -9,7 +9,6 @@ import click
 from evalmeta import api, limits
 from evalmeta.cli.options import FILE, IntRange, option_group
 from evalmeta.cli.output import note, print_styled
-from evalmeta.cli.runs.rerun_commands import file_words
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_FAILED, EXIT_PASSED, Suggestion, UsageError
 from evalmeta.model.comparison import Standing
@@ -21,11 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from evalmeta.api.runs.comparisons import Baseline, ComparedRun
+    from evalmeta.api.runs.comparisons import Comparator
     from evalmeta.api.runs.finished import FinishedRun
     from evalmeta.cli.options import Command
     from evalmeta.model.comparison import Comparison, SuiteComparison
-    from evalmeta.model.run import Run
     from evalmeta.package.project import Project
 
 _SHOWN_TESTS: Final = 3
@@ -52,30 +50,9 @@ class BaselineOption(NamedTuple):
         """Open the file or the run, and read the history; raise the same errors as `open_baseline`."""
         baseline = api.runs.baselines.open_baseline(project, self.path)
         history = tuple(run for path in self.history for run in api.runs.baselines.read_results(path))
-        return Comparator(baseline, self.suspects_fail, project, self.most_answers, self.must_confirm, history)
-
-
-class Comparator(NamedTuple):
-    """A baseline that was opened, and what fails a command; see `BaselineOption`.
-
-    Attributes:
-        project: the project whose later runs may have asked suspect cases again.
-    """
-
-    baseline: Baseline
-    suspects_fail: bool
-    project: Project | None = None
-    most_answers: int = 0
-    must_confirm: bool = False
-    history: tuple[Run, ...] = ()
-
-    def compare(self, runs: Sequence[Run]) -> SuiteComparison:
-        """Compare the runs of a command."""
-        return self.compare_again(api.runs.comparisons.runs_in(self.baseline, runs))
-
-    def compare_again(self, runs: Sequence[ComparedRun]) -> SuiteComparison:
-        """Compare runs whose results were read, with the new answers to their suspect cases."""
-        return api.runs.comparisons.compare_again(runs, project=self.project, history=self.history)
+        return api.runs.comparisons.Comparator(
+            baseline, self.suspects_fail, project, self.most_answers, self.must_confirm, history
+        )
 
 
 suspect_option = click.option(
@@ -279,7 +256,7 @@ def _selected(comparison: Comparison, project: Project) -> tuple[str, ...]:
     """Return the words of `test run` that select the test of a comparison."""
     if api.agent_tests.file_of_run(project, comparison.after) is None:
         return "--api-name", comparison.name
-    return file_words(project, api.runs.comparisons.load_run(project, comparison.after))
+    return api.runs.reruns.file_words(project, api.runs.comparisons.load_run(project, comparison.after))
 
 
 def _why_ignored(comparisons: Sequence[Comparison]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import click
 from click.core import ParameterSource
@@ -12,7 +12,6 @@ from click.core import ParameterSource
 from evalmeta import api, limits
 from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.options import FloatRange, IntRange, option_group
-from evalmeta.cli.output import note, warn
 from evalmeta.errors import UsageError
 from evalmeta.model.evaluation import CaseList, parse_case_list, parse_shard
 from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS
@@ -20,8 +19,7 @@ from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from evalmeta.api.agent_tests import FileTest
-    from evalmeta.api.runs.selection import CaseChoice
+    from evalmeta.api.runs.selection import CaseSelection
     from evalmeta.api.runs.verification import Checking
     from evalmeta.cli.options import Command, Decorator
     from evalmeta.model.run_options import Deciding, Group, Option, RunOptions
@@ -37,39 +35,6 @@ def _names(group: Group) -> list[str]:
     return [option.name for option in _OPTIONS.values() if option.group == group]
 
 
-class CaseSelection(NamedTuple):
-    """The values of the options that select cases."""
-
-    cases: tuple[CaseList, ...] = ()
-    tags: tuple[str, ...] = ()
-    failed_from: tuple[str, ...] = ()
-    last_failed: bool = False
-    shard: tuple[int, int] | None = None
-    seed: int | None = None
-
-    @property
-    def may_be_empty(self) -> bool:
-        """Whether it is not a mistake if no case is left to run."""
-        return bool(self.shard or self.failed_from or self.last_failed)
-
-    def choose(self, project: Project, names: tuple[str, ...], files: Sequence[FileTest] = ()) -> CaseChoice | None:
-        """Return the chosen cases; None if nothing failed in the runs of --failed-from, as is then printed."""
-        selection = api.runs.selection
-        choice = selection.CaseChoice(names, last_failed=self.last_failed, tags=self.tags).narrowed(
-            selection.by_tags(project, self.tags, files)
-        )
-        runs = selection.failed_in(project, self.failed_from)
-        for run, numbers in ((failures.run, failures.numbers) for failures in runs):
-            if not numbers:
-                note(f"Nothing failed in run {run.id}.")
-            if (missing := run.total - len(run.cases)) > 0:
-                warn(f"run {run.id} is {run.status}; {missing:,} of its {run.total:,} case results are missing")
-        failed = [failures.cases for failures in runs if failures.numbers]
-        if runs and not failed:
-            return None
-        return choice.narrowed(failed).narrowed(selection.in_files(self.cases, files))
-
-
 def run_options(
     project: Project,
     scoring: Values,
@@ -78,11 +43,10 @@ def run_options(
     checking: Checking | None = None,
 ) -> RunOptions:
     """Return the options of a run: those that were given, and the project's settings for all others."""
-    chosen = selection or CaseSelection()
     given = {name: value for values in others for name, value in values.items()}
     decides = (checking and checking.decides) or "org"
     options = project.settings.run_options(given, scoring)
-    return replace(options, shard=chosen.shard, seed=chosen.seed, decides=decides)
+    return replace(options, shard=selection and selection.shard, seed=selection and selection.seed, decides=decides)
 
 
 def chosen_checking(project: Project, checking: Checking, *, scoring: Values, running: Values) -> Checking:
@@ -199,10 +163,15 @@ def _given(**values: object) -> Values:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def _selection(**values: object) -> CaseSelection:
+    # Other commands have these options too, and do not need what selects cases.
+    return api.runs.selection.CaseSelection(**values)  # type: ignore[arg-type] # click has checked the values
+
+
 policy_options = option_group("policy", _given, [_flag(name) for name in _names("policy")])
 running_options = option_group("running", _given, [_flag(name) for name in _names("running")])
 scoring_options = option_group("scoring", _given, [_flag(name) for name in _names("scoring")])
-case_options = option_group("selection", CaseSelection, _SELECTION)
+case_options = option_group("selection", _selection, _SELECTION)
 
 
 # Their effect is on what is reported of finished runs, or on the exit code.

@@ -16,6 +16,7 @@ from evalmeta.cli.errors import print_error
 from evalmeta.cli.options import FILE, FOLDER, option_group
 from evalmeta.cli.output import console, json_option, note, print_json, print_stream, warn
 from evalmeta.cli.runs.baselines import Judgement
+from evalmeta.cli.runs.observer import Printer
 from evalmeta.cli.runs.rerun_commands import rerun_commands
 from evalmeta.errors import (
     EXIT_EXPECTATION_FAILED,
@@ -41,10 +42,10 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
+    from evalmeta.api.runs.comparisons import Comparator
     from evalmeta.api.runs.finished import FinishedRun
+    from evalmeta.api.runs.waiting import RunsOutcome
     from evalmeta.cli.options import Command, Decorator
-    from evalmeta.cli.runs.baselines import Comparator
-    from evalmeta.cli.runs.starting import RunsOutcome
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
     from evalmeta.report.human import Detail
@@ -66,6 +67,10 @@ class Output(NamedTuple):
     def is_human(self) -> bool:
         """Whether people read it, so that more can be printed beside the report."""
         return self.result_format == "human" and not self.as_json
+
+    def printer(self) -> Printer:
+        """Return what prints the progress of runs beside the report."""
+        return Printer(self.detail, not self.is_human)
 
     @property
     def shows_failures(self) -> bool:

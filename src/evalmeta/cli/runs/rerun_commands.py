@@ -10,7 +10,6 @@ import click
 from evalmeta import api
 from evalmeta.cli.suggestions import CallOptions, completed
 from evalmeta.errors import Suggestion
-from evalmeta.package.files import shown
 from evalmeta.report.human import has_failing
 
 if TYPE_CHECKING:
@@ -44,8 +43,8 @@ def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call
         first = () if set(words) & set(_LAST_FAILED) else _LAST_FAILED[:1]
         return [f"{_PURPOSE}: {context.command_path} {shlex.join((*first, *_without_reports(words)))}"]
     groups: dict[tuple[str, ...], list[Run]] = {}
-    for run in (each for each in runs if can_rerun(project, each)):
-        groups.setdefault(file_words(project, run), []).append(run)
+    for run in (run for run in runs if api.runs.reruns.can_rerun(project, run)):
+        groups.setdefault(api.runs.reruns.file_words(project, run), []).append(run)
     return [completed(_by_runs(words, runs)) for words, runs in groups.items()]
 
 
@@ -62,30 +61,3 @@ def _without_reports(words: Sequence[str]) -> Iterator[str]:
 def _by_runs(words: Sequence[str], runs: Sequence[Run]) -> Suggestion:
     named = [word for run in runs for word in ("--failed-from", run.id)]
     return Suggestion(_PURPOSE, "test", "run", *words, *named, "--wait")
-
-
-def can_rerun(project: Project, run: Run) -> bool:
-    """Return whether cases of a run can run again here: in its file, or in its definition in the project's own org.
-
-    Its answers must not be those of a run of another org, which another agent gave.
-    """
-    if run.answers_of and not api.runs.finding.is_here(project, run.answers_of):
-        return False
-    return api.agent_tests.place_of_run(project, run.id) is not None or api.agent_tests.is_deployed(project, run)
-
-
-def file_words(project: Project, run: Run) -> tuple[str, ...]:
-    """Return the file of a run, and its agent if the project does not bind it; nothing for deployed definitions."""
-    place = api.agent_tests.place_of_run(project, run.id)
-    if place is None:
-        return ()
-    return (shown(place[0]), *(_subject_words(project, run) if ":" in run.subject_name else ()))
-
-
-def _subject_words(project: Project, run: Run) -> Iterator[str]:
-    yield from ("--subject", run.subject_name)
-    settings = api.agent_tests.subject_of_run(project, run.id)
-    for key in ("model", "api_key_env"):
-        # A value that the URL alone leads to need not be repeated.
-        if (value := settings.get(key)) and value != api.endpoints.endpoint_settings(run.subject_name).get(key):
-            yield from (f"--{key.replace('_', '-')}", f"{value}")

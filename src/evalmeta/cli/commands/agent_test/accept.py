@@ -13,7 +13,6 @@ from evalmeta.cli.jobs import job_options
 from evalmeta.cli.options import IntRange
 from evalmeta.cli.orgs import target_org_option
 from evalmeta.cli.output import json_option, print_json, print_styled
-from evalmeta.cli.runs.earlier import find_run
 from evalmeta.errors import UsageError
 from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
@@ -58,15 +57,15 @@ def accept(
     evalmeta test accept --job-id latest --case 3
     evalmeta test accept --job-id latest --case 3 --expectation topic_sequence_match --yes
     """
-    location = find_run(job_id, target_org).location
+    run = api.runs.reruns.find_run(Path.cwd(), job_id, named=target_org)
     proposal = api.judging.acceptance.propose(
         find_project(Path.cwd()),
-        location.run_id,
+        run.id,
         number,
         expectation=expectation,
         turn=turn,
         iteration=iteration,
-        org_url=location.remote.org_url if location.remote else "",
+        org_url=run.remote.org_url if run.remote else "",
     )
     if not as_json:
         click.echo(f"{proposal.what}:")

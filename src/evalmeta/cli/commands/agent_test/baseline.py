@@ -11,7 +11,6 @@ from evalmeta import api
 from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.options import FILE
 from evalmeta.cli.output import json_option, note, print_json, print_table
-from evalmeta.cli.runs.earlier import check_run_id
 from evalmeta.cli.runs.reports import warn_if_incomplete
 from evalmeta.cli.suggestions import run_hint
 from evalmeta.engine.gate import detectable_fall
@@ -86,7 +85,7 @@ def _chosen(project: Project, sources: Sequence[str]) -> tuple[frozenset[str], l
         if source not in files:
             if Path(source).suffix == ".json":
                 raise NotFound(f"the file {source!r} cannot be found")
-            check_run_id(source)
+            api.runs.reruns.check_run_id(source)
     named = [api.runs.comparisons.load_run(project, source) for source in sources if source not in files]
     for run in named:
         warn_if_incomplete(run)

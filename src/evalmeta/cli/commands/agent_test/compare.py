@@ -12,7 +12,6 @@ from evalmeta.cli.completions import complete_runs, complete_tests
 from evalmeta.cli.options import FILE, IntRange
 from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.runs.baselines import print_comparisons, suspect_option
-from evalmeta.cli.runs.earlier import check_run_id
 from evalmeta.cli.runs.reports import warn_if_incomplete
 from evalmeta.cli.suggestions import run_hint
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_PASSED, NotFound
@@ -64,7 +63,7 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, suspect: str, as_js
             "evalmeta test compare --baseline previous"
         )
     for run_id in runs:
-        check_run_id(run_id)
+        api.runs.reruns.check_run_id(run_id)
     project = find_project(Path.cwd())
     if baseline:
         found = _with_baseline(project, runs, baseline)

@@ -16,7 +16,7 @@ from evalmeta.cli.jobs import job_options, jobs_option, wait_option
 from evalmeta.cli.orgs import run_in_org, target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.runs.baselines import baseline_option
-from evalmeta.cli.runs.earlier import cancel_runs, fetch_run, find_run, find_runs, rescore_run, resume_runs
+from evalmeta.cli.runs.observer import Printer
 from evalmeta.cli.runs.options import checking_options, policy_options, run_options, scoring_options
 from evalmeta.cli.runs.reports import Output, report_options, report_outcome, report_runs
 from evalmeta.cli.suggestions import completed
@@ -25,10 +25,10 @@ from evalmeta.package.project import find_project
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
+    from evalmeta.api.runs.finding import RunHandle
     from evalmeta.api.runs.verification import Checking
     from evalmeta.cli.jobs import JobChoice
     from evalmeta.cli.runs.baselines import BaselineOption
-    from evalmeta.cli.runs.earlier import EarlierRun
     from evalmeta.cli.runs.options import Values
 
 
@@ -84,11 +84,12 @@ def resume(
     evalmeta test resume --job-id 4KB000000000001GAA
     evalmeta test resume --unfinished
     """
-    runs = find_runs(jobs, target_org)
+    runs = _find_runs(jobs, target_org)
     project = runs[0].project if runs else find_project(Path.cwd())
     comparator = baseline.open(project) if baseline else None
     wait = math.inf if wait is None else wait
-    outcome = resume_runs(runs, checking, wait=wait, ignore_changes=ignore_changes, mixed=mixed)
+    how = {"ignore_changes": ignore_changes, "mixed": mixed}
+    outcome = api.runs.reruns.resume_runs(runs, checking, output.printer(), wait=wait, **how)
     return report_outcome(project, outcome, output, comparator)
 
 
@@ -107,16 +108,25 @@ def results(
     evalmeta test results --job-id latest
     evalmeta test results --job-id 4KB000000000001GAA --result-format html > run.html
     """
-    run = find_run(job_id, target_org)
+    run = api.runs.reruns.find_run(Path.cwd(), job_id, named=target_org)
     comparator = baseline.open(run.project) if baseline else None
-    code = report_runs(run.project, [fetch_run(run, checking)], output, comparator=comparator)
+    finished = api.runs.reruns.fetch_run(run, checking, output.printer())
+    code = report_runs(run.project, [finished], output, comparator=comparator)
     _note_judgements(run)
     return code
 
 
-def _note_judgements(run: EarlierRun) -> None:
-    remote = run.location.remote
-    run_id = remote.run.id if remote else run.location.run_id
+def _find_runs(jobs: JobChoice, target_org: str | None) -> list[RunHandle]:
+    """Find the chosen runs; say so if no run is unfinished."""
+    reruns, folder = api.runs.reruns, Path.cwd()
+    if jobs.is_unfinished:
+        return reruns.find_unfinished(folder, Printer(), named=target_org)
+    return [reruns.find_run(folder, run_id, named=target_org) for run_id in jobs.ids or (None,)]
+
+
+def _note_judgements(run: RunHandle) -> None:
+    remote = run.remote
+    run_id = remote.run.id if remote else run.id
     if wrong := api.judging.marks.count_wrong(run.project, run_id, org_url=remote.org_url if remote else ""):
         what = f"People marked {count(wrong, 'verdict')} as wrong. List them"
         note(Suggestion(what, "test", "marks", "--job-id", run_id))
@@ -132,8 +142,8 @@ def cancel(*, jobs: JobChoice, target_org: str | None, as_json: bool) -> int:
     \b
     evalmeta test cancel --use-most-recent
     """
-    outcome = cancel_runs(find_runs(jobs, target_org))
-    runs = [each.run for each in outcome.finished]
+    outcome = api.runs.reruns.cancel_runs(_find_runs(jobs, target_org), Printer())
+    runs = [finished.run for finished in outcome.finished]
     if not runs and outcome.errors:
         raise outcome.errors[0]
     if as_json:
@@ -174,8 +184,8 @@ def rescore(
     The result is a new run; the first one does not change. What passes is decided as in
     the first run, unless options say otherwise.
     """
-    found = find_run(run, target_org)
-    rules = run_options(found.project, scoring).scoring
-    comparator = baseline.open(found.project) if baseline else None
-    outcome = rescore_run(found, rules, policy, as_deployed=as_deployed)
-    return report_outcome(found.project, outcome, output, comparator)
+    first = api.runs.reruns.find_run(Path.cwd(), run, named=target_org)
+    rules = run_options(first.project, scoring).scoring
+    comparator = baseline.open(first.project) if baseline else None
+    outcome = api.runs.reruns.rescore_run(first, rules, policy, output.printer(), as_deployed=as_deployed)
+    return report_outcome(first.project, outcome, output, comparator)

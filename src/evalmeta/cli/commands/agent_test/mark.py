@@ -13,7 +13,6 @@ from evalmeta.cli.jobs import job_options
 from evalmeta.cli.options import FILE, IntRange
 from evalmeta.cli.orgs import target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_table
-from evalmeta.cli.runs.earlier import find_run
 from evalmeta.errors import NotFound, Suggestion
 from evalmeta.model.expectations import OUTCOME
 from evalmeta.model.login import ADMIN
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.api.judging.marks import MarkedResult
-    from evalmeta.api.runs.finding import RunLocation
+    from evalmeta.api.runs.finding import RunHandle
     from evalmeta.model.json_value import JsonObject
     from evalmeta.store.marks import ResultPlace
 
@@ -70,10 +69,11 @@ def mark(
     """
     if remove == (judgement is not None):
         raise click.UsageError("Give one of right, wrong, pass, fail and --remove.")
-    location, project = find_run(job_id, target_org).location, find_project(Path.cwd())
+    run = api.runs.reruns.find_run(Path.cwd(), job_id, named=target_org)
+    project = run.project
     where = {"turn": turn, "iteration": iteration}
     place = api.judging.marks.find_place(
-        project, location.run_id, number, expectation=expectation, org_url=_address(location), **where
+        project, run.id, number, expectation=expectation, org_url=_address(run), **where
     )
     with open_database(project.state_dir) as database:
         api.judging.marks.mark_result(project, database, place, ADMIN, judgement, note=text)
@@ -102,8 +102,8 @@ def marks(*, job_id: str | None, file: Path | None, metric: str, target_org: str
     evalmeta rater check pairs.jsonl --rater judge
     """
     project = find_project(Path.cwd())
-    location = find_run(job_id, target_org).location if job_id else None
-    run_id, org_url = (location.run_id, _address(location)) if location else (None, "")
+    run = api.runs.reruns.find_run(Path.cwd(), job_id, named=target_org) if job_id else None
+    run_id, org_url = (run.id, _address(run)) if run else (None, "")
     with open_database(project.state_dir) as database:
         found = api.judging.marks.marked_results(project, database, run_id=run_id, org_url=org_url)
     if file is not None:
@@ -141,8 +141,8 @@ def _export(found: Sequence[MarkedResult], file: Path, metric: str, *, as_json: 
     note(Suggestion("Measure a rater with them", "rater", "check", str(file)))
 
 
-def _address(location: RunLocation) -> str:
-    return location.remote.org_url if location.remote else ""
+def _address(run: RunHandle) -> str:
+    return run.remote.org_url if run.remote else ""
 
 
 def _row(marked: MarkedResult) -> list[str]:

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalmeta import api
 from evalmeta.cli.completions import complete_runs, complete_tests
 from evalmeta.cli.groups import RenamedOptionsCommand
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import PATH
 from evalmeta.cli.orgs import choose_target, target_org_option
 from evalmeta.cli.runs.baselines import confirming_option
-from evalmeta.cli.runs.calls import AgentOptions, RunCall, agent_options, run_call
-from evalmeta.cli.runs.earlier import extend_run, find_run
+from evalmeta.cli.runs.calls import agent_options, run_call
 from evalmeta.cli.runs.options import (
     OPTION_SECTIONS,
-    CaseSelection,
     case_options,
     checking_options,
     chosen_checking,
@@ -35,6 +34,8 @@ from evalmeta.package.project import find_project
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalmeta.api.runs.selection import CaseSelection
+    from evalmeta.api.runs.starting import AgentOptions
     from evalmeta.api.runs.verification import Checking
     from evalmeta.cli.runs.baselines import BaselineOption
     from evalmeta.cli.runs.options import Values
@@ -119,28 +120,38 @@ def run(
     checking = chosen_checking(project, checking, scoring=scoring, running=running)
     comparator = baseline.open(project) if baseline else None
     if extend is not None:
-        selects = bool(paths or names or dry_run) or selection != CaseSelection()
+        selects = bool(paths or names or dry_run) or selection != api.runs.selection.CaseSelection()
         _check_extend(running, others=selects or bool(policy or scoring))
         if baseline and baseline.must_confirm:
             raise UsageError("--extend adds iterations to all cases: leave out --confirm")
-        first, is_quiet = find_run(extend, target_org), not output.is_human
-        outcome = extend_run(
-            first,
+        outcome = api.runs.reruns.extend_run(
+            api.runs.reruns.find_run(Path.cwd(), extend, named=target_org),
+            output.printer(),
             iterations=options.iterations,
             wait=wait,
             ignore_changes=ignore_changes,
             mixed=mixed,
-            is_quiet=is_quiet,
         )
         return report_outcome(project, outcome, output, comparator)
     if mixed:
         raise UsageError("--mixed needs --extend: other runs have no earlier answers")
     _check_files(paths, names, target_org, agent.subject, ignore_changes=ignore_changes)
     target = None if paths else choose_target(project, target_org)
-    call = RunCall(
-        project, target, options, wait, paths, names, agent, selection, {**running, **policy}, dry_run, checking
+    call = api.runs.starting.RunCall(
+        project=project,
+        target=target,
+        options=options,
+        wait=wait,
+        paths=paths,
+        names=names,
+        agent=agent,
+        selection=selection,
+        given={**running, **policy},
+        is_plan=dry_run,
+        checking=checking,
+        comparator=comparator,
     )
-    return run_call(call, output, comparator)
+    return run_call(call, output)
 
 
 def _check_extend(running: Values, *, others: bool) -> None:

@@ -8,10 +8,11 @@ from itertools import count as count_up
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta import api, limits
-from evalmeta.cli.orgs import connected, run_async
-from evalmeta.cli.output import note
-from evalmeta.cli.runs.starting import run_tests
+from evalmeta import limits
+from evalmeta.api.org_targets import connect
+from evalmeta.api.runs.comparisons import runs_in
+from evalmeta.api.runs.selection import CaseChoice
+from evalmeta.api.runs.starting import run_tests
 from evalmeta.errors import EvalmetaError, Suggestion
 from evalmeta.model.evaluation import CaseList
 from evalmeta.model.registry import type_of_run
@@ -21,13 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.api.agent_tests import FileTest
-    from evalmeta.api.org_targets import Target
-    from evalmeta.api.runs.comparisons import ComparedRun
-    from evalmeta.cli.runs.baselines import Comparator
-    from evalmeta.cli.runs.starting import RunRequest, RunsOutcome
+    from evalmeta.api.runs.comparisons import Comparator, ComparedRun
+    from evalmeta.api.runs.observer import Observer
+    from evalmeta.api.runs.starting import RunCall
+    from evalmeta.api.runs.waiting import RunsOutcome
     from evalmeta.model.comparison import CaseComparison, Comparison
     from evalmeta.model.run import Run
-    from evalmeta.package.project import Project
 
 # How often a suspect case has been asked again after each round. Most unchanged cases pass in the first ones.
 _ROUNDS: Final = (1, 2, 6, 12, limits.MAX_ANSWERS_AGAIN)
@@ -44,9 +44,7 @@ class _Question(NamedTuple):
     times: int
 
 
-def confirm_suspects(
-    project: Project, target: Target | None, request: RunRequest, outcome: RunsOutcome, comparator: Comparator
-) -> Comparator:
+def confirm_suspects(call: RunCall, outcome: RunsOutcome, comparator: Comparator, observer: Observer) -> Comparator:
     """Ask the suspect cases of finished runs again, as runs of their own that comparisons then find.
 
     A case is asked until it passes once, or has failed as often as is needed to show that it broke. At most twice the
@@ -56,8 +54,8 @@ def confirm_suspects(
     runs = {finished.run.id: finished.run for finished in outcome.finished}
     if not comparator.most_answers:
         return comparator
-    compared = api.runs.comparisons.runs_in(comparator.baseline, runs.values())
-    if not any(_suspects(comparator, compared)) or not _can_choose(project, target):
+    compared = runs_in(comparator.baseline, runs.values())
+    if not any(_suspects(comparator, compared)) or not _can_choose(call, observer):
         return comparator
     cases = {(run.id, case.number) for run in runs.values() for case in run.cases}
     asked, bound = 0, 2 * len(cases) + limits.MAX_ANSWERS_AGAIN * _MOST_SUSPECTS
@@ -67,27 +65,27 @@ def confirm_suspects(
         if not questions:
             break
         if asked >= bound:
-            note(f"Asked {asked:,} further questions, which is the maximum: some cases are still suspect.")
+            observer.note(f"Asked {asked:,} further questions, which is the maximum: some cases are still suspect.")
             return comparator._replace(suspects_fail=True)
         asked += sum(question.times for question in questions)
-        if not _ask(project, target, request, questions, outcome, called="suspect case"):
+        if not _ask(call, questions, outcome, observer, called="suspect case"):
             return comparator
     tests = comparator.compare_again(compared).tests
     probes = [_Question(runs[test.after], number, times) for test in tests for number, times in test.probes]
-    _ask(project, target, request, probes, outcome, called="passing case")
+    _ask(call, probes, outcome, observer, called="passing case")
     return comparator
 
 
-def _can_choose(project: Project, target: Target | None) -> bool:
-    """Return whether the org can run single cases; print what that means if it cannot."""
+def _can_choose(call: RunCall, observer: Observer) -> bool:
+    """Return whether the org can run single cases; say what that means if it cannot."""
 
     async def is_ours() -> bool:
-        async with connected(project, target) as connection:
+        async with connect(call.project, call.target, remark=observer.warn) as connection:
             return connection.is_ours
 
-    if run_async(is_ours()):
+    if observer.run(is_ours()):
         return True
-    note("A Salesforce org runs whole definitions: suspect cases are not asked again.")
+    observer.note("A Salesforce org runs whole definitions: suspect cases are not asked again.")
     return False
 
 
@@ -110,44 +108,38 @@ def _questions(
 
 
 def _ask(
-    project: Project,
-    target: Target | None,
-    request: RunRequest,
-    questions: Sequence[_Question],
-    outcome: RunsOutcome,
-    *,
-    called: str,
+    call: RunCall, questions: Sequence[_Question], outcome: RunsOutcome, observer: Observer, *, called: str
 ) -> bool:
     """Ask cases again; return False, and add what went wrong to the errors of the outcome, if that is not possible."""
     groups: defaultdict[int, list[_Question]] = defaultdict(list)
     for question in questions:
         groups[question.times].append(question)
     for times, group in groups.items():
-        note(f"Asking {count(len(group), called)} again{f', {times:,} times' if times > 1 else ''}.")
+        observer.note(f"Asking {count(len(group), called)} again{f', {times:,} times' if times > 1 else ''}.")
         try:
-            asked = run_async(run_tests(project, target, _request(request, group, times)))
+            asked = observer.run(run_tests(_call_again(call, group, times), observer))
         except EvalmetaError as error:
             outcome.errors.append(error)
             return False
         if asked.errors:
             outcome.errors.extend(asked.errors)
             ids = [word for run_id in {question.run.id for question in group} for word in ("--job-id", run_id)]
-            note(Suggestion("When the new answers are complete, compare again", "test", "results", *ids))
+            observer.note(Suggestion("When the new answers are complete, compare again", "test", "results", *ids))
             return False
     return True
 
 
-def _request(request: RunRequest, group: Sequence[_Question], times: int) -> RunRequest:
-    """Return a request that runs cases of several runs again, with the options of these."""
+def _call_again(call: RunCall, group: Sequence[_Question], times: int) -> RunCall:
+    """Return a call that runs cases of several runs again, with the options of these."""
     numbers: defaultdict[str, set[int]] = defaultdict(set)
     for question in group:
         numbers[_key(question.run)].add(question.number)
     runs = {_key(question.run): question.run for question in group}
-    files = tuple(_repeated(file) for file in request.files if f"{file.type.name}:{file.name}" in runs)
+    files = tuple(_repeated(file) for file in call.files if f"{file.type.name}:{file.name}" in runs)
     lists = tuple(CaseList(name, frozenset(chosen)) for name, chosen in numbers.items())
-    options = replace(request.options, iterations=times, shard=None, seed=None)
-    choice = api.runs.selection.CaseChoice(() if files else tuple(runs), (lists,))
-    return request._replace(choice=choice, options=options, files=files, confirms=runs)
+    options = replace(call.options, iterations=times, shard=None, seed=None)
+    choice = CaseChoice(() if files else tuple(runs), (lists,))
+    return replace(call, choice=choice, options=options, files=files, confirms=runs)
 
 
 def _key(run: Run) -> str:

@@ -1,0 +1,181 @@
+"""A call that runs tests: read the files, choose the cases, check, start, wait, and ask suspect cases again."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.api.agent_tests import read_test, refuse_same_names
+from evalmeta.api.discovery import find_tests, read_all, source_note
+from evalmeta.api.endpoints import endpoint_settings
+from evalmeta.api.quarantines import listed_problems
+from evalmeta.api.runs.confirmation import confirm_suspects
+from evalmeta.api.runs.selection import CaseSelection
+from evalmeta.api.runs.starting import make_plan, run_tests
+from evalmeta.engine.metrics import needs_model
+from evalmeta.errors import Suggestion, UsageError
+from evalmeta.model.run_options import OFFLINE_RATER
+from evalmeta.package.files import shown
+from evalmeta.report.text import count, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from evalmeta.api.agent_tests import FileTest
+    from evalmeta.api.discovery import FoundTests
+    from evalmeta.api.runs.comparisons import Comparator
+    from evalmeta.api.runs.observer import Observer
+    from evalmeta.api.runs.selection import PlannedRun
+    from evalmeta.api.runs.starting import RunCall
+    from evalmeta.api.runs.waiting import RunsOutcome
+    from evalmeta.formats.document import Document
+
+_FUNCTION: Final = re.compile(r"^(?:async )?def ([A-Za-z]\w*)\(", re.MULTILINE)
+
+
+@contextmanager
+def prepared(call: RunCall, observer: Observer) -> Iterator[RunCall | None]:
+    """Read the files of a call and choose its cases, for the block; None if nothing is to run.
+
+    When the block ends, also with an error, the observer receives the files that are not tests.
+    """
+    for path in call.paths:
+        _refuse_python(path)
+    found = find_tests(call.paths)
+    try:
+        yield _prepared(call, found, observer)
+    finally:
+        observer.show_others(found.others)
+
+
+def _prepared(call: RunCall, found: FoundTests, observer: Observer) -> RunCall | None:
+    files = _read_files(call, found, observer)
+    _note_criteria(files, call.agent.config, observer)
+    _note_unjudged(files, call, observer)
+    if call.project.settings.quarantine:
+        observer.warn_of(listed_problems(call.project))
+    choice = call.selection.choose(call.project, call.names, files, observer)
+    if choice is None:
+        observer.note("Nothing was run.")
+        return None
+    return replace(call, files=files, choice=choice)
+
+
+def plan(call: RunCall, observer: Observer) -> list[PlannedRun]:
+    """Return what a prepared call would ask; raise UsageError if that is nothing by mistake."""
+    planned = observer.run(make_plan(call, observer))
+    if not any(run.cases for run in planned):
+        _refuse_no_cases(call, observer)
+    return planned
+
+
+def carry_out(call: RunCall, observer: Observer) -> tuple[RunsOutcome, Comparator | None]:
+    """Run the tests of a prepared call; return how that ended, and the comparator that decides about it."""
+    outcome, comparator = observer.run(run_tests(call, observer)), call.comparator
+    if not any(outcome):
+        _refuse_no_cases(call, observer)
+    if comparator:
+        comparator = confirm_suspects(call, outcome, comparator, observer)
+    return outcome, comparator
+
+
+def _read_files(call: RunCall, found: FoundTests, observer: Observer) -> tuple[FileTest, ...]:
+    """Read the tests in files and folders; options override what they say."""
+    agent = call.agent
+    endpoint = endpoint_settings(agent.subject, model=agent.model, api_key_env=agent.api_key_env)
+    read = partial(
+        read_test,
+        call.project,
+        subject=agent.subject,
+        endpoint=endpoint,
+        is_asked=not call.is_plan,
+        config=agent.config,
+    )
+    for pair in found.sources.items():
+        observer.note(source_note(*pair))
+    tests = read_all(found.paths, read)
+    refuse_same_names(tests)
+    for test in tests:
+        for problem in test.document.notes:
+            observer.note(f"{problem}\n  → {problem.hint}" if problem.hint else str(problem))
+    observer.warn_of([problem for test in tests for problem in test.warnings], call.paths)
+    return tuple(replace(test, document=_without(test.document, call.given)) for test in tests)
+
+
+def _refuse_python(path: Path) -> None:
+    """Refuse a Python file, which is more likely to be the agent than a test."""
+    if path.suffix != ".py" or not path.is_file():
+        return
+    functions = _FUNCTION.findall(path.read_text(encoding="utf-8", errors="replace"))
+    name = "answer" if "answer" in functions or not functions else functions[0]
+    module = ".".join(path.with_suffix("").parts)
+    raise UsageError(
+        f"{shown(path)} is not a test file",
+        actions=[f"If it is the agent, name it in an option: evalmeta test run TEST_FILE --subject {module}:{name}"],
+    )
+
+
+def _note_criteria(files: Sequence[FileTest], config: Path | None, observer: Observer) -> None:
+    """Say which files' criteria apply; refuse a configuration that no file uses."""
+    used = list(dict.fromkeys(file.document.criteria for file in files if file.document.criteria))
+    if config is not None and not used:
+        raise UsageError("--config is only for eval sets of ADK, and there are none among the files")
+    if used:
+        observer.note(f"Criteria: {', '.join(used)}")
+
+
+def _note_unjudged(files: Sequence[FileTest], call: RunCall, observer: Observer) -> None:
+    """Say how many expectations of the tests only a language model can judge, if the run has none."""
+    name = call.options.scoring.rater
+    rater = call.project.settings.raters.get(name)
+    if (rater.adapter if rater else name) != OFFLINE_RATER:
+        return
+    cases = [case for file in files for case in file.document.evaluation.cases]
+    expectations = (expectation for case in cases for turn in case.turns for expectation in turn.expectations)
+    names = Counter(expectation.name for expectation in expectations)
+    if lacking := sum(number for name, number in names.items() if needs_model(name)):
+        share = f"{lacking:,} of {count(names.total(), 'expectation')} ({percent(lacking / names.total())})"
+        observer.note(
+            f"Only an LLM rater can judge {share}; without one they are undecided. Add one to evalmeta.toml"
+            " (docs/rating.md) and use --rater."
+        )
+
+
+def _without(document: Document, given: Mapping[str, object]) -> Document:
+    if "iterations" in given:
+        document = replace(document, iterations=None)
+    return replace(document, min_pass_rate=None) if "min_pass_rate" in given else document
+
+
+def _refuse_no_cases(call: RunCall, observer: Observer) -> None:
+    """Say that nothing was run if that may be so; else raise UsageError: the files or the selection are wrong."""
+    if call.selection.may_be_empty and _matches(call, observer):
+        shard = call.options.shard
+        where = f"no case is in shard {shard[0]}/{shard[1]}" if shard else "no case is left"
+        observer.note(f"Nothing was run: {where}.")
+        return
+    if call.selection == CaseSelection():
+        named = ", ".join(map(str, call.paths)) or "the tests"
+        raise UsageError(
+            f"there are no test cases in {named}",
+            actions=["Add test cases: utterances, and what you expect of the answers."],
+        )
+    subject = call.agent.subject
+    words = [*map(str, call.paths), *(("--subject", subject) if subject else ()), "--dry-run"]
+    way_out = Suggestion("See all cases, without --case and --tag", "test", "run", *words)
+    raise UsageError("no test case matches the selection", actions=[way_out])
+
+
+def _matches(call: RunCall, observer: Observer) -> bool:
+    """Return whether cases match what was selected by itself: not by a shard, and not by failures."""
+    chosen = call.selection._replace(shard=None, failed_from=(), last_failed=False)
+    choice = chosen.choose(call.project, call.names, call.files, observer)
+    if choice is None:
+        return False
+    whole = replace(call, choice=choice, options=replace(call.options, shard=None))
+    return any(run.cases for run in observer.run(make_plan(whole, observer)))

@@ -1,0 +1,234 @@
+"""Starting the chosen tests of a call, and waiting for their runs if the call does."""
+
+from __future__ import annotations
+
+import time
+from asyncio import CancelledError
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from evalmeta.api.agent_tests import AgentTest, select_tests
+from evalmeta.api.changes import find_undeployed
+from evalmeta.api.org_targets import connect
+from evalmeta.api.runs.org import RunOrg
+from evalmeta.api.runs.selection import CaseChoice, CaseSelection, check_rater, last_failed, plan_runs
+from evalmeta.api.runs.waiting import RunsOutcome, detach_runs, finish_runs, note_interruption
+from evalmeta.errors import EvalmetaError, OrgFault, Suggestion, UsageError, WaitRanOut
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from evalmeta.api.agent_tests import FileTest
+    from evalmeta.api.org_targets import Target
+    from evalmeta.api.runs.comparisons import Comparator
+    from evalmeta.api.runs.finding import RunHandle
+    from evalmeta.api.runs.observer import Observer
+    from evalmeta.api.runs.selection import PlannedRun
+    from evalmeta.api.runs.verification import Checking
+    from evalmeta.client.connection import Connection
+    from evalmeta.model.run import Run
+    from evalmeta.model.run_options import RunOptions
+    from evalmeta.package.project import Project
+
+
+class AgentOptions(NamedTuple):
+    """The agent under test of files, and the criteria of ADK's eval sets.
+
+    Attributes:
+        subject: a name that the project binds, `module:name` of a Python object, or a URL; None for the file's agent.
+        model: the model to ask, if the subject is a URL.
+        api_key_env: the environment variable with the endpoint's key, if the subject is a URL.
+        config: the file with the criteria; None for the project's.
+    """
+
+    subject: str | None = None
+    model: str | None = None
+    api_key_env: str | None = None
+    config: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCall:
+    """A call that runs tests: those in files, or in the org if there are none.
+
+    Attributes:
+        target: the org with the tests; None for the embedded one, which also runs files.
+        wait: seconds; None starts runs without waiting for them.
+        paths: files and folders; empty to run the tests in the org.
+        names: the tests in the org; empty for all.
+        given: the options that replace what files say.
+        is_plan: whether the call only says what it would ask.
+        checking: how the verdicts of a Salesforce org are checked.
+        comparator: the baseline to compare with.
+        files: the tests that were read from `paths`.
+        choice: the cases that `selection` chose.
+        confirms: the runs whose suspect cases this call asks again, by `Type:Name` of their tests.
+    """
+
+    project: Project
+    target: Target | None = None
+    options: RunOptions
+    wait: float | None = None
+    paths: tuple[Path, ...] = ()
+    names: tuple[str, ...] = ()
+    agent: AgentOptions = field(default_factory=AgentOptions)
+    selection: CaseSelection = field(default_factory=CaseSelection)
+    given: Mapping[str, object] = field(default_factory=dict)
+    is_plan: bool = False
+    checking: Checking | None = None
+    comparator: Comparator | None = None
+    files: tuple[FileTest, ...] = ()
+    choice: CaseChoice = field(default_factory=CaseChoice)
+    confirms: Mapping[str, Run] = field(default_factory=dict)
+
+
+async def make_plan(call: RunCall, observer: Observer) -> list[PlannedRun]:
+    """Return what the runs would ask; raise the same errors as starting them."""
+    if call.target is None:
+        check_rater(call.project, call.options)
+    async with connect(call.project, call.target, remark=observer.warn) as connection:
+        _check_choice(connection, call)
+        tests, choice = await _narrow(connection, call, await _choose_tests(connection, call), observer)
+        return await plan_runs(connection, tests, choice, call.options)
+
+
+async def run_tests(call: RunCall, observer: Observer) -> RunsOutcome:
+    """Run tests, or start them if the call has no wait.
+
+    In orgs of evalmeta they run together; a Salesforce org gets one after the other. If something that a test needs is
+    missing, no test is run. If waiting times out, the runs continue. A test that cannot be started does not stop the
+    others. A test without chosen cases is skipped.
+    """
+    project, target = call.project, call.target
+    outcome = RunsOutcome([], [], [])
+    async with connect(project, target, detached=call.wait is None, remark=observer.warn) as connection:
+        org = RunOrg.of(connection, project, target, call.checking)
+        org = org._replace(origin=org.origin._replace(tags=call.choice.tags))
+        tests = await _choose_tests(connection, call)
+        _check_choice(connection, call)
+        tests, choice = await _narrow(connection, call, tests, observer)
+        call = replace(call, choice=choice)
+        if not tests:
+            return outcome
+        for name in () if call.files else await find_undeployed(connection, project, tests):
+            observer.note(Suggestion(f"Warning: {name} differs from the org's; deploy to test your changes", "deploy"))
+        org.warn_of_verdict(observer)
+        if ignored := org.ignored_options(call.options):
+            *others, last = (name.replace("_", "-") for name in ignored)
+            observer.warn(f"this org ignores {', '.join(others)} and {last}" if others else f"this org ignores {last}")
+        await org.check([(test, _options_of(test, call)) for test in tests])
+        starter = _Starter(org, call, observer, outcome)
+        if call.wait is None:
+            await starter.start_all(tests)
+        elif connection.is_ours:
+            await starter.run_together(tests, wait=call.wait)
+        else:
+            await starter.run_in_order(tests, wait=call.wait)
+    await detach_runs(project, target, outcome.errors, observer)
+    return outcome
+
+
+async def _choose_tests(connection: Connection, call: RunCall) -> list[AgentTest]:
+    """Return the tests to run: those in files, or those in the org as `select_tests` does."""
+    if call.files:
+        return [AgentTest(file.type, file.name, file) for file in call.files]
+    return await select_tests(connection, call.choice.names)
+
+
+async def _narrow(
+    connection: Connection, call: RunCall, tests: list[AgentTest], observer: Observer
+) -> tuple[list[AgentTest], CaseChoice]:
+    """Return the tests and cases that remain with --last-failed, and say what is left out."""
+    if not call.choice.last_failed:
+        return tests, call.choice
+    failed = await last_failed(connection, call.project, tests, target=call.target)
+    for text in failed.notes:
+        observer.note(text)
+    return [*failed.tests], call.choice.narrowed(failed.lists)
+
+
+def _check_choice(connection: Connection, call: RunCall) -> None:
+    """Refuse a choice of cases or an order if the org can only run whole definitions."""
+    options, must_confirm = call.options, call.comparator is not None and call.comparator.must_confirm
+    chooses = call.choice.lists or call.choice.last_failed or options.shard or must_confirm
+    if (chooses or options.seed is not None) and not connection.is_ours:
+        way_out = "Leave out --case, --tag, --failed-from, --last-failed, --shard, --seed and --confirm."
+        raise UsageError("a Salesforce org runs whole definitions in its own order", actions=[way_out])
+
+
+class _Starter(NamedTuple):
+    """Starts the tests of a call in an org; what finished, and errors, are added to the outcome."""
+
+    org: RunOrg
+    call: RunCall
+    observer: Observer
+    outcome: RunsOutcome
+
+    async def start_all(self, tests: Sequence[AgentTest]) -> None:
+        iterations = self.call.options.iterations
+        for test in tests:
+            if run := await self._start(test):
+                self.outcome.started.append(run)
+                self.observer.show_started(f"Started {test.full_name} (run {run.id}).", run)
+                if iterations > 1 and not self.org.connection.is_ours:
+                    self.observer.note(f"This is the first of {iterations} iterations; resume it to run the others.")
+
+    async def run_together(self, tests: Sequence[AgentTest], *, wait: float) -> None:
+        begun, runs = time.monotonic(), []
+        for place, test in enumerate(tests):
+            try:
+                run = await self._start(test)
+            except CancelledError:
+                note_interruption(self.observer, ["--unfinished"])
+                self._name_unstarted(tests[place:])
+                raise
+            if run:
+                runs.append((run, _with_file_options(self.call.options, test)))
+        self._add(await finish_runs(self.org, runs, self.observer, wait=wait, begun=begun))
+
+    async def run_in_order(self, tests: Sequence[AgentTest], *, wait: float) -> None:
+        begun = time.monotonic()
+        for place, test in enumerate(tests):
+            run = await self._start(test)
+            if not run:
+                continue
+            runs = [(run, _with_file_options(self.call.options, test))]
+            try:
+                ended = await finish_runs(self.org, runs, self.observer, wait=wait, begun=begun)
+            except CancelledError:
+                self._name_unstarted(tests[place + 1 :])
+                raise
+            self._add(ended)
+            if any(isinstance(error, WaitRanOut) for error in ended.errors):
+                self._name_unstarted(tests[place + 1 :])
+                return
+
+    async def _start(self, test: AgentTest) -> RunHandle | None:
+        try:
+            return await self.org.start(test, _options_of(test, self.call))
+        except EvalmetaError as error:
+            if isinstance(error, OrgFault) and error.code == "NOTHING_TO_RUN":
+                self.observer.note(f"Skipped: {str(error).removeprefix(f'{error.code}: ')}.")
+            else:
+                self.outcome.errors.append(error)
+            return None
+
+    def _add(self, ended: RunsOutcome) -> None:
+        self.outcome.finished.extend(ended.finished)
+        self.outcome.errors.extend(ended.errors)
+
+    def _name_unstarted(self, tests: Sequence[AgentTest]) -> None:
+        if tests:
+            self.observer.note(f"Not started: {', '.join(test.full_name for test in tests)}.")
+
+
+def _options_of(test: AgentTest, call: RunCall) -> RunOptions:
+    options = replace(call.options, cases=call.choice.numbers(test))
+    if run := call.confirms.get(test.key):
+        options = replace(options, confirms=run.id, origin=run.options.origin)
+    return _with_file_options(options, test)
+
+
+def _with_file_options(options: RunOptions, test: AgentTest) -> RunOptions:
+    return test.file.document.applied_to(options) if test.file else options

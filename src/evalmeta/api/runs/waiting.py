@@ -1,0 +1,141 @@
+"""Waiting for runs together, until a time: their progress, and how runs end that are not done then."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from asyncio import CancelledError
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta.api.org_targets import connect
+from evalmeta.api.runs.finished import FinishedRun
+from evalmeta.api.runs.org import detach_run
+from evalmeta.errors import EvalmetaError, Suggestion, WaitRanOut
+from evalmeta.report.text import seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from evalmeta.api.org_targets import Target
+    from evalmeta.api.runs.finding import RunHandle
+    from evalmeta.api.runs.observer import Observer
+    from evalmeta.api.runs.org import RunOrg
+    from evalmeta.client.runs import Progress as RunProgress
+    from evalmeta.model.run_options import RunOptions
+    from evalmeta.package.project import Project
+    from evalmeta.report.progress import Progress
+
+
+# Runs whose progress is requested at the same time; the org executes runs in the order in which they started.
+_FOLLOWED: Final = 10
+# Runs that a suggested command names; more are all that are unfinished.
+_NAMED: Final = 3
+
+
+class RunsOutcome(NamedTuple):
+    """The runs of several tests that finished or were only started, and why others could not be started."""
+
+    finished: list[FinishedRun]
+    errors: list[EvalmetaError]
+    started: list[RunHandle]
+
+
+async def finish_runs(
+    org: RunOrg,
+    runs: Sequence[tuple[RunHandle, RunOptions | None]],
+    observer: Observer,
+    *,
+    wait: float,
+    begun: float | None = None,
+) -> RunsOutcome:
+    """Wait for runs together, until `wait` seconds after `begun` or without limit, and show their progress.
+
+    The options of a run decide what passes, instead of its own. Runs that are not done in time, and all other errors,
+    are errors of the outcome.
+    """
+    deadline = (time.monotonic() if begun is None else begun) + wait
+    unfinished = {run.id: None for run, _ in runs}
+    following = asyncio.Semaphore(_FOLLOWED)
+
+    async def follow(run: RunHandle, options: RunOptions | None) -> FinishedRun:
+        async with following:
+            left = max(0.0, deadline - time.monotonic())
+            finished = await _finish_run(org, run, progress, wait=left, options=options)
+        del unfinished[run.id]
+        return finished
+
+    counts = ""
+    try:
+        with observer.progress(len(runs)) as progress:
+            try:
+                ends = await asyncio.gather(*(follow(*run) for run in runs), return_exceptions=True)
+            finally:
+                counts = f": {progress.counts}"
+    except CancelledError:
+        # The end of the progress clears the lines that it used.
+        note_interruption(observer, job_words(unfinished), counts)
+        raise
+    outcome = RunsOutcome([end for end in ends if isinstance(end, FinishedRun)], [], [])
+    if late := [end.job_id for end in ends if isinstance(end, WaitRanOut)]:
+        outcome.errors.append(_late_runs(late, wait))
+    for end in ends:
+        if isinstance(end, BaseException) and not isinstance(end, EvalmetaError):
+            raise end
+        if isinstance(end, EvalmetaError) and not isinstance(end, WaitRanOut):
+            outcome.errors.append(end)
+    return outcome
+
+
+async def _finish_run(
+    org: RunOrg, run: RunHandle, progress: Progress, *, wait: float, options: RunOptions | None
+) -> FinishedRun:
+    is_shown = False
+
+    def show(now: RunProgress) -> None:
+        nonlocal is_shown
+        if not is_shown:
+            progress.start(run.id, now.total, run.definition, iterations=run.iterations)
+            is_shown = True
+        progress.update(run.id, now.done, now.not_passed, errors=now.errors, undecided=now.undecided, total=now.total)
+
+    finished = await org.finish(run, options=options, wait=None if wait == math.inf else wait, on_progress=show)
+    summary, is_over = finished.summary, finished.run.status.is_over
+    progress.finish(run.id, failed=summary.failed + summary.errors, undecided=summary.undecided, is_over=is_over)
+    return finished
+
+
+def _late_runs(run_ids: Sequence[str], wait: float) -> WaitRanOut:
+    them = "it" if len(run_ids) == 1 else "them"
+    what = f"run {run_ids[0]} is" if len(run_ids) == 1 else f"{len(run_ids):,} runs are"
+    message = f"{what} not done after {seconds(wait)}; {'it continues' if them == 'it' else 'they continue'} in the org"
+    if len(run_ids) > 1:
+        message += f": {', '.join(run_ids)}"
+    resume = Suggestion(f"Resume {them}", "test", "resume", *job_words(run_ids))
+    cancel = Suggestion(f"Cancel {them}", "test", "cancel", *job_words(run_ids))
+    return WaitRanOut(message, job_id=run_ids[0], job_ids=run_ids, actions=[resume, cancel])
+
+
+def note_interruption(observer: Observer, words: Sequence[str], counts: str = "") -> None:
+    """Say that what is done is kept, and how to go on; `words` name the runs."""
+    observer.note(f"\nFinished results are kept{counts}.")
+    observer.note(Suggestion("Resume", "test", "resume", *words))
+
+
+def job_words(run_ids: Collection[str]) -> list[str]:
+    """Return the words of a command that name runs."""
+    if len(run_ids) > _NAMED:
+        return ["--unfinished"]
+    return [word for run_id in run_ids for word in ("--job-id", run_id)]
+
+
+async def detach_runs(
+    project: Project, target: Target | None, errors: Sequence[EvalmetaError], observer: Observer
+) -> None:
+    """Let runs of the embedded org continue after a time-out; those of other orgs do so anyway."""
+    run_ids = [run_id for error in errors if isinstance(error, WaitRanOut) for run_id in error.job_ids]
+    if target is not None or not run_ids:
+        return
+    async with connect(project, None, detached=True, remark=observer.warn) as connection:
+        for run_id in run_ids:
+            await detach_run(connection, run_id)
