@@ -67,16 +67,16 @@ def format_of(path: Path, *, label: str) -> str:
     head = read_bytes(path, HEAD_BYTES)
     kind = kind_of_file(path)
     known = kind.format if kind else None
-    found = known or recognise(head)
+    source_format = known or recognise(head)
     if not head.strip():
         raise FormatError(f"{label} is empty", actions=[_known()])
-    if found is None and len(head) >= HEAD_BYTES:
-        found = recognise(read_bytes(path))
-    if found is None:
+    if source_format is None and len(head) >= HEAD_BYTES:
+        source_format = recognise(read_bytes(path))
+    if source_format is None:
         raise _unknown(head, label)
-    if found == "testspec" and known is None:
+    if source_format == "testspec" and known is None:
         raise _not_a_test(path, label, kind.why_not if kind else "")
-    return found
+    return source_format
 
 
 def digest_of(path: Path, reading: Reading) -> str:

@@ -134,11 +134,11 @@ def meant_key(word: str) -> str:
 @cache
 def _by_cut() -> dict[str, list[str]]:
     """Return the known words by what is left of them without one letter, so that near ones are found at once."""
-    found: dict[str, list[str]] = {}
+    words: dict[str, list[str]] = {}
     for word in _known():
         for cut in _cuts(word) if len(word) >= _MIN_NEAR else ():
-            found.setdefault(cut, []).append(word)
-    return found
+            words.setdefault(cut, []).append(word)
+    return words
 
 
 def _cuts(word: str) -> list[str]:
@@ -202,8 +202,8 @@ def _items(value: JsonValue) -> Iterator[JsonValue]:
 
 def _best(items: Iterable[JsonValue], *, is_yaml: bool, is_own: bool = False) -> Likeness:
     cases = (case for case in islice(items, _EXAMINED) if isinstance(case, dict))
-    found = (_likeness(_words(case), is_yaml=is_yaml, is_own=is_own) for case in cases)
-    return max(found, default=Likeness.NONE)
+    likenesses = (_likeness(_words(case), is_yaml=is_yaml, is_own=is_own) for case in cases)
+    return max(likenesses, default=Likeness.NONE)
 
 
 def _words(case: JsonObject) -> Iterator[str]:
@@ -236,5 +236,5 @@ def _likeness(words: Iterable[str], *, is_yaml: bool, is_own: bool = False) -> L
 
 def _is_bare(value: JsonObject, *, is_yaml: bool) -> bool:
     """Return whether a mapping is one test case without the list around it."""
-    found = _likeness(_words(value), is_yaml=is_yaml, is_own=True)
-    return found == Likeness.OWN or (found == Likeness.MIXED and is_yaml and set(value) <= {*case_keys()})
+    likeness = _likeness(_words(value), is_yaml=is_yaml, is_own=True)
+    return likeness == Likeness.OWN or (likeness == Likeness.MIXED and is_yaml and set(value) <= {*case_keys()})

@@ -96,7 +96,7 @@ def _read_cases(data: bytes, label: str) -> dict[int, TestCase]:
 
 def _titles(head: CsvRow, diagnostics: Diagnostics) -> list[str]:
     """Return the field of each column: a value of `CSV_COLUMNS`, or the prefix and a variable's name."""
-    found: list[str] = []
+    fields: list[str] = []
     seen: set[str] = set()
     for place, title in enumerate(head.cells, 1):
         words = " ".join(title.split())
@@ -108,11 +108,11 @@ def _titles(head: CsvRow, diagnostics: Diagnostics) -> list[str]:
             diagnostics.error("csv-columns", f"column {place} has the unknown title {title!r}", line=1, hint=hint)
         elif column in seen:
             diagnostics.error("csv-columns", f"column {place}, {title!r}, is repeated", line=1)
-        found.append(column or "")
+        fields.append(column or "")
         seen.add(column or "")
     if "utterance" not in seen:
         diagnostics.error("csv-columns", "the column Utterance is missing", line=1)
-    return found
+    return fields
 
 
 class _Row:
@@ -173,18 +173,18 @@ class _Row:
             yield HistoryMessage(message["role"], message["message"], message.get("topic"), message.get("index", place))
 
     def _check_characters(self, title: str, text: str) -> None:
-        if found := foreign_character(text):
-            self._refuse("csv-character", f"{title} has the character {found}, which XML cannot hold")
+        if character := foreign_character(text):
+            self._refuse("csv-character", f"{title} has the character {character}, which XML cannot hold")
 
     def _refuse(self, code: str, message: str, *, hint: str = "") -> None:
         self._diagnostics.error(code, message, line=self._line.line, hint=hint)
 
 
-def _is_message(each: object) -> bool:
+def _is_message(message: object) -> bool:
     """Return whether a JSON value is a message: it has no other keys, and each value has its type."""
-    if not isinstance(each, dict) or not {"role", "message"} <= each.keys() <= _MESSAGE_KEYS.keys():
+    if not isinstance(message, dict) or not {"role", "message"} <= message.keys() <= _MESSAGE_KEYS.keys():
         return False
-    return all(type(value) is _MESSAGE_KEYS[key] for key, value in each.items())
+    return all(type(value) is _MESSAGE_KEYS[key] for key, value in message.items())
 
 
 _HISTORY: Final = "Conversation History"

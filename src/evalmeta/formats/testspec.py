@@ -116,21 +116,21 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None, needs_case
     if kind == TESTING_DEFINITION:
         definition = replace(header, test_cases=tuple(_studio_cases(root)))
         diagnostics.check()
-        cases = root.records("testCases", called="a test case")
-        inputs = (record for case in cases for record in case.records("inputs", called="an input"))
+        groups = root.records("testCases", called="a test case")
+        inputs = (record for group in groups for record in group.records("inputs", called="an input"))
         lines = {number: given.source.place(given.path)[0] for number, given in enumerate(inputs, 1)}
         return Spec(definition, (), lines, is_own=False)
     iterations, min_pass_rate = _iterations(root), _min_pass_rate(root)
     read = _Cases(root, folder or Path(), is_own=is_own)
-    found = tuple(read.cases())
-    if needs_cases and not (found or read.others or diagnostics.has_errors):
+    cases = tuple(read.cases())
+    if needs_cases and not (cases or read.others or diagnostics.has_errors):
         root.error("spec-missing", "a test spec has no test cases", root.key("testCases", "cases"), hint=_EXAMPLE)
     diagnostics.check()
     for other in read.others:
         other.check()
     if is_own:
-        return Spec(header, found, read.lines, True, iterations, min_pass_rate, read.files)
-    return Spec(replace(header, test_cases=tuple(map(_test_case, found))), (), read.lines, is_own=False)
+        return Spec(header, cases, read.lines, True, iterations, min_pass_rate, read.files)
+    return Spec(replace(header, test_cases=tuple(map(_test_case, cases))), (), read.lines, is_own=False)
 
 
 def read_spec_file(path: Path, *, label: str, needs_cases: bool = False) -> Spec:
@@ -140,12 +140,12 @@ def read_spec_file(path: Path, *, label: str, needs_cases: bool = False) -> Spec
         return read_spec(data, label=label, folder=path.parent, needs_cases=needs_cases)
     diagnostics = Diagnostics(label)
     records = enumerate(read_case_file(path, diagnostics), 1)
-    found = {number: (read_case(each, number, Defaults(), own_keys=True), each) for number, each in records}
-    if needs_cases and not (found or diagnostics.has_errors):
+    read = {number: (read_case(record, number, Defaults(), own_keys=True), record) for number, record in records}
+    if needs_cases and not (read or diagnostics.has_errors):
         diagnostics.error("spec-missing", "the file has no test cases", line=1, hint=_EXAMPLE)
     diagnostics.check()
-    lines = {number: record.source.place(())[0] for number, (_, record) in found.items()}
-    return Spec(Definition(path.stem, ""), tuple(case for case, _ in found.values()), lines, is_own=True)
+    lines = {number: record.source.place(())[0] for number, (_, record) in read.items()}
+    return Spec(Definition(path.stem, ""), tuple(case for case, _ in read.values()), lines, is_own=True)
 
 
 def read_testspec(data: bytes, *, label: str, folder: Path | None = None) -> Definition:
