@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evalmeta.errors import OrgFault
-from evalmeta.org_clients.answers import Answers
-from evalmeta.org_clients.pages import Page, read_locator
+from evalmeta.org_clients.answers import Answers, Page, read_locator
 from evalmeta.org_clients.sobjects import AGENT, AGENT_VERSION, USER
 from evalmeta.org_clients.soql import read_query
 

@@ -13,7 +13,7 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.model.settings import PythonSubject, Settings
 from evalmeta.org.app import create_app
 from evalmeta.org.organization import Organization
-from evalmeta.org_clients.pages import Page
+from evalmeta.org_clients.answers import Page
 from evalmeta.store.database import delete_contents, open_database
 from org.parts import URL, definition
 

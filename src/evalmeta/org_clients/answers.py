@@ -1,34 +1,42 @@
-"""Answers to SOQL queries: the records that a query finds, and its columns."""
+"""Answers to SOQL queries: the records that a query finds, page by page, and its columns.
+
+Sources: REST API Developer Guide, "Query Options Header" and "Query More Results". The locator of a page contains the
+query: the org does not have to remember it.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import operator
+import re
+import sys
+import zlib
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.errors import OrgFault
-from evalmeta.org_clients.pages import ALL_RECORDS, invalid_locator
 from evalmeta.org_clients.sobjects import sobject
-from evalmeta.org_clients.soql import ANY, ONE, Count, Group, Query
-from evalmeta.protocol.json_fields import from_timestamp
+from evalmeta.org_clients.soql import MAX_CHARS, Comparison, Count, Query, Value
+from evalmeta.org_clients.sql import count_values, find_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.org_clients.pages import Page
     from evalmeta.org_clients.sobjects import Field, FieldType, SObject
-    from evalmeta.org_clients.soql import Comparison, Condition, Kind, Order, Value
+    from evalmeta.org_clients.sql import Rows
 
-    Rows: TypeAlias = Callable[[str], Sequence[JsonObject]]
     Read: TypeAlias = Callable[[JsonObject], JsonValue]
-    Test: TypeAlias = Callable[[JsonObject], bool]
-    Find: TypeAlias = Callable[[Sequence[JsonObject]], Sequence[JsonObject]]
-    Key: TypeAlias = str | float | None
 
 
-_KINDS: Final[Mapping[FieldType, Kind]] = {"boolean": "boolean", "int": "number", "datetime": "time"}
+MIN_PAGE_RECORDS: Final = 200
+MAX_PAGE_RECORDS: Final = 2_000
+_BATCH_SIZE: Final = re.compile(r"batchSize\s*=\s*([0-9]{1,9})\b", re.IGNORECASE)
+_CONTENT: Final = re.compile(r"(\d{1,4}) (.*)", re.DOTALL | re.ASCII)
+_START: Final = re.compile(r"\d{1,9}", re.ASCII)
 _APEX_TYPES: Final[Mapping[FieldType, str]] = {
     "id": "Id",
     "reference": "Id",
@@ -37,9 +45,54 @@ _APEX_TYPES: Final[Mapping[FieldType, str]] = {
     "int": "Integer",
     "datetime": "Datetime",
 }
-_ORDERS: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-_ID_LENGTHS: Final = (15, 18)
 _MAX_ROWS_OF_ALL_FIELDS: Final = 200  # SOQL and SOSL Reference, "FIELDS()"
+
+
+class Page(NamedTuple):
+    """A page of a query: its first record, and the greatest number of records in it."""
+
+    query: str
+    start: int = 0
+    size: int = MAX_PAGE_RECORDS
+
+    @property
+    def locator(self) -> str:
+        """Return the locator, which `read_locator` reads."""
+        content = zlib.compress(f"{self.size} {self.query}".encode(), level=9)
+        return f"{base64.urlsafe_b64encode(content).decode().rstrip('=')}-{self.start}"
+
+
+ALL_RECORDS: Final = Page("", size=sys.maxsize)
+
+
+def read_locator(locator: str) -> Page:
+    """Return the page of a locator; raise OrgFault (INVALID_QUERY_LOCATOR)."""
+    content, _, start = locator.rpartition("-")
+    found = _CONTENT.fullmatch(_inflated(content))
+    if not found or not _START.fullmatch(start):
+        raise _invalid_locator()
+    return Page(found[2], int(start), int(found[1]))
+
+
+def _invalid_locator() -> OrgFault:
+    """Return Salesforce's error for a locator that it does not know."""
+    return OrgFault("invalid query locator", code="INVALID_QUERY_LOCATOR")
+
+
+def read_page_size(options: str, *, otherwise: int = MAX_PAGE_RECORDS) -> int:
+    """Return the batch size of a Sforce-Query-Options header, or the nearest one that is allowed."""
+    found = _BATCH_SIZE.search(options)
+    return min(max(int(found[1]), MIN_PAGE_RECORDS), MAX_PAGE_RECORDS) if found else otherwise
+
+
+def _inflated(content: str) -> str:
+    """Return the content of a locator; empty if it is not valid or too long."""
+    reader = zlib.decompressobj()
+    try:
+        found = reader.decompress(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4)), 4 * MAX_CHARS)
+        return found.decode() if reader.eof else ""
+    except (binascii.Error, zlib.error, ValueError):
+        return ""
 
 
 class Answers:
@@ -60,17 +113,15 @@ class Answers:
         Raise OrgFault if the query names what does not exist, if a value does not fit, or if the page starts too late.
         """
         kind = sobject(query.object)
-        find, counts = self._finder(query, kind), [field for field in query.fields if isinstance(field, Count)]
+        found = find_rows(query, kind, self._rows)
+        counts = [field for field in query.fields if isinstance(field, Count)]
         if not counts:
-            write = self._writer(query, kind)
-            return _page_reply(find(self._rows(kind.name)), write, page, url)
+            return _page_reply(found, self._writer(query, kind), page, url)
         if len(counts) < len(query.fields):
             raise OrgFault("Fields must be grouped or aggregated; this org has no GROUP BY", code="MALFORMED_QUERY")
         if counts == [Count()]:
-            return {"totalSize": len(find(self._rows(kind.name))), "done": True, "records": []}
-        reads = [self._reader(kind, count.field)[1] for count in counts]
-        found = find(self._rows(kind.name))
-        values = [sum(read(row) is not None for row in found) for read in reads]
+            return {"totalSize": len(found), "done": True, "records": []}
+        values = count_values(query, kind, self._rows, [count.field for count in counts])
         names = [count.alias or f"expr{index}" for index, count in enumerate(counts)]
         return _reply([{"attributes": {"type": "AggregateResult"}, **dict(zip(names, values, strict=True))}])
 
@@ -88,34 +139,9 @@ class Answers:
 
     def record(self, kind: SObject, record_id: str, names: Sequence[str] = ()) -> JsonObject | None:
         """Return the record with an id of 15 or 18 characters and these fields, by default all; None without one."""
-        write = self._writer(Query(tuple(names) or tuple(field.name for field in kind.fields), kind.name), kind)
-        wanted = _id_key(record_id)
-        return next((write(row) for row in self._rows(kind.name) if _id_key(str(row["Id"])) == wanted), None)
-
-    def _finder(self, query: Query, kind: SObject) -> Find:
-        """Return what finds the rows of a query among rows, in its order."""
-        matches = self._test(query.where, kind) if query.where else None
-        sorts = [self._sorter(order, kind) for order in reversed(query.orders)]
-        end = None if query.limit is None else query.offset + query.limit
-
-        def find(rows: Sequence[JsonObject]) -> Sequence[JsonObject]:
-            found = [row for row in rows if matches is None or matches(row)]
-            for sort in sorts:
-                found = sort(found)
-            return found[query.offset : end]
-
-        return find
-
-    def _sorter(self, order: Order, kind: SObject) -> Callable[[list[JsonObject]], list[JsonObject]]:
-        field, read = self._reader(kind, order.field)
-
-        def sort(rows: list[JsonObject]) -> list[JsonObject]:
-            nulls = [row for row in rows if read(row) is None]
-            others = [row for row in rows if read(row) is not None]
-            others.sort(key=lambda row: _comparable(read(row), field), reverse=order.descending)
-            return [*others, *nulls] if order.nulls_last else [*nulls, *others]
-
-        return sort
+        fields = tuple(names) or tuple(field.name for field in kind.fields)
+        query = Query(fields, kind.name, Comparison("Id", "=", (Value("text", record_id),)))
+        return next(map(self._writer(query, kind), find_rows(query, kind, self._rows)), None)
 
     def _writer(self, query: Query, kind: SObject) -> Callable[[JsonObject], JsonObject]:
         """Return what writes a row as a record."""
@@ -142,7 +168,8 @@ class Answers:
 
     def _parent(self, reference: Field, names: Sequence[str]) -> Read:
         """Return what reads the parent of a row as a record with these fields."""
-        target, by_id = self._referred(reference)
+        target = sobject(reference.target)
+        by_id = {row["Id"]: row for row in self._rows(target.name)}
         write = self._writer(Query(tuple(names), target.name), target)
 
         def read(row: JsonObject) -> JsonValue:
@@ -155,79 +182,24 @@ class Answers:
         """Return the name of a relationship, and what reads the records that a sub-query finds for a row."""
         name, child, field = kind.child(query.object)
         target, by_parent = sobject(child), defaultdict(list)
-        if any(isinstance(each, Count) for each in query.fields):
+        if any(isinstance(column, Count) for column in query.fields):
             raise OrgFault("COUNT() cannot be used in a sub-query", code="MALFORMED_QUERY")
-        find, write = self._finder(query, target), self._writer(query, target)
-        for row in self._rows(child):
+        # Each parent has as many children as the query allows.
+        for row in find_rows(replace(query, limit=None, offset=0), target, self._rows):
             by_parent[row[field]].append(row)
+        end = None if query.limit is None else query.offset + query.limit
+        write = self._writer(query, target)
 
         def read(row: JsonObject) -> JsonValue:
-            records = [write(value) for value in find(by_parent.get(row["Id"], ()))]
+            records = [write(child) for child in by_parent[row["Id"]][query.offset : end]]
             return _reply(records) if records else None
 
         return name, read
 
-    def _reader(self, kind: SObject, path: str) -> tuple[Field, Read]:
-        """Return the field of a path, and what reads it from a row."""
-        head, _, rest = path.partition(".")
-        if not rest:
-            field = kind.field(head)
-            return field, operator.itemgetter(field.name)
-        reference = kind.parent(head)
-        target, by_id = self._referred(reference)
-        field, read = self._reader(target, rest)
-
-        def read_above(row: JsonObject) -> JsonValue:
-            found = by_id.get(row[reference.name])
-            return None if found is None else read(found)
-
-        return field, read_above
-
-    def _referred(self, reference: Field) -> tuple[SObject, Mapping[JsonValue, JsonObject]]:
-        target = sobject(reference.target)
-        return target, {row["Id"]: row for row in self._rows(target.name)}
-
-    def _test(self, condition: Condition, kind: SObject) -> Test:
-        if not isinstance(condition, Group):
-            return self._comparison(condition, kind)
-        tests = [self._test(each, kind) for each in condition.conditions]
-        if condition.operator == "NOT":
-            return lambda row: not tests[0](row)
-        combine = all if condition.operator == "AND" else any
-        return lambda row: combine(test(row) for test in tests)
-
-    def _comparison(self, comparison: Comparison, kind: SObject) -> Test:
-        field, read = self._reader(kind, comparison.field)
-        if comparison.operator == "LIKE":
-            if field.type != "string":
-                raise OrgFault(f"LIKE cannot be used with the {field.type} field '{field.name}'", code="INVALID_FIELD")
-            pattern = _casefolded(comparison.pattern)
-            return lambda row: (value := read(row)) is not None and _is_like(str(value).casefold(), pattern)
-        if compare := _ORDERS.get(comparison.operator):
-            limit = _key_of(comparison.values[0], field)
-            if limit is None:
-                return lambda _: False
-            return lambda row: (value := read(row)) is not None and compare(_comparable(value, field), limit)
-        wanted = self._wanted(comparison, field)
-        if comparison.operator in {"=", "IN"}:
-            return lambda row: _key(read(row), field) in wanted
-        return lambda row: _key(read(row), field) not in wanted
-
-    def _wanted(self, comparison: Comparison, field: Field) -> frozenset[Key]:
-        """Return the values that a field is compared with."""
-        query = comparison.query
-        if query is None:
-            return frozenset(_key_of(value, field) for value in comparison.values)
-        if len(query.fields) != 1 or not isinstance(query.fields[0], str):
-            raise OrgFault("a query in IN must have one field", code="MALFORMED_QUERY")
-        target = sobject(query.object)
-        theirs, read = self._reader(target, query.fields[0])
-        return frozenset(_key(read(row), theirs) for row in self._finder(query, target)(self._rows(target.name)))
-
     def _column(self, kind: SObject, field: str | Count | Query, index: int) -> JsonObject:
         if isinstance(field, Query):
             name, child, _ = kind.child(field.object)
-            inner = [self._column(sobject(child), each, number) for number, each in enumerate(field.fields)]
+            inner = [self._column(sobject(child), part, number) for number, part in enumerate(field.fields)]
             return _column(name, aggregate=True, inner=inner)
         if isinstance(field, Count):
             label = f"COUNT({field.field})"
@@ -242,13 +214,13 @@ class Answers:
 
 def _fields(query: Query, kind: SObject) -> Iterable[str | Count | Query]:
     """Yield the fields of a query, those of FIELDS() by name."""
-    for each in query.fields:
-        if each not in {"FIELDS(ALL)", "FIELDS(STANDARD)"}:
-            yield each
+    for field in query.fields:
+        if field not in {"FIELDS(ALL)", "FIELDS(STANDARD)"}:
+            yield field
             continue
-        if each == "FIELDS(ALL)" and (query.limit is None or query.limit > _MAX_ROWS_OF_ALL_FIELDS):
+        if field == "FIELDS(ALL)" and (query.limit is None or query.limit > _MAX_ROWS_OF_ALL_FIELDS):
             raise OrgFault("FIELDS(ALL) needs a LIMIT of at most 200", code="MALFORMED_QUERY")
-        yield from (field.name for field in kind.fields)
+        yield from (known.name for known in kind.fields)
 
 
 def _page_reply(
@@ -256,7 +228,7 @@ def _page_reply(
 ) -> JsonObject:
     """Return the rows of a page as records, and the address of the next page."""
     if page.start > len(rows):
-        raise invalid_locator()
+        raise _invalid_locator()
     records: list[JsonObject] = []
     size = 0
     for row in rows[page.start :]:
@@ -274,7 +246,7 @@ def _page_reply(
 
 def _number_of_records(record: JsonObject) -> int:
     """Return 1 and the number of a record's children, which count towards the size of a page."""
-    children = (each["records"] for each in record.values() if isinstance(each, dict) and "records" in each)
+    children = (value["records"] for value in record.values() if isinstance(value, dict) and "records" in value)
     return 1 + sum(len(child) for child in children if isinstance(child, list))
 
 
@@ -299,63 +271,3 @@ def _column(
         "textType": kind not in {"boolean", "int"},
         "updatable": False,
     }
-
-
-def _key(value: JsonValue, field: Field) -> Key:
-    """Return what a value is compared by: text ignores case, and ids of 15 and 18 characters are the same."""
-    return None if value is None else _comparable(value, field)
-
-
-def _comparable(value: JsonValue, field: Field) -> str | float:
-    if field.type in {"boolean", "int"}:
-        return float(value) if isinstance(value, int) else 0.0
-    if field.type == "datetime":
-        return from_timestamp(str(value)) or 0.0
-    return _id_key(str(value)) if field.type in {"id", "reference"} else str(value).casefold()
-
-
-def _key_of(value: Value, field: Field) -> Key:
-    """Return what a value in a query is compared by; raise OrgFault (INVALID_FIELD) if it is of another kind."""
-    if value.kind == "null":
-        return None
-    kind = _KINDS.get(field.type, "text")
-    moment = from_timestamp(value.text) if kind == "time" and value.kind == "time" else None
-    if value.kind != kind or (kind == "time" and moment is None):
-        quoted = "should" if kind == "text" else "should not"
-        raise OrgFault(
-            f"value of filter criterion for field '{field.name}' must be of type {field.type}"
-            f" and {quoted} be enclosed in quotes",
-            code="INVALID_FIELD",
-        )
-    if moment is not None:
-        return moment
-    if kind == "boolean":
-        return float(value.text.lower() == "true")
-    return float(value.text) if kind == "number" else str(_comparable(value.text, field))
-
-
-def _id_key(text: str) -> str:
-    return text[: _ID_LENGTHS[0]] if len(text) in _ID_LENGTHS else text
-
-
-def _casefolded(pattern: Iterable[str]) -> list[str]:
-    parts: list[str] = []
-    for part in pattern:
-        parts += [part] if part in {ANY, ONE} else part.casefold()
-    return parts
-
-
-def _is_like(text: str, pattern: Sequence[str]) -> bool:
-    """Return whether a text matches a pattern, in at most as many steps as the product of their lengths."""
-    place, index, restart, tried = 0, 0, -1, 0
-    while place < len(text):
-        if index < len(pattern) and pattern[index] == ANY:
-            restart, tried, index = index, place, index + 1
-        elif index < len(pattern) and pattern[index] in {ONE, text[place]}:
-            place, index = place + 1, index + 1
-        elif restart >= 0:
-            tried += 1
-            place, index = tried, restart + 1
-        else:
-            return False
-    return all(part == ANY for part in pattern[index:])

@@ -10,8 +10,7 @@ from evalmeta.errors import OrgFault
 from evalmeta.model.registry import ApiVersion
 from evalmeta.org.handlers.rest import authenticated, json_reply, read_body
 from evalmeta.org.organization import run_in_thread
-from evalmeta.org_clients.answers import Answers
-from evalmeta.org_clients.pages import Page, read_locator, read_page_size
+from evalmeta.org_clients.answers import Answers, Page, read_locator, read_page_size
 from evalmeta.org_clients.records import Records, activate_agent
 from evalmeta.org_clients.sobjects import SOBJECTS, write_description, write_summary
 from evalmeta.org_clients.soql import read_query

@@ -6,7 +6,7 @@ import zlib
 import pytest
 
 from evalmeta.errors import OrgFault
-from evalmeta.org_clients.pages import Page, read_locator, read_page_size
+from evalmeta.org_clients.answers import Page, read_locator, read_page_size
 from evalmeta.org_clients.soql import MAX_CHARS
 
 PAGE = Page("SELECT Name FROM User WHERE Name = 'Zoë'", 2_000, 200)
