@@ -44,11 +44,11 @@ async def agent_versions(connection: Connection, agent: str) -> list[AgentVersio
         reply = await connection.get(f"/query?q={quote(_VERSIONS.format(agent))}")
     except EvalmetaError:
         return []
-    found = [
+    versions = [
         AgentVersion(
             text(value, "DeveloperName"), integer(value, "VersionNumber", 0), text(value, "Status") == "Active"
         )
         for agents in list_of_objects(reply, "records")
         for value in list_of_objects(object_at(agents, "BotVersions"), "records")
     ]
-    return sorted(found, key=lambda each: each.number, reverse=True)
+    return sorted(versions, key=lambda version: version.number, reverse=True)

@@ -237,8 +237,8 @@ def _rest_error(reply: bytes, status: int = 0) -> EvalmetaError | None:
 
 def _suggested(action: str) -> list[str]:
     """Return the action of an org's error; a command in it is a `Suggestion` again."""
-    purpose, found, command = action.partition(": evalmeta ")
-    if found and "\n" not in command:
+    purpose, separator, command = action.partition(": evalmeta ")
+    if separator and "\n" not in command:
         with suppress(ValueError):
             return [Suggestion(purpose, *shlex.split(command))]
     return [action] if action else []

@@ -54,27 +54,27 @@ class Logins:
         if not self.folder.is_dir():
             return []
         _check_mode(self.folder, self.folder.stat().st_mode, fix="700")
-        found: list[Login] = []
-        for path in [each for each in self.folder.iterdir() if each.suffix == ".json"]:
+        logins: list[Login] = []
+        for path in [path for path in self.folder.iterdir() if path.suffix == ".json"]:
             # Another program may have removed the file in the meantime.
             with suppress(LoginFailed):
-                found.append(_login_of(path, _read(path)))
-        return sorted(found, key=lambda login: login.name.casefold())
+                logins.append(_login_of(path, _read(path)))
+        return sorted(logins, key=lambda login: login.name.casefold())
 
     def find(self, name: str) -> Login:
         """Return the login with an alias or username; raise NotFound, or UsageError if several orgs have it."""
         logins = self.list_logins()
-        found = [each for each in logins if name == each.alias] or [
-            each for each in logins if name.casefold() == each.username.casefold()
+        matches = [login for login in logins if name == login.alias] or [
+            login for login in logins if name.casefold() == login.username.casefold()
         ]
-        if len(found) > 1:
-            places = ", ".join(each.url for each in found)
+        if len(matches) > 1:
+            places = ", ".join(login.url for login in matches)
             raise UsageError(f"{name} is a user of {places}", actions=["Log in with --alias, and use the alias."])
-        if found:
-            return found[0]
-        known = [each for login in logins for each in (login.alias, login.username) if each]
+        if matches:
+            return matches[0]
+        known = [word for login in logins for word in (login.alias, login.username) if word]
         close = get_close_matches(name, known, n=1)
-        names = ", ".join([each.name for each in logins][:_SHOWN])
+        names = ", ".join([login.name for login in logins][:_SHOWN])
         actions = [f"Did you mean {close[0]}?"] if close else [f"Name one of your logins: {names}"] if logins else []
         raise NotFound(f"the login {name!r} cannot be found", actions=[*actions, "Log in: evalmeta org login --help"])
 

@@ -122,9 +122,9 @@ def _refuse_method(request: Request) -> Response:
     text = f"HTTP method {request.method} is not allowed"
     reply = fault_reply(request.url.path, "METHOD_NOT_ALLOWED", text, status=405)
     path, routes = request.scope["path"], request.app.routes
-    found = (route.methods or () for route in routes if isinstance(route, Route) and route.path_regex.match(path))
+    allowed = (route.methods or () for route in routes if isinstance(route, Route) and route.path_regex.match(path))
     # RFC 9110, section 15.5.6: the reply lists the methods that the resource has.
-    reply.headers["Allow"] = ", ".join(sorted({method for methods in found for method in methods}))
+    reply.headers["Allow"] = ", ".join(sorted({method for methods in allowed for method in methods}))
     return reply
 
 

@@ -46,8 +46,8 @@ def scorers_of_project(root: Path) -> FindScorer:
 
     @cache
     def files() -> dict[str, Component]:
-        found = project()
-        components = list_files(found) if found else ()
+        own = project()
+        components = list_files(own) if own else ()
         return {
             component.full_name.casefold(): component for component in components if component.type == SCORER_DEFINITION
         }
@@ -56,8 +56,8 @@ def scorers_of_project(root: Path) -> FindScorer:
         return [file.full_name for file in files().values()]
 
     def content(name: str) -> bytes | None:
-        found = files().get(name.casefold())
-        return read_file(found.path) if found else None
+        file = files().get(name.casefold())
+        return read_file(file.path) if file else None
 
     file = f"{SCORER_DEFINITION.directory}/NAME.{SCORER_DEFINITION.suffix}{META_XML_SUFFIX}"
     way_out = f"add {file}, for example with `evalmeta retrieve --metadata {SCORER_DEFINITION.name}:NAME`"

@@ -136,17 +136,17 @@ def _unpack(entries: Mapping[str, bytes], options: DeployOptions) -> Package:
     for file_name, content in entries.items():
         if file_name == MANIFEST or file_name in _DESTRUCTIVE or file_name in others:
             continue
-        found = _component_of(file_name)
-        if found is None or named.get(found[0], frozenset()).isdisjoint((WILDCARD, found[1])):
-            type_name, name = (found[0].name, found[1]) if found else ("", file_name)
+        component = _component_of(file_name)
+        if component is None or named.get(component[0], frozenset()).isdisjoint((WILDCARD, component[1])):
+            type_name, name = (component[0].name, component[1]) if component else ("", file_name)
             problem = f"The file {file_name} is in the package but not named in package.xml"
             failures.append(deploy_message(type_name, name, file_name, problem=problem))
         else:
-            candidates.append(_candidate(*found, file_name, content, manifest))
+            candidates.append(_candidate(*component, file_name, content, manifest))
     deletions, messages = _deletions(entries)
     missing = list(_missing(manifest, candidates))
     if options.allow_missing_files:
-        missing = [replace(each, success=True, problem_type="Warning") for each in missing]
+        missing = [replace(message, success=True, problem_type="Warning") for message in missing]
     messages += [*failures, *missing]
     return Package(
         tuple(candidates),
@@ -165,7 +165,7 @@ def _others(manifest: Manifest, entries: Mapping[str, bytes]) -> tuple[list[Depl
         (types.name, member) for types in manifest.types if not metadata_type(types.name) for member in types.members
     ]
     failures = [_unsupported(type_name, text, MANIFEST) for type_name, text in named if text != WILDCARD]
-    words = {word for _, each in named for word in _WORDS.split(each)}
+    words = {word for _, text in named for word in _WORDS.split(text)}
     ours = {MANIFEST, *_DESTRUCTIVE, *(row.directory for row in TYPES)}
     files = {name for name in entries if name.partition("/")[0] not in ours}
     others = {name for name in files if not words.isdisjoint(_WORDS.split(name))}
@@ -173,8 +173,8 @@ def _others(manifest: Manifest, entries: Mapping[str, bytes]) -> tuple[list[Depl
     if not wildcards:
         return failures, others
     only = wildcards.pop() if len(wildcards) == 1 else ""
-    found = sorted({name.removesuffix(META_XML_SUFFIX) for name in files - others})
-    return [*failures, *(_unsupported(only, _stem(name) if only else name, name) for name in found)], files
+    unknown = sorted({name.removesuffix(META_XML_SUFFIX) for name in files - others})
+    return [*failures, *(_unsupported(only, _stem(name) if only else name, name) for name in unknown)], files
 
 
 def _stem(file_name: str) -> str:
@@ -191,8 +191,8 @@ def _unsupported(type_name: str, full_name: str, file_name: str) -> DeployMessag
 
 def _component_of(file_name: str) -> tuple[MetadataType, str] | None:
     folder, _, name = file_name.rpartition("/")
-    found = None if name.endswith(META_XML_SUFFIX) else parse_safe_file_name(name)
-    return found if found and found[0].directory == folder else None
+    component = None if name.endswith(META_XML_SUFFIX) else parse_safe_file_name(name)
+    return component if component and component[0].directory == folder else None
 
 
 def _named(manifest: Manifest) -> dict[MetadataType, frozenset[str]]:

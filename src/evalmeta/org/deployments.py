@@ -122,7 +122,7 @@ def _finish(org: Organization, result: DeployResult, now: float) -> None:
 def _apply(
     org: Organization, package: Package, options: DeployOptions, result: DeployResult, now: float
 ) -> DeployResult:
-    candidates = [_accepted_before(org, each) for each in package.candidates]
+    candidates = [_accepted_before(org, candidate) for candidate in package.candidates]
     failures = [*package.failures, *_refusals(candidates)]
     accepted = [candidate for candidate in candidates if not candidate.is_refused]
     saves = not options.check_only and not (failures and options.rollback_on_error)
@@ -175,7 +175,8 @@ def _save(org: Organization, accepted: Sequence[Candidate], now: float, *, by: s
     most = _max_problems(accepted)
     for kind in dict.fromkeys(candidate.type for candidate in accepted):
         ours = [candidate for candidate in accepted if candidate.type == kind]
-        changes = org.components.save(kind, {each.full_name: each.content for each in ours}, now=now, by=by)
+        contents = {candidate.full_name: candidate.content for candidate in ours}
+        changes = org.components.save(kind, contents, now=now, by=by)
         yield from (_saved(candidate, changes[candidate.full_name], most) for candidate in ours)
 
 

@@ -134,8 +134,8 @@ class Organization:
 
     def supports(self, version: str, *, oldest: ApiVersion = OLDEST_API_VERSION) -> bool:
         """Return whether the org supports an API version, such as `64.0`."""
-        found = parse_api_version(version)
-        return found is not None and oldest <= found <= NEWEST_API_VERSION
+        known = parse_api_version(version)
+        return known is not None and oldest <= known <= NEWEST_API_VERSION
 
     def without_paths(self, text: str) -> str:
         """Return a text with the project's files relative to its root, and without the folders of other files."""

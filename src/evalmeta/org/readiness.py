@@ -95,8 +95,8 @@ def _imports_code(need: Need, settings: Settings) -> bool:
             return bool(embed)
         case LlmRater(url=url):
             return not url
-        case found:
-            return isinstance(found, PluginRater)
+        case rater:
+            return isinstance(rater, PluginRater)
 
 
 def _faults_elsewhere(org: Organization, needs: Sequence[Need]) -> dict[Need, EvalmetaError | None]:
@@ -105,7 +105,7 @@ def _faults_elsewhere(org: Organization, needs: Sequence[Need]) -> dict[Need, Ev
         # -P: a file of the project must not replace a module of the standard library with the same name.
         checked = subprocess.run(
             [sys.executable, "-P", "-m", "evalmeta.org.readiness", str(org.root)],
-            input=orjson.dumps([list(each) for each in needs]),
+            input=orjson.dumps([list(need) for need in needs]),
             capture_output=True,
             timeout=limits.READINESS_SECONDS,
             cwd=org.root,

@@ -58,12 +58,12 @@ def run_retrieve(org: Organization, job: Job) -> None:
     now = time.time()
     folder = "" if read_object(job.options).get("singlePackage") else _FOLDER
     with org.database.transaction():
-        found, messages = _find(org, manifest, folder)
+        selected, messages = _find(org, manifest, folder)
         entries = [
             (properties.file_name, org.components.content(kind.name, properties.full_name) or b"")
-            for kind, properties in found
+            for kind, properties in selected
         ]
-    entries.append((f"{folder}{_MANIFEST}", write_manifest(_manifest_of(found, manifest.version))))
+    entries.append((f"{folder}{_MANIFEST}", write_manifest(_manifest_of(selected, manifest.version))))
     try:
         zip_file = build_zip(entries)
     except ArchiveError as error:
@@ -76,7 +76,7 @@ def run_retrieve(org: Organization, job: Job) -> None:
         status="Succeeded",
         done=True,
         success=True,
-        file_properties=(*(properties for _, properties in found), listed),
+        file_properties=(*(properties for _, properties in selected), listed),
         messages=(*messages, *_unknown(manifest, folder)),
         zip_file=zip_file,
     )
@@ -114,7 +114,7 @@ def _read_request(request: bytes) -> Manifest:
 def _find(
     org: Organization, manifest: Manifest, folder: str
 ) -> tuple[list[tuple[MetadataType, FileProperties]], list[RetrieveMessage]]:
-    found: list[tuple[MetadataType, FileProperties]] = []
+    selected: list[tuple[MetadataType, FileProperties]] = []
     messages: list[RetrieveMessage] = []
     for kind, members in _selected(manifest):
         existing = {
@@ -122,9 +122,9 @@ def _find(
         }
         names = {name.casefold(): name for name in members if name != WILDCARD}
         keys = existing if WILDCARD in members else [key for key in names if key in existing]
-        found += [(kind, existing[key]) for key in keys]
+        selected += [(kind, existing[key]) for key in keys]
         messages += [_not_found(kind.name, name, folder) for key, name in names.items() if key not in existing]
-    return found, messages
+    return selected, messages
 
 
 def _unknown(manifest: Manifest, folder: str) -> Iterator[RetrieveMessage]:
@@ -151,9 +151,9 @@ def _selected(manifest: Manifest) -> Iterator[tuple[MetadataType, list[str]]]:
         yield kind, list(members)
 
 
-def _manifest_of(found: list[tuple[MetadataType, FileProperties]], version: str | None) -> Manifest:
+def _manifest_of(selected: list[tuple[MetadataType, FileProperties]], version: str | None) -> Manifest:
     members: dict[str, list[str]] = {}
-    for kind, properties in found:
+    for kind, properties in selected:
         members.setdefault(kind.name, []).append(properties.full_name)
     types = tuple(ManifestTypes(name, tuple(sorted(names))) for name, names in sorted(members.items()))
     return Manifest(types, version or str(NEWEST_API_VERSION))

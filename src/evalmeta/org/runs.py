@@ -212,8 +212,8 @@ def find_run_faults(org: Organization, runs: Sequence[PreparedRun]) -> list[RunF
 
 def find_remote_run(org: Organization, run_id: str, url: str) -> Run | None:
     """Return a run of another org that the project saved; None in an org that reads no files of the project."""
-    found = RemoteRuns(org.database).find(run_id, org_url=url) if url and org.reads_files else []
-    return found[0].run if found else None
+    earlier = RemoteRuns(org.database).find(run_id, org_url=url) if url and org.reads_files else []
+    return earlier[0].run if earlier else None
 
 
 def answers_of_run(org: Organization, run_id: str) -> Callable[[int, int], CaseResult | None]:
@@ -355,7 +355,7 @@ def placeholders(org: Organization, run: Run) -> tuple[CaseResult, ...]:
 
     Salesforce's clients show nothing of a case without results, and divide by the number of cases.
     """
-    errors = [each for each in run.cases if each.verdict is Verdict.ERROR and not each.results]
+    errors = [case for case in run.cases if case.verdict is Verdict.ERROR and not case.results]
     ended_early = run.status in _ENDED_EARLY and len(run.cases) < run.total
     if not errors and not ended_early:
         return ()
@@ -365,7 +365,7 @@ def placeholders(org: Organization, run: Run) -> tuple[CaseResult, ...]:
         # The definition cannot be read, which is why the run ended.
         return ()
     if ended_early:
-        done = {(each.iteration, each.number) for each in run.cases}
+        done = {(case.iteration, case.number) for case in run.cases}
         errors += [
             _not_run(run, case, iteration)
             for iteration in range(1, run.options.iterations + 1)

@@ -114,8 +114,8 @@ def _module_files(module: str, root: Path) -> list[Path]:
 
 def _version(files: list[Path]) -> str:
     """Return a fingerprint of the files that exist; empty if there is none."""
-    found = [checksum for file in files if (checksum := _checksum(file)) is not None]
-    return fingerprint(*found) if found else ""
+    checksums = [checksum for file in files if (checksum := _checksum(file)) is not None]
+    return fingerprint(*checksums) if checksums else ""
 
 
 def _checksum(file: Path) -> int | None:

@@ -163,8 +163,8 @@ def live_settings(root: Path) -> Callable[[], Settings]:
         nonlocal current
         version = None
         with suppress(FileNotFoundError):
-            found = file.stat()
-            version = found.st_mtime_ns, found.st_size, found.st_ino
+            state = file.stat()
+            version = state.st_mtime_ns, state.st_size, state.st_ino
         if version != current[0]:
             current = version, Settings() if version is None else _load(file)
         return current[1]

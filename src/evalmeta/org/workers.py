@@ -191,9 +191,9 @@ def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str], *options
 
 def sweep_run_logs(state_dir: Path, *, kept: int = 0) -> None:
     """Delete the logs of the workers of all runs but the newest ones."""
-    found = (path for path in (state_dir / "logs").glob("*.log") if type_of_run(path.stem))
+    logs = (path for path in (state_dir / "logs").glob("*.log") if type_of_run(path.stem))
     # Ids of one kind ascend; the log of a worker that still runs is among the newest.
-    by_age = sorted(found, key=lambda path: path.stem[3:], reverse=True)
+    by_age = sorted(logs, key=lambda path: path.stem[3:], reverse=True)
     for path in by_age[kept:]:
         with suppress(OSError):
             path.unlink()

@@ -68,10 +68,10 @@ ALL_RECORDS: Final = Page("", size=sys.maxsize)
 def read_locator(locator: str) -> Page:
     """Return the page of a locator; raise OrgFault (INVALID_QUERY_LOCATOR)."""
     content, _, start = locator.rpartition("-")
-    found = _CONTENT.fullmatch(_inflated(content))
-    if not found or not _START.fullmatch(start):
+    match = _CONTENT.fullmatch(_inflated(content))
+    if not match or not _START.fullmatch(start):
         raise _invalid_locator()
-    return Page(found[2], int(start), int(found[1]))
+    return Page(match[2], int(start), int(match[1]))
 
 
 def _invalid_locator() -> OrgFault:
@@ -81,16 +81,16 @@ def _invalid_locator() -> OrgFault:
 
 def read_page_size(options: str, *, otherwise: int = MAX_PAGE_RECORDS) -> int:
     """Return the batch size of a Sforce-Query-Options header, or the nearest one that is allowed."""
-    found = _BATCH_SIZE.search(options)
-    return min(max(int(found[1]), MIN_PAGE_RECORDS), MAX_PAGE_RECORDS) if found else otherwise
+    match = _BATCH_SIZE.search(options)
+    return min(max(int(match[1]), MIN_PAGE_RECORDS), MAX_PAGE_RECORDS) if match else otherwise
 
 
 def _inflated(content: str) -> str:
     """Return the content of a locator; empty if it is not valid or too long."""
     reader = zlib.decompressobj()
     try:
-        found = reader.decompress(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4)), 4 * MAX_CHARS)
-        return found.decode() if reader.eof else ""
+        text = reader.decompress(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4)), 4 * MAX_CHARS)
+        return text.decode() if reader.eof else ""
     except (binascii.Error, zlib.error, ValueError):
         return ""
 
@@ -173,8 +173,8 @@ class Answers:
         write = self._writer(Query(tuple(names), target.name), target)
 
         def read(row: JsonObject) -> JsonValue:
-            found = by_id.get(row[reference.name])
-            return None if found is None else write(found)
+            parent = by_id.get(row[reference.name])
+            return None if parent is None else write(parent)
 
         return read
 
@@ -208,8 +208,8 @@ class Answers:
         if rest:
             reference = kind.parent(head)
             return _column(reference.relationship, inner=[self._column(sobject(reference.target), rest, 0)])
-        found = kind.field(head)
-        return _column(found.name, found.type)
+        known = kind.field(head)
+        return _column(known.name, known.type)
 
 
 def _fields(query: Query, kind: SObject) -> Iterable[str | Count | Query]:

@@ -100,17 +100,17 @@ def delete_components(
     _check_number(len(names))
     with org.database.transaction():
         firsts = {name.casefold(): place for place, name in reversed(list(enumerate(names)))}
-        found = [
+        exists = [
             firsts[name.casefold()] == place and org.components.content(kind.name, name) is not None
             for place, name in enumerate(names)
         ]
-        is_refused = all_or_none and not all(found)
+        is_refused = all_or_none and not all(exists)
         deleted = [not is_refused and org.components.delete(kind.name, name) is not None for name in names]
         if any(deleted):
             org.jobs.void_validations()
     return [
         DeleteResult(name, success=gone, errors=() if gone else (_ROLLED_BACK if known else _not_found(kind, name),))
-        for name, known, gone in zip(names, found, deleted, strict=True)
+        for name, known, gone in zip(names, exists, deleted, strict=True)
     ]
 
 
@@ -156,11 +156,11 @@ def _problems(component: NewComponent) -> Iterator[MetadataError]:
     problems = validate_component(
         kind, content, label=name, full_name=name, policy=_POLICY, api_version=NEWEST_API_VERSION
     )
-    for each in [problem for problem in problems if problem.is_error][: limits.MAX_SAVE_ERRORS]:
+    for error in [problem for problem in problems if problem.is_error][: limits.MAX_SAVE_ERRORS]:
         # The rules about names speak of a file, which a call does not have.
-        message, hint = each.message.replace("the file name", "the full name"), each.hint.removeprefix(_RENAME)
-        fields = () if hint == each.hint else ("fullName",)
-        yield MetadataError(f"{message} [{each.code}] {hint.strip()}".strip(), "FIELD_INTEGRITY_EXCEPTION", fields)
+        message, hint = error.message.replace("the file name", "the full name"), error.hint.removeprefix(_RENAME)
+        fields = () if hint == error.hint else ("fullName",)
+        yield MetadataError(f"{message} [{error.code}] {hint.strip()}".strip(), "FIELD_INTEGRITY_EXCEPTION", fields)
 
 
 def _not_found(kind: MetadataType, name: str) -> MetadataError:
@@ -173,8 +173,8 @@ def _read(org: Organization, _: User, call: Call) -> bytes:
     if len(names) > limits.MAX_READ_NAMES:
         text = f"{len(names)} names; at most {limits.MAX_READ_NAMES} are allowed in one call"
         raise OrgFault(text, code="EXCEEDED_ID_LIMIT")
-    found = [(name, org.components.content(kind.name, name)) for name in names]
-    records = [None if content is None else (name, read_node(content, label=name)) for name, content in found]
+    contents = [(name, org.components.content(kind.name, name)) for name in names]
+    records = [None if content is None else (name, read_node(content, label=name)) for name, content in contents]
     return write_records(kind.name, records)
 
 
@@ -182,8 +182,8 @@ def _save_all(org: Organization, user: User, call: Call) -> bytes:
     action: Action = "create" if call.name == "createMetadata" else "update"
     if call.name == "upsertMetadata":
         action = "upsert"
-    found = [_new_component(child) for child in children(call.operation) if child.name == "metadata"]
-    return write_results(call.name, save_components(org, user, found, action, all_or_none=call.all_or_none))
+    components = [_new_component(child) for child in children(call.operation) if child.name == "metadata"]
+    return write_results(call.name, save_components(org, user, components, action, all_or_none=call.all_or_none))
 
 
 def _new_component(source: Node) -> NewComponent:
@@ -200,8 +200,8 @@ def _rename(org: Organization, user: User, call: Call) -> bytes:
 
 def _delete(org: Organization, _: User, call: Call) -> bytes:
     names = [text_of(child).strip() for child in children(call.operation) if child.name == "fullNames"]
-    found = delete_components(org, known_type(call.text("type")), names, all_or_none=call.all_or_none)
-    return write_results(call.name, found)
+    results = delete_components(org, known_type(call.text("type")), names, all_or_none=call.all_or_none)
+    return write_results(call.name, results)
 
 
 OPERATIONS: Final[Mapping[str, Operation]] = {

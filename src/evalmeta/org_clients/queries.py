@@ -61,8 +61,8 @@ async def _answer(request: Request, org: Organization, page: Page) -> Response:
 async def get_objects(request: Request, _: Organization, __: User) -> Response:
     """List the objects that can be queried."""
     root = _root(request)
-    found = [write_summary(sobject, root=root) for sobject in SOBJECTS.values()]
-    return json_reply({"encoding": "UTF-8", "maxBatchSize": 200, "sobjects": found})
+    summaries = [write_summary(sobject, root=root) for sobject in SOBJECTS.values()]
+    return json_reply({"encoding": "UTF-8", "maxBatchSize": 200, "sobjects": summaries})
 
 
 @authenticated()

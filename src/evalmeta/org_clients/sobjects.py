@@ -68,7 +68,7 @@ class SObject:
         for field in self.fields:
             if field.name.casefold() == name.casefold():
                 return field
-        names = ", ".join(each.name for each in self.fields)
+        names = ", ".join(known.name for known in self.fields)
         raise OrgFault(
             f"No such column '{name}' on entity '{self.name}'.",
             code="INVALID_FIELD",
@@ -161,19 +161,19 @@ AGENT_VERSION: Final = SObject(
         Field("CopilotSecondaryLanguages"),
     ),
 )
-SOBJECTS: Final = {each.name.casefold(): each for each in (AGENT, AGENT_VERSION, ORGANIZATION, USER)}
+SOBJECTS: Final = {kind.name.casefold(): kind for kind in (AGENT, AGENT_VERSION, ORGANIZATION, USER)}
 
 
 def sobject(name: str) -> SObject:
     """Return an object by its name in any case; raise OrgFault (INVALID_TYPE)."""
-    found = SOBJECTS.get(name.casefold())
-    if found is None:
-        action = f"This org has {', '.join(each.name for each in SOBJECTS.values())}."
-        if kind := metadata_type(name):
+    kind = SOBJECTS.get(name.casefold())
+    if kind is None:
+        action = f"This org has {', '.join(known.name for known in SOBJECTS.values())}."
+        if component := metadata_type(name):
             # Salesforce does not answer such queries either.
-            action = f"Components are not records. List them: sf org list metadata --metadata-type {kind.name}"
+            action = f"Components are not records. List them: sf org list metadata --metadata-type {component.name}"
         raise OrgFault(f"sObject type '{name}' is not supported.", code="INVALID_TYPE", actions=[action])
-    return found
+    return kind
 
 
 def write_summary(kind: SObject, *, root: str) -> JsonObject:

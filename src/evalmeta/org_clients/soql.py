@@ -205,13 +205,13 @@ class _Reader:
 
     def _any(self, *, can_nest: bool) -> Condition:
         """Read conditions; `AND` and `OR` at one level need parentheses, as in Salesforce."""
-        found = [self._condition(can_nest=can_nest)]
+        conditions = [self._condition(can_nest=can_nest)]
         operator: Literal["AND", "OR"] = "OR" if self._is("OR") else "AND"
         while self._skip(operator):
-            found.append(self._condition(can_nest=can_nest))
+            conditions.append(self._condition(can_nest=can_nest))
         if self._is("AND") or self._is("OR"):
             raise self._unexpected(hint="Use parentheses where AND and OR are mixed.")
-        return found[0] if len(found) == 1 else Group(operator, tuple(found))
+        return conditions[0] if len(conditions) == 1 else Group(operator, tuple(conditions))
 
     def _condition(self, *, can_nest: bool) -> Condition:
         self._depth += 1
@@ -222,9 +222,9 @@ class _Reader:
                 return Group("NOT", (self._condition(can_nest=can_nest),))
             if not self._skip("("):
                 return self._comparison(can_nest=can_nest)
-            found = self._any(can_nest=can_nest)
+            condition = self._any(can_nest=can_nest)
             self._keyword(")")
-            return found
+            return condition
         finally:
             self._depth -= 1
 
@@ -244,11 +244,11 @@ class _Reader:
         self._keyword("IN")
         self._keyword("(")
         if self._is("SELECT") and can_nest:
-            found = Comparison(field, operator, query=self.query(can_nest=False))
+            comparison = Comparison(field, operator, query=self.query(can_nest=False))
         else:
-            found = Comparison(field, operator, self._values())
+            comparison = Comparison(field, operator, self._values())
         self._keyword(")")
-        return found
+        return comparison
 
     def _values(self) -> tuple[Value, ...]:
         values = [self._value()]
@@ -309,7 +309,7 @@ def _kind_of(token: _Token) -> Kind | None:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), text)
+    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), text)
 
 
 def _pattern(text: str) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def write_run(run: Run, *, escape: bool, placeholders: Sequence[CaseResult] = ()
 
 def write_cases(run: Run, *, escape: bool, placeholders: Sequence[CaseResult] = ()) -> Iterator[JsonObject]:
     """Yield the cases of the results object; arguments are those of `write_run`."""
-    by_case = {(each.iteration, each.number): {**write_case(each), STANDS_FOR: "nothing"} for each in placeholders}
+    by_case = {(case.iteration, case.number): {**write_case(case), STANDS_FOR: "nothing"} for case in placeholders}
     for case in run.cases:
         placeholder = by_case.pop((case.iteration, case.number), None)
         written = {**placeholder, STANDS_FOR: "a case"} if placeholder else write_case(case)
@@ -351,8 +351,8 @@ def _score(source: JsonObject) -> float | None:
     """Return a score, a number or its text, on any scale."""
     for key in ("score", "metricScore"):
         with suppress(ValueError):
-            found = number(source, key, None)
-            score = float(text(source, key)) if found is None else found
+            value = number(source, key, None)
+            score = float(text(source, key)) if value is None else value
             if math.isfinite(score):
                 return score
     return None

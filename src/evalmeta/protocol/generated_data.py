@@ -31,8 +31,8 @@ def read_generated(source: JsonObject) -> GeneratedData:
     actions = tuple(invoked) if names is None else tuple(_take(invoked, name) for name in names)
     tokens, trace = object_at(source, "tokens"), source.get("trace")
     spent = [integer(tokens, key, None) for key in ("input", "output")]
-    found = list_of_objects(source, "retrieved")
-    passages = tuple(Passage(text(value, "uri"), optional_text(value, "content")) for value in found)
+    retrieved = list_of_objects(source, "retrieved")
+    passages = tuple(Passage(text(value, "uri"), optional_text(value, "content")) for value in retrieved)
     if is_too_deep(trace):
         raise MessageUnreadable("the trace is nested too deeply")
     return GeneratedData(
@@ -84,15 +84,15 @@ def _read_action(source: JsonObject) -> Action:
 
 def _flatten(value: JsonValue) -> list[JsonObject]:
     """Return the objects inside nested lists, in order."""
-    found: list[JsonObject] = []
+    objects: list[JsonObject] = []
     pending = [value]
     while pending:
         here = pending.pop()
         if isinstance(here, dict):
-            found.append(here)
+            objects.append(here)
         elif isinstance(here, list):
             pending.extend(reversed(here))
-    return found
+    return objects
 
 
 def _parsed(value: JsonValue) -> JsonValue:
@@ -108,7 +108,7 @@ def _parsed(value: JsonValue) -> JsonValue:
 def _action_names(value: JsonValue) -> tuple[str, ...] | None:
     if isinstance(value, str):
         return parse_actions(value)
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else None
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else None
 
 
 def _take(invoked: list[Action], name: str) -> Action:

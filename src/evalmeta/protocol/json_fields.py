@@ -73,13 +73,13 @@ def object_at(source: JsonObject, key: str) -> JsonObject:
 def texts(source: JsonObject, key: str) -> list[str]:
     """Return the texts in a list."""
     value = source.get(key)
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def list_of_objects(source: JsonObject, key: str) -> list[JsonObject]:
     """Return the objects in a list."""
     value = source.get(key)
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def org_url(text: str) -> str:

@@ -155,8 +155,8 @@ def read_auth_url(line: str) -> AuthUrl:
 
     The message of its UsageError contains no part of the line.
     """
-    found = _AUTH_URL.fullmatch(line.strip())
-    if found is None:
+    match = _AUTH_URL.fullmatch(line.strip())
+    if match is None:
         raise UsageError(
             "this is not a valid sfdx auth URL",
             actions=[
@@ -164,8 +164,8 @@ def read_auth_url(line: str) -> AuthUrl:
                 "Get one from: sf org auth show-sfdx-auth-url",
             ],
         )
-    client_id = found["id"] or DEFAULT_CLIENT_ID
-    return AuthUrl(client_id, found["secret"] or "", found["refresh"], org_url(found["instance"]))
+    client_id = match["id"] or DEFAULT_CLIENT_ID
+    return AuthUrl(client_id, match["secret"] or "", match["refresh"], org_url(match["instance"]))
 
 
 def write_auth_url(parts: AuthUrl) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
 
 
-_CLASSES: Final = {each.__name__: each for each in (NotFound, SettingsError, SubjectNotBound)}
+_CLASSES: Final = {kind.__name__: kind for kind in (NotFound, SettingsError, SubjectNotBound)}
 _SHOWN_TESTS: Final = 5
 
 

@@ -251,11 +251,11 @@ def _read_response(data: bytes) -> tuple[Node, bytes | None]:
 
 def _read_body(data: bytes, *, max_bytes: int, max_elements: int) -> tuple[Node, bytes | None, Node]:
     """Return the body, a zip if there is one, and the header of a message."""
-    found = _ZIP.search(data)
+    match = _ZIP.search(data)
     zip_file = None
-    if found:
-        zip_file = _decode_zip(found["base64"])
-        data = data[: found.start("framed")] + data[found.end("framed") :]
+    if match:
+        zip_file = _decode_zip(match["base64"])
+        data = data[: match.start("framed")] + data[match.end("framed") :]
     try:
         envelope = read_node(data, label="the SOAP message", max_bytes=max_bytes, max_elements=max_elements)
     except InvalidMetadata as error:
@@ -296,50 +296,50 @@ class _Field(NamedTuple):
 def to_nodes(value: DataclassInstance) -> list[Node]:
     """Return a dataclass as elements, one for each field that is not None."""
     nodes: list[Node] = []
-    for each in _fields(type(value)):
-        content = getattr(value, each.attribute)
-        if each.repeats:
-            nodes += [_to_node(each.element, item) for item in content]
+    for spec in _fields(type(value)):
+        content = getattr(value, spec.attribute)
+        if spec.repeats:
+            nodes += [_to_node(spec.element, item) for item in content]
         elif content is not None:
-            nodes.append(_to_node(each.element, content))
+            nodes.append(_to_node(spec.element, content))
     return nodes
 
 
 def from_node(cls: type[_T], source: Node) -> _T:
     """Read a dataclass from an element, ignoring unknown ones; raise MessageUnreadable for a missing or wrong field."""
-    found: dict[str, list[Node]] = {}
+    by_name: dict[str, list[Node]] = {}
     for child in children(source):
-        found.setdefault(child.name, []).append(child)
+        by_name.setdefault(child.name, []).append(child)
     values: dict[str, object] = {}
-    for each in _fields(cast("type", cls)):
-        nodes = found.get(each.element)
-        if each.repeats:
-            values[each.attribute] = tuple(_from_node(each, item) for item in nodes or ())
+    for spec in _fields(cast("type", cls)):
+        nodes = by_name.get(spec.element)
+        if spec.repeats:
+            values[spec.attribute] = tuple(_from_node(spec, item) for item in nodes or ())
         elif nodes:
-            values[each.attribute] = _from_node(each, nodes[0])
-        elif each.required:
-            raise MessageUnreadable(f"<{source.name}> has no <{each.element}>")
+            values[spec.attribute] = _from_node(spec, nodes[0])
+        elif spec.required:
+            raise MessageUnreadable(f"<{source.name}> has no <{spec.element}>")
     return cls(**values)
 
 
 def to_json(value: DataclassInstance) -> JsonObject:
     """Return a dataclass as a JSON object, with a key for each field that is not None."""
-    found = ((each, getattr(value, each.attribute)) for each in _fields(type(value)))
-    return {each.element: _to_json(item) for each, item in found if item is not None}
+    pairs = ((spec, getattr(value, spec.attribute)) for spec in _fields(type(value)))
+    return {spec.element: _to_json(item) for spec, item in pairs if item is not None}
 
 
 def from_json(cls: type[_T], source: JsonObject) -> _T:
     """Read a dataclass from a JSON object; raise like `from_node`."""
     values: dict[str, object] = {}
-    for each in _fields(cast("type", cls)):
-        found = source.get(each.element)
-        if found is not None and each.repeats:
-            items = found if isinstance(found, list) else [found]
-            values[each.attribute] = tuple(_from_json(each, item) for item in items)
-        elif found is not None:
-            values[each.attribute] = _from_json(each, found)
-        elif each.required:
-            raise MessageUnreadable(f"the JSON object has no {each.element!r}")
+    for spec in _fields(cast("type", cls)):
+        content = source.get(spec.element)
+        if content is not None and spec.repeats:
+            items = content if isinstance(content, list) else [content]
+            values[spec.attribute] = tuple(_from_json(spec, item) for item in items)
+        elif content is not None:
+            values[spec.attribute] = _from_json(spec, content)
+        elif spec.required:
+            raise MessageUnreadable(f"the JSON object has no {spec.element!r}")
     return cls(**values)
 
 
@@ -366,16 +366,16 @@ def _to_node(name: str, value: object) -> Node:
     return node(name, str(value))
 
 
-def _from_node(each: _Field, source: Node) -> object:
-    if each.nested:
-        return from_node(each.type, source)
+def _from_node(spec: _Field, source: Node) -> object:
+    if spec.nested:
+        return from_node(spec.type, source)
     text = source.content if isinstance(source.content, str) else ""
-    if each.type is str:
+    if spec.type is str:
         return text
     try:
-        return _from_text(each.type, text)
+        return _from_text(spec.type, text)
     except (ValueError, KeyError, binascii.Error):
-        raise _wrong(each.element, text, each.type) from None
+        raise _wrong(spec.element, text, spec.type) from None
 
 
 def _wrong(name: str, text: str, kind: type) -> MessageUnreadable:
@@ -392,15 +392,15 @@ def _to_json(value: object) -> JsonValue:
     return cast("JsonValue", value)
 
 
-def _from_json(each: _Field, value: JsonValue) -> object:
-    if is_dataclass(each.type) and isinstance(value, dict):
-        return from_json(each.type, value)
-    if type(value) is each.type:
+def _from_json(spec: _Field, value: JsonValue) -> object:
+    if is_dataclass(spec.type) and isinstance(value, dict):
+        return from_json(spec.type, value)
+    if type(value) is spec.type:
         return value
-    if isinstance(value, str) and each.type in {bool, int, bytes}:
+    if isinstance(value, str) and spec.type in {bool, int, bytes}:
         with suppress(ValueError, KeyError):
-            return _from_text(each.type, value)
-    raise MessageUnreadable(f"{each.element!r} is {str(value)[:80]!r}")
+            return _from_text(spec.type, value)
+    raise MessageUnreadable(f"{spec.element!r} is {str(value)[:80]!r}")
 
 
 def _from_text(kind: type, text: str) -> object:
@@ -416,11 +416,11 @@ def _from_text(kind: type, text: str) -> object:
 @cache
 def _fields(cls: type) -> tuple[_Field, ...]:
     hints = get_type_hints(cls)
-    found = []
-    for each in fields(cls):
-        required = each.default is MISSING and each.default_factory is MISSING
-        found.append(_field_of(each.name, hints[each.name], required=required))
-    return tuple(sorted(found, key=lambda each: each.element))
+    specs = []
+    for member in fields(cls):
+        required = member.default is MISSING and member.default_factory is MISSING
+        specs.append(_field_of(member.name, hints[member.name], required=required))
+    return tuple(sorted(specs, key=lambda member: member.element))
 
 
 def _field_of(attribute: str, hint: object, *, required: bool) -> _Field:

@@ -198,8 +198,8 @@ def _from_text(content: JsonValue) -> JsonObject:
         return content if isinstance(content, dict) else {}
     for spelling in (html.unescape(content), content):
         try:
-            found = read_json(spelling)
+            content = read_json(spelling)
         except orjson.JSONDecodeError:
             continue
-        return found if isinstance(found, dict) else {}
+        return content if isinstance(content, dict) else {}
     return {}

@@ -120,11 +120,8 @@ async def post_check(call: _Call) -> Response:
             except EvalmetaError as error:
                 faults.append(RunFault(error, (place,)))
         places = [*prepared]
-        found = find_run_faults(org, [*prepared.values()])
-        return [
-            *faults,
-            *(run_fault._replace(runs=tuple(places[number] for number in run_fault.runs)) for run_fault in found),
-        ]
+        of_needs = find_run_faults(org, [*prepared.values()])
+        return [*faults, *(fault._replace(runs=tuple(places[number] for number in fault.runs)) for fault in of_needs)]
 
     faults = await run_in_thread(call.org, check)
     return json_reply(write_faults(faults, clean=call.org.without_paths))

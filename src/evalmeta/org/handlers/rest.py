@@ -120,14 +120,14 @@ def json_stream(start: bytes, items: Iterable[bytes], end: bytes) -> Response:
     """Return a reply of JSON whose items, with commas between them, are sent in pieces of about 64 kB."""
 
     def pieces() -> Iterator[bytes]:
-        found, size, comma = [start], len(start), b""
+        waiting, size, comma = [start], len(start), b""
         for item in items:
-            found += (comma, item)
+            waiting += (comma, item)
             size, comma = size + len(item), b","
             if size >= limits.PIECE_BYTES:
-                yield b"".join(found)
-                found, size = [], 0
-        yield b"".join((*found, end))
+                yield b"".join(waiting)
+                waiting, size = [], 0
+        yield b"".join((*waiting, end))
 
     return StreamingResponse(pieces(), media_type=_JSON)
 

@@ -109,8 +109,8 @@ def _list(org: Organization, _: User, call: Call) -> Iterator[bytes]:
     if len(kinds) > limits.MAX_LIST_QUERIES:
         text = f"{len(kinds)} queries; at most {limits.MAX_LIST_QUERIES} are allowed in one call"
         raise OrgFault(text, code="EXCEEDED_MAX_TYPES_LIMIT")
-    found = [iterate_components(org, kind) for kind in kinds]
-    return stream_results(call.name, chain.from_iterable(found))
+    components = [iterate_components(org, kind) for kind in kinds]
+    return stream_results(call.name, chain.from_iterable(components))
 
 
 def _check_status(org: Organization, user: User, call: Call) -> bytes:

@@ -79,13 +79,13 @@ class OrgProtocol(H11Protocol):
     async def _encrypt(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
         seconds = limits.HANDSHAKE_SECONDS
         try:
-            found = await self.loop.start_tls(transport, self, tls, server_side=True, ssl_handshake_timeout=seconds)
+            encrypted = await self.loop.start_tls(transport, self, tls, server_side=True, ssl_handshake_timeout=seconds)
         except OSError:
-            found = None
-        if found is None:
+            encrypted = None
+        if encrypted is None:
             self.connections.discard(self)
             return
-        self._begin(found)
+        self._begin(encrypted)
         if self._early:
             self.data_received(self._early)
 
@@ -102,20 +102,20 @@ class OrgProtocol(H11Protocol):
         most = max_connections()
         if len(self.connections) <= most:
             return
-        found = [
+        connections = [
             connection
             for connection in self.connections
             if isinstance(connection, OrgProtocol) and not connection.transport.is_closing()
         ]
-        if len(found) <= most:
+        if len(connections) <= most:
             return
         by_address: defaultdict[str, list[OrgProtocol]] = defaultdict(list)
-        for each in found:
-            if not each.has_request and each is not self:
-                by_address[each.address].append(each)
+        for connection in connections:
+            if not connection.has_request and connection is not self:
+                by_address[connection.address].append(connection)
         groups = sorted(by_address.values(), key=len) or [[self]]
-        for each in sorted(groups[-1], key=lambda each: each.since)[: most // 10 + 1]:
-            each.transport.abort()
+        for connection in sorted(groups[-1], key=lambda connection: connection.since)[: most // 10 + 1]:
+            connection.transport.abort()
 
     @property
     def address(self) -> str:

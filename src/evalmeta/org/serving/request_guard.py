@@ -236,15 +236,15 @@ class Hosts:
 
     def accept(self, host: str) -> bool:
         """Return whether a Host header is valid for this org."""
-        found = _AUTHORITY.fullmatch(host)
-        if found is None:
+        authority = _AUTHORITY.fullmatch(host)
+        if authority is None:
             return False
-        name = _normalised(found["v6"] or found["name"])
-        ports = [int(found["port"])] if found["port"] else list(_DEFAULT_PORTS.values())
+        name = _normalised(authority["v6"] or authority["name"])
+        ports = [int(authority["port"])] if authority["port"] else list(_DEFAULT_PORTS.values())
         if any((name, port) in self.others for port in (None, *ports)):
             return True
         is_ours = name in self.names or (self.any_address and _is_address(name))
-        return is_ours and int(found["port"] or self.port) == self.port
+        return is_ours and int(authority["port"] or self.port) == self.port
 
 
 def hosts_of(bound: str, port: int, *, others: Iterable[str] = ()) -> Hosts:
@@ -260,9 +260,9 @@ def _other_host(text: str) -> tuple[str, int | None]:
     """Return a name and its port, None for any port; raise UsageError."""
     if _is_address(text):
         return _normalised(text), None
-    found = _AUTHORITY.fullmatch(text)
-    port = int(found["port"]) if found and found["port"] else None
-    name = (found["v6"] or found["name"]) if found else ""
+    authority = _AUTHORITY.fullmatch(text)
+    port = int(authority["port"]) if authority and authority["port"] else None
+    name = (authority["v6"] or authority["name"]) if authority else ""
     if not _HOST.fullmatch(name) or not (port is None or 0 < port <= _MAX_PORT):
         raise UsageError(
             f"{text!r} is not a valid host",

@@ -121,9 +121,9 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; raise UsageError if it cannot be opened."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        found = socket.create_server((host, port), family=family, backlog=_QUEUED)
+        listening = socket.create_server((host, port), family=family, backlog=_QUEUED)
         # A socket that knows its protocol: asyncio then sets TCP_NODELAY, without which small replies wait for 40 ms.
-        return socket.socket(fileno=found.detach())
+        return socket.socket(fileno=listening.detach())
     except socket.gaierror as error:
         raise UsageError(f"the server cannot listen at {host}: {error.strerror}", actions=[_OTHER_HOST]) from None
     except OSError as error:
@@ -234,9 +234,9 @@ class _OrgServer(GuardedServer):
         # From here on commands can find and stop this process, so signals must already be handled.
         server = self._claim()
         await super().startup(sockets)
-        for each in sockets or ():
+        for listening in sockets or ():
             # asyncio has set the length of the queue to the number of connections that it accepts at once.
-            each.listen(_QUEUED)
+            listening.listen(_QUEUED)
         self._on_start(server)
 
 

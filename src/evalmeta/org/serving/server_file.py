@@ -84,10 +84,10 @@ def already_running(server: Server) -> UsageError:
 
 def _read(state_dir: Path) -> Server | None:
     try:
-        found = read_object((state_dir / _FILE).read_bytes())
+        file = read_object((state_dir / _FILE).read_bytes())
     except (OSError, MessageUnreadable):
         return None
-    return Server(text(found, "url"), integer(found, "pid", 0), number(found, "started", 0), text(found, "process"))
+    return Server(text(file, "url"), integer(file, "pid", 0), number(file, "started", 0), text(file, "process"))
 
 
 def _is_alive(process: str, file: Path) -> bool:
