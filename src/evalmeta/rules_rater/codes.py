@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from evalmeta.rules_rater.amounts import SCALES, find_units
 from evalmeta.rules_rater.dates import MONTHS
 from evalmeta.rules_rater.facts import Code
-from evalmeta.rules_rater.units import SCALES, find_units
 
 _END: Final = r"(?:com|org|net|info|io|dev|app|gov|edu|co|example|de|fr|es|uk|eu)\b"
 _MAIL: Final = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}")

@@ -5,11 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from evalmeta.rules_rater.units import Unit
-
+from typing import Final, NamedTuple
 
 _TOLERANCE: Final = Decimal("0.03")  # of converted units
 _ROUGH_TOLERANCE: Final = Decimal("0.1")  # of approximate numbers
@@ -19,7 +15,16 @@ _MIN_PHONE_DIGITS: Final = 7
 _MAX_COUNTRY_DIGITS: Final = 3
 _DAY: Final = 24 * 60
 
-Reading = tuple[Decimal, "Unit | None"]
+
+class Unit(NamedTuple):
+    """A unit of measure; `factor` is the unit in base units of its dimension, or 0 if it cannot be converted."""
+
+    name: str
+    dimension: str
+    factor: Decimal
+
+
+Reading = tuple[Decimal, Unit | None]
 Day = tuple[int | None, int, int]
 
 

@@ -6,10 +6,10 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta.rules_rater.amounts import UNITS
 from evalmeta.rules_rater.dates import MONTHS, WEEKDAYS
 from evalmeta.rules_rater.finding import without_facts
 from evalmeta.rules_rater.text import CACHED_TEXTS, sentences, word_set, words
-from evalmeta.rules_rater.units import UNITS
 
 if TYPE_CHECKING:
     from evalmeta.rules_rater.ratings import Texts

@@ -1,4 +1,7 @@
-"""Metrics that a rater judges in parts or by labels: those of Google ADK and Databricks, and the check `rubric`."""
+"""Metrics that a rater judges: evalmeta's own as a whole, and those of other systems by labels or in parts.
+
+The score of evalmeta's own metrics is the rating.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,14 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.engine.interfaces import Rating, Rubric
+from evalmeta.engine.interfaces import BEST_RATING, Rating, Rubric
 from evalmeta.engine.judging import DATA, Judged, Part
 from evalmeta.engine.metrics import METRICS, OWN
 from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN
-from evalmeta.engine.scorers.rated import NEEDS_LLM, checked_rating
 from evalmeta.engine.scorers.results import not_passing_silence, undecided
 from evalmeta.errors import RaterError
-from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.expectations import canonical_name
+from evalmeta.model.run import NEEDS_MODEL, TestResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
@@ -26,11 +29,81 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Expectation
 
 
+NEEDS_LLM: Final = f"{NEEDS_MODEL}judge this, and this run has none"
 _TOLERANCE: Final = 1e-9
 _ADK_SAMPLES: Final = 5
 # One rationale of many must not fill the explanation.
 _MAX_RATIONALE: Final = limits.MAX_ERROR_CHARS // 4
 _PART_LINE: Final = re.compile(r"\d+\. (yes|no), (.*?): (.*)")
+
+
+def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
+    """Return a scorer that asks a rater; the score is the rating, 0 to 5, and UNDECIDED has none."""
+
+    def score_rated(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
+        actual, expected = exchange.generated.outcome, (expectation.expected_value or "").strip()
+        metric = canonical_name(expectation.name)
+        if "reference" in METRICS[metric].needs and not expected:
+            return undecided(expectation, "no expectedValue: there is no response to compare with", actual=actual)
+        rubric = Rubric(
+            metric,
+            exchange.utterance,
+            actual,
+            expected,
+            exchange.history,
+            exchange.generated.actions,
+            _threshold(expectation, threshold),
+            instructions=_instructions(expectation),
+        )
+        rating = rater(rubric)
+        if isinstance(rating, Rating) or not isawaitable(rating):
+            return _rating_result(expectation, actual, rating)
+        return _await_rating(expectation, actual, rating)
+
+    return score_rated
+
+
+def _threshold(expectation: Expectation, default: float) -> float:
+    own = expectation.terms.get("threshold")
+    return float(own) if isinstance(own, int | float) else default
+
+
+def _instructions(expectation: Expectation) -> str:
+    """Return the expectation's own instructions for a language model."""
+    instructions = expectation.terms.get("instructions", "")
+    if not isinstance(instructions, str):
+        raise RaterError(f"the term instructions is not valid: it must be a text, not {instructions!r:.50}")
+    return instructions
+
+
+async def _await_rating(expectation: Expectation, actual: str, rating: Awaitable[Rating]) -> TestResult:
+    return _rating_result(expectation, actual, await rating)
+
+
+def _rating_result(expectation: Expectation, actual: str, rating: object) -> TestResult:
+    expected = expectation.expected_value or ""
+    if rating is None:
+        return undecided(expectation, NEEDS_LLM, expected=expected, actual=actual)
+    rating = _checked_rating(rating)
+    return TestResult(
+        expectation.name,
+        rating.verdict,
+        expected,
+        actual,
+        rating.score,
+        rating.explanation,
+        expectation.label,
+        rater=rating.rater,
+    )
+
+
+def _checked_rating(rating: object) -> Rating:
+    """Return what a rater returned; raise RaterError unless it is a Rating with a score from 0 to 5, or none."""
+    if not isinstance(rating, Rating):
+        raise RaterError(f"the rater returned {type(rating).__name__}, which is not a Rating")
+    if rating.score is not None and not 0 <= rating.score <= BEST_RATING:
+        raise RaterError(f"{rating.rater} returned the rating {rating.score}, which is not from 0 to {BEST_RATING:g}")
+    return rating
 
 
 class _Question(NamedTuple):
@@ -135,7 +208,7 @@ async def _awaited(question: _Question, ratings: list[Rating | Awaitable[Rating]
 
 
 def _result(question: _Question, returned: Sequence[object]) -> TestResult:
-    ratings = [checked_rating(rating) for rating in returned]
+    ratings = [_checked_rating(rating) for rating in returned]
     broken = next((rating for rating in ratings if rating.verdict is Verdict.ERROR), None)
     if broken:
         raise RaterError(broken.explanation)

@@ -18,10 +18,9 @@ from evalmeta.engine.scorers.checks import score_by_check, text_scorer
 from evalmeta.engine.scorers.comparisons import comparison_scorer
 from evalmeta.engine.scorers.custom import custom_scorer, no_scorer
 from evalmeta.engine.scorers.functions import score_by_function
-from evalmeta.engine.scorers.judged import judge_scorers
+from evalmeta.engine.scorers.judged import judge_scorers, rated_by
 from evalmeta.engine.scorers.measures import latency_scorer, measure_scorers, score_document_recall
 from evalmeta.engine.scorers.overlap import score_response_match
-from evalmeta.engine.scorers.rated import rated_by
 from evalmeta.engine.scorers.results import broken, not_passing_silence, score_unjudged
 from evalmeta.engine.scorers.trajectories import calls_scorer, score_trajectory
 from evalmeta.errors import RaterError, SettingsError
