@@ -59,7 +59,7 @@ def _declared_in(path: Path) -> Iterator[str]:
         return _linked_variables(data.decode())
     root = read_xml(data, label=path.name).root
     paths = (f".//{{{NAMESPACE}}}{kind}/{{{NAMESPACE}}}developerName" for kind in _DECLARATIONS)
-    return ((name.text or "").strip() for each in paths for name in root.iterfind(each))
+    return ((name.text or "").strip() for steps in paths for name in root.iterfind(steps))
 
 
 def _linked_variables(script: str) -> Iterator[str]:

@@ -60,10 +60,9 @@ def find_components(project: Project) -> tuple[Component, ...]:
 def list_files(project: Project) -> tuple[Component, ...]:
     """Return the project's components like `find_components`, including files with unsafe or duplicate names."""
     try:
-        found = sorted(component_files(project), key=lambda each: (each.type.name, each.full_name, each.path))
+        return tuple(sorted(component_files(project), key=lambda file: (file.type.name, file.full_name, file.path)))
     except OSError as error:
         raise ProjectError(f"{error.filename}: cannot be read: {error.strerror}.") from error
-    return tuple(found)
 
 
 def name_problems(components: Sequence[Component]) -> Iterator[Problem]:
@@ -97,19 +96,10 @@ def resolve(
 ) -> ComponentSet:
     """Return the components to deploy: all of the project, or those that the manifest selects.
 
-    Args:
-        project: The project.
-        manifest: The manifest; None selects all components.
-        manifest_path: The manifest's file, for the locations of problems.
-        api_version: The API version; by default that of the manifest, or of the project, or the newest one.
-        locate: Returns line and column of a type name, as the manifest spells it, and its member; the member is
-            empty for the type, both are empty for the manifest.
-        may_be_empty: Whether the manifest may select nothing, as beside destructive changes.
-
-    Raises:
-        InvalidMetadata: The manifest names components that the project does not have, or selects nothing; also the
-            errors of `find_components`.
-        ProjectError: A folder cannot be read, or the project's API version is too old.
+    `api_version` is by default that of the manifest, or of the project, or the newest one. `locate` returns line and
+    column of a type name, as the manifest spells it, and its member; the member is empty for the type, both are empty
+    for the manifest. With `may_be_empty`, as beside destructive changes, the manifest may select nothing. Raise
+    InvalidMetadata if it names components that the project does not have, and ProjectError like `find_components`.
     """
     components = find_components(project)
     if manifest is None:

@@ -154,7 +154,7 @@ def components_named(
     for component in components:
         names.setdefault(component.type.name, []).append(component.full_name)
     selected = match_names(patterns, names, where=where)
-    return tuple(each for each in components if each.key in selected)
+    return tuple(component for component in components if component.key in selected)
 
 
 def _parse(entry: str) -> MemberPattern:

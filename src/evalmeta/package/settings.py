@@ -68,7 +68,7 @@ def _shown(path: Path) -> str:
 
 def _refusal(path: Path, problems: Iterable[Problem]) -> SettingsError:
     ordered = sorted(problems, key=lambda problem: problem.location)
-    lines = [f"{each.location}: {each.message}. {each.hint}".rstrip() for each in ordered]
+    lines = [f"{problem.location}: {problem.message}. {problem.hint}".rstrip() for problem in ordered]
     return SettingsError("\n".join(lines), problems=ordered, actions=(f"Correct {_shown(path)}; nothing was done.",))
 
 
@@ -89,8 +89,8 @@ def _unknown_adapters(path: Path, text: str, table: Mapping[str, object]) -> Ite
     groups: tuple[Group, ...] = ("subjects", "raters")
     for group in groups:
         bound = table.get(group)
-        for name, each in bound.items() if isinstance(bound, dict) else ():
-            adapter = each.get("adapter") if isinstance(each, dict) else None
+        for name, settings in bound.items() if isinstance(bound, dict) else ():
+            adapter = settings.get("adapter") if isinstance(settings, dict) else None
             known = [*_ADAPTERS[group], *plugin_names(group)] if isinstance(adapter, str) else []
             if isinstance(adapter, str) and adapter not in known:
                 keys = [group, name, "adapter"]
@@ -187,7 +187,7 @@ def _place_of(text: str, keys: Sequence[str | int]) -> tuple[int, int]:
 
     Both are 0 if there is no such line.
     """
-    lines, key = text.split("\n"), next(each for each in reversed(keys) if isinstance(each, str))
+    lines, key = text.split("\n"), next(step for step in reversed(keys) if isinstance(step, str))
     candidates = (number for number, line in enumerate(lines) if key in line)
     for number in islice(candidates, _CANDIDATE_LINES):
         if not _holds(lines[:number], keys) and _holds(lines[: number + 1], keys):

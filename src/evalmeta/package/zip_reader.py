@@ -199,7 +199,7 @@ def _check_gaps(data: bytes, entries: Sequence[ZipEntry], end: int) -> None:
         raise damaged("it does not begin with an entry of its directory")
     if any(after.offset < before.end for before, after in pairwise(entries)):
         return  # `archive.read_zip` refuses overlapping entries.
-    ends = [*(each.offset for each in entries[1:]), end]
+    ends = [*(entry.offset for entry in entries[1:]), end]
     for entry, following in zip(entries, ends, strict=False):
         gap = data[entry.end : following]
         if gap not in (_descriptors(entry) if entry.flags & _STREAMED_FLAG else {b""}):

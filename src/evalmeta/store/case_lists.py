@@ -75,11 +75,11 @@ class CasePage(NamedTuple):
 
 def count_verdicts(database: Database, run_ids: Sequence[str]) -> Counter[Verdict]:
     """Count the case results of runs by verdict."""
-    found: Counter[Verdict] = Counter()
+    counts: Counter[Verdict] = Counter()
     sql = "SELECT verdict, count(*) FROM case_result WHERE run_id = ? GROUP BY verdict"
     for run_id in run_ids:
-        found.update({Verdict(verdict): number for verdict, number in database.query(sql, (run_id,))})
-    return found
+        counts.update({Verdict(verdict): number for verdict, number in database.query(sql, (run_id,))})
+    return counts
 
 
 def case_page(
@@ -89,18 +89,18 @@ def case_page(
 
     Results with the same verdict are in the order of the runs, then of case number and iteration.
     """
-    matches, found, size = _matcher(wanted), list[ListedCase](), 0
+    matches, cases, size = _matcher(wanted), list[ListedCase](), 0
     start = last = after or Place()
     for searched, (place, run_id, body) in enumerate(_rows(database, run_ids, wanted, start)):
-        if len(found) == limit:
-            return CasePage(tuple(found), last)
+        if len(cases) == limit:
+            return CasePage(tuple(cases), last)
         if searched == limits.MAX_SEARCHED_ROWS or (wanted.text and size > limits.MAX_SEARCHED_BYTES):
-            return CasePage(tuple(found), last, is_whole=False)
+            return CasePage(tuple(cases), last, is_whole=False)
         last, size = place, size + len(body)
         case = matches(body)
         if case is not None:
-            found.append(ListedCase(run_id, case))
-    return CasePage(tuple(found), None)
+            cases.append(ListedCase(run_id, case))
+    return CasePage(tuple(cases), None)
 
 
 def listed_page(cases: Sequence[ListedCase], wanted: CaseFilter, *, limit: int, after: Place | None = None) -> CasePage:
@@ -111,8 +111,8 @@ def listed_page(cases: Sequence[ListedCase], wanted: CaseFilter, *, limit: int, 
         ((place_of(case, order), case) for case in cases if _matches(case.case, wanted, text)), key=lambda pair: pair[0]
     )
     left = [pair for pair in placed if after is None or pair[0] > after]
-    found = left[:limit]
-    return CasePage(tuple(listed_case for _, listed_case in found), found[-1][0] if len(left) > limit else None)
+    page = left[:limit]
+    return CasePage(tuple(listed_case for _, listed_case in page), page[-1][0] if len(left) > limit else None)
 
 
 def place_of(listed: ListedCase, run_ids: Sequence[str]) -> Place:
@@ -197,7 +197,7 @@ def _matcher(wanted: CaseFilter) -> Callable[[bytes], CaseResult | None]:
     The bytes are looked at first, because decoding them takes fifty times as long.
     """
     text = wanted.text.casefold()
-    part, signs = orjson.dumps(text)[1:-1], [each for each in (wanted.name, wanted.verdict) if wanted.name and each]
+    part, signs = orjson.dumps(text)[1:-1], [sign for sign in (wanted.name, wanted.verdict) if wanted.name and sign]
     part_text, result = part.decode(), orjson.dumps(signs)[1:-1]
 
     def match(body: bytes) -> CaseResult | None:
@@ -219,10 +219,10 @@ def _matches(case: CaseResult, wanted: CaseFilter, text: str) -> bool:
         has_result = any(result.name == wanted.name and verdict in {None, result.verdict} for result in case.results)
     else:
         judged = (result for result in case.results if not result.is_measured)
-        has_result = verdict in {None, case.verdict} or any(each.verdict is verdict for each in judged)
+        has_result = verdict in {None, case.verdict} or any(result.verdict is verdict for result in judged)
     if not has_result:
         return False
-    return not text or any(text in each.casefold() for each in _texts(case))
+    return not text or any(text in shown.casefold() for shown in _texts(case))
 
 
 def _texts(case: CaseResult) -> Iterator[str]:

@@ -78,19 +78,19 @@ def tallies_of(database: Database, runs: Mapping[str, RunOptions]) -> dict[str, 
     verdicts: dict[str, Counter[str]] = {run_id: Counter() for run_id in runs}
     for run_id, verdict, number in database.query(_VERDICTS, (_list(runs),)):
         verdicts[run_id][verdict] = number
-    found = {}
+    tallies = {}
     for run_id, state, ended, total in database.query(_STATES, (_list(runs),)):
         counts, status = verdicts[run_id], RunStatus(state)
         if counts and (status.is_over or counts.total() <= limits.MAX_LIVE_CASES):
             summary = summarise(Runs(database).stream(run_id), runs[run_id])
         else:
             summary = _by_verdicts(counts, runs[run_id])
-        found[run_id] = tally = KeptTally.of(summary, status, total=total)
+        tallies[run_id] = tally = KeptTally.of(summary, status, total=total)
         if status.is_over:
             # Another program may be writing; the results are then counted again for the next list.
             with suppress(StoreError):
                 database.execute(_SAVE, (*tally.columns(), run_id, ended))
-    return found
+    return tallies
 
 
 def _by_verdicts(counts: Counter[str], options: RunOptions) -> Summary:

@@ -131,8 +131,8 @@ class Runs:
     def is_visible_to(self, run_id: str, user: User) -> bool:
         """Return whether a user may see a run: its own user and admins may."""
         sql = "SELECT EXISTS (SELECT 1 FROM run WHERE id = ? AND (? OR user_id = ?))"
-        [(found,)] = self._database.query(sql, (run_id, user.is_admin, user.id))
-        return bool(found)
+        [(is_visible,)] = self._database.query(sql, (run_id, user.is_admin, user.id))
+        return bool(is_visible)
 
     def content(self, run_id: str) -> RunContent:
         """Return what a run stored of its test when it was created."""
@@ -433,5 +433,5 @@ def _generated(  # noqa: PLR0913, PLR0917 - one for each place of the array
         session_id,
         None if tokens is None else Tokens(*tokens),
         trace,
-        None if retrieved is None else tuple(Passage(*each) for each in retrieved),
+        None if retrieved is None else tuple(Passage(*passage) for passage in retrieved),
     )

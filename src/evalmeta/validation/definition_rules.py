@@ -328,8 +328,8 @@ def find_history_index(case: TestCase) -> Iterator[Finding]:
         return
     for place, message in enumerate(history):
         if message.index != place:
-            found = "has no index" if message.index is None else f"has the index {message.index}"
-            text = f"message {place} of the history {found}; expected {place}"
+            what = "has no index" if message.index is None else f"has the index {message.index}"
+            text = f"message {place} of the history {what}; expected {place}"
             yield _about(place, "index", text, "Number the messages 0, 1, 2 and so on, in order.")
             return
 

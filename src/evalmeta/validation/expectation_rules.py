@@ -135,10 +135,10 @@ def find_parameter_twice(expectation: Expectation) -> Iterator[Finding]:
 def find_operator_unknown(expectation: Expectation) -> Iterator[Finding]:
     """The comparison supports the operator."""
     operators = OPERATORS.get(expectation.name)
-    found = _parameter(expectation, "operator")
-    if operators is None or found is None:
+    placed = _parameter(expectation, "operator")
+    if operators is None or placed is None:
         return
-    index, parameter = found
+    index, parameter = placed
     operator = parameter.value.strip()
     if operator in operators:
         return
@@ -167,26 +167,26 @@ def find_number_invalid(expectation: Expectation) -> Iterator[Finding]:
     if expectation.name != "numeric_comparison":
         return
     for name in ("actual", "expected"):
-        found = _parameter(expectation, name)
-        if found and not found[1].is_reference and not _is_number(found[1].value):
-            message = f"the parameter {name!r} is {quote(found[1].value.strip())}, which is not a number"
-            yield Finding((("parameter", found[0]), ("value", 0)), message, "Write a number such as 5 or 0.25.")
+        placed = _parameter(expectation, name)
+        if placed and not placed[1].is_reference and not _is_number(placed[1].value):
+            message = f"the parameter {name!r} is {quote(placed[1].value.strip())}, which is not a number"
+            yield Finding((("parameter", placed[0]), ("value", 0)), message, "Write a number such as 5 or 0.25.")
 
 
 @rule("reference-invalid", EXPECTATIONS, documented=ERROR, orgs=ERROR, about=_PARAMETERS)
 def find_reference_invalid(expectation: Expectation) -> Iterator[Finding]:
     """A reference is a supported JSONPath over generatedData."""
-    for steps, _, found in _references(expectation):
-        if isinstance(found, str):
+    for steps, _, reference in _references(expectation):
+        if isinstance(reference, str):
             hint = "Write a JSONPath such as $.generatedData.outcome, or set isReference to false."
-            yield Finding(steps, found, hint)
+            yield Finding(steps, reference, hint)
 
 
 @rule("reference-root", EXPECTATIONS, documented=ERROR, orgs=ERROR, about=_PARAMETERS)
 def find_reference_elsewhere(expectation: Expectation) -> Iterator[Finding]:
     """A reference starts at `$.generatedData`."""
-    for steps, text, found in _references(expectation):
-        if not isinstance(found, str) and not found.starts_at_generated_data:
+    for steps, text, reference in _references(expectation):
+        if not isinstance(reference, str) and not reference.starts_at_generated_data:
             message = f"the reference {text.strip()!r} does not start at $.generatedData"
             yield Finding(steps, message, "Begin with $.generatedData: a reference cannot use anything else.")
 
@@ -194,10 +194,10 @@ def find_reference_elsewhere(expectation: Expectation) -> Iterator[Finding]:
 @rule("reference-unreachable", EXPECTATIONS, documented=WARNING, orgs=WARNING, about=_PARAMETERS)
 def find_reference_unreachable(expectation: Expectation) -> Iterator[Finding]:
     """A reference can match a value that evalmeta records. Orgs may record more."""
-    for steps, _, found in _references(expectation):
-        if isinstance(found, str) or not found.starts_at_generated_data:
+    for steps, _, reference in _references(expectation):
+        if isinstance(reference, str) or not reference.starts_at_generated_data:
             continue
-        reason = why_unreachable(found)
+        reason = why_unreachable(reference)
         if reason:
             yield Finding(steps, f"the reference can never match: {reason}", "Correct the reference.")
 
@@ -220,8 +220,8 @@ def _references(expectation: Expectation) -> Iterator[tuple[tuple[Step, ...], st
         if parameter.is_reference:
             from evalmeta.model import jsonpath_parser
 
-            found = jsonpath_parser.read_reference(parameter.value)
-            yield (("parameter", index), ("value", 0)), parameter.value, found
+            reference = jsonpath_parser.read_reference(parameter.value)
+            yield (("parameter", index), ("value", 0)), parameter.value, reference
 
 
 def _parameter(expectation: Expectation, name: str) -> tuple[int, Parameter] | None:

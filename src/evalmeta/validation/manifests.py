@@ -44,8 +44,8 @@ def validate_manifest(
         return None, [problem.problem for problem in structure]
     manifest = read_manifest(document)
     check_rest = _check_wildcards if destructive else _check_version
-    found = chain(_check_types(manifest, document, mixed=mixed), check_rest(manifest, document))
-    return manifest, first_problems(found)
+    problems = chain(_check_types(manifest, document, mixed=mixed), check_rest(manifest, document))
+    return manifest, first_problems(problems)
 
 
 def _check_types(manifest: Manifest, document: Document, *, mixed: bool) -> Iterator[Problem]:

@@ -60,17 +60,17 @@ def find_actions_unchecked(scope: OrgScope) -> Iterator[Finding]:
 
     Defect D5: the actions of the agent must contain the expected ones, so there is nothing to compare.
     """
-    found = [
+    places = [
         _place(case, place)
         for case, place, expectation in _expectations(scope.definition)
         if expectation.expected_value
         and canonical_name(expectation.name) == ACTIONS
         and _NO_ACTIONS.fullmatch(expectation.expected_value)
     ]
-    if found:
+    if places:
         message = "[] checks nothing in an org: test runs pass it whatever actions the agent takes"
         hint = f"Name the expected actions, or {_VERDICT}"
-        yield Finding(found[0], f"{message}{_other_cases(found)}", hint)
+        yield Finding(places[0], f"{message}{_other_cases(places)}", hint)
 
 
 @rule("comparison-twice", ORGS, documented=WARNING, orgs=WARNING)
@@ -80,17 +80,17 @@ def find_comparisons_twice(scope: OrgScope) -> Iterator[Finding]:
     Defect D3: of five `string_comparison`, a run returned one, without an error.
     """
     for name in sorted(_COMPARISONS):
-        found: list[tuple[Step, ...]] = []
+        repeated: list[tuple[Step, ...]] = []
         counts: list[int] = []
         for case, test_case in enumerate(scope.definition.test_cases):
             places = [place for place, other in enumerate(test_case.expectations) if other.name == name]
             if len(places) > 1:
-                found.append(_place(case, places[1]))
+                repeated.append(_place(case, places[1]))
                 counts.append(len(places))
-        if found:
+        if repeated:
             message = f"the test case has {counts[0]} {name}; test runs of orgs may return the result of only one"
             hint = f"Give each a test case of its own, or {_VERDICT}"
-            yield Finding(found[0], f"{message}{_other_cases(found)}", hint)
+            yield Finding(repeated[0], f"{message}{_other_cases(repeated)}", hint)
 
 
 @rule("metric-refusal", ORGS, documented=WARNING, orgs=WARNING)
@@ -174,6 +174,6 @@ def _expects_refusal(expectation: Expectation) -> bool:
     return refusal is not None and _BESIDES.search(value, refusal.end()) is None
 
 
-def _other_cases(found: Sequence[object]) -> str:
-    others = len(found) - 1
+def _other_cases(places: Sequence[object]) -> str:
+    others = len(places) - 1
     return f", as in {others} other test case{'s' if others > 1 else ''}" if others else ""

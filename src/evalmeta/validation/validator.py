@@ -100,8 +100,8 @@ def read_component(
     scope = DefinitionScope(definition, full_name, api_version, scorer)
     of_subject = policy.for_subject(definition.subject_name)
     of_orgs = list(_of_orgs(definition, policy))
-    found = first_problems(_rule_problems(chain(_findings(scope), of_orgs), document, of_subject, unreadable))
-    problems = _of_component([*(problem.problem for problem in structure), *found], component)
+    by_rules = first_problems(_rule_problems(chain(_findings(scope), of_orgs), document, of_subject, unreadable))
+    problems = _of_component([*(problem.problem for problem in structure), *by_rules], component)
     name = definition.name.strip()
     file = NamedFile(component, name, _location_of_name(document)) if name else None
     # Findings about orgs that are off here are not off everywhere.
@@ -131,15 +131,18 @@ def check_expectations(
 
     `lines` has the line of each case by its number, and `files` the other files that have some of them.
     """
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for case in cases:
         location = Location(files.get(case.number, label), lines.get(case.number, 0))
         severity = policy.severity(_EXPECTATIONS_MISSING)
-        if severity and not any(turn.expectations for turn in case.turns):
+        expectations = [expectation for turn in case.turns for expectation in turn.expectations]
+        if severity and not expectations:
             hint = "Add a check, such as contains; without one, nothing is tested."
             message = "the test case has no expectation"
-            found.append(Problem(_EXPECTATIONS_MISSING.code, severity, location, message, hint))
-        for expectation in (each for turn in case.turns for each in turn.expectations if not is_check(each.name)):
+            problems.append(Problem(_EXPECTATIONS_MISSING.code, severity, location, message, hint))
+        for expectation in expectations:
+            if is_check(expectation.name):
+                continue
             kind = TESTING_DEFINITION if expectation.scorer_type else EVALUATION_DEFINITION
             for rule, find_in_expectation in rules_for(expectation, kind):
                 severity = policy.severity(rule)
@@ -147,8 +150,8 @@ def check_expectations(
                     continue
                 for finding in find_in_expectation(expectation):
                     hint = _hint(rule, finding, severity, policy)
-                    found.append(Problem(rule.code, severity, location, finding.message, hint))
-    return found
+                    problems.append(Problem(rule.code, severity, location, finding.message, hint))
+    return problems
 
 
 def read_rooted(data: bytes, label: str, root: str) -> Document:
@@ -162,11 +165,11 @@ def read_rooted(data: bytes, label: str, root: str) -> Document:
     return document
 
 
-def first_problems(found: Iterable[Problem]) -> list[Problem]:
+def first_problems(reported: Iterable[Problem]) -> list[Problem]:
     """Return the problems that are reported of one file, by location; the last one says if there are more."""
-    found = iter(found)
-    problems = sorted(islice(found, limits.MAX_PROBLEMS), key=lambda each: each.location)
-    if next(found, None):
+    reported = iter(reported)
+    problems = sorted(islice(reported, limits.MAX_PROBLEMS), key=lambda problem: problem.location)
+    if next(reported, None):
         more = f"There are more problems; at most {limits.MAX_PROBLEMS:,} of a file are reported at a time."
         problems[-1] = replace(problems[-1], hint=f"{problems[-1].hint} {more}".lstrip())
     return problems
@@ -191,11 +194,11 @@ def remember_clean(keys: Iterable[bytes]) -> None:
 
 
 def _wrong_root(document: Document, name: str) -> InvalidMetadata:
-    found = local_name(document.root)
-    if found == name:
+    root = local_name(document.root)
+    if root == name:
         message = f"<{name}> is not in the namespace {NAMESPACE}"
     else:
-        message = f"the root element is <{found}>, not <{name}>"
+        message = f"the root element is <{root}>, not <{name}>"
     return _invalid("xml-root", document.location(), message, f'Begin the file with <{name} xmlns="{NAMESPACE}">.')
 
 
@@ -266,7 +269,7 @@ def _hint(rule: Rule, finding: Finding, severity: Severity, policy: RulePolicy) 
 
 
 def _of_component(problems: Iterable[Problem], component: str) -> list[Problem]:
-    named = [Problem(each.code, each.severity, each.location, each.message, each.hint, component) for each in problems]
+    named = [replace(problem, component=component) for problem in problems]
     return sorted(named, key=lambda problem: problem.location)
 
 

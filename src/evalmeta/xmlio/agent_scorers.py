@@ -83,8 +83,8 @@ def _version(element: Element) -> ScorerVersion:
         _text(element, "status") or "",
         "" if engine is None else _text(engine, "engineType") or "",
         "" if engine is None else _text(engine, "engineRef") or "",
-        tuple(_output(each) for each in _all(element, "outputEnumValue")),
-        tuple(_association(each) for each in _all(element, "agentAssociation")),
+        tuple(_output(output) for output in _all(element, "outputEnumValue")),
+        tuple(_association(association) for association in _all(element, "agentAssociation")),
         _values(element),
     )
 

@@ -109,7 +109,7 @@ def _lines(element: Element, level: int, declaring: Container[Element]) -> Itera
     if element.attrib or element in declaring:
         start += _attributes(element)
     if name not in _CONTAINERS:
-        comments = (_comment(each) + escape_text(each.tail or "") for each in element)
+        comments = (_comment(comment) + escape_text(comment.tail or "") for comment in element)
         text = "".join([escape_text(element.text or ""), *comments])
         yield f"{start}>{text}</{name}>" if text else f"{start}/>"
         return
@@ -119,11 +119,11 @@ def _lines(element: Element, level: int, declaring: Container[Element]) -> Itera
         return
     yield _with_comments(f"{start}>", content.behind)
     for child in _sorted(content.children):
-        yield from (f"{indent}{_INDENT}{_comment(each)}" for each in child.above)
+        yield from (f"{indent}{_INDENT}{_comment(comment)}" for comment in child.above)
         *lines, last = _lines(child.element, level + 1, declaring)
         yield from lines
         yield _with_comments(last, child.behind)
-    yield from (f"{indent}{_INDENT}{_comment(each)}" for each in content.last)
+    yield from (f"{indent}{_INDENT}{_comment(comment)}" for comment in content.last)
     yield f"{indent}</{name}>"
 
 

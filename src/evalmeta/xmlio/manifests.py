@@ -78,5 +78,5 @@ def write_manifest(manifest: Manifest) -> bytes:
 
 
 def _types(element: Element) -> ManifestTypes:
-    members = tuple((each.text or "").strip() for each in element.iterchildren(_MEMBERS))
+    members = tuple((member.text or "").strip() for member in element.iterchildren(_MEMBERS))
     return ManifestTypes((element.findtext(_NAME) or "").strip(), members)

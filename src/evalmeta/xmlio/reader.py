@@ -68,10 +68,8 @@ def read_xml(
 
     A DOCTYPE is refused, so that there are no entities except the five predefined ones and character references. The
     parser opens no file and no connection. The encoding must be UTF-8; size and depth are limited. Elements are counted
-    by their end tags before the file is parsed. `keep_comments` keeps processing instructions, too.
-
-    Raises:
-        InvalidMetadata: the file is not safe, well-formed XML; the error has one problem.
+    by their end tags before the file is parsed. `keep_comments` keeps processing instructions, too. Raise
+    InvalidMetadata, with one problem, if the file is not safe, well-formed XML.
     """
     if len(data) > max_bytes:
         message = f"the file has {len(data):,} bytes; at most {max_bytes:,} are allowed"
@@ -112,7 +110,7 @@ class Document:
         """Return where the start tag of an element, by default the root element, begins."""
         if not self._places:
             self._places = _places(self.data)
-            self._order = {each: place for place, each in enumerate(self.root.iter("*"))}
+            self._order = {element: place for place, element in enumerate(self.root.iter("*"))}
         place = 2 * self._order[self.root if element is None else element]
         return Location(self.label, self._places[place], self._places[place + 1])
 

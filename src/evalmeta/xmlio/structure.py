@@ -112,7 +112,7 @@ def explain_structure(document: Document, xsd: str) -> list[StructureProblem]:
     # Each check has an equal share of the limit, so that no kind of problem hides the others.
     rounds = zip_longest(*(dict.fromkeys(islice(check, limits.MAX_PROBLEMS)) for check in checks))
     problems = islice(filter(None, chain.from_iterable(rounds)), limits.MAX_PROBLEMS)
-    return sorted(problems, key=lambda each: (each.problem.location, each.problem.message))
+    return sorted(problems, key=lambda misfit: (misfit.problem.location, misfit.problem.message))
 
 
 def definition_type(document: Document) -> MetadataType | None:
@@ -238,7 +238,7 @@ def _find_repeated(document: Document, parents: _Declared) -> Iterator[Structure
         for field in _fields(document, parent, declared):
             found = children = list(parent.iterchildren(field.tags[0]))
             for tag in field.tags[1:]:
-                found = [child for each in found for child in each.iterchildren(tag)]
+                found = [child for holder in found for child in holder.iterchildren(tag)]
             if len(children) > 1 and (len(found) > 1 or (field.is_required and not found)):
                 hint = f"Keep one; the first is at line {document.location(children[0]).line}."
                 message = f"<{local_name(children[0])}> occurs more than once in <{local_name(parent)}>"
@@ -361,15 +361,15 @@ def declarations(xsd: str) -> Mapping[str, Declaration]:
         if isinstance(kind, XsdSimpleType):
             return Declaration(None, base=kind.local_name or "", enumeration=tuple(map(str, kind.enumeration or ())))
         group = kind.model_group
-        known = [each for each in group.iter_elements() if isinstance(each, XsdElement)] if group else []
+        known = [child for child in group.iter_elements() if isinstance(child, XsdElement)] if group else []
         own = [identity for identity in element.identities if identity.selector and identity.selector.path == "."]
         return Declaration(
-            {each.name: declaration(each) for each in known},
-            tuple(Field(_tags(each.fields[0].path), isinstance(each, XsdKey)) for each in own),
+            {child.name: declaration(child) for child in known},
+            tuple(Field(_tags(constraint.fields[0].path), isinstance(constraint, XsdKey)) for constraint in own),
         )
 
     schema = XMLSchema(schema_dir() / xsd, allow="local", defuse="always")
-    return {each.name: declaration(each) for each in schema.elements.values()}
+    return {element.name: declaration(element) for element in schema.elements.values()}
 
 
 def _tags(path: str) -> tuple[str, ...]:

@@ -31,14 +31,11 @@ def replace_text(document: Document, element: Element, text: str) -> bytes:
     """Return the bytes of a document with another text in an element that has no children.
 
     Comments in the element, CDATA sections, the line ends of the file and its byte order mark are kept. The text must
-    have only characters that XML allows.
-
-    Raises:
-        ValueError: the element has children.
+    have only characters that XML allows. Raise ValueError if the element has children.
     """
     source = document.data.decode()
     line_end = "\r\n" if "\r\n" in source else "\n"
-    position = next(place for place, each in enumerate(document.root.iter("*")) if each is element)
+    position = next(place for place, child in enumerate(document.root.iter("*")) if child is element)
     start, end = next(islice(find_start_tags(source), position, None))
     if source.endswith("/>", start, end):
         tag = source[start : end - 2].rstrip()
