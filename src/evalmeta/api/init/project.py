@@ -16,7 +16,7 @@ from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import TOPIC
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, PARAMETER_API_VERSION
 from evalmeta.model.settings import key_variables
-from evalmeta.package.agent_topics import NO_AGENTS, find_agents
+from evalmeta.package.agent_files import NO_AGENTS, find_agents
 from evalmeta.package.files import read_file, shown, target_path, write_below
 from evalmeta.package.folders import files_below
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, STATE_FOLDER, find_project, has_project
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evalmeta.model.settings import SubjectSettings
-    from evalmeta.package.agent_topics import ProjectAgents
+    from evalmeta.package.agent_files import ProjectAgents
     from evalmeta.package.project import Project
 
 

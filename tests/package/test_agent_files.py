@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalmeta.package.agent_topics import find_agents
-from evalmeta.xmlio.agent_topics import Topic
+from evalmeta.package.agent_files import Topic, find_agents
 
 if TYPE_CHECKING:
     from pathlib import Path
