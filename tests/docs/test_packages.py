@@ -108,6 +108,21 @@ def test_the_check_of_the_page(tmp_path: Path) -> None:
     assert "the check 'mentions \"refund\"', for which definitions have no expectation" in converted.stderr
 
 
+def test_the_reporter_of_the_page(tmp_path: Path) -> None:
+    section = (DOCS / "library.md").read_text().partition("\n## Reports of your own\n")[2]
+    install(tmp_path, "reporters", "wiki = acme:render", re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0])
+    (tmp_path / "agent.py").write_text("def answer(question):\n    return 'It is Paris.'\n")
+    (tmp_path / "spec.yaml").write_text("cases: [{input: The capital of France?, contains: Paris}]\n")
+    options = ("--subject", "agent:answer", "--result-format", "wiki")
+
+    assert (
+        evalmeta_in(tmp_path, "run", "spec.yaml", *options).stdout == "* spec.yaml: passed: all judged cases passed\n"
+    )
+    evalmeta_in(tmp_path, "run", "spec.yaml", *options, "--output-dir", "out")
+    [written] = (tmp_path / "out").glob("*.wiki.txt")
+    assert written.read_text() == "* spec.yaml: passed: all judged cases passed\n"
+
+
 def test_the_rater_of_the_page(installing: Callable[[str, str, str], None], tmp_path: Path) -> None:
     installing("raters", "rating.md", "### Other raters")
     rater = bind_rater(PluginRater(adapter="acme", words=2), root=tmp_path)

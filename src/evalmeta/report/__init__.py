@@ -105,13 +105,13 @@ def file_name(name: str, run_id: str) -> str:
 
 def format_of(name: str) -> str:
     """Return the built-in format that a file's extension stands for; raise SettingsError if there is none."""
-    found = [(len(row.suffix), key) for key, row in FORMATS.items() if name.endswith(f".{row.suffix}")]
-    if not found:
+    matching = [(len(row.suffix), key) for key, row in FORMATS.items() if name.endswith(f".{row.suffix}")]
+    if not matching:
         extensions = ", ".join(f".{row.suffix}" for row in FORMATS.values())
         raise SettingsError(
             f"the format of {name!r} is unknown", actions=(f"Name the format, or use an extension: {extensions}.",)
         )
-    return max(found)[1]
+    return max(matching)[1]
 
 
 def _load_plugin(name: str) -> tuple[_Renderer, str]:

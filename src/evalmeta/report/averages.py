@@ -23,8 +23,8 @@ def averages_of(summary: Summary, case: CaseResult) -> tuple[Average, ...]:
     """Return the means that a case is judged by; none if the case ended in an error."""
     if case.verdict is Verdict.ERROR or case.number not in summary.averaged:
         return ()
-    first = bisect_left(summary.averages, case.number, key=lambda each: each.number)
-    last = bisect_left(summary.averages, case.number + 1, key=lambda each: each.number)
+    first = bisect_left(summary.averages, case.number, key=lambda average: average.number)
+    last = bisect_left(summary.averages, case.number + 1, key=lambda average: average.number)
     return summary.averages[first:last]
 
 
@@ -37,7 +37,7 @@ def shown_averages(summary: Summary) -> tuple[list[Average], int]:
     """Return the means that a summary shows, missed ones first if there are many, and the number left out."""
     averages: Sequence[Average] = summary.averages
     if len(averages) > _SHOWN:
-        averages = sorted(averages, key=lambda each: each.verdict is not Verdict.FAILURE)
+        averages = sorted(averages, key=lambda average: average.verdict is not Verdict.FAILURE)
     return list(averages[:_SHOWN]), max(0, len(averages) - _SHOWN)
 
 

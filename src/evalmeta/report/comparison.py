@@ -85,9 +85,9 @@ def change_texts(changes: ChangesOfTest) -> Iterator[str]:
     if changes.removed:
         yield f"{count(changes.removed, 'case')} {_WERE[changes.removed == 1]} removed."
     counts = (changes.weaker, "weaker"), (changes.changed, "changed"), (changes.new, "new or stricter")
-    if found := [(number, word) for number, word in counts if number]:
-        first, *others = (f"{number:,} {_ARE[number == 1]} {word}" for number, word in found)
-        noun = "expectation" if found[0][0] == 1 else "expectations"
+    if counted := [(number, word) for number, word in counts if number]:
+        first, *others = (f"{number:,} {_ARE[number == 1]} {word}" for number, word in counted)
+        noun = "expectation" if counted[0][0] == 1 else "expectations"
         yield f"{', '.join([first.replace(' ', f' {noun} ', 1), *others])}."
     for what, before, after in changes.parts:
         kind = "Other" if what.startswith("options") else "Another"

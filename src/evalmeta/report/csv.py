@@ -87,7 +87,7 @@ def _cost(exchange: Exchange) -> list[str]:
         return ["", "", ""]
     tokens = exchange.generated.tokens
     counts = (tokens.input, tokens.output) if tokens else (None, None)
-    return [_number(each) for each in (exchange.generated.latency_ms, *counts)]
+    return [_number(number) for number in (exchange.generated.latency_ms, *counts)]
 
 
 def _number(value: float | None) -> str:

@@ -63,11 +63,11 @@ def group_cases(report: Report) -> Iterator[CaseGroup]:
     if report.run.options.iterations == 1:
         yield from (CaseGroup(case, verdict_of(report, case)) for case in report.run.cases)
         return
-    found: dict[bytes, array[int]] = {}
+    iterations_of: dict[bytes, array[int]] = {}
     for case in report.run.cases:
-        found.setdefault(_digest(report, case), array("q")).append(case.iteration)
+        iterations_of.setdefault(_digest(report, case), array("q")).append(case.iteration)
     for case in report.run.cases:
-        iterations = found.pop(_digest(report, case), None)
+        iterations = iterations_of.pop(_digest(report, case), None)
         if iterations is not None:
             total = report.times.results[case.number]
             yield CaseGroup(case, verdict_of(report, case), tuple(iterations), total)
@@ -185,14 +185,14 @@ def why_not_passed(case: CaseResult, summary: Summary | None = None) -> str:
         *_orgs_verdict(case),
         *(f"{average.name}: {mean_text(average)}{_unjudged(case, average)}" for average in missed),
     ]
-    for each in not_passed(case):
+    for result in not_passed(case):
         # A missed mean stands for the results that it is the mean of.
-        if missed and each.verdict is Verdict.FAILURE and each.threshold is not None:
+        if missed and result.verdict is Verdict.FAILURE and result.threshold is not None:
             continue
-        if each.score is None and any(mean.score is None and mean.name == mean_name(each) for mean in missed):
+        if result.score is None and any(mean.score is None and mean.name == mean_name(result) for mean in missed):
             continue
-        turn = f" in turn {each.turn}" if each.turn else ""
-        reasons.append(f"{each.name}{turn}: {each.explanation or each.error or each.verdict.lower()}")
+        turn = f" in turn {result.turn}" if result.turn else ""
+        reasons.append(f"{result.name}{turn}: {result.explanation or result.error or result.verdict.lower()}")
     if reasons:
         others = len(reasons) - 1
         return f"{one_line(reasons[0])} (and {others} more)" if others else one_line(reasons[0])
@@ -217,8 +217,8 @@ def _orgs_verdict(case: CaseResult) -> list[str]:
 
 def not_passed(case: CaseResult) -> tuple[TestResult, ...]:
     """Return the judged results that did not pass: failures first, then errors, then undecided ones."""
-    found = [result for result in case.results if not result.is_measured]
-    return tuple(result for verdict in _ORDER for result in found if result.verdict is verdict)
+    judged = [result for result in case.results if not result.is_measured]
+    return tuple(result for verdict in _ORDER for result in judged if result.verdict is verdict)
 
 
 def case_text(case: CaseResult, summary: Summary | None = None, *, indent: str = "", traceback: bool = False) -> str:
@@ -263,14 +263,14 @@ def blocks(
 
 def exchanges(case: CaseResult) -> list[Exchange]:
     """Return the turns of a case in order."""
-    earlier = [Exchange(turn, each.utterance, each.generated) for turn, each in enumerate(case.earlier, 1)]
+    earlier = [Exchange(turn, exchange.utterance, exchange.generated) for turn, exchange in enumerate(case.earlier, 1)]
     return [*earlier, Exchange(len(earlier) + 1, case.utterance, case.generated)]
 
 
 def exchange_of(case: CaseResult, result: TestResult) -> Exchange:
     """Return the turn that a result judges: the last one for results that judge the whole case."""
-    found = exchanges(case)
-    return found[result.turn - 1] if 0 < result.turn < len(found) else found[-1]
+    turns = exchanges(case)
+    return turns[result.turn - 1] if 0 < result.turn < len(turns) else turns[-1]
 
 
 def results_of(exchange: Exchange, case: CaseResult, results: Iterable[TestResult]) -> list[TestResult]:
@@ -285,11 +285,11 @@ def all_utterances(case: CaseResult) -> str:
 
 def _with_same_reason(results: Iterable[TestResult]) -> list[list[TestResult]]:
     """Group undecided results with the same explanation; each other result is a group of its own."""
-    found: dict[Hashable, list[TestResult]] = {}
+    alike: dict[Hashable, list[TestResult]] = {}
     for position, result in enumerate(results):
         is_shared = result.verdict is Verdict.UNDECIDED and result.explanation
-        found.setdefault((result.turn, result.explanation) if is_shared else position, []).append(result)
-    return list(found.values())
+        alike.setdefault((result.turn, result.explanation) if is_shared else position, []).append(result)
+    return list(alike.values())
 
 
 def _block(results: Sequence[TestResult]) -> tuple[str, list[Field]]:

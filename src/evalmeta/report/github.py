@@ -25,7 +25,7 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
     decision includes the number of cases. In a run that passed by its pass rate, failed cases are warnings, and so are
     failures that a baseline forgives. Undecided cases are not included.
     """
-    shown = [each for each in reports if len(reports) == 1 or not is_brief(each)]
+    shown = [report for report in reports if len(reports) == 1 or not is_brief(report)]
     if len(shown) < len(reports):
         yield workflow_command("notice", totals(reports), [("title", "evalmeta")])
     for report in shown:
@@ -39,11 +39,11 @@ def _commands(report: Report) -> Iterator[str]:
     yield workflow_command(level, clean(outcome(report)), [*_location(report, None), ("title", title)])
     if checks := "\n".join(check_lines(report.run, report.tally.differences)):
         yield workflow_command("warning", clean(checks), [*_location(report, None), ("title", title)])
-    found: set[int] = set()
+    numbers: set[int] = set()
     for case in report.run.cases:
-        if case.number in found or verdict_of(report, case) not in {Verdict.FAILURE, Verdict.ERROR}:
+        if case.number in numbers or verdict_of(report, case) not in {Verdict.FAILURE, Verdict.ERROR}:
             continue
-        found.add(case.number)
+        numbers.add(case.number)
         forgiven = why_not_counted(report, case)
         times = "" if case.is_quarantined else _times(report, case.number)
         text = f"{times}{why_not_passed(case, report.summary)}"

@@ -139,12 +139,12 @@ def _case_rates(report: Report) -> dict[int, str]:
 
 
 def _expectations(report: Report) -> Iterator[_Expectation]:
-    found: dict[str, dict[Verdict, int]] = {}
+    by_name: dict[str, dict[Verdict, int]] = {}
     judged = (result for case in report.run.cases for result in case.results if not result.is_measured)
     for result in judged:
-        counts = found.setdefault(result.name, dict.fromkeys(Verdict, 0))
+        counts = by_name.setdefault(result.name, dict.fromkeys(Verdict, 0))
         counts[result.verdict] += 1
-    yield from (_Expectation(name, counts) for name, counts in found.items())
+    yield from (_Expectation(name, counts) for name, counts in by_name.items())
 
 
 def _label(result: TestResult | _Expectation) -> str:

@@ -83,20 +83,20 @@ class ShownCase(NamedTuple):
     @property
     def kinds(self) -> str:
         """Return the values of the filter's choices that show the case."""
-        found = dict.fromkeys(state.lower() for state in self.states)
+        classes = dict.fromkeys(state.lower() for state in self.states)
         if any(_has_undecided(case) for case, _ in self.iterations):
-            found |= {"undecided": None}
+            classes |= {"undecided": None}
         if _is_mixed({*self.states}):
-            found |= {"mixed": None}
-        return " ".join([*found, self.mark.replace(" ", "-")]).rstrip()
+            classes |= {"mixed": None}
+        return " ".join([*classes, self.mark.replace(" ", "-")]).rstrip()
 
     @property
     def answers(self) -> list[SameAnswer]:
         """Return the iterations, the worst first; those with the same answer and the same results are one."""
-        found: dict[Hashable, list[tuple[CaseResult, Verdict]]] = {}
-        for case, verdict in sorted(self.iterations, key=lambda each: WORST_FIRST.index(each[1])):
-            found.setdefault(_answer_key(case, verdict), []).append((case, verdict))
-        return [SameAnswer(*same[0], tuple(case.iteration for case, _ in same)) for same in found.values()]
+        alike: dict[Hashable, list[tuple[CaseResult, Verdict]]] = {}
+        for case, verdict in sorted(self.iterations, key=lambda judged: WORST_FIRST.index(judged[1])):
+            alike.setdefault(_answer_key(case, verdict), []).append((case, verdict))
+        return [SameAnswer(*same[0], tuple(case.iteration for case, _ in same)) for same in alike.values()]
 
 
 @dataclass(slots=True)
@@ -168,14 +168,14 @@ def lay_out(reports: Sequence[Report]) -> list[Page]:
 def choices(pages: Sequence[Page]) -> list[Choice]:
     """Return the choices of the filter over all runs of a page; marks of which there are none are left out."""
     words = {**STATE_WORDS, str(Verdict.UNDECIDED): "undecided results", PARTLY: "partly judged"}
-    found = [Choice("all", "all", sum(page.shown for page in pages))]
-    found += [
+    offered = [Choice("all", "all", sum(page.shown for page in pages))]
+    offered += [
         Choice(state.lower(), words[state].lower(), sum(page.states[state] for page in pages)) for state in _STATES
     ]
     if any(page.report.run.options.iterations > 1 for page in pages):
-        found.append(Choice("mixed", "mixed", sum(page.mixed for page in pages)))
+        offered.append(Choice("mixed", "mixed", sum(page.mixed for page in pages)))
     marked = sum((page.marked for page in pages), Counter[str]())
-    return found + [
+    return offered + [
         Choice(mark.replace(" ", "-"), mark, marked[mark]) for mark in (*_MARKED, _KNOWN, _QUARANTINED) if marked[mark]
     ]
 
@@ -189,8 +189,8 @@ def _marks(report: Report) -> dict[int, str]:
         return quarantined
     failed = report.times.failed
     known = {number: _KNOWN for number in report.baseline.known if number in failed}
-    marked = (each for each in report.baseline.comparison.cases if each.standing in _MARKED)
-    return known | {each.number: each.standing.value for each in marked} | quarantined
+    marked = (case for case in report.baseline.comparison.cases if case.standing in _MARKED)
+    return known | {case.number: case.standing.value for case in marked} | quarantined
 
 
 def _place(page: Page, number: int, flags: int, *, is_shown: bool) -> None:
@@ -212,14 +212,14 @@ def _place(page: Page, number: int, flags: int, *, is_shown: bool) -> None:
 
 def _outline(report: Report) -> dict[int, int]:
     """Return what a case counts for as bits, and above them about how many characters it needs on the page."""
-    found: dict[int, int] = {}
+    by_number: dict[int, int] = {}
     for case in report.run.cases:
-        known = found.get(case.number, 0)
+        known = by_number.get(case.number, 0)
         flags = known & ((1 << _FLAGS) - 1) | _BITS[_state(case, verdict_of(report, case))]
         if _has_undecided(case):
             flags |= _UNDECIDED_RESULT
-        found[case.number] = (known >> _FLAGS) + _chars(case) << _FLAGS | flags
-    return found
+        by_number[case.number] = (known >> _FLAGS) + _chars(case) << _FLAGS | flags
+    return by_number
 
 
 def _state(case: CaseResult, verdict: Verdict) -> str:

@@ -131,9 +131,9 @@ def _paragraphs(
         yield _verdict(reports, is_short=True)
         return
     is_suite, is_all = len(reports) > 1, detail == "all"
-    brief = [each for each in reports if is_suite and not is_all and is_brief(each)]
-    others = [each for each in reports if not (is_suite and not is_all and is_brief(each))]
-    yield [Line(_passed_run(each), "word") for each in brief]
+    brief = [report for report in reports if is_suite and not is_all and is_brief(report)]
+    others = [report for report in reports if not (is_suite and not is_all and is_brief(report))]
+    yield [Line(_passed_run(report), "word") for report in brief]
     yield map(Line, undecided_lines(brief))
     listed: list[Line] = []
     for report, limits in zip(others, limits_of(others), strict=True):
@@ -203,7 +203,7 @@ def _verdict(reports: Sequence[Report], *, is_short: bool = False) -> Iterator[L
     if len(reports) == 1:
         yield from _run_verdict(reports[0])
         return
-    bad = [each for each in reports if not counts_as_passed(each)]
+    bad = [report for report in reports if not counts_as_passed(report)]
     for report in bad[:_SHOWN_RUNS] if is_short else ():
         yield Line(next(verdict_lines(report)), "bad")
     if is_short and len(bad) > _SHOWN_RUNS:

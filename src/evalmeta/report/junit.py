@@ -181,8 +181,8 @@ def _outcome(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[Nod
         yield node("skipped", case_text(case, report.summary), message=message)
         return
     results = not_passed(case)
-    found = [result.name for result in results if result.verdict is results[0].verdict]
-    names = dict.fromkeys(map(clean, [*(average.name for average in missed_averages(report.summary, case)), *found]))
+    worst = [result.name for result in results if result.verdict is results[0].verdict]
+    names = dict.fromkeys(map(clean, [*(average.name for average in missed_averages(report.summary, case)), *worst]))
     cause = "expectation" if verdict is Verdict.FAILURE else "case"
     yield node(
         _ELEMENTS[verdict],

@@ -72,8 +72,8 @@ def _doubt_texts(run: Run) -> Iterator[str]:
 
 def doubt_codes(run: Run, case: CaseResult) -> list[str]:
     """Return the codes of the doubts about a case result."""
-    found = (doubt for doubt in run.doubts if doubt.number == case.number and doubt.iteration in {0, case.iteration})
-    return list(dict.fromkeys(each.code for each in found))
+    of_case = (doubt for doubt in run.doubts if doubt.number == case.number and doubt.iteration in {0, case.iteration})
+    return list(dict.fromkeys(doubt.code for doubt in of_case))
 
 
 def verdicts_json(result: TestResult) -> JsonObject:

@@ -72,19 +72,15 @@ def render_human(
 ) -> str:
     """Return problems by file, files in the order of their first problem, and a last line with the numbers.
 
-    Errors show the line of their file with a caret below the place.
-
-    Args:
-        problems: the problems.
-        files: as for `render`.
-        style: returns a text with the style `file`, `error` or `warning`.
+    Errors show the line of their file with a caret below the place. `files` is as for `render`, and `style` returns a
+    text with the style `file`, `error` or `warning`.
     """
     by_file: dict[str, list[Problem]] = {}
     for problem in problems:
         by_file.setdefault(problem.location.path, []).append(problem)
     groups = [
-        "\n".join([style(one_line(path, chars=_PATH_CHARS), "file"), *_problem_lines(each, style)])
-        for path, each in by_file.items()
+        "\n".join([style(one_line(path, chars=_PATH_CHARS), "file"), *_problem_lines(of_file, style)])
+        for path, of_file in by_file.items()
     ]
     return "\n\n".join([*groups, _last_line(problems, bad_files=len(by_file), files=files)]) + "\n"
 
@@ -116,12 +112,8 @@ def excerpts(problems: Sequence[Problem]) -> list[list[str]]:
 
 def excerpts_text(problems: Sequence[Problem], *, most: int) -> str:
     """Return the first excerpts, each with its place; empty if there are none."""
-    found = ((problem.location, lines) for problem, lines in zip(problems, excerpts(problems), strict=True) if lines)
-    return "\n".join("\n".join([f"{place}", *(f"  {line}" for line in lines)]) for place, lines in islice(found, most))
-
-
-def _human(problems: Sequence[Problem], files: int) -> str:
-    return render_human(problems, files=files)
+    shown = ((problem.location, lines) for problem, lines in zip(problems, excerpts(problems), strict=True) if lines)
+    return "\n".join("\n".join([f"{place}", *(f"  {line}" for line in lines)]) for place, lines in islice(shown, most))
 
 
 def _problem_lines(problems: Sequence[Problem], style: Callable[[str, str], str]) -> Iterator[str]:
@@ -195,8 +187,8 @@ def _drawn(line: str, number: int, column: int) -> list[str]:
     text = f"{margin}{'…' if begin else ''}{redacted(clean(part))}{'…' if begin + _EXCERPT_CHARS < len(line) else ''}"
     if not (column and line.strip()):
         return [text.rstrip()]
-    found = _WORD.match(line, at)
-    carets = "^" * max(1, _width(clean(found[0])) if found else 1)
+    word = _WORD.match(line, at)
+    carets = "^" * max(1, _width(clean(word[0])) if word else 1)
     return [text, f"{' ' * (len(margin) - 2)}| {' ' * (_width(before) + bool(begin))}{carets}"]
 
 
@@ -277,17 +269,17 @@ def _junit(problems: Sequence[Problem], files: int) -> str:
 def _case(problem: Problem) -> Node:
     location = problem.location
     text, path = f"{problem.message}\n{problem.hint}".strip(), clean(location.path)
-    found = (
+    finding = (
         node("failure", clean(f"{location}: {text}"), message=clean(problem.message), type=problem.code)
         if problem.is_error
         else node("system-out", clean(f"{location}: warning: {text}"))
     )
     name = f"{problem.code} at {location.line}:{location.column}"
-    return node("testcase", [found], name=name, classname=path, file=path, line=str(location.line))
+    return node("testcase", [finding], name=name, classname=path, file=path, line=str(location.line))
 
 
 _RENDERERS: Final[Mapping[str, Callable[[Sequence[Problem], int], str]]] = {
-    "human": _human,
+    "human": lambda problems, files: render_human(problems, files=files),
     "json": _json,
     "sarif": _sarif,
     "github": _github,

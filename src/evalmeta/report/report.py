@@ -201,12 +201,12 @@ class RunFailure(NamedTuple):
 def run_failures(report: Report) -> list[RunFailure]:
     """Return why a run as a whole failed: it did not complete, judged too little, or is worse than its baseline."""
     why, baseline = why_incomplete(report.run), report.baseline
-    found = [RunFailure("the run", Verdict.ERROR, why)] if why else []
+    failures = [RunFailure("the run", Verdict.ERROR, why)] if why else []
     if baseline and not baseline.passed:
-        found.append(RunFailure("the comparison with the baseline", Verdict.FAILURE, baseline.text))
+        failures.append(RunFailure("the comparison with the baseline", Verdict.FAILURE, baseline.text))
     if not (why or baseline) and report.summary.verdict is Verdict.UNDECIDED:
-        found.append(RunFailure("the judged results", Verdict.FAILURE, decision(report)))
-    return found
+        failures.append(RunFailure("the judged results", Verdict.FAILURE, decision(report)))
+    return failures
 
 
 def decision(report: Report) -> str:
@@ -355,13 +355,13 @@ def _commonest_reasons(report: Report) -> str:
 def _times(report: Report, verdict: Verdict, what: str) -> str:
     """Return `1 case failed`; with several iterations `1 case failed in 2 of 3 iterations`, or all of them."""
     times = report.times
-    found = times.failed if verdict is Verdict.FAILURE else times.broken
-    of_cases = sum(times.results[number] for number in found)
-    text, iterations = f"{count(len(found), 'case')} {what}", report.run.options.iterations
+    numbers = times.failed if verdict is Verdict.FAILURE else times.broken
+    of_cases = sum(times.results[number] for number in numbers)
+    text, iterations = f"{count(len(numbers), 'case')} {what}", report.run.options.iterations
     if iterations == 1:
         return text
-    if len(found) == 1:
-        return f"{text} in {found.total():,} of {count(iterations, 'iteration')}"
-    if found.total() == of_cases:
+    if len(numbers) == 1:
+        return f"{text} in {numbers.total():,} of {count(iterations, 'iteration')}"
+    if numbers.total() == of_cases:
         return f"{text} in all {count(iterations, 'iteration')}"
-    return f"{text} in at least one iteration ({found.total():,} of their {count(of_cases, 'case result')})"
+    return f"{text} in at least one iteration ({numbers.total():,} of their {count(of_cases, 'case result')})"

@@ -82,22 +82,22 @@ def fact_lines(report: Report) -> Iterator[str]:
 
 def undecided_lines(reports: Sequence[Report]) -> Iterator[str]:
     """Yield why results of runs are undecided, and what to do about it; nothing if there are none."""
-    found: dict[str, Counter[str]] = {}
+    by_name: dict[str, Counter[str]] = {}
     for report in reports:
         for name, reasons in undecided_reasons(report).items():
-            found[name] = found.get(name, Counter()) + reasons
-    if not found:
+            by_name[name] = by_name.get(name, Counter()) + reasons
+    if not by_name:
         return
-    fails = any(each.run.options.undecided == "fail" for each in reports)
+    fails = any(report.run.options.undecided == "fail" for report in reports)
     yield f"  undecided results ({'make a case fail' if fails else 'never count as passed'}):"
-    for name, reasons in found.items():
+    for name, reasons in by_name.items():
         yield from _reason_lines(name, reasons)
-    lacking = next((each for each in reports if _judges_too_little(each.summary)), None)
+    lacking = next((report for report in reports if _judges_too_little(report.summary)), None)
     if lacking:
         yield from (f"  {line}".rstrip() for line in way_out_lines(lacking))
     elif not fails and all(map(has_passed, reports)):
         yield "    Partly judged cases do not fail. To be stricter, use --undecided fail or --min-decided."
-        if _needs_rater(found):
+        if _needs_rater(by_name):
             yield "    An LLM rater can judge more of them: add one to evalmeta.toml (docs/rating.md) and use --rater."
 
 
@@ -160,7 +160,7 @@ def way_out_lines(report: Report) -> Iterator[str]:
 
 
 def _needs_rater(reasons: Mapping[str, Counter[str]]) -> bool:
-    return any("rater" in reason or "words" in reason for found in reasons.values() for reason in found)
+    return any("rater" in reason or "words" in reason for counts in reasons.values() for reason in counts)
 
 
 def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
@@ -185,11 +185,11 @@ def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
         yield f"tokens: {_known(statistics.tokens.input)} in, {_known(statistics.tokens.output)} out{partly}"
 
 
-def corrected_text(found: CorrectedRate) -> str:
+def corrected_text(corrected: CorrectedRate) -> str:
     """Return the share of answers that the judge passed, and what it is without the judge's errors."""
-    low, high = map(percent, found.interval)
-    of_answers = f"the judge passed {percent(found.raw)} of {count(found.answers, 'answer')}"
-    return f"{of_answers}; corrected for the judge's errors {percent(found.rate)} (95 %: {low} to {high})"
+    low, high = map(percent, corrected.interval)
+    of_answers = f"the judge passed {percent(corrected.raw)} of {count(corrected.answers, 'answer')}"
+    return f"{of_answers}; corrected for the judge's errors {percent(corrected.rate)} (95 %: {low} to {high})"
 
 
 def pass_chances(statistics: RunStatistics) -> str:
@@ -232,7 +232,7 @@ def suite_lines(reports: Sequence[Report]) -> Iterator[str]:
 
 def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
     """Return the statistics as JSON values; unknown numbers are null, and `cases` need several iterations."""
-    found: dict[str, JsonValue] = {
+    body: dict[str, JsonValue] = {
         "passRateInterval": _interval_json(statistics.interval),
         "flaky": [counts.number for counts in statistics.flaky],
         "latencyMilliseconds": None if statistics.latency is None else statistics.latency._asdict(),
@@ -244,7 +244,7 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
         "answers": statistics.answers,
     }
     if run.options.iterations > 1:
-        found["passAtK"] = [
+        body["passAtK"] = [
             {
                 "k": pass_at_k.k,
                 "anyPasses": pass_at_k.any_passes,
@@ -253,7 +253,7 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
             }
             for pass_at_k in statistics.pass_at
         ]
-        found["cases"] = [
+        body["cases"] = [
             {
                 "testNumber": case.number,
                 "passed": case.passed - case.partly_judged,
@@ -268,7 +268,7 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
             for case, interval in zip(statistics.cases, statistics.intervals, strict=True)
         ]
     if (rate := statistics.corrected) is not None:
-        found["correctedForJudge"] = {
+        body["correctedForJudge"] = {
             "raw": rate.raw,
             "answers": rate.answers,
             "rate": rate.rate,
@@ -276,8 +276,8 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
             "judge": rate.check._asdict(),
         }
     if statistics.measures:
-        found["measures"] = [*measures_json(statistics.measures)]
-    return found
+        body["measures"] = [*measures_json(statistics.measures)]
+    return body
 
 
 def counts_json(summary: Summary) -> JsonObject:
@@ -337,7 +337,7 @@ def _counts_text(report: Report) -> str:
 
 def _case_counts(reports: Sequence[Report]) -> str:
     counts = [report.summary for report in reports]
-    failed, undecided = sum(summary.failed for summary in counts), sum(each.undecided for each in counts)
+    failed, undecided = sum(summary.failed for summary in counts), sum(summary.undecided for summary in counts)
     errors = count(sum(summary.errors for summary in counts), "error")
     forgiven = sum(map(forgiven_failures, reports))
     known = f" ({forgiven:,} forgiven)" if forgiven else ""

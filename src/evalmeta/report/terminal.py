@@ -67,9 +67,9 @@ def print_human(
 
 def _print_line(line: Line, console: Console) -> None:
     """Print a line; if it is broken into several, none of them is a command to a CI system (FORCE_COLOR)."""
-    for each in _broken(line, console.width):
-        each.plain = escape_commands(each.plain)
-        console.print(each, soft_wrap=True)
+    for part in _broken(line, console.width):
+        part.plain = escape_commands(part.plain)
+        console.print(part, soft_wrap=True)
 
 
 def _broken(line: Line, width: int) -> Sequence[Text]:
@@ -84,7 +84,7 @@ def _broken(line: Line, width: int) -> Sequence[Text]:
         lines = textwrap.wrap(
             rest, width, initial_indent=start, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
         )
-    styled = [Text(each, style) for each in lines]
+    styled = [Text(text, style) for text in lines]
     styled[0].stylize(_WORD_STYLES.get(word, ""), 0, len(word))
     return styled
 

@@ -49,13 +49,13 @@ def and_more(items: Sequence[str], shown: int) -> str:
 
 def number_ranges(numbers: Iterable[int]) -> str:
     """Return ascending numbers with their neighbours joined: `1-3, 7`."""
-    found: list[list[int]] = []
+    ranges: list[list[int]] = []
     for number in numbers:
-        if found and found[-1][-1] == number - 1:
-            found[-1][1:] = [number]
+        if ranges and ranges[-1][-1] == number - 1:
+            ranges[-1][1:] = [number]
         else:
-            found.append([number])
-    return ", ".join("-".join(map(str, each)) for each in found)
+            ranges.append([number])
+    return ", ".join("-".join(map(str, ends)) for ends in ranges)
 
 
 def decimal(number: float) -> str:
@@ -95,7 +95,7 @@ def clean(text: str) -> str:
 
     Commands to CI systems are escaped as in `escape_commands`.
     """
-    safe = _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), _LINE_ENDS.sub("\n", text))
+    safe = _UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode(), _LINE_ENDS.sub("\n", text))
     return escape_commands(safe)
 
 
@@ -103,7 +103,7 @@ def escape_commands(text: str) -> str:
     r"""Return text in which no line is a command to a CI system: `::error::` becomes `\x3a:error::`."""
     if "::" not in text and "##" not in text:
         return text
-    return _COMMAND.sub(lambda found: r"\x23" if found[1] is None else rf"{found[1]}\x3a", text)
+    return _COMMAND.sub(lambda match: r"\x23" if match[1] is None else rf"{match[1]}\x3a", text)
 
 
 def one_line(text: str, *, chars: int = LINE_CHARS) -> str:
@@ -144,7 +144,7 @@ def escape_unsafe(document: str) -> str:
 
     Inside a document no line can begin with `::`, so only the `#` of `##[` is escaped for CI systems.
     """
-    safe = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+    safe = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
     return _COMMAND_INSIDE.sub(r"\\u0023", safe) if "##" in safe else safe
 
 
@@ -157,20 +157,20 @@ def _finite(value: JsonValue) -> JsonValue:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def blocks(pieces: Iterable[str]) -> Iterator[str]:
     """Yield the pieces of a text joined to blocks of at least 64 KiB, because every write costs time."""
-    found, chars = [], 0
+    block, chars = [], 0
     for piece in pieces:
-        found.append(piece)
+        block.append(piece)
         chars += len(piece)
         if chars >= _BLOCK_CHARS:
-            yield "".join(found)
-            found, chars = [], 0
-    yield "".join(found)
+            yield "".join(block)
+            block, chars = [], 0
+    yield "".join(block)
 
 
 # GitHub Actions, "Workflow commands": data must escape these, and properties also the colon and comma.
@@ -183,8 +183,8 @@ def _in_repository(path: str) -> str:
     checkout = os.environ.get("GITHUB_WORKSPACE")
     if not checkout:
         return path
-    found = os.path.relpath(path, os.path.realpath(checkout)).replace(os.sep, "/")
-    return path if found.startswith("../") else found
+    relative = os.path.relpath(path, os.path.realpath(checkout)).replace(os.sep, "/")
+    return path if relative.startswith("../") else relative
 
 
 def workflow_command(level: str, text: str, properties: Iterable[tuple[str, str]]) -> str:
@@ -193,7 +193,7 @@ def workflow_command(level: str, text: str, properties: Iterable[tuple[str, str]
     The level is `error`, `warning` or `notice`; the properties are pairs such as `("file", path)`. In a job, the path
     becomes that in the repository.
     """
-    found = ((name, _in_repository(value) if name == "file" else value) for name, value in properties)
-    pairs = ",".join(f"{name}={value.translate(_PROPERTY)}" for name, value in found)
+    shown = ((name, _in_repository(value) if name == "file" else value) for name, value in properties)
+    pairs = ",".join(f"{name}={value.translate(_PROPERTY)}" for name, value in shown)
     command = f"::{level} {pairs}::{text.translate(_DATA)}\n"
     return _COMMAND_INSIDE.sub(r"\\x23", command)

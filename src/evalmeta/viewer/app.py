@@ -54,12 +54,7 @@ class _Session(NamedTuple):
 
 
 class Viewer:
-    """The pages of a project for the users of its org.
-
-    Args:
-        project: the project.
-        token: the token of this process, with which its owner is the admin; other users have tokens of the org.
-    """
+    """The pages of a project for the users of its org, who have its tokens; `token` makes who has it the admin."""
 
     def __init__(self, project: Project, token: str) -> None:
         self._project = project
@@ -155,9 +150,9 @@ class Viewer:
     @contextmanager
     def _source(self, session: str) -> Iterator[Source]:
         """Open the store for the user of a session; raise LoginFailed if the session is not valid any more."""
-        found = self._sessions.get(session)
+        known = self._sessions.get(session)
         with open_database(self._project.state_dir) as database:
-            user = self._user(database, found.token) if found and found.expires > time.time() else None
+            user = self._user(database, known.token) if known and known.expires > time.time() else None
             if user is None:
                 raise LoginFailed("the session has ended")
             yield Source(self._project, database, user)

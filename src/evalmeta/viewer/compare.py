@@ -56,7 +56,7 @@ def compare_page(source: Source, query: Query) -> Page:
     comparison = _compare(source, before, after)
     standing = text_of(query, "standing")
     shown = [case for case in comparison.cases if _is_shown(case, standing)]
-    shown.sort(key=lambda each: (_ORDER.index(each.standing), each.number))
+    shown.sort(key=lambda case: (_ORDER.index(case.standing), case.number))
     known_before = None if isinstance(before, str) else before
     values = {
         "recent": recent,
@@ -70,11 +70,11 @@ def compare_page(source: Source, query: Query) -> Page:
         "before": known_before,
         "after": after,
         "standing": standing,
-        "standings": [(each, len(comparison.of(each))) for each in _ORDER if comparison.of(each)],
-        "colours": {each: "failure" if each in _WORSE else "pass" if each in _BETTER else "" for each in Standing},
+        "standings": [(group, len(comparison.of(group))) for group in _ORDER if comparison.of(group)],
+        "colours": {group: "failure" if group in _WORSE else "pass" if group in _BETTER else "" for group in Standing},
         "cases": [
-            _compared(source, each, (before_org, known_before), (after_org, after))
-            for each in shown[: limits.VIEW_ROWS]
+            _compared(source, case, (before_org, known_before), (after_org, after))
+            for case in shown[: limits.VIEW_ROWS]
         ],
         "left": max(0, len(shown) - limits.VIEW_ROWS),
     }
@@ -89,8 +89,8 @@ def _run(source: Source, name: str, org_url: str = "") -> tuple[str, Run]:
     """
     run_id = run_id_of(source.project, name) if source.user.is_admin else name
     urls = [org_url] if org_url else ["", *(run.org_url for run in RemoteRuns(source.database).find(run_id))]
-    found = (find_listed(source.database, run_id, org_url=url, user=source.user) for url in urls)
-    listed = next((run for run in found if run), None)
+    listings = (find_listed(source.database, run_id, org_url=url, user=source.user) for url in urls)
+    listed = next((run for run in listings if run), None)
     if listed is None:
         raise NotFound(f"run {name!r} cannot be found")
     if listed.done > limits.MAX_VIEW_COMPARED:
@@ -104,9 +104,9 @@ def _run(source: Source, name: str, org_url: str = "") -> tuple[str, Run]:
 def _before(source: Source, after: Run, before_id: str, org_url: str) -> tuple[str, Run | str]:
     """Return the earlier run with its org like `_run`, or the path of a baseline in the project."""
     if not before_id:
-        found = previous_run(source.project, after)
+        previous = previous_run(source.project, after)
         try:
-            return _run(source, found.id)
+            return _run(source, previous.id)
         except NotFound:
             raise NotFound(f"you have no earlier run of {after.definition}", actions=["Choose a run."]) from None
     if find_listed(source.database, before_id, user=source.user) is None and _baseline(source, before_id) is not None:
@@ -160,11 +160,11 @@ def _answer(source: Source, org_url: str, run: Run | None, case: CaseCounts | No
         return ""
     number = case.number
     if org_url:
-        found = [each for each in run.cases if each.number == number]
+        results = [result for result in run.cases if result.number == number]
     else:
-        found = [listed_case.case for listed_case in case_history(source.database, [run.id], number)]
-    wanted = (each for each in found if (each.verdict is Verdict.PASS) == passed)
-    return next((_text(each) for each in (*wanted, *found)), "")
+        results = [listed_case.case for listed_case in case_history(source.database, [run.id], number)]
+    wanted = (result for result in results if (result.verdict is Verdict.PASS) == passed)
+    return next((_text(result) for result in (*wanted, *results)), "")
 
 
 def _text(case: CaseResult) -> str:

@@ -1,4 +1,4 @@
-"""What pages show of a run as a whole, computed once from all its results."""
+"""What pages show of a run beyond its kept tally, computed once from all its results."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from evalmeta.engine.statistics import statistics_of
 from evalmeta.errors import StoreError
 from evalmeta.model.comparison import Standing
 from evalmeta.model.expectations import expectation_kind
-from evalmeta.model.run import Verdict
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.model.tally import detail
 from evalmeta.protocol.json_fields import integer
 from evalmeta.report.org_checks import check_lines
-from evalmeta.report.report import Report, coverage_text, duration, outcome, undecided_reasons
+from evalmeta.report.report import Report, duration, outcome, undecided_reasons
 from evalmeta.report.summary import pass_chances, reasons_text
 from evalmeta.store.kept_numbers import find_digest, keep_digest
 from evalmeta.version import __version__
@@ -46,18 +45,15 @@ class ExpectationCounts(TypedDict):
 
 
 class Digest(TypedDict):
-    """The numbers of a run.
+    """The numbers of a run; its counts, its coverage and its verdict are those of its kept tally, in `ListedRun`.
 
-    The 95 % interval of the pass rate and the coverage are shares of 0 to 1, latencies are milliseconds. `undecided` is
-    the number of undecided results, which cases that passed may also have; `counts` is empty for runs of many cases.
-    `checks` is what a check of another org's verdicts found.
+    The 95 % interval of the pass rate are shares of 0 to 1, latencies are milliseconds. `counts` is empty for runs of
+    many cases. `checks` is what a check of another org's verdicts found.
     """
 
     outcome: str
     took: float
     interval: tuple[float, float] | None
-    coverage: str
-    covered: float
     p50: float | None
     p95: float | None
     input: int | None
@@ -66,7 +62,6 @@ class Digest(TypedDict):
     answers: int
     chances: str
     flaky: list[int]
-    undecided: int
     expectations: list[ExpectationCounts]
     reasons: list[tuple[str, str]]
     checks: list[str]
@@ -80,8 +75,8 @@ def digest_of(source: Source, listed: ListedRun, *, max_cases: int | None = None
     not known yet and has more than `max_cases` results.
     """
     stamp = _stamp(listed)
-    if found := find_digest(source.database, listed.id, stamp, org_url=listed.org_url):
-        return cast("Digest", found)
+    if kept := find_digest(source.database, listed.id, stamp, org_url=listed.org_url):
+        return cast("Digest", kept)
     if listed.done > (limits.MAX_LIVE_CASES if not listed.status.is_over else max_cases or listed.done):
         return None
     digest = _digest(source, listed)
@@ -98,25 +93,21 @@ def changes_between(source: Source, before: ListedRun, after: ListedRun) -> tupl
     Comparing takes long, so that the numbers are kept.
     """
     pair, stamp = f"{before.id} {after.id}", f"{_stamp(before)} {_stamp(after)}"
-    found = find_digest(source.database, pair, stamp, org_url=after.org_url)
-    if found is None:
+    kept = find_digest(source.database, pair, stamp, org_url=after.org_url)
+    if kept is None:
         first, last = (digest_of(source, run, max_cases=limits.MAX_LIVE_CASES) for run in (before, after))
         if first is None or last is None:
             return 0, 0
-        comparison = compare(ComparedTest("", ("", ""), counts_of(first), counts_of(last)))
-        found = {each.value: len(comparison.of(each)) for each in (Standing.SUSPECT, Standing.BROKEN)}
+        earlier, later = (tuple(CaseCounts(*case) for case in digest["counts"]) for digest in (first, last))
+        comparison = compare(ComparedTest("", ("", ""), earlier, later))
+        kept = {standing.value: len(comparison.of(standing)) for standing in (Standing.SUSPECT, Standing.BROKEN)}
         with suppress(StoreError):
-            keep_digest(source.database, pair, stamp, found, org_url=after.org_url)
-    return integer(found, Standing.SUSPECT.value, 0), integer(found, Standing.BROKEN.value, 0)
+            keep_digest(source.database, pair, stamp, kept, org_url=after.org_url)
+    return integer(kept, Standing.SUSPECT.value, 0), integer(kept, Standing.BROKEN.value, 0)
 
 
 def _stamp(listed: ListedRun) -> str:
     return f"{__version__} {listed.status} {listed.verdict} {listed.ended} {listed.done}"
-
-
-def counts_of(digest: Digest) -> tuple[CaseCounts, ...]:
-    """Return the counts of a run's cases."""
-    return tuple(CaseCounts(*each) for each in digest["counts"])
 
 
 def _digest(source: Source, listed: ListedRun) -> Digest:
@@ -126,15 +117,12 @@ def _digest(source: Source, listed: ListedRun) -> Digest:
         run = replace(run, cases=tuple(run.cases))
     verdicts: dict[str, Counter[str]] = {}
     tally = detail(_counted(run.cases, verdicts), run.options)
-    statistics, summary = statistics_of(tally), tally.summary()
-    report, expectations = Report(run, summary, counted=tally), _expectations(verdicts)
+    statistics, report = statistics_of(tally), Report(run, tally.summary(), counted=tally)
     latency, tokens = statistics.latency, statistics.tokens
     return Digest(
         outcome=outcome(report),
         took=duration(report),
         interval=(statistics.interval.low, statistics.interval.high) if statistics.interval else None,
-        coverage=coverage_text(summary),
-        covered=summary.coverage.share,
         p50=latency.p50 if latency else None,
         p95=latency.p95 if latency else None,
         input=tokens.input if tokens else None,
@@ -143,8 +131,7 @@ def _digest(source: Source, listed: ListedRun) -> Digest:
         answers=statistics.answers,
         chances=pass_chances(statistics),
         flaky=[counts.number for counts in statistics.flaky[:_MAX_FLAKY]],
-        undecided=sum(expectation["verdicts"].get(Verdict.UNDECIDED, 0) for expectation in expectations),
-        expectations=expectations,
+        expectations=_expectations(verdicts),
         checks=[*check_lines(run, report.tally.differences)] if listed.org_url else [],
         reasons=[(name, reasons_text(reason)) for name, reason in undecided_reasons(report).items()],
         counts=_counts(statistics),
@@ -169,9 +156,9 @@ def _counted(cases: Iterable[CaseResult], verdicts: dict[str, Counter[str]]) -> 
         yield case
 
 
-def _expectations(found: dict[str, Counter[str]]) -> list[ExpectationCounts]:
-    kinds = {name: expectation_kind(name) for name in found}
+def _expectations(verdicts: dict[str, Counter[str]]) -> list[ExpectationCounts]:
+    labels = {name: kind.label for name in verdicts if (kind := expectation_kind(name))}
     return [
-        ExpectationCounts(name=name, label=kind.label if (kind := kinds[name]) else name, verdicts=dict(counts))
-        for name, counts in found.items()
+        ExpectationCounts(name=name, label=labels.get(name, name), verdicts=dict(counts))
+        for name, counts in verdicts.items()
     ]

@@ -89,12 +89,7 @@ def export(project: Project, folder: Path, *, on_progress: Callable[[int], None]
     """Write all pages that can be reached from the first one into a folder; return what was written.
 
     Pages that an earlier export wrote there are deleted first. A page that cannot be made says why.
-    `on_progress` is called with the number of pages so far.
-
-    Raises:
-        UsageError: the folder has other files.
-        StoreError: the store cannot be used.
-        OSError: a file cannot be written.
+    `on_progress` is called with the number of pages so far. A folder with other files is a UsageError.
     """
     _clear(folder)
     links, written = _Queue(), 0

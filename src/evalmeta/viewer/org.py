@@ -91,7 +91,7 @@ def job_page(source: Source, query: Query) -> Page:
     """Return a deployment with its components and their problems."""
     job = Jobs(source.database).get("deploy", query["job"])
     reply = Jobs(source.database).reply(query["job"])
-    if job is None or not _may_see(source, job):
+    if job is None or not (source.user.is_admin or job.user_id == source.user.id):
         raise NotFound(f"deployment {query['job']!r} cannot be found")
     result = next(iter(read_results(DeployResult, reply)), None) if reply else None
     details = result.details if result else None
@@ -106,7 +106,3 @@ def job_page(source: Source, query: Query) -> Page:
         {"job": job, "result": result, "messages": Table(MESSAGE_COLUMNS, messages)},
         command=f"evalmeta deploy report --job-id {job.id}",
     )
-
-
-def _may_see(source: Source, job: Job) -> bool:
-    return source.user.is_admin or job.user_id == source.user.id

@@ -160,7 +160,7 @@ class ServedLinks:
         values = given(parameters)
         if page not in self._paths:
             return ""
-        path = _PARAMETER.sub(lambda found: quote(values.pop(found[1]), safe=""), self._paths[page])
+        path = _PARAMETER.sub(lambda match: quote(values.pop(match[1]), safe=""), self._paths[page])
         return ROOT + path + (f"?{urlencode(values)}" if values else "")
 
     def static(self, name: str) -> str:

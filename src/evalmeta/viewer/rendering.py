@@ -35,13 +35,8 @@ def render(
 ) -> str:
     """Return the HTML of a page; the templates escape all texts.
 
-    Args:
-        page: the page.
-        links: the addresses of other pages.
-        source: what the page shows; None for pages that show nothing, such as the login.
-        section: the name of the page's section, which the navigation marks.
-        csrf: the value that forms must send back.
-        served: whether a server answers the page's forms and searches.
+    The navigation marks the page's section. Forms must send `csrf` back; without `served`, nothing answers forms and
+    searches, and the page has none. Pages without a source, such as the login, show nothing of the project.
     """
     return (
         _environment()

@@ -182,7 +182,12 @@ def _counts(source: Source, chosen: Sequence[ListedRun], rows: Sequence[RunRow])
             own.update({Verdict.PASS: summary.passed + summary.partly_judged, Verdict.FAILURE: summary.failed})
             own.update({Verdict.ERROR: summary.errors, Verdict.UNDECIDED: summary.undecided})
     ids = {run.id for run in chosen}
-    undecided = sum(row.digest["undecided"] for row in rows if row.digest and row.run.id in ids)
+    undecided = sum(
+        expectation["verdicts"].get(Verdict.UNDECIDED, 0)
+        for row in rows
+        if row.digest and row.run.id in ids
+        for expectation in row.digest["expectations"]
+    )
     return {**own, Verdict.UNDECIDED: max(own[Verdict.UNDECIDED], undecided)}
 
 

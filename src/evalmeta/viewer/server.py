@@ -42,14 +42,8 @@ _TOKEN_BYTES: Final = 32
 async def serve_view(project: Project, *, port: int | None, on_start: Callable[[str], None]) -> None:
     """Serve the pages of a project on this machine until SIGINT or SIGTERM.
 
-    Args:
-        project: the project.
-        port: the port; 0 for any free port, None for 8161 or, if that is in use, any free port.
-        on_start: called with the address that logs in, when the server accepts requests.
-
-    Raises:
-        UsageError: the server cannot listen there.
-        StoreError: the state folder cannot be used.
+    Port 0 is any free port, None is 8161 or, if that is in use, any free port. `on_start` is called with the address
+    that logs in, when the server accepts requests.
     """
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     open_database(project.state_dir).close()

@@ -9,23 +9,23 @@ const rests = [...document.querySelectorAll(".rest")];
 const wasOpen = new Map();
 const texts = new Map();
 
-function textOf(each) {
-  if (!texts.has(each)) {
-    texts.set(each, [...each.querySelectorAll(SEARCHED)].map((part) => part.textContent).join("\n").toLowerCase());
+function textOf(element) {
+  if (!texts.has(element)) {
+    texts.set(element, [...element.querySelectorAll(SEARCHED)].map((part) => part.textContent).join("\n").toLowerCase());
   }
-  return texts.get(each);
+  return texts.get(element);
 }
 
 function refresh() {
   const chosen = document.querySelector("[name=show]:checked").value;
   const wanted = find.value.trim().toLowerCase();
   const isFiltered = wanted !== "" || chosen !== "all";
-  const found = new Set();
-  for (const each of cases) {
-    each.hidden = wanted !== "" && !textOf(each).includes(wanted);
-    if (!each.hidden && (chosen === "all" || each.classList.contains(chosen))) found.add(each);
+  const shown = new Set();
+  for (const element of cases) {
+    element.hidden = wanted !== "" && !textOf(element).includes(wanted);
+    if (!element.hidden && (chosen === "all" || element.classList.contains(chosen))) shown.add(element);
   }
-  const isEmpty = (part) => ![...part.querySelectorAll(".case")].some((each) => found.has(each));
+  const isEmpty = (part) => ![...part.querySelectorAll(".case")].some((element) => shown.has(element));
   for (const rest of rests) {
     if (isFiltered && !wasOpen.has(rest)) wasOpen.set(rest, rest.open);
     rest.hidden = isFiltered && isEmpty(rest);
@@ -33,10 +33,10 @@ function refresh() {
     if (!isFiltered) wasOpen.delete(rest);
   }
   for (const run of document.querySelectorAll(".run")) run.querySelector(".nothing").hidden = !isFiltered || !isEmpty(run);
-  document.querySelector(".found").textContent = isFiltered ? `${found.size} of ${cases.length} cases` : "";
+  document.querySelector(".found").textContent = isFiltered ? `${shown.size} of ${cases.length} cases` : "";
 }
 
-const visible = () => cases.filter((each) => each.checkVisibility());
+const visible = () => cases.filter((element) => element.checkVisibility());
 
 function step(by) {
   const shown = visible();
@@ -54,7 +54,7 @@ document.addEventListener("keydown", (event) => {
   KEYS[event.key]();
 });
 
-for (const each of [find, toggle, document.querySelector(".keys")]) each.hidden = cases.length === 0;
+for (const element of [find, toggle, document.querySelector(".keys")]) element.hidden = cases.length === 0;
 find.addEventListener("input", refresh);
 document.querySelector(".filter").addEventListener("change", refresh);
 document.querySelector(".keys").addEventListener("click", KEYS["?"]);
@@ -62,7 +62,7 @@ keys.querySelector("button").addEventListener("click", () => keys.close());
 toggle.addEventListener("click", () => {
   const open = toggle.textContent === "open all";
   if (open && !visible().length) for (const rest of rests) rest.open = true;
-  for (const each of visible()) each.open = open;
+  for (const element of visible()) element.open = open;
   toggle.textContent = open ? "close all" : "open all";
 });
 refresh();
