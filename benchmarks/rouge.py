@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rouge_score.rouge_scorer import RougeScorer
 
-from evalmeta.engine.scorers.overlap import overlap
+from evalmeta.systems.adk.overlap import overlap
 from rows import Goal, Result, Row, seconds
 from timing import compare, of_work
 

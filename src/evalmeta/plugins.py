@@ -45,6 +45,11 @@ class _OwnPoint(NamedTuple):
 
 _OWN: Final[Mapping[Group, Mapping[str, _OwnPoint]]] = {
     "raters": {"rules": _OwnPoint("evalmeta.rules_rater.rater:bind_rules")},
+    # Packages may replace the scorer of any expectation, so these have names that no expectation has.
+    "scorers": {
+        "adk.custom_metric": _OwnPoint("evalmeta.systems.adk.custom_metrics:score_by_function"),
+        "adk.response_match": _OwnPoint("evalmeta.systems.adk.overlap:score_response_match"),
+    },
     # In the order in which the format of a file is recognised.
     "formats": {
         "definition": _OwnPoint("evalmeta.formats.own_formats:DEFINITION"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from difflib import get_close_matches
+from functools import cache, partial
 from inspect import isawaitable
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, cast
@@ -17,10 +18,8 @@ from evalmeta.engine.scorers.answer_json import json_scorer
 from evalmeta.engine.scorers.checks import score_by_check, text_scorer
 from evalmeta.engine.scorers.comparisons import comparison_scorer
 from evalmeta.engine.scorers.custom import custom_scorer, no_scorer
-from evalmeta.engine.scorers.functions import score_by_function
 from evalmeta.engine.scorers.judged import judge_scorers, rated_by
 from evalmeta.engine.scorers.measures import latency_scorer, measure_scorers, score_document_recall
-from evalmeta.engine.scorers.overlap import score_response_match
 from evalmeta.engine.scorers.results import broken, not_passing_silence, score_unjudged
 from evalmeta.engine.scorers.trajectories import calls_scorer, score_trajectory
 from evalmeta.errors import RaterError, SettingsError
@@ -76,11 +75,21 @@ def _built_in_scorers(scoring: Scoring, rater: Rater, find_custom: FindScorer = 
         "topic_sequence_match": topic_scorer(scoring.topics, aliases=not as_orgs),
         "agent_handoff_match": score_handoff,
         "tool_trajectory_avg_score": score_trajectory,
-        "response_match_score": score_response_match,
+        "response_match_score": _of_wing("adk.response_match"),
         "retrieval/ground_truth/document_recall": score_document_recall,
         **measure_scorers(),
         **{f"evaluator.{name}": score_unjudged for name in EVALUATORS},
     }
+
+
+def _of_wing(name: str) -> Scorer:
+    """Return a scorer of a wing, which is loaded when it judges for the first time."""
+    load = cache(partial(load_plugin, "scorers", name))
+
+    def score_loaded(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
+        return cast("Scorer", load())(expectation, exchange)
+
+    return score_loaded
 
 
 def _check_scorers(checks: Iterable[Check]) -> Mapping[str, Scorer]:
@@ -115,6 +124,7 @@ def _plugin_scorer(name: str) -> Scorer:
     return not_passing_silence(cast("Scorer", plugin))
 
 
+_score_by_function: Final = _of_wing("adk.custom_metric")
 SCORERS: Final = _built_in_scorers(Scoring(), offline_rater())
 """The built-in scorers with the default settings."""
 
@@ -129,7 +139,7 @@ def score(
     judged by that function.
     """
     if expectation.terms and "function" in expectation.terms:
-        by_function = not_passing_silence(score_by_check) if expectation.name == "function" else score_by_function
+        by_function = not_passing_silence(score_by_check) if expectation.name == "function" else _score_by_function
         return _awaited(expectation, exchange, cast("Awaitable[TestResult]", by_function(expectation, exchange)))
     scorer = scorers.get(expectation.name) or scorers.get(canonical_name(expectation.name))
     if expectation.is_custom and (scorer is None or expectation_kind(expectation.name) is not None):

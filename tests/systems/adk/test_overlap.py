@@ -10,10 +10,10 @@ from nltk.stem.porter import PorterStemmer
 from rouge_score.rouge_scorer import RougeScorer
 
 from engine.builders import exchange
-from evalmeta.engine.scorers.overlap import overlap, score_response_match, stem
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import TestResult, Verdict
+from evalmeta.systems.adk.overlap import overlap, score_response_match, stem
 
 PARTS = (
     "Order",

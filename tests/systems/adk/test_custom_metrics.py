@@ -13,13 +13,13 @@ import pytest
 from engine.builders import Agent, exchange, run
 from evalmeta.engine.interfaces import MemoryJournal
 from evalmeta.engine.runner import rescore
-from evalmeta.engine.scorers.functions import adk_invocation, adk_metric, as_adk_has_them
 from evalmeta.engine.scorers.registry import score
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
+from evalmeta.systems.adk.custom_metrics import adk_invocation, adk_metric, as_adk_has_them
 
 if TYPE_CHECKING:
     from pathlib import Path
