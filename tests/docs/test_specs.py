@@ -43,6 +43,17 @@ def test_the_schema_has_every_key() -> None:
     assert definitions["jsonCheck"]["properties"].keys() == {"path", *JSON_OPERATORS}
 
 
+def test_the_page_says_which_checks_definitions_hold() -> None:
+    [table] = re.findall(r"^\| a definition holds \|.*?\n\n", PAGE, re.DOTALL | re.MULTILINE)
+    held, lost = (set(re.findall(r"`(\w+)`", "".join(column))) for column in zip(*_cells(table), strict=True))
+    for name, check in CHECKS.items():
+        assert name in (held if check.operator or check.expectation or name == "json" else lost - held), name
+
+
+def _cells(table: str) -> list[tuple[str, str]]:
+    return re.findall(r"^\| (.*?) \| (.*?)\|$", table, re.MULTILINE)
+
+
 def test_every_check_has_an_example() -> None:
     used = re.findall(r"^[-\s]*(\w+):", "\n".join(blocks("yaml")), re.MULTILINE)
     in_table = re.findall(r"\| `(\w+): [^|]*` \|$", PAGE, re.MULTILINE)

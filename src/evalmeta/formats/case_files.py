@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
@@ -13,19 +12,16 @@ from evalmeta.errors import FormatError
 from evalmeta.formats.csv_source import read_csv
 from evalmeta.formats.document import read_bytes
 from evalmeta.formats.json_source import read_json
-from evalmeta.formats.short_forms import cell_of
-from evalmeta.formats.spec_cases import FLAGS, case_hints, case_keys
+from evalmeta.formats.spec_cases import case_hints, case_keys, cells
 from evalmeta.formats.testing_center_csv import CSV_COLUMNS
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, YamlScalar, read_yaml, record_value
 from evalmeta.model.expectations import parse_actions
-from evalmeta.plugins import all_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from evalmeta.formats.diagnostics import Diagnostics
-    from evalmeta.formats.short_forms import Cell
     from evalmeta.model.json_value import JsonValue
 
 
@@ -36,19 +32,6 @@ _KEY_OF_TITLE: Final = {
     title.lower(): {**_TITLES, "response": "expectedOutcome", "history": "conversationHistory"}[column]
     for title, column in CSV_COLUMNS.items()
 }
-_NAMES: Final = ("expectedActions", "metrics", "tags")
-_OBJECTS: Final = ("quarantine", "context", "contextVariables", "conversationHistory", "customEvaluations", "turns")
-
-
-@cache
-def _cells() -> Mapping[str, Cell]:
-    """Return how the cells of keys are read; those of other keys are texts."""
-    others: dict[str, Cell] = {
-        **dict.fromkeys(FLAGS, "plain"),
-        **dict.fromkeys(_NAMES, "names"),
-        **dict.fromkeys(_OBJECTS, "object"),
-    }
-    return {**others, **{name: cell_of(check) for name, check in all_checks().items()}}
 
 
 def read_case_file(path: Path, diagnostics: Diagnostics) -> Iterator[YamlRecord]:
@@ -92,7 +75,7 @@ def _check_title(place: int, title: str, before: Sequence[str], diagnostics: Dia
 
 def _cell(key: str, cell: str) -> JsonValue:
     """Return a cell as a key of a spec has it: lists and mappings are written as JSON, names also with commas."""
-    text, kind = cell.strip(), _cells().get(key)
+    text, kind = cell.strip(), cells()[key]
     if kind == "names" and (names := parse_actions(text)) is not None:
         return record_value(list(names))
     if (kind in {"list", "names", "object"} and text.startswith("[")) or (kind == "object" and text.startswith("{")):

@@ -17,7 +17,7 @@ from evalmeta.formats.diagnostics import Loss, foreign_character, without_foreig
 from evalmeta.model.checks import comparison_of, comparison_with
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, OUTCOME, TOPIC, canonical_name, expectation_kind, render_actions
-from evalmeta.model.plain_text import has_variants
+from evalmeta.model.texts import has_variants
 from evalmeta.plugins import all_checks, is_check
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from evalmeta.formats.yaml_source import YamlScalar, json_value
 from evalmeta.model.checks import JSON_OPERATORS, reference_of
 from evalmeta.model.definition import Expectation
 from evalmeta.model.expectations import render_actions
-from evalmeta.model.pattern import Pattern, PatternSyntax
+from evalmeta.model.texts import Pattern, PatternSyntax
 from evalmeta.plugins import all_checks
 
 if TYPE_CHECKING:

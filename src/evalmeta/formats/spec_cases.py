@@ -10,7 +10,7 @@ import orjson
 
 from evalmeta.errors import FormatError, SettingsError
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.short_forms import read_check
+from evalmeta.formats.short_forms import cell_of, read_check
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, record_value
 from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Parameter
 from evalmeta.model.evaluation import Case, Turn
@@ -21,25 +21,38 @@ from evalmeta.plugins import all_checks
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
+    from evalmeta.formats.short_forms import Cell
     from evalmeta.model.json_value import JsonValue
 
     Checks = Mapping[str, Sequence[Expectation]]
 
 
-SF_KEYS: Final = (
-    *("utterance", "contextVariables", "conversationHistory"),
-    *("expectedTopic", "expectedActions", "expectedOutcome", "metrics", "customEvaluations"),
-)
-"""The keys of a test case that sf knows."""
+# The keys of a test case that sf knows, those that only evalmeta knows, and how their cells in tables are read.
+_SF_KEYS: Final[Mapping[str, Cell]] = {
+    "utterance": "text",
+    "contextVariables": "object",
+    "conversationHistory": "object",
+    "expectedTopic": "text",
+    "expectedActions": "names",
+    "expectedOutcome": "text",
+    "metrics": "names",
+    "customEvaluations": "object",
+}
+_OWN_KEYS: Final[Mapping[str, Cell]] = {
+    "name": "text",
+    "tags": "names",
+    "quarantine": "object",
+    "context": "object",
+    "turns": "object",
+}
 FLAGS: Final = ("exact", "empty")
 """The keys of a test case, a turn and the defaults that say how its checks judge; each is true or false."""
-_OWN_KEYS: Final = ("name", "tags", "quarantine", "context", "turns")
 
 
 @cache
 def own_keys() -> tuple[str, ...]:
     """Return the keys of a test case that only evalmeta knows."""
-    taken = {*SF_KEYS, "input", *_OWN_KEYS, *FLAGS}
+    taken = {*_SF_KEYS, "input", *_OWN_KEYS, *FLAGS}
     for name in all_checks():
         if name in taken:
             raise SettingsError(f"the check {name!r} of a package has the name of a key of test cases")
@@ -49,7 +62,14 @@ def own_keys() -> tuple[str, ...]:
 @cache
 def case_keys() -> tuple[str, ...]:
     """Return all keys of a test case."""
-    return ("input", *SF_KEYS, *own_keys()[1:])
+    return ("input", *_SF_KEYS, *own_keys()[1:])
+
+
+@cache
+def cells() -> Mapping[str, Cell]:
+    """Return how the cells of keys are read."""
+    checks = {name: cell_of(check) for name, check in all_checks().items()}
+    return {"input": "text", **_SF_KEYS, **_OWN_KEYS, **dict.fromkeys(FLAGS, "plain"), **checks}
 
 
 _PARAMETERS_HINT: Final = "Write a list of parameters: operator, actual (isReference: true) and expected."

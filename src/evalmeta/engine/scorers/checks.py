@@ -16,10 +16,9 @@ from evalmeta.engine.scorers.results import broken, judged, measured, undecided
 from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
 from evalmeta.engine.subjects.python import Calls
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectError
-from evalmeta.model.pattern import Pattern, PatternSyntax
-from evalmeta.model.plain_text import plain_text
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.texts import Pattern, PatternSyntax, plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

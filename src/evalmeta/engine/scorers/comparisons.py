@@ -1,7 +1,11 @@
-"""Custom criteria: an operator compares an actual and an expected value, each a literal or a reference."""
+"""Custom criteria: an operator compares an actual and an expected value, each a literal or a reference.
+
+The check `json` compares a value in an answer that is JSON in the same way.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from operator import contains, eq, ge, gt, le, lt
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -11,15 +15,18 @@ import orjson
 from evalmeta.engine.jsonpath import parse_number
 from evalmeta.engine.scorers.operands import NoMatch, NotReported, NoValue, operand_reader
 from evalmeta.engine.scorers.results import broken, judged, undecided
+from evalmeta.model.checks import comparison_of, reference_of
+from evalmeta.model.definition import Parameter
 from evalmeta.model.expectations import OPERATORS, PARAMETER_NAMES, canonical_name, suggest_operator
+from evalmeta.model.json_value import is_too_deep, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from decimal import Decimal
 
-    from evalmeta.engine.interfaces import Exchange
+    from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.engine.scorers.operands import Read
-    from evalmeta.model.definition import Expectation, Parameter
+    from evalmeta.model.definition import Expectation
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.run import TestResult
     from evalmeta.model.run_options import Matches
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
 
 _MAX_CACHED: Final = 1_024
 _MAX_SHOWN: Final = 100
+_PATH: Final = "the path"
 _STRING_OPERATORS: Final[Mapping[str, Callable[[str, str], bool]]] = {
     "equals": eq,
     "contains": contains,
@@ -100,7 +108,7 @@ def comparison_scorer(
             decisive = next(
                 (comparison for comparison in comparisons if comparison.passed is (matches == "any")), decisive
             )
-            counts = match_counts(
+            counts = _match_counts(
                 [comparison.passed for comparison in comparisons], len(actual), matches, called=called
             )
             if len(expected) > 1:
@@ -125,7 +133,7 @@ def _without_value(expectation: Expectation, error: NoValue) -> TestResult:
     return broken(expectation, str(error))
 
 
-def match_counts(passed: Sequence[bool], actual: int, matches: Matches, *, called: str) -> str:
+def _match_counts(passed: Sequence[bool], actual: int, matches: Matches, *, called: str) -> str:
     """Return how many values a reference or path matches and which of them decide; empty for a single one."""
     if actual == 1:
         return ""
@@ -187,3 +195,94 @@ def criterion_of(name: str, parameters: tuple[Parameter, ...]) -> Criterion | st
         return Criterion(operator, operand_reader(by_name["actual"]), operand_reader(by_name["expected"]), compare)
     except NoValue as error:
         return str(error)
+
+
+def json_scorer(matches: Matches = "first") -> Scorer:
+    """Return the scorer of the check `json`: the value at the path of the terms is compared with their `expected`.
+
+    The path leads into the answer, which must be JSON; one that begins with `$.generatedData` leads into all that the
+    agent returned. Without an operator, the path must match something.
+    `matches` says which of several matches count, as for custom criteria, and the explanation says so.
+    """
+    compare = comparison_scorer(matches, called=_PATH)
+
+    def score_json(expectation: Expectation, exchange: Exchange) -> TestResult:
+        try:
+            exchange, values = _read(expectation, exchange)
+        except NoValue as error:
+            return _without_json_value(expectation, exchange, error)
+        comparison = comparison_of(expectation)
+        if comparison and not (expectation.terms["operator"] == "contains" and isinstance(values[0], list)):
+            return compare(comparison, exchange)._replace(name=expectation.name)
+        return _judged(expectation, values, matches)
+
+    return score_json
+
+
+def _read(expectation: Expectation, exchange: Exchange) -> tuple[Exchange, Sequence[JsonValue]]:
+    """Return the exchange with the JSON of its answer in canonical form, and the values at the path, at least one."""
+    path = str(expectation.terms["path"])
+    if (reference := reference_of(path)) != path:
+        answer = exchange.generated.outcome
+        try:
+            value = read_json(answer)
+        except orjson.JSONDecodeError as error:
+            why = "it is in a code block of Markdown" if answer.lstrip().startswith("```") else error.msg
+            raise NoMatch(f"the answer is not valid JSON: {why}") from None
+        if is_too_deep(value):
+            raise NoMatch("the answer is JSON that is nested too deep")
+        canonical = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+        exchange = exchange._replace(generated=replace(exchange.generated, outcome=canonical))
+    try:
+        values = operand_reader(Parameter("actual", reference, is_reference=True))(exchange.generated)
+    except NoMatch:
+        raise NoMatch(f"{path} matches nothing in the answer") from None
+    return exchange, values
+
+
+def _without_json_value(expectation: Expectation, exchange: Exchange, error: NoValue) -> TestResult:
+    wanted, answer = _wanted(expectation), exchange.generated.outcome
+    if isinstance(error, NotReported):
+        return undecided(expectation, str(error), expected=wanted, actual=answer)
+    if isinstance(error, NoMatch):
+        return judged(expectation, passed=False, expected=wanted, actual=answer, explanation=str(error))
+    return broken(expectation, str(error), expected=wanted, actual=answer)
+
+
+def _judged(expectation: Expectation, values: Sequence[JsonValue], matches: Matches) -> TestResult:
+    counted = values[:1] if matches == "first" else values
+    passed = [_holds(expectation, value) for value in counted]
+    # With `any` the first value that holds decides, with `all` the first that does not.
+    decisive = next((place for place, holds in enumerate(passed) if holds is (matches == "any")), 0)
+    explanation = _explanation(expectation, counted[decisive], holds=passed[decisive])
+    return judged(
+        expectation,
+        passed=passed[decisive],
+        expected=_wanted(expectation),
+        actual=_json_text(counted[decisive]),
+        explanation=explanation + _match_counts(passed, len(values), matches, called=_PATH),
+    )
+
+
+def _holds(expectation: Expectation, value: JsonValue) -> bool:
+    """Return whether a value exists, is null, or contains an item or a text."""
+    operator, expected = expectation.terms.get("operator"), expectation.terms.get("expected")
+    if operator == "contains":
+        return expected in value if isinstance(value, list) else isinstance(value, str) and str(expected) in value
+    return operator is None or value is None
+
+
+def _explanation(expectation: Expectation, value: JsonValue, *, holds: bool) -> str:
+    if expectation.terms.get("operator") == "contains" and isinstance(value, list):
+        return (
+            f"the list {'has' if holds else 'does not have'} the item {_json_text(expectation.terms.get('expected'))}"
+        )
+    return f"{expectation.terms['path']} is {_json_text(value)}"
+
+
+def _json_text(value: JsonValue) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _wanted(expectation: Expectation) -> str:
+    return (expectation.label or "").removeprefix("json ")

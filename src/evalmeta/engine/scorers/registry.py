@@ -14,9 +14,8 @@ from evalmeta.engine.metrics import OWN
 from evalmeta.engine.process_exit import ProcessExit
 from evalmeta.engine.raters.registry import offline_rater
 from evalmeta.engine.scorers.actions import score_handoff, topic_scorer
-from evalmeta.engine.scorers.answer_json import json_scorer
 from evalmeta.engine.scorers.checks import score_by_check, text_scorer
-from evalmeta.engine.scorers.comparisons import comparison_scorer
+from evalmeta.engine.scorers.comparisons import comparison_scorer, json_scorer
 from evalmeta.engine.scorers.custom import custom_scorer, no_scorer
 from evalmeta.engine.scorers.judged import judge_scorers, rated_by
 from evalmeta.engine.scorers.measures import latency_scorer, measure_scorers, score_document_recall
