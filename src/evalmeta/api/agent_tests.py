@@ -123,21 +123,11 @@ def read_test(
 ) -> FileTest:
     """Read the test in a file, and find the agent under test; see `FileTest.unbound`.
 
-    Args:
-        project: the project that runs it.
-        path: the file.
-        subject: the agent: a name that the project binds, `module:name` of a Python object, or a URL. None uses
-            the agent that the file names, or else the answers in the file, or else the only agent that
-            the project binds.
-        endpoint: the settings of the agent, if `subject` is a URL; None for those that fit the URL.
-        is_asked: whether the agent is asked, so that it must be known.
-        config: the file with the criteria of ADK's eval sets; None for the project's, or test_config.json beside them.
-
-    Raises:
-        NotFound: the file does not exist.
-        FormatError: the file's format is unknown, or the file is not valid.
-        InvalidMetadata: it is a definition with errors.
-        UsageError: the agent is not a valid `module:name` or URL.
+    `subject` is the agent: a name that the project binds, `module:name` of a Python object, or a URL. None uses the
+    agent that the file names, or else the answers in the file, or else the only agent that the project binds.
+    `endpoint` has the settings of the agent if `subject` is a URL, None for those that fit the URL. `is_asked` says
+    that the agent is asked, so that it must be known. `config` is the file with the criteria of ADK's eval sets; None
+    for the project's, or test_config.json beside them.
     """
     # Other files of the test are next to a link, not next to the file that it leads to.
     real = path.parent.resolve() / path.name
@@ -269,11 +259,7 @@ def _function_like(root: Path, name: str) -> str:
 
 
 def refuse_same_names(tests: Iterable[FileTest]) -> None:
-    """Refuse to run two files whose results would be those of one test.
-
-    Raises:
-        UsageError: two definitions have the same type and full name.
-    """
+    """Refuse to run two files whose results would be those of one test."""
     known: dict[tuple[MetadataType, str], FileTest] = {}
     for each in (test for test in tests if parse_test_name(test.path.name)):
         other = known.setdefault((each.type, each.name.casefold()), each)
@@ -285,11 +271,7 @@ def refuse_same_names(tests: Iterable[FileTest]) -> None:
 
 
 def file_of_run(project: Project, run_id: str) -> str | None:
-    """Return the path of a run's file, as in `FileTest`; None if the run is not here, or is of a deployed definition.
-
-    Raises:
-        StoreError: the project's database cannot be used.
-    """
+    """Return the path of a run's file, as in `FileTest`; None if the run is not here, or of a deployed definition."""
     recorded = _run_file(project, run_id)
     return recorded.file if recorded else None
 
@@ -326,11 +308,7 @@ def is_deployed(project: Project, run: Run) -> bool:
 
 
 def refuse_errors(problems: Sequence[Problem]) -> None:
-    """Refuse to run definitions with errors.
-
-    Raises:
-        InvalidMetadata: there are errors; `problems` has the warnings too.
-    """
+    """Refuse to run definitions with errors."""
     errors = [problem for problem in problems if problem.is_error]
     if not errors:
         return
@@ -354,13 +332,7 @@ async def list_tests(connection: Connection) -> list[FileProperties]:
 async def select_tests(connection: Connection, names: Sequence[str] = ()) -> list[AgentTest]:
     """Return the tests in the org that have these names, or all tests.
 
-    Args:
-        connection: the org.
-        names: full names, or `Type:FullName` where tests of several types have the same name.
-
-    Raises:
-        NotFound: the org does not have a name, or has no tests.
-        AmbiguousTestDefinition: tests of several types have a name.
+    `names` are full names, or `Type:FullName` where tests of several types have the same name.
     """
     listed = await list_tests(connection)
     known = [AgentTest(kind, properties.full_name) for properties in listed if (kind := metadata_type(properties.type))]

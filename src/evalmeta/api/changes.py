@@ -56,13 +56,7 @@ class Status:
 
 
 async def status(connection: Connection, project: Project) -> Status:
-    """Return what changed in the project, in the org, or in both since the last deploy or retrieve.
-
-    Raises:
-        OrgError: the org cannot be reached or refuses a call.
-        InvalidMetadata: two files have the same full name.
-        ProjectError: a file cannot be read.
-    """
+    """Return what changed in the project, in the org, or in both since the last deploy or retrieve."""
     compared = await _compare_all(connection, project)
     differing = [component for component in compared if component.state is not SyncState.SAME]
     rows = (
@@ -98,16 +92,7 @@ async def find_undeployed(connection: Connection, project: Project, tests: Itera
 async def diff(connection: Connection, project: Project, names: Sequence[str] = ()) -> list[Difference]:
     """Compare the project's definitions (after) with the org's (before), except those with the same bytes.
 
-    Args:
-        connection: the org.
-        project: the project with the definitions.
-        names: the full names to compare; empty for all.
-
-    Raises:
-        NotFound: neither side has a definition with that name.
-        OrgError: the org cannot be reached or refuses a call.
-        InvalidMetadata: two files have the same full name.
-        ProjectError: a file cannot be read.
+    `names` are the full names to compare; empty for all.
     """
     compared = await _compare_all(connection, project)
     wanted = {name.casefold() for name in names}
@@ -126,11 +111,7 @@ async def diff(connection: Connection, project: Project, names: Sequence[str] = 
 
 
 def diff_files(before: Path, after: Path) -> Difference | None:
-    """Compare two definition files; return None if they have the same bytes.
-
-    Raises:
-        NotFound: a file does not exist.
-    """
+    """Compare two definition files; return None if they have the same bytes."""
     return compare_contents((shown(before), bytes_of(before)), (shown(after), bytes_of(after)))
 
 

@@ -46,14 +46,7 @@ def convert_source(
     api_version: ApiVersion | None = None,
     overwrite: bool = False,
 ) -> tuple[ConvertedFile, ...]:
-    """Write the selected components to a folder in metadata format, with a package.xml.
-
-    Raises:
-        NotFound: the project has no components.
-        UsageError: files there have different content, and `overwrite` is not set; nothing was written.
-        EvalmetaError: as `selections.resolve`.
-        ProjectError: a file cannot be written.
-    """
+    """Write the selected components to a folder in metadata format, with a package.xml."""
     chosen = resolve(project, selection, api_version=api_version)
     if not chosen.components:
         raise NotFound(f"{shown(project.root)} has no components in it.")
@@ -70,12 +63,6 @@ def convert_metadata(
     A component that the project has already in the output folder keeps its path; others go
     to `main/default`. Without an output folder, the files are written to the DX project
     around the current folder.
-
-    Raises:
-        NotFound: the folder does not exist, or has no components.
-        UsageError: files there have different content, and `overwrite` is not set; nothing was written.
-        EvalmetaError: as `selections.resolve`.
-        ProjectError: there is no DX project to write to, or a file cannot be written.
     """
     chosen = resolve(_opened(root_dir), selection).components
     if not chosen:

@@ -101,12 +101,7 @@ async def start(
     options: DeployOptions = _DEFAULT,
     ignore_conflicts: bool = False,
 ) -> str:
-    """Send a package, remember its deployment as the project's most recent one, and return its id.
-
-    Raises:
-        Conflict: components were changed in the org; nothing was sent.
-        OrgError: the org cannot be reached or refuses the call.
-    """
+    """Send a package, remember its deployment as the project's most recent one, and return its id."""
     if package.components and not ignore_conflicts:
         with tracking_of(project, connection) as tracking:
             await refuse_newer_in_org(connection, tracking, package.components)
@@ -129,19 +124,8 @@ async def finish(
 ) -> Deployment:
     """Wait for a deployment, remember what it changed, and return its outcome.
 
-    Args:
-        connection: the org.
-        project: the project that was deployed.
-        job_id: the deployment.
-        package: what was sent, if it is known.
-        wait: the time limit in seconds; None waits without a limit.
-        on_progress: receives every reply of the org.
-
-    Raises:
-        DeployFailed: the org refused a component, or a user canceled the deployment; the org was not changed.
-        NotFound: the org has no such deployment.
-        WaitRanOut: the deployment is not done; it continues.
-        OrgError: the org cannot be reached or refuses the call.
+    `package` is what was sent, if it is known. `wait` is the time limit in seconds; None waits without a limit.
+    `on_progress` receives every reply of the org.
     """
     with _job_errors(job_id):
         result = await metadata.follow(connection, job_id, wait=wait, on_progress=on_progress)
@@ -153,12 +137,7 @@ async def finish(
 
 
 async def fetch(connection: Connection, project: Project, job_id: str) -> Deployment:
-    """Return the current state of a deployment; if it is done, remember what it changed.
-
-    Raises:
-        NotFound: the org has no such deployment.
-        OrgError: the org cannot be reached or refuses the call.
-    """
+    """Return the current state of a deployment; if it is done, remember what it changed."""
     with _job_errors(job_id):
         result = await metadata.check(connection, job_id)
     if result.done:
@@ -169,27 +148,14 @@ async def fetch(connection: Connection, project: Project, job_id: str) -> Deploy
 async def cancel(
     connection: Connection, job_id: str, *, wait: float | None = limits.DEPLOY_WAIT_SECONDS
 ) -> DeployResult | None:
-    """Cancel a deployment and return its final state; with `wait` 0 return None at once.
-
-    Raises:
-        EvalmetaError: the deployment is done already.
-        NotFound: the org has no such deployment.
-        WaitRanOut: the org has not canceled it yet.
-        OrgError: the org cannot be reached.
-    """
+    """Cancel a deployment and return its final state; with `wait` 0 return None at once."""
     with _job_errors(job_id):
         await metadata.cancel(connection, job_id)
         return None if wait == 0 else await metadata.follow(connection, job_id, wait=wait)
 
 
 async def quick_deploy(connection: Connection, project: Project, validation_id: str) -> str:
-    """Deploy exactly what the org validated before, and return the id of the deployment for `finish`.
-
-    Raises:
-        EvalmetaError: the validation failed, was used already, is older than 10 days, or the org has changed since.
-        NotFound: the org has no such validation.
-        OrgError: the org cannot be reached.
-    """
+    """Deploy exactly what the org validated before, and return the id of the deployment for `finish`."""
     with _job_errors(validation_id):
         job_id = await metadata.quick_deploy(connection, validation_id)
     with receipts_of(project, connection) as receipts:
@@ -198,11 +164,7 @@ async def quick_deploy(connection: Connection, project: Project, validation_id: 
 
 
 def most_recent(connection: Connection, project: Project, *, validation: bool = False) -> str:
-    """Return the id of the project's most recent deployment in an org, or of its most recent validation.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Return the id of the project's most recent deployment in an org, or of its most recent validation."""
     with receipts_of(project, connection) as receipts:
         job_id = receipts.latest("validate") if validation else receipts.latest("deploy", "validate")
     if job_id is None:

@@ -66,10 +66,6 @@ def find_tests(paths: Sequence[Path]) -> FoundTests:
     A folder stands for its definitions and for all YAML, JSON, JSON Lines and CSV files that are tests, also those with
     mistakes. If it is a project's root, its definitions are those of the project. A spec or table in a folder is not
     run if its definition is found too, nor a file with test cases that a spec names.
-
-    Raises:
-        NotFound: a path does not exist, or a folder has no tests.
-        ProjectError: the project cannot be read.
     """
     searched = [_tests_in(path) for path in paths]
     named = {os.path.realpath(path) for path in paths}

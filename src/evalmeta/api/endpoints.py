@@ -29,9 +29,6 @@ def endpoint_settings(url: str | None, *, model: str | None = None, api_key_env:
 
     A URL without a path, or with one that ends in a version or in /chat/completions, is an endpoint for chat
     completions, and so is any URL with a model. Others get `{"utterance": ...}` and must return `{"answer": ...}`.
-
-    Raises:
-        UsageError: the URL is not valid, or there is no URL for the other options.
     """
     if url is None or not is_url(url):
         if model is not None or api_key_env is not None:

@@ -135,15 +135,7 @@ def _quarantine_problems(project: Project) -> Sequence[Problem]:
 def format_files(paths: Sequence[Path] = (), *, start: Path | None = None, check: bool = False) -> Formatting:
     """Write files in canonical form, each atomically; files that are not valid are skipped.
 
-    Args:
-        paths: as for `validate`.
-        start: as for `validate`.
-        check: write nothing, only report which files would change.
-
-    Raises:
-        NotFound: a path does not exist.
-        FormatError: a file is neither a definition nor a manifest.
-        ProjectError: there is no project, and no path was given; or a file cannot be written.
+    With `check`, nothing is written; which files would change is only reported.
     """
     files = files_to_check(paths, start=start)
     changed: list[str] = []
@@ -180,11 +172,7 @@ def _each_once(paths: Iterable[Path]) -> list[Path]:
 
 
 def ignore_problems(project: Project) -> tuple[Problem, ...]:
-    """Return warnings about the project's `.forceignore`.
-
-    Raises:
-        ProjectError: it cannot be read.
-    """
+    """Return warnings about the project's `.forceignore`."""
     label = shown(project.root / FORCEIGNORE_FILE)
     problems = read_forceignore(project.root).problems
     return tuple(replace(problem, location=replace(problem.location, path=label)) for problem in problems)
@@ -198,14 +186,8 @@ def check_components(
 ) -> tuple[Problem, ...]:
     """Validate components before they are sent, and return the warnings, including those about `.forceignore`.
 
-    Args:
-        project: the project of the components.
-        components: what to send.
-        find_unchanged: returns those components that the org has already as they are. Their errors are
-            warnings, because an org may accept what evalmeta does not know.
-
-    Raises:
-        InvalidMetadata: there are errors; `problems` has them and the warnings.
+    `find_unchanged` returns those components that the org has already as they are. Their errors are warnings, because
+    an org may accept what evalmeta does not know.
     """
     found = problems_of(project, components)
     if refused := {problem.component for problem in found if problem.is_error}:
@@ -241,11 +223,7 @@ def is_beside_deletions(manifest: Path) -> bool:
 
 
 def bytes_of(path: Path) -> bytes:
-    """Read a file up to `limits.MAX_XML_BYTES` and one more byte.
-
-    Raises:
-        NotFound: the file does not exist, cannot be read, or is a pipe, which may never end.
-    """
+    """Read a file up to `limits.MAX_XML_BYTES` and one more byte."""
     try:
         if stat.S_ISFIFO(path.stat().st_mode):
             raise NotFound(f"{str(path)!r} is a pipe", actions=["Write its content to a file, and name that."])
@@ -321,10 +299,6 @@ def validate_and_read(files: Sequence[Path]) -> tuple[Validation, list[Definitio
     """Validate definition files as `validate` does, and return the definition of each, read in the same pass.
 
     A definition is None if it could not be read, and if there are so many files that several processes validate them.
-
-    Raises:
-        NotFound: a file does not exist.
-        SettingsError: the project's settings are not valid.
     """
     if len(files) >= _MIN_ITEMS:
         return _validate_files(files, None), [None] * len(files)
@@ -438,10 +412,8 @@ _MAX_PROCESSES: Final = 8
 def map_chunks(work: Callable[[Sequence[_Item]], list[_Result]], items: Sequence[_Item]) -> list[_Result]:
     """Return the results of `work` for all items in their order; use several processes for many items.
 
-    Args:
-        work: takes some items and returns one result for each. It must be a module's function,
-            and items and results must be picklable.
-        items: what to work on.
+    `work` takes some items and returns one result for each. It must be a module's function, and items and results
+    must be picklable.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if len(items) < _MIN_ITEMS or cores == 1:

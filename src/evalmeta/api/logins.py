@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 
 
 async def log_in_with_token(url: str, access_token: str, *, alias: str = "") -> Login:
-    """Save an access token as a login, with the user that the org returns for it; it cannot be renewed.
-
-    Raises:
-        LoginFailed: the org does not accept the token.
-        OrgError: the org cannot be reached, or its reply is not valid.
-        UsageError: the address is not valid, or the login cannot be saved.
-    """
+    """Save an access token as a login, with the user that the org returns for it; it cannot be renewed."""
     return await _keep(TokenReply(access_token, org_url(url)), None, alias=alias)
 
 
@@ -91,21 +85,12 @@ def auth_url_in(content: str) -> str:
 
 
 def list_logins() -> list[Login]:
-    """Return all logins in order of their names.
-
-    Raises:
-        UsageError: other users can read them, or a file is not a valid login.
-    """
+    """Return all logins in order of their names."""
     return user_logins().list_logins()
 
 
 def find_login(name: str) -> Login:
-    """Return the login with an alias or username.
-
-    Raises:
-        NotFound: there is none.
-        UsageError: the name is an access token, or the embedded org's.
-    """
+    """Return the login with an alias or username."""
     refuse_token(name)
     if name == EMBEDDED:
         raise UsageError("the project's own org needs no login", actions=["See its status: evalmeta org status"])
@@ -133,11 +118,7 @@ async def status_of(login: Login) -> str:
 
 
 def check_alias(alias: str) -> None:
-    """Refuse an alias that could be confused with something else.
-
-    Raises:
-        UsageError: it is the embedded org's, looks like a username, has spaces or a leading dash, or is a token.
-    """
+    """Refuse an alias that could be confused with something else."""
     refuse_token(alias)
     if alias == EMBEDDED or "@" in alias or alias.startswith("-") or not alias.isprintable() or " " in alias:
         raise UsageError(

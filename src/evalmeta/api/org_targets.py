@@ -58,11 +58,6 @@ def choose_target(project: Project, name: str | None = None) -> Target | None:
     The first of these: `name`; SF_TARGET_ORG; SF_ACCESS_TOKEN with SF_ORG_INSTANCE_URL
     (SF_TARGET_ORG may contain the token, as for the sf CLI); the default of the project's
     state folder; `[org] default` of `evalmeta.toml`; the embedded org.
-
-    Raises:
-        NotFound: no login has that alias or username.
-        UsageError: the name is an access token, or other users can read the saved logins.
-        LoginFailed: the keyring does not return the login's secrets.
     """
     named = is_named(name)
     if not named and (target := _from_environment()):
@@ -86,11 +81,7 @@ def is_named(name: str | None) -> str:
 
 
 def org_of_environment() -> str:
-    """Return the org that environment variables select: its name, or its address if there is a token; else empty.
-
-    Raises:
-        UsageError: the address is missing or not valid.
-    """
+    """Return the org that environment variables select: its name, or its address if there is a token; else empty."""
     if named := is_named(None):
         return named
     target = _from_environment()
@@ -108,13 +99,7 @@ def address_of(target: Target | None) -> str:
 
 
 def find_target(url: str, name: str) -> Target:
-    """Return a target with an address, preferably with this name, from the environment or the logins.
-
-    Raises:
-        NotFound: there is none.
-        UsageError: other users can read the saved logins.
-        LoginFailed: the keyring does not return the login's secrets.
-    """
+    """Return a target with an address, preferably with this name, from the environment or the logins."""
     if (target := _from_environment()) and target.login.url == url:
         return target
     logins = user_logins()
@@ -129,11 +114,7 @@ def find_target(url: str, name: str) -> Target:
 
 
 def default_of(project: Project) -> str:
-    """Return the alias or username that is the project's default; empty for the embedded org.
-
-    Raises:
-        SettingsError: the file with the default cannot be read.
-    """
+    """Return the alias or username that is the project's default; empty for the embedded org."""
     file = _config(project)
     if not file.is_file():
         return project.settings.org.default
@@ -145,12 +126,7 @@ def default_of(project: Project) -> str:
 
 
 def set_default(project: Project, name: str) -> None:
-    """Make a login, or `EMBEDDED`, the default of the project's state folder; an empty name removes the default.
-
-    Raises:
-        NotFound: no login has that alias or username.
-        StoreError: the state folder cannot be created.
-    """
+    """Make a login, or `EMBEDDED`, the default of the project's state folder; an empty name removes the default."""
     if name and name != EMBEDDED:
         refuse_token(name)
         user_logins().find(name)
@@ -162,11 +138,7 @@ def set_default(project: Project, name: str) -> None:
 
 
 def refuse_token(name: str) -> None:
-    """Refuse an access token instead of a name, without repeating it.
-
-    Raises:
-        UsageError: the name is an access token.
-    """
+    """Refuse an access token instead of a name, without repeating it."""
     if _TOKEN.fullmatch(name):
         raise UsageError(
             "an access token was given as the name of an org, where other users of this machine can see it",
@@ -175,11 +147,7 @@ def refuse_token(name: str) -> None:
 
 
 async def renew(target: Target) -> Target:
-    """Renew the session of a target and save it, or use the session that another program has just renewed.
-
-    Raises:
-        LoginFailed: the login cannot be renewed, or the org refuses.
-    """
+    """Renew the session of a target and save it, or use the session that another program has just renewed."""
     login, logins = target.login, target.logins
     if login.renewal is None or logins is None:
         raise LoginFailed(f"the session with {login.name} has ended", actions=[login_again(login)])

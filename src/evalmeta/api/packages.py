@@ -100,17 +100,8 @@ def pack_project(
 ) -> DeployPackage:
     """Validate components and pack them.
 
-    Args:
-        project: the project of the components.
-        components: what to deploy.
-        destructive: the manifests of what to delete, by their names in the zip.
-        newest: the newest API version of the org.
-        connection: the org, whose components may have errors if they are unchanged.
-
-    Raises:
-        InvalidMetadata: the components have errors.
-        ArchiveError: the package exceeds a limit of the Metadata API.
-        NotFound: a manifest of what to delete does not exist.
+    `destructive` has the manifests of what to delete, by their names in the zip. `newest` is the newest API version
+    of the org. `connection` is the org, whose components may have errors if they are unchanged.
     """
     if connection is None:
         warnings = check_components(project, components)
@@ -125,14 +116,7 @@ def pack_project(
 def pack_folder(path: Path, *, single_package: bool = False) -> DeployPackage:
     """Pack a folder in metadata format, or read a zip; only the org validates its contents.
 
-    Args:
-        path: the folder or the zip.
-        single_package: whether package.xml is in its root instead of in a folder.
-
-    Raises:
-        NotFound: the path or its package.xml does not exist.
-        ArchiveError: the zip is not safe to read, or exceeds a limit of the Metadata API.
-        ProjectError: a file cannot be read.
+    `single_package` says whether package.xml is in its root instead of in a folder.
     """
     if path.is_dir():
         prefix = "" if single_package else _FOLDER
@@ -162,17 +146,8 @@ def build_package(
 ) -> BuiltPackage:
     """Write the zip that a deployment of a selection would send; the same files always give the same bytes.
 
-    Args:
-        project: where the components are.
-        selection: which components.
-        path: the zip; missing folders are created.
-        destructive: the manifests of what to delete, by their names in the zip.
-        api_version: the version in the manifest; the version in force if None.
-
-    Raises:
-        ArchiveError: the package exceeds a limit of the Metadata API; nothing was written.
-        NotFound: the project has no components, and nothing is to be deleted.
-        EvalmetaError: as `selections.resolve` and `selections.read_manifest`.
+    `path` is the zip; missing folders are created. `destructive` has the manifests of what to delete, by their names
+    in the zip. `api_version` is the version in the manifest; the version in force if None.
     """
     components = resolve(project, selection, api_version=api_version, may_be_empty=bool(destructive))
     if not (components.components or destructive):
@@ -191,11 +166,7 @@ def build_package(
 
 
 def find_destructive(manifest: Path | None, *, pre: Path | None = None, post: Path | None = None) -> dict[str, Path]:
-    """Find the manifests of what to delete: the files next to a manifest, or those that are given instead.
-
-    Raises:
-        UsageError: `pre` or `post` is given without a manifest.
-    """
+    """Find the manifests of what to delete: the files next to a manifest, or those that are given instead."""
     if manifest is None:
         if pre or post:
             raise UsageError(
@@ -248,14 +219,8 @@ def manifest_from_project(
     A type without a name becomes `*`. A manifest that `deletes` lists every component instead,
     and may name components that the project does not have any more.
 
-    Args:
-        project: where the components are.
-        selection: which components.
-        deletes: whether the manifest lists what to delete.
-        api_version: the manifest's version; the version in force if None.
-
-    Raises:
-        EvalmetaError: as `selections.resolve`.
+    `deletes` says whether the manifest lists what to delete. `api_version` is the manifest's version; the version in
+    force if None.
     """
     patterns = parse_members(selection.metadata)
     # These become members as they are; the project's files are not searched for them.
@@ -274,13 +239,7 @@ def manifest_from_project(
 async def manifest_from_org(
     connection: Connection, project: Project, selection: Selection, *, api_version: ApiVersion | None = None
 ) -> Manifest:
-    """Return the manifest of an org's components: all, or those that `Type:Name` entries select.
-
-    Raises:
-        NotFound: an entry matches nothing in the org.
-        OrgError: the org cannot be reached or refuses the call.
-        UsageError: the selection has files or a manifest.
-    """
+    """Return the manifest of an org's components: all, or those that `Type:Name` entries select."""
     if selection.source_dirs or selection.manifest:
         raise UsageError("--from-org takes --metadata, not --source-dir or --manifest.")
     version = api_version or api_version_of(project)
@@ -297,9 +256,6 @@ async def manifest_to_retrieve(
     Files and folders stand for the components in them. A type without a name is sent to the
     org as `*`; names with wildcards are looked up in the org. `api_version` replaces the
     version of the given manifest or of the project.
-
-    Raises:
-        EvalmetaError: as `selections.resolve` and `manifest_from_org`.
     """
     if selection.is_everything:
         return None if api_version is None else manifest_of_everything(connection, api_version)
@@ -323,11 +279,7 @@ def manifest_of_everything(connection: Connection, version: ApiVersion) -> Manif
 
 
 def save_manifest(manifest: Manifest, path: Path) -> FileState:
-    """Write a manifest to a file, and return what that did to the file.
-
-    Raises:
-        ProjectError: the file cannot be written.
-    """
+    """Write a manifest to a file, and return what that did to the file."""
     return put_file(path, write_manifest(manifest))
 
 

@@ -153,20 +153,7 @@ async def retrieve_package(
 
     The project's files are neither changed nor compared.
 
-    Args:
-        connection: the org.
-        project: the project with the API version to use.
-        manifest: what to retrieve; everything if None.
-        file: where and how to save it.
-        wait: the time limit in seconds; None waits without a limit.
-        on_progress: receives every reply of the org.
-
-    Raises:
-        NotFound: the org has none of the components that the manifest names; nothing was written.
-        OrgError: the org cannot be reached or refuses the call.
-        ArchiveError: the org sent a zip that is not safe to read; nothing was written.
-        ProjectError: a file cannot be written, or a link leads out of the folder.
-        WaitRanOut: the org is not done; nothing was written.
+    `wait` is the time limit in seconds; None waits without a limit. `on_progress` receives every reply of the org.
     """
     wanted, lowered = _wanted(connection, project, manifest)
     result = await metadata.retrieve(

@@ -73,10 +73,6 @@ def read_manifest(path: Path, *, destructive: bool = False) -> tuple[Manifest, t
     """Return a manifest without the types that evalmeta does not support, and warnings about those.
 
     The manifest lists what to delete if `destructive` is set or its file name says so.
-
-    Raises:
-        NotFound: there is no such file.
-        InvalidMetadata: it has errors.
     """
     label = shown(path)
     destructive = destructive or path.name in DESTRUCTIVE_FILES
@@ -97,11 +93,7 @@ def _read(path: Path) -> bytes:
 
 
 def refuse_destructive(path: Path) -> None:
-    """Lets a manifest pass unless its name says that it names what to delete.
-
-    Raises:
-        UsageError: it does.
-    """
+    """Lets a manifest pass unless its name says that it names what to delete."""
     if path.name in DESTRUCTIVE_FILES:
         raise UsageError(f"{shown(path)} says what to delete, not what to take.", actions=("Name a package.xml.",))
 
@@ -109,13 +101,7 @@ def refuse_destructive(path: Path) -> None:
 def validate_selection(
     selection: Selection, *, start: Path | None = None, profile: Profile | None = None
 ) -> Validation:
-    """Validate the selected components, and the manifest that selects them; `profile` is as in `validate`.
-
-    Raises:
-        NotFound: a file, a folder or a name does not exist.
-        ProjectError: there is no project around `start` (the current folder if None),
-            or a path is outside its package directories.
-    """
+    """Validate the selected components, and the manifest that selects them; `profile` is as in `validate`."""
     if selection.manifest is not None and selection.manifest.name in DESTRUCTIVE_FILES:
         return validate([selection.manifest], profile=profile)
     project = find_project(start or Path.cwd())

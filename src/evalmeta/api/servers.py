@@ -71,17 +71,8 @@ class ServerStatus:
 def start_server(project: Project, module: str, endpoint: Endpoint) -> Server:
     """Start a process that serves the project's org, and return the server when it answers.
 
-    Args:
-        project: the project.
-        module: the module to run, with the project's folder, the host, the port, the files of the certificate and the
-            names as its arguments.
-        endpoint: where to listen.
-
-    Raises:
-        UsageError: a server is already running, it cannot listen there, a name or the certificate is not valid, or
-            uvicorn is not installed.
-        OrgError: the server did not answer in time, or ended.
-        StoreError: the state folder cannot be used.
+    `module` is the module to run, with the project's folder, the host, the port, the files of the certificate and the
+    names as its arguments.
     """
     server = server_module()
     running = read_server(project.state_dir)
@@ -104,11 +95,7 @@ def start_server(project: Project, module: str, endpoint: Endpoint) -> Server:
 
 
 def stop_server(project: Project) -> Server | None:
-    """Stop the project's server and return it; None if none is running. Runs in progress continue.
-
-    Raises:
-        OrgError: it runs on another machine, belongs to another user, or does not stop.
-    """
+    """Stop the project's server and return it; None if none is running. Runs in progress continue."""
     server = read_server(project.state_dir)
     if server is None:
         return None
@@ -135,11 +122,7 @@ def server_of(project: Project) -> Server | None:
 
 
 def server_status(project: Project) -> ServerStatus:
-    """Return whether the project's org is served, and what it contains.
-
-    Raises:
-        StoreError: its database cannot be used.
-    """
+    """Return whether the project's org is served, and what it contains."""
     server = read_server(project.state_dir)
     with open_database(project.state_dir) as database:
         unfinished = _org(project, database).runs.unfinished()
@@ -150,12 +133,7 @@ def server_status(project: Project) -> ServerStatus:
 
 
 def reset_org(project: Project) -> None:
-    """Delete all components, jobs, runs and results; users and their tokens stay.
-
-    Raises:
-        UsageError: the server is running, or a run is in progress.
-        StoreError: the database cannot be used.
-    """
+    """Delete all components, jobs, runs and results; users and their tokens stay."""
     running = read_server(project.state_dir)
     if running:
         raise UsageError(f"the org is served at {running.url}", actions=["Stop the server first: evalmeta org stop"])
@@ -175,14 +153,8 @@ def reset_org(project: Project) -> None:
 def make_token(project: Project, *, username: str | None = None, days: int = limits.TOKEN_DAYS) -> str:
     """Create a token for a user of the org, and the user if necessary; the token cannot be shown again.
 
-    Args:
-        project: the project.
-        username: the user's name, with the domain `evalmeta.local` by default; the admin if None.
-        days: for how many days the token is valid.
-
-    Raises:
-        UsageError: it is not a valid username.
-        StoreError: the database cannot be used.
+    `username` is the user's name, with the domain `evalmeta.local` by default; the admin if None. The token is valid
+    for `days` days.
     """
     name = ADMIN.username if username is None else _checked(username)
     now = time.time()
@@ -193,12 +165,7 @@ def make_token(project: Project, *, username: str | None = None, days: int = lim
 
 
 def list_tokens(project: Project, *, username: str | None = None) -> list[StoredToken]:
-    """List the tokens of the org, or of one of its users, the newest first.
-
-    Raises:
-        UsageError: it is not a valid username.
-        StoreError: the database cannot be used.
-    """
+    """List the tokens of the org, or of one of its users, the newest first."""
     name = None if username is None else _checked(username)
     with open_database(project.state_dir) as database:
         found = _org(project, database).users.list_tokens()
@@ -206,12 +173,7 @@ def list_tokens(project: Project, *, username: str | None = None) -> list[Stored
 
 
 def revoke_token(project: Project, token_id: str) -> None:
-    """Revoke a token with immediate effect.
-
-    Raises:
-        NotFound: there is no token with this id.
-        StoreError: the database cannot be used.
-    """
+    """Revoke a token with immediate effect."""
     with open_database(project.state_dir) as database:
         if not _org(project, database).users.revoke(token_id, now=time.time()):
             raise NotFound("there is no token with this id", actions=["See their ids: evalmeta org token --list"])

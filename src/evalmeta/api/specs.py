@@ -76,15 +76,7 @@ class Source:
 def read_source(path: Path, names: DefinitionNames = _NO_NAMES, *, needs_subject: bool = True) -> Source:
     """Read a file of any format as a definition; the format is detected from the content.
 
-    Args:
-        path: the file.
-        names: the names that the file does not contain.
-        needs_subject: whether the definition becomes metadata, which must name its agent and have valid histories.
-
-    Raises:
-        NotFound: the file does not exist.
-        FormatError: its format is unknown, or the file is not valid; `problems` says why and where.
-        UsageError: the agent is not known, or names were given for a file that contains its own.
+    `needs_subject` says whether the definition becomes metadata, which must name its agent and have valid histories.
     """
     label = shown(path)
     source_format = format_of(path, label=label)
@@ -139,16 +131,7 @@ def convert_file(
 ) -> Written:
     """Return the content of a file of any known format in another format.
 
-    Args:
-        path: the file.
-        target: the format to write.
-        names: the names that the file does not contain.
-        strict: refuse losses; a file that has the format already has none.
-        dialect: the dialect of ADK.
-
-    Raises:
-        FormatError: the file cannot be read; or, with `strict`, information would be lost.
-        EvalmetaError: as `read_source`.
+    `strict` refuses losses; a file that has the format already has none.
     """
     target_format = format_to_write(target).in_dialect(dialect)
     written = _rewritten(path, target_format, names)
@@ -176,12 +159,7 @@ def _rewritten(path: Path, target: Format, names: DefinitionNames) -> Written | 
 
 
 def write_converted(path: Path, content: bytes, *, overwrite: bool) -> FileState:
-    """Write a file, unless it has the content already.
-
-    Raises:
-        UsageError: it has different content, and `overwrite` is not set.
-        ProjectError: it cannot be written.
-    """
+    """Write a file, unless it has the content already."""
     if state_of(path, content) == "Changed" and not overwrite:
         raise UsageError(
             f"{shown(path)} has different content, and nothing was written.", actions=["Overwrite it with --force."]
@@ -194,10 +172,6 @@ def draft_test(project: Project, definition: Definition, api_name: str) -> Draft
 
     A component that the project has already keeps its path. Agentforce Studio uses a
     test's name as its API name, so the API name becomes the definition's name.
-
-    Raises:
-        UsageError: the API name is not valid, or `.forceignore` ignores the file.
-        ProjectError: the project cannot be read.
     """
     if not is_api_name(api_name):
         raise UsageError(
@@ -224,13 +198,7 @@ def draft_test(project: Project, definition: Definition, api_name: str) -> Draft
 
 
 def save_draft(draft: Draft, *, overwrite: bool) -> FileState:
-    """Write a draft into its project.
-
-    Raises:
-        InvalidMetadata: the draft has errors.
-        UsageError: the file has different content, and `overwrite` is not set.
-        ProjectError: the file cannot be written.
-    """
+    """Write a draft into its project."""
     if any(problem.is_error for problem in draft.problems):
         raise InvalidMetadata("the definition has errors; nothing was written", problems=draft.problems)
     return write_converted(draft.path, draft.content, overwrite=overwrite)
@@ -277,11 +245,7 @@ class SpecTemplate:
 
 
 def definition_from_template(template: SpecTemplate) -> Definition:
-    """Create the definition of a template.
-
-    Raises:
-        UsageError: it has no name, subject or utterance, or names a metric that the runner does not support.
-    """
+    """Create the definition of a template."""
     if not (template.name and template.subject_name and template.utterances):
         raise UsageError(
             "a spec requires a name, a subject and an utterance",

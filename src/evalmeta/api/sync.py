@@ -85,11 +85,7 @@ class ComparedComponent:
 
 
 def tracking_of(project: Project, connection: Connection) -> AbstractContextManager[Tracking]:
-    """Open what a project remembers of an org's components.
-
-    Raises:
-        StoreError: the project's database cannot be used.
-    """
+    """Open what a project remembers of an org's components."""
     return open_tracking(project.state_dir, root=project.root, org_url=connection.url)
 
 
@@ -111,16 +107,7 @@ async def compare_components(
     The org lists them once. Only contents whose date is not the remembered one are fetched,
     in one retrieve. Those that are the same on both sides are remembered.
 
-    Args:
-        connection: the org.
-        tracking: what the project remembers of it.
-        kind: the type.
-        components: the project's components of the type.
-        only: full names to compare; all that either side has if None.
-
-    Raises:
-        OrgError: the org cannot be reached or refuses a call.
-        ProjectError: a file cannot be read.
+    `only` are full names to compare; all that either side has if None.
     """
     local, listed, base = _by_name(components), await _list(connection, kind), tracking.load(kind.name)
     keys = {*local, *listed, *base} if only is None else {name.casefold() for name in only}
@@ -136,10 +123,6 @@ async def find_newer_in_org(
 
     Components without a common state are left out. The org is asked for one list of each type
     that has remembered components, and for the components with a newer date.
-
-    Raises:
-        OrgError: the org cannot be reached or refuses a call.
-        ProjectError: a file cannot be read.
     """
     newer: list[ComparedComponent] = []
     ours = list(components)
@@ -158,12 +141,7 @@ async def find_newer_in_org(
 
 
 async def fetch(connection: Connection, kind: MetadataType, full_names: Sequence[str]) -> list[Fetched]:
-    """Fetch components by name in one retrieve; without names, send no request.
-
-    Raises:
-        OrgError: the org cannot be reached or refuses the call.
-        ArchiveError: the org sent a zip that is not safe to read.
-    """
+    """Fetch components by name in one retrieve; without names, send no request."""
     if not full_names:
         return []
     wanted = Manifest((ManifestTypes(kind.name, tuple(full_names)),), str(connection.api_version))
@@ -171,11 +149,7 @@ async def fetch(connection: Connection, kind: MetadataType, full_names: Sequence
 
 
 def fetched_from(result: RetrieveResult) -> Iterator[Fetched]:
-    """Yield the components in a retrieve's result, in the order of their names.
-
-    Raises:
-        ArchiveError: the zip is not safe to read.
-    """
+    """Yield the components in a retrieve's result, in the order of their names."""
     dates = {(member.type, member.full_name): member.last_modified_date for member in result.file_properties}
     for entry, content in sorted(read_zip(result.zip_file).items()):
         if found := parse_safe_file_name(entry.rpartition("/")[2]):
@@ -242,12 +216,7 @@ def _is_unchanged(listed: FileProperties, base: Synced) -> bool:
 
 
 async def refuse_newer_in_org(connection: Connection, tracking: Tracking, components: Iterable[Component]) -> None:
-    """Refuse a deployment that would overwrite changes in the org.
-
-    Raises:
-        Conflict: with one problem for each such component.
-        OrgError: the org cannot be reached or refuses a call.
-    """
+    """Refuse a deployment that would overwrite changes in the org."""
     newer = [component for component in await find_newer_in_org(connection, tracking, components) if component.local]
     if newer:
         changed_here = any(component.state is SyncState.CONFLICT for component in newer)
@@ -266,12 +235,7 @@ async def refuse_newer_in_org(connection: Connection, tracking: Tracking, compon
 def refuse_changed_files(tracking: Tracking, incoming: Iterable[tuple[Fetched, Path]]) -> None:
     """Refuse a retrieve that would overwrite changes in the project.
 
-    Args:
-        tracking: what the project remembers of the org.
-        incoming: the components that would change a file, each with that file.
-
-    Raises:
-        Conflict: with one problem for each such file.
+    `incoming` are the components that would change a file, each with that file.
     """
     changed = list(_changed(tracking, incoming))
     if changed:
@@ -327,12 +291,7 @@ def _count(problems: Sequence[Problem]) -> str:
 
 
 def find_unchanged(project: Project, connection: Connection, components: Iterable[Component]) -> list[Component]:
-    """Return the components whose files are as the org had them when the project last deployed or retrieved them.
-
-    Raises:
-        StoreError: the project's database cannot be used.
-        ProjectError: a file cannot be read.
-    """
+    """Return the components whose files are as the org had them when the project last deployed or retrieved them."""
     with tracking_of(project, connection) as tracking:
         known = {row.name: tracking.load(row.name) for row in TYPES}
     bases = ((component, known[component.type.name].get(component.full_name.casefold())) for component in components)
@@ -365,11 +324,7 @@ def states_in_own_org(
 
 
 def hashes_of(zip_file: bytes) -> Sent:
-    """Return the hashes of the components in a zip to deploy, by type and full name.
-
-    Raises:
-        ArchiveError: the zip is not safe to read.
-    """
+    """Return the hashes of the components in a zip to deploy, by type and full name."""
     sent: Sent = {}
     for entry, content in read_zip(zip_file).items():
         if found := parse_safe_file_name(entry.rpartition("/")[2]):

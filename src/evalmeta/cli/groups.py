@@ -32,12 +32,10 @@ def _summary(command: click.Command) -> str:
 class LazyGroup(click.Group):
     """A group that imports a command's module only when the command is called.
 
-    Args:
-        module: the package of the commands' modules.
-        rows: for each command its `module:attribute` within `module`, and the first sentence of its help.
-        unknown: what to do about a word that is not a command and resembles none.
-        hints: what to do about words that are commands elsewhere.
-        sections: the titles of the commands' groups in the help, with their commands.
+    `module` is the package of the commands' modules. `rows` has for each command its `module:attribute` within
+    `module`, and the first sentence of its help. `unknown` says what to do about a word that is not a command and
+    resembles none. `hints` says what to do about words that are commands elsewhere. `sections` are the titles of the
+    commands' groups in the help, with their commands.
     """
 
     def __init__(
@@ -109,9 +107,8 @@ class ReportingCommand(click.Command):
 class RenamedOptionsCommand(ReportingCommand):
     """A command that knows other tools' names of its options, and shows its options in sections.
 
-    Args:
-        renamed: for each other name of an option, its name here.
-        sections: the titles of the sections, with the names of their parameters. The last one also has all others.
+    `renamed` has for each other name of an option its name here. `sections` are the titles of the sections, with the
+    names of their parameters. The last one also has all others.
     """
 
     def __init__(

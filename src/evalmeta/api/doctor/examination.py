@@ -65,13 +65,10 @@ def examine(
 ) -> Iterator[Check]:
     """Check everything that the tests of a project need, and yield each result in a fixed order.
 
-    Args:
-        start: a folder of the project.
-        question: what to ask agents and raters; None asks nothing, and an empty text is the default question, which is
-            not sent to agents in Salesforce orgs. Another text implies `is_smoke` in a remote org.
-        target_org: the org to check; None for the project's default.
-        is_smoke: start the smallest deployed test in the org, and cancel it after its first answer.
-        timeout: the time limit of each check, in seconds.
+    `question` is what to ask agents and raters; None asks nothing, and an empty text is the default question, which
+    is not sent to agents in Salesforce orgs. Another text implies `is_smoke` in a remote org. `target_org` is the org
+    to check; None for the project's default. `is_smoke` starts the smallest deployed test in the org, and cancels it
+    after its first answer. `timeout` is the time limit of each check, in seconds.
     """
     yield Check("Python", Finding("ok", f"{platform.python_version()} ({sys.executable}), evalmeta {__version__}"))
     yield Check("extras", _extras())

@@ -59,9 +59,6 @@ async def check_smoke(
     """Start the test with the fewest cases, wait for its first answer, and cancel what is left.
 
     `tests` are deployed in the org; `has_tests` says whether the project could deploy any.
-
-    Raises:
-        EvalmetaError: the org does not start the test.
     """
     sizes = [(len(test.test_cases), component) for component, test in tests if test.test_cases]
     if not sizes:
@@ -166,11 +163,8 @@ _NO_RESOURCE: Final = "requested resource does not exist"
 def examine_org(project: Project, target: Target | None, *, is_smoke: bool, timeout: float) -> Iterator[Line]:
     """Check an org, and yield the subject and the finding of each check when it is known.
 
-    Args:
-        project: the project with the tests; only a smoke run in the embedded org is saved in it.
-        target: the org; None is the embedded one.
-        is_smoke: start the test with the fewest cases, and cancel it after the first answer.
-        timeout: the time limit of each check, in seconds.
+    `is_smoke` starts the test with the fewest cases, and cancels it after the first answer. `timeout` is the time
+    limit of each check, in seconds.
     """
     lines = _examine(project, target, is_smoke=is_smoke) if target else _examine_own(project, is_smoke=is_smoke)
     loop = EventLoop()

@@ -51,17 +51,9 @@ def load_evaluations(
 ) -> list[LoadedEvaluation]:
     """Load what is to be evaluated.
 
-    Args:
-        what: one thing, or a list, in which folders stand for all definitions in them.
-        name: the name of the evaluation; only for one thing.
-        root: the project's folder; the project around each file or the current folder if None.
-        subject_name: the subject's name for cases that have none; None if a project must bind it.
-
-    Raises:
-        InvalidMetadata: definitions have errors; `problems` has them and the warnings.
-        NotFound: a file or folder does not exist, or has no definitions.
-        UsageError: there is nothing to evaluate, or more than one thing where one is expected.
-        ProjectError: there is no project, and no subject.
+    `name` is the name of the evaluation; only for one thing. `root` is the project's folder; the project around each
+    file or the current folder if None. `subject_name` is the subject's name for cases that have none; None if a
+    project must bind it.
     """
     roots = Roots(root, subject_name)
     if not is_list(what):
@@ -140,11 +132,9 @@ def _case_of(values: object, number: int) -> Case:
 class Bindings:
     """The subjects and raters of one call, which its runs share; each is created and closed once.
 
-    Args:
-        stack: closes them.
-        subject: an agent, a table of settings or a subject; None binds subjects by name.
-        rater: a function, a table of settings or a rater; None binds the raters that options name.
-        cache: keeps the replies of language models; None uses the project's cache, or this process's without one.
+    `stack` closes agents and raters. `subject` is an agent, a table of settings or a subject; None binds subjects by
+    name. `rater` is a function, a table of settings or a rater; None binds the raters that options name. `cache`
+    keeps the replies of language models; None uses the project's cache, or this process's without one.
     """
 
     def __init__(self, stack: AsyncExitStack, subject: object, rater: object, cache: RatingCache | None) -> None:
@@ -157,12 +147,7 @@ class Bindings:
         self._setups: dict[tuple[tuple[Path, str] | None, str, float], Setup] = {}
 
     def subject(self, loaded: LoadedEvaluation) -> Subject:
-        """Return the subject of an evaluation; it stays open when a run closes it.
-
-        Raises:
-            SubjectNotBound: there is no subject argument, and no adapter is bound to the agent's name.
-            SettingsError: the subject argument is not a subject, or cannot be used.
-        """
+        """Return the subject of an evaluation; it stays open when a run closes it."""
         key = self.agent(loaded)
         if key not in self._subjects:
             self._subjects[key] = found = self._new_subject(loaded)
@@ -174,11 +159,7 @@ class Bindings:
         return (loaded.root, loaded.evaluation.subject_name) if self._subject is None else None
 
     def rater(self, loaded: LoadedEvaluation, options: RunOptions) -> Rater:
-        """Return the rater of an evaluation.
-
-        Raises:
-            SettingsError: the rater argument is not a rater, there is none with the name, or it cannot be used.
-        """
+        """Return the rater of an evaluation."""
         key = (loaded.root, options.scoring.rater) if self._rater is None else None
         if key not in self._raters:
             self._raters[key] = found = self._new_rater(loaded, options.scoring.rater)

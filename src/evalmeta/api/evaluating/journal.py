@@ -38,12 +38,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_journal(folder: Path, loaded: Sequence[LoadedEvaluation], *, mixed: bool) -> Iterator[FolderJournal]:
-    """Open a journal for evaluations, whose runs may have answers of several agents if they are `mixed`.
-
-    Raises:
-        UsageError: the folder cannot be their journal.
-        StoreError: the database cannot be used.
-    """
+    """Open a journal for evaluations, whose runs may have answers of several agents if they are `mixed`."""
     _check_journal(folder, loaded)
     with open_database(folder) as database:
         yield FolderJournal(database, new_origin(loaded[0].root) if loaded else Origin(), mixed=mixed)
@@ -60,14 +55,7 @@ class FolderJournal:
 
     @contextmanager
     def open_record(self, loaded: LoadedEvaluation, options: RunOptions, *, resume: bool) -> Iterator[StoredRecord]:
-        """Open the record of a run, which is locked until it is closed.
-
-        Raises:
-            UsageError: the run in the journal had other cases, options that lead to other results, or another agent
-                whose answers must not be mixed with those of this one.
-            StoreLocked: another process works on the run.
-            StoreError: the database cannot be used.
-        """
+        """Open the record of a run, which is locked until it is closed."""
         database = self._database
         runs = Runs(database)
         run = _earlier_run(runs, loaded, options) if resume else None

@@ -83,12 +83,7 @@ class NewAgent(NamedTuple):
 
 
 def new_agent(root: Path, choice: AgentChoice) -> NewAgent:
-    """Return the agent of a new project in a folder, without writing anything.
-
-    Raises:
-        UsageError: an option is not valid, or the folder has Python code but not the module that is named.
-        SettingsError: the Python agent exists, but cannot be used.
-    """
+    """Return the agent of a new project in a folder, without writing anything."""
     if choice.url:
         return _endpoint(choice)
     if choice.command:

@@ -105,17 +105,10 @@ def init_project(
 ) -> NewProject:
     """Write the files of a new project, and return what was done; existing files are never overwritten.
 
-    Args:
-        folder: the project's folder, which is created. A folder inside a Salesforce DX project stands for the project.
-        choice: the agent under test. If none is chosen, the one in the folder, or a sample. In a Salesforce DX project,
-            the agents that its files name, which are bound to doubles.
-        is_dx: whether to make it a Salesforce DX project, if it is not one already.
-        ci: the CI system to write a workflow for.
-
-    Raises:
-        UsageError: an option is not valid, or the folder is a file.
-        SettingsError: `evalmeta.toml` is not valid, or the Python agent cannot be used.
-        ProjectError: a file cannot be written.
+    `folder` is the project's folder, which is created. A folder inside a Salesforce DX project stands for the
+    project. `choice` is the agent under test. If none is chosen, the one in the folder, or a sample. In a Salesforce
+    DX project, the agents that its files name, which are bound to doubles. `is_dx` says whether to make it a
+    Salesforce DX project, if it is not one already.
     """
     check_choice(choice)
     root, is_dx = _root_of(folder, is_dx=is_dx)

@@ -41,12 +41,7 @@ _SHOWN_CHARS: Final = 60
 
 
 def choose_result(run: Run, cases: Sequence[CaseResult], *, name: str | None, turn: int | None) -> NamedResult:
-    """Return the named result of a case, or else the only one that did not pass; all its iterations have its answer.
-
-    Raises:
-        NotFound: the case has no result with this name.
-        UsageError: several results can be meant, or the answer of the result cannot be accepted.
-    """
+    """Return the named result of a case, or else the only one that did not pass; all its iterations have its answer."""
     chosen = _choose(run, cases, name, turn)
     found = ((case.iteration, result) for case in cases for result in named_results(case))
     return _agreed(

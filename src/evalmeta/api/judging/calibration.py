@@ -80,23 +80,13 @@ async def check_rater(  # noqa: PLR0913 - as documented
 ) -> Checked:
     """Rate the labelled pairs of a file, and say how well the rater agrees with the labels.
 
-    Args:
-        file: see `read_pairs`.
-        rater: a name under [raters] in evalmeta.toml, or `rules`, which is always available.
-        start: where to look for the project; the current folder if None.
-        metric: what is rated: the canonical name of an expectation.
-        label_threshold: the least score that means right, if the labels are scores.
-        probes: the number of pairs to rate again in other forms; None means all for the offline rater, and
-            `limits.PROBED_PAIRS` for others.
-        examples: the number of examples to choose for an LLM rater.
-        seed: chooses the pairs for probes and examples.
-        max_requests: the limit of requests of an LLM rater.
-        on_start: called with the number of requests that an LLM rater may need, before the first one.
-
-    Raises:
-        UsageError: the file cannot be read, a line is not a labelled pair, there are too few pairs to choose examples,
-            or the check may need more requests than allowed.
-        SettingsError: there is no rater with this name, or it cannot be used.
+    `rater` is a name under [raters] in evalmeta.toml, or `rules`, which is always available. `start` is where to look
+    for the project; the current folder if None. `metric` is what is rated: the canonical name of an expectation.
+    `label_threshold` is the least score that means right, if the labels are scores. `probes` is the number of pairs
+    to rate again in other forms; None means all for the offline rater, and `limits.PROBED_PAIRS` for others.
+    `examples` is the number of examples to choose for an LLM rater. `seed` chooses the pairs for probes and examples.
+    `max_requests` is the limit of requests of an LLM rater. `on_start` is called with the number of requests that an
+    LLM rater may need, before the first one.
     """
     if label_threshold is not None and not math.isfinite(label_threshold):
         raise UsageError(f"label_threshold is {label_threshold}; it must be a finite number")
@@ -137,12 +127,7 @@ async def check_rater(  # noqa: PLR0913 - as documented
 
 
 def custom_rubric(name: str, *, start: Path | None = None) -> CustomRubric:
-    """Return the project's own rubric of an LLM rater.
-
-    Raises:
-        UsageError: the rater is not an LLM rater.
-        SettingsError: there is no rater with this name, or its examples cannot be read.
-    """
+    """Return the project's own rubric of an LLM rater."""
     found = _find(name, start or Path())
     if not isinstance(found.settings, LlmRater):
         raise UsageError(f"the rater {name!r} has no prompts; only LLM raters do")

@@ -47,18 +47,8 @@ def mark_result(
 ) -> None:
     """Save whether a person finds the verdict of a result right, or what it should be.
 
-    Args:
-        project: the project.
-        database: its store.
-        place: the result.
-        user: the person.
-        judgement: "right" and "wrong" judge a verdict, "pass" and "fail" say what it should be; None removes the
-            person's judgement.
-        note: why; secrets are removed.
-
-    Raises:
-        NotFound: there is no such result.
-        UsageError: the note is too long, or "right" or "wrong" judges a result that was not decided.
+    The judgements "right" and "wrong" judge a verdict, "pass" and "fail" say what it should be; None removes the
+    person's judgement. `note` says why; secrets are removed.
     """
     if len(note) > limits.MAX_NOTE_CHARS:
         raise UsageError(f"the note has {len(note):,} characters, more than {limits.MAX_NOTE_CHARS:,}")
@@ -97,19 +87,9 @@ def find_place(
 ) -> ResultPlace:
     """Return the place of one result of a case.
 
-    Args:
-        project: the project that remembers the run.
-        run_id: the run's id.
-        number: the number of the case.
-        expectation: the name or label of the expectation, or `NAME#2` for the second of that name in its turn; None if
-            the case has one result.
-        turn: the turn of the result; None if the expectation is judged in one turn.
-        iteration: the iteration; None if the run has one.
-        org_url: the address of the run's org; empty for the project's own.
-
-    Raises:
-        NotFound: there is no such result.
-        UsageError: there are several.
+    `expectation` is the name or label of the expectation, or `NAME#2` for the second of that name in its turn; None
+    if the case has one result. `turn` is the turn of the result; None if the expectation is judged in one turn.
+    `org_url` is the address of the run's org; empty for the project's own.
     """
     run = find_run(project, run_id, org_url=org_url)
     cases = [each for each in run.cases if each.number == number and iteration in {None, each.iteration}]

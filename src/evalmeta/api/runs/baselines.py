@@ -121,11 +121,6 @@ def open_baseline(project: Project, path: Path) -> Baseline:
 
     `latest` and `previous` are the last complete run of the same test before each run that is compared. On a branch,
     the last runs before it are taken as `save_baseline` does.
-
-    Raises:
-        NotFound: there is none of these.
-        UsageError: the file is not a valid baseline, or the run is in progress.
-        StoreError: the project's database cannot be used.
     """
     name = str(path)
     if path.exists():
@@ -157,21 +152,12 @@ def _on_branch(project: Project, branch: str, run: Run) -> Baseline | None:
 
 
 def runs_to_take(project: Project) -> list[Run]:
-    """Return the runs of each test from which a baseline is made, the latest first.
-
-    Raises:
-        UsageError: two files with definitions of the same full name were run.
-        StoreError: the project's database cannot be used.
-    """
+    """Return the runs of each test from which a baseline is made, the latest first."""
     return [run for runs in recent_runs(project, limit=_LOOKED_AT).values() for run in runs]
 
 
 def read_results(path: Path) -> list[Run]:
-    """Return the runs of a report with the format `json`.
-
-    Raises:
-        UsageError: the file cannot be read, or has no results of a test with a name.
-    """
+    """Return the runs of a report with the format `json`."""
     document = read_json(read_file(path, max_bytes=limits.MAX_JSON_BYTES), label=str(path)).value
     if isinstance(document, dict) and isinstance(document.get("result"), list):
         document = document["result"]
@@ -202,9 +188,6 @@ def save_baseline(
     The last `RUNS` runs of each test are taken, if its options, rater and prompt are those of the latest one, and they
     are complete and not red: see `_is_red`. The runs with the ids `named` are taken although they are not; with
     `accept`, all red ones are. `root` is the project's folder.
-
-    Raises:
-        UsageError: the file is not a valid baseline, or cannot be written.
     """
     tests = read_baseline(path) if path.exists() else {}
     taken = []

@@ -49,11 +49,7 @@ class AgentChanged(UsageError):
 
 
 def refuse_other_agent(project: Project, run: Run, content: RunContent) -> None:
-    """Refuse to ask the missing cases of a run of the project's own org; `content` is what the run stored of its test.
-
-    Raises:
-        AgentChanged: the project now binds another agent, or its source has changed.
-    """
+    """Refuse to ask the missing cases of a run of the project's own org; `content` is what it stored of its test."""
     if run.answers_of is not None or not run.cases:
         return
     subjects = subjects_of_run(project.settings.subjects, run.subject_name, content)
@@ -63,23 +59,14 @@ def refuse_other_agent(project: Project, run: Run, content: RunContent) -> None:
 
 
 async def check_unchanged(connection: Connection, run: Run) -> None:
-    """Check that the definition of a run that needs a new worker has not changed.
-
-    Raises:
-        DefinitionChanged: another definition is deployed now, or none.
-        OrgError: the org cannot be reached or refuses the call.
-    """
+    """Check that the definition of a run that needs a new worker has not changed."""
     definition = await client.fetch_definition(connection, run.id)
     if definition.is_abandoned:
         refuse_changes(run.id, definition)
 
 
 def refuse_changes(run_id: str, definition: RunDefinition) -> None:
-    """Refuse a run if what is deployed now differs in meaning from what it started with.
-
-    Raises:
-        DefinitionChanged: it does, or nothing is deployed.
-    """
+    """Refuse a run if what is deployed now differs in meaning from what it started with."""
     original = definition.original
     # Only the definition itself can be compared by its meaning; of anything else, a hash or a payload is kept.
     is_file = original.kind is not ContentKind.DEFINITION

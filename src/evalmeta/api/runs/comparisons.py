@@ -81,11 +81,6 @@ def load_run(project: Project, run_id: str) -> Run:
     """Return a saved run that is over, with its cases, from the project's own org or another, without a request.
 
     `run_id` can also be a name, as for `run_id_of`.
-
-    Raises:
-        NotFound: the run is not known here.
-        UsageError: it is in progress.
-        StoreError: the project's database cannot be used.
     """
     run = find_run(project, run_id_of(project, run_id))
     if not run.status.is_over:
@@ -104,10 +99,6 @@ def recent_runs(project: Project, *, limit: int) -> dict[str, list[Run]]:
 
     Runs of some of the cases are left out, except the latest one if there is no run of all cases, and so are runs that
     only asked suspect cases again.
-
-    Raises:
-        UsageError: two files with definitions of the same full name were run.
-        StoreError: the project's database cannot be used.
     """
     latest: dict[str, ListedRun] = {}
     found: dict[str, list[Run]] = {}
@@ -131,10 +122,6 @@ def previous_run(project: Project, run: Run) -> Run:
 
     Runs of some of the cases are left out if there is an earlier run of all cases, and so are runs that only asked
     suspect cases again.
-
-    Raises:
-        NotFound: there is none.
-        StoreError: the project's database cannot be used.
     """
     part: Run | None = None
     for earlier in earlier_runs(project, run):
@@ -153,9 +140,6 @@ def earlier_runs(project: Project, run: Run, history: Iterable[Run] = ()) -> Ite
     """Yield the complete runs of the same test before a run, the latest first.
 
     `history` has runs that are not in the project's database. Runs that only asked suspect cases again are left out.
-
-    Raises:
-        StoreError: the project's database cannot be used.
     """
     stored = [*_runs_of(project, run)]
     others = {(other.id, other.started): other for other in history if name_of(other) == name_of(run)}
@@ -172,11 +156,7 @@ def _is_run(stored: ListedRun, other: Run) -> bool:
 
 
 def new_answers(project: Project, run: Run) -> dict[int, CaseCounts]:
-    """Return the answers of complete runs that asked the suspect cases of a run again, by case number.
-
-    Raises:
-        StoreError: the project's database cannot be used.
-    """
+    """Return the answers of complete runs that asked the suspect cases of a run again, by case number."""
     counts: dict[int, CaseCounts] = {}
     for again in _complete_runs(project, confirms=run.id):
         # Runs of different stores may have the same id.
@@ -211,12 +191,7 @@ def compare_with(
 
 
 def runs_in(baseline: Baseline, runs: Iterable[Run]) -> list[ComparedRun]:
-    """Return the runs whose tests are in a baseline; this reads their results.
-
-    Raises:
-        UsageError: a run would be compared with itself.
-        StoreError: the project's database cannot be used.
-    """
+    """Return the runs whose tests are in a baseline; this reads their results."""
     found = [(run, known) for run in runs if (known := _known_before(baseline, run)) is not None]
     return [ComparedRun(run, *known, known_test(run)) for run, known in found]
 
@@ -228,9 +203,6 @@ def compare_again(
 
     `project` has the runs that asked suspect cases again, and earlier runs; without it, there are none. `history` has
     earlier runs that are not in its database.
-
-    Raises:
-        StoreError: the project's database cannot be used.
     """
     suite = compare_all([_compared(run, project=project, history=history) for run in runs])
     return replace(suite, tests=tuple(map(_with_changes, suite.tests, runs)))
@@ -297,11 +269,7 @@ def _compared(pair: ComparedRun, *, project: Project | None, history: Iterable[R
 
 
 def compare_runs(before: Run, after: Run, *, project: Project | None = None) -> Comparison:
-    """Compare two runs, of the same test or of two tests; `project` is that of `compare_with`.
-
-    Raises:
-        UsageError: both are the same run of the project.
-    """
+    """Compare two runs, of the same test or of two tests; `project` is that of `compare_with`."""
     if project:
         # Runs of several stores, such as two journals, can have the same id.
         _check_other(before.id, after)
@@ -408,12 +376,7 @@ def is_partial(run: Run) -> bool:
 
 
 def find_run(project: Project, run_id: str, *, org_url: str | None = None) -> Run:
-    """Return a run with its cases from an org (the project's own has an empty address), or from any, its own first.
-
-    Raises:
-        NotFound: the run is not known here.
-        StoreError: the project's database cannot be used.
-    """
+    """Return a run with its cases from an org (the project's own has an empty address), or from any, its own first."""
     with open_database(project.state_dir) as database:
         runs, run = Runs(database), None
         if not org_url and (own := runs.get(run_id)):

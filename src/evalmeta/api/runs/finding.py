@@ -34,16 +34,10 @@ def is_run_name(text: str) -> bool:
 def run_id_of(project: Project, text: str, *, org_url: str | None = None) -> str:
     """Return the id of a run.
 
-    Args:
-        project: the project that remembers its runs.
-        text: an id, which is returned as it is; `latest` for the newest run, in any state; `previous` for the run of
-            the same test before it; or one of these with the name of a test, such as `latest:Order_Desk`. Runs that
-            only asked suspect cases again are left out.
-        org_url: the address of the only org to look in, empty for the project's own; None for all orgs.
-
-    Raises:
-        NotFound: there is no such run.
-        StoreError: the project's database cannot be used.
+    `text` is an id, which is returned as it is; `latest` for the newest run, in any state; `previous` for the run of
+    the same test before it; or one of these with the name of a test, such as `latest:Order_Desk`. Runs that only
+    asked suspect cases again are left out. `org_url` is the address of the only org to look in, empty for the
+    project's own; None for all orgs.
     """
     name = _NAME.fullmatch(text)
     if name is None:
@@ -101,14 +95,8 @@ def is_elsewhere(project: Project, target: Target | None) -> bool:
 def locate(project: Project, run_id: str | None, *, named: str | None = None) -> RunHandle:
     """Find the org that a run is in: the named one, or else the one that has the run.
 
-    Args:
-        project: the project that remembers its runs.
-        run_id: the run, or its name as for `run_id_of`; None is the most recent one in the named org, or in any.
-        named: the name that was given for the org, as in `choose_target`.
-
-    Raises:
-        NotFound: no run is known, or as in `choose_target`.
-        StoreError: the project's database cannot be used.
+    `run_id` is the run, or its name as for `run_id_of`; None is the most recent one in the named org, or in any.
+    `named` is the name that was given for the org, as in `choose_target`.
     """
     if is_named(named):
         target = choose_target(project, named)
@@ -130,11 +118,7 @@ def locate(project: Project, run_id: str | None, *, named: str | None = None) ->
 
 
 def is_here(project: Project, run_id: str) -> bool:
-    """Return whether a run is in the project's own org.
-
-    Raises:
-        StoreError: the project's database cannot be used.
-    """
+    """Return whether a run is in the project's own org."""
     return EMBEDDED_URL in _urls_of(project, run_id)
 
 

@@ -148,11 +148,6 @@ class RunOrg(NamedTuple):
         """Check that everything that runs need can be used, before the first of them is started.
 
         Nothing is started, and no agent is called. A Salesforce org has its agents itself.
-
-        Raises:
-            SubjectNotBound: agents have no adapter, and nothing else is missing.
-            SettingsError: other things cannot be used; the message has a line for each.
-            OrgError: the org cannot be reached or refuses the call.
         """
         if self.is_salesforce and self.checking.verifies and runs:
             await check_rater(self.project, runs[0][1])
@@ -194,12 +189,7 @@ class RunOrg(NamedTuple):
         return replace(run, remote=remote, definition=remote.run.definition)
 
     async def fetch(self, started: RunHandle) -> FinishedRun:
-        """Return a run with its results so far, without waiting.
-
-        Raises:
-            NotFound: the run is not in the org.
-            OrgError: the org cannot be reached.
-        """
+        """Return a run with its results so far, without waiting."""
         if started.remote is None:
             return FinishedRun.of(await self._own_run(started.id))
         return await self._finished(await self._seen(started.remote))
@@ -220,16 +210,9 @@ class RunOrg(NamedTuple):
     ) -> FinishedRun:
         """Wait for a run, start its missing iterations, and save what the org returns.
 
-        Args:
-            started: the run.
-            options: what decides which results pass in the project's own org; the run's own options if None.
-            wait: the time limit in seconds for all iterations; None waits without a limit.
-            on_progress: receives the progress of all iterations together.
-
-        Raises:
-            NotFound: the run is not in the org.
-            WaitRanOut: the run is still in progress.
-            OrgError: the org cannot be reached or refuses a call.
+        `options` is what decides which results pass in the project's own org; the run's own options if None. `wait`
+        is the time limit in seconds for all iterations; None waits without a limit. `on_progress` receives the
+        progress of all iterations together.
         """
         connection, remote, name = self.connection, started.remote, started.definition
         if remote is None:
@@ -261,15 +244,7 @@ class RunOrg(NamedTuple):
                 remote = self._save(replace(remote, jobs=(*remote.jobs, job_id)))
 
     async def check_resumable(self, run: Run, *, ignore_changes: bool = False, mixed: bool = False) -> None:
-        """Check that a run can be resumed.
-
-        Raises:
-            AgentChanged: in the embedded org, another agent would answer than before, and answers are not `mixed`.
-            DefinitionChanged: the run needs a new worker, its definition has changed, and changes are not ignored.
-            SubjectNotBound: in the embedded org, the agent has no adapter.
-            SettingsError: in the embedded org, something else that the run needs cannot be used.
-            OrgError: the org cannot be reached or refuses the call.
-        """
+        """Check that a run can be resumed: its test and its agent are as before, and all that it needs can be used."""
         if self.connection.is_ours and not ignore_changes:
             await check_unchanged(self.connection, run)
         if not mixed and self.connection.url == EMBEDDED_URL:
@@ -283,13 +258,7 @@ class RunOrg(NamedTuple):
             raise joined_error(faults, [run.definition])
 
     async def cancel(self, started: RunHandle) -> FinishedRun:
-        """Cancel a run, start no more iterations, and return the results that it has.
-
-        Raises:
-            NotFound: the run is not in the org.
-            EvalmetaError: the run is over already.
-            OrgError: the org does not cancel it, or cannot be reached.
-        """
+        """Cancel a run, start no more iterations, and return the results that it has."""
         remote = started.remote
         if remote is None:
             await client.cancel_run(self.connection, started.id)
@@ -307,15 +276,7 @@ class RunOrg(NamedTuple):
     async def extend(
         self, first: RunHandle, *, iterations: int, ignore_changes: bool, mixed: bool = False
     ) -> RunHandle:
-        """Extend a run that is over to `iterations` in all; only the new ones are run.
-
-        Raises:
-            AgentChanged: in the project's own org, another agent would answer, and answers are not `mixed`.
-            DefinitionChanged: the definition has changed, and changes are not ignored.
-            UsageError: the org is Salesforce, the run is not over, or it has that many iterations already.
-            NotFound: the run is not in the org.
-            OrgError: the org cannot be reached or refuses a call.
-        """
+        """Extend a run that is over to `iterations` in all; only the new ones are run."""
         self._refuse_salesforce()
         if not (ignore_changes and mixed):
             found = await client.fetch_definition(self.connection, first.id)
@@ -331,15 +292,9 @@ class RunOrg(NamedTuple):
     ) -> RunHandle:
         """Start a run that scores the answers of a run that is over again.
 
-        Args:
-            first: the first run; in the embedded org also a saved run of a Salesforce org, with its definition.
-            change: returns the new run's options from those of the first run.
-            as_deployed: use the expectations that are deployed now.
-
-        Raises:
-            UsageError: the run is not over.
-            NotFound: the run is not in the org.
-            OrgError: the org cannot be reached or refuses a call.
+        `first` is the first run; in the embedded org also a saved run of a Salesforce org, with its definition.
+        `change` returns the new run's options from those of the first run. `as_deployed` uses the expectations that
+        are deployed now.
         """
         remote = first.remote if self.connection.url == EMBEDDED_URL else None
         scored = remote.run if remote else await client.fetch_header(self.connection, first.id)
@@ -349,12 +304,7 @@ class RunOrg(NamedTuple):
         return await self._restarted(replace(first, id=run_id, remote=None))
 
     async def keep_answers(self, first: RunHandle) -> RemoteRun:
-        """Save a run of a Salesforce org with its answers and its definition, and return it.
-
-        Raises:
-            NotFound: the org does not return the run or the definition.
-            OrgError: the org cannot be reached or refuses a call.
-        """
+        """Save a run of a Salesforce org with its answers and its definition, and return it."""
         remote = first.remote or self.find(first).remote
         if remote is None:
             raise NotFound(f"run {first.id} cannot be found")

@@ -52,9 +52,6 @@ def history(project: Project, *, definition: str | None = None, limit: int | Non
     """List the runs of a definition, or of all, in the project's own org and in others, the oldest first.
 
     With a `limit`, only that many of the latest runs are listed.
-
-    Raises:
-        StoreError: the project's database cannot be used.
     """
     with open_database(project.state_dir) as database:
         leases = dict(Runs(database).unfinished())
@@ -70,10 +67,6 @@ def _is_stopped(run: ListedRun, leases: Mapping[str, Lease]) -> bool:
 
 
 def unfinished_runs(project: Project) -> list[str]:
-    """Return the ids of the runs in the project's own org that are not over, the oldest first.
-
-    Raises:
-        StoreError: the project's database cannot be used.
-    """
+    """Return the ids of the runs in the project's own org that are not over, the oldest first."""
     with open_database(project.state_dir) as database:
         return [run_id for run_id, _ in Runs(database).unfinished()]

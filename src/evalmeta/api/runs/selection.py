@@ -130,12 +130,7 @@ class Failures(NamedTuple):
 
 
 def by_tags(project: Project, tags: Iterable[str], files: Sequence[FileTest] = ()) -> list[CaseList]:
-    """Return the cases with these tags in the project's settings or in files.
-
-    Raises:
-        UsageError: a tag does not exist.
-        SettingsError: the value of a tag is not a valid list of cases.
-    """
+    """Return the cases with these tags in the project's settings or in files."""
     lists: list[CaseList] = []
     for tag in tags:
         found = [CaseList(file.name, numbers) for file in files if (numbers := _with_tag(tag, file))]
@@ -147,22 +142,12 @@ def by_tags(project: Project, tags: Iterable[str], files: Sequence[FileTest] = (
 
 
 def in_files(lists: Sequence[CaseList], files: Sequence[FileTest]) -> tuple[CaseList, ...]:
-    """Return lists with the numbers of cases instead of labels, and with the names of the files.
-
-    Raises:
-        UsageError: no case has a label; the error suggests the most similar one.
-    """
+    """Return lists with the numbers of cases instead of labels, and with the names of the files."""
     return tuple(file for items in lists for file in _in_files(items, files))
 
 
 def failed_in(project: Project, run_ids: Iterable[str]) -> list[Failures]:
-    """Return for each run its cases that failed or ended in an error, or that fail it because they are undecided.
-
-    Raises:
-        NotFound: a run is not known here.
-        UsageError: a run is not over.
-        StoreError: the project's database cannot be used.
-    """
+    """Return for each run its cases that failed or ended in an error, or that fail it because they are undecided."""
     runs = [load_run(project, run_id) for run_id in run_ids]
     return [Failures(run, failing_cases(run)) for run in runs]
 
@@ -262,11 +247,7 @@ class PlannedRun:
 async def plan_runs(
     connection: Connection, tests: Sequence[AgentTest], choice: CaseChoice, options: RunOptions
 ) -> list[PlannedRun]:
-    """Return what a run of each test would do, according to the definitions in the org.
-
-    Raises:
-        OrgError: the org cannot be reached or refuses a call.
-    """
+    """Return what a run of each test would do, according to the definitions in the org."""
     evaluations = await evaluations_of(connection, tests)
     return [
         _planned(test, evaluations[test.key], replace(_own(options, test), cases=choice.numbers(test)))
@@ -276,11 +257,7 @@ async def plan_runs(
 
 
 async def evaluations_of(connection: Connection, tests: Sequence[AgentTest]) -> dict[str, Evaluation]:
-    """Return what tests evaluate, by their keys: those in files, and those that are deployed in the org.
-
-    Raises:
-        OrgError: the org cannot be reached or refuses a call.
-    """
+    """Return what tests evaluate, by their keys: those in files, and those that are deployed in the org."""
     deployed = [test for test in tests if test.file is None]
     kinds = dict.fromkeys(test.type for test in deployed)
     contents = {kind: await _contents(connection, kind, deployed) for kind in kinds}
@@ -293,11 +270,7 @@ async def evaluations_of(connection: Connection, tests: Sequence[AgentTest]) -> 
 
 
 def check_rater(project: Project, options: RunOptions) -> None:
-    """Check that the rater of a run in the embedded org is configured.
-
-    Raises:
-        SettingsError: there is no rater with this name.
-    """
+    """Check that the rater of a run in the embedded org is configured."""
     rater_settings(project.settings.raters, options.scoring.rater, root=project.root)
 
 
@@ -355,10 +328,6 @@ async def last_failed(
 
     The latest results are those of the latest run that is over; for cases that it left out, those of earlier runs, back
     to the latest complete run of all cases.
-
-    Raises:
-        OrgError: the org cannot be reached or refuses a call.
-        StoreError: the project's database cannot be used.
     """
     org_url = address_of(target) if is_elsewhere(project, target) else ""
     results = {test.key: _last_results(project, test, org_url) for test in tests}

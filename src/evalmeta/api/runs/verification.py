@@ -114,13 +114,7 @@ async def with_subject(connection: Connection, remote: RemoteRun) -> RemoteRun:
 
 
 async def with_definition(connection: Connection, remote: RemoteRun) -> RemoteRun:
-    """Return a run with its definition, which is retrieved from the org if it was not yet.
-
-    Raises:
-        NotFound: the org does not return it.
-        DefinitionChanged: it was deployed again after the run started, so that it may not be what ran.
-        OrgError: the org cannot be reached or refuses the call.
-    """
+    """Return a run with its definition, which is retrieved from the org if it was not yet."""
     run = remote.run
     if remote.content is not None:
         return remote

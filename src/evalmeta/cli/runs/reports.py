@@ -122,9 +122,6 @@ def remove_earlier_reports(words: Sequence[str]) -> None:
     """Remove the files that a call names with --report, so that none is taken for the report of this call.
 
     A call that only prints something removes nothing.
-
-    Raises:
-        UsageError: the call also reads a file that --report names, or the file cannot be removed.
     """
     if _PRINTING.isdisjoint(words):
         named, others = _split_reports(words)
