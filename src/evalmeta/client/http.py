@@ -145,14 +145,9 @@ async def poll(
     """Check a job immediately and then after pauses, until it is done; return the last status.
 
     A check changes nothing, so it is repeated after transient errors, at most `limits.MAX_POLL_ERRORS` times in a row;
-    then the last OrgBusy or OrgUnreachable is raised, while the job is still in progress.
-
-    Args:
-        check: requests the status once.
-        is_done: returns whether a status is final.
-        job_id: the job's id in messages.
-        wait: seconds until WaitRanOut, or None. A check that has begun then has one more minute.
-        every: seconds between the first two checks; each pause is 10 % longer, up to ten times as long.
+    then the last OrgBusy or OrgUnreachable is raised, while the job is still in progress. After `wait` seconds
+    WaitRanOut is raised; a check that has begun then has one more minute. The first pause has `every` seconds, and each
+    pause is 10 % longer, up to ten times as long.
     """
     is_answered = False
     waiting, backoff, pause = _Wait(job_id, wait), Backoff(first=every, most=limits.MAX_POLL_ERRORS), every

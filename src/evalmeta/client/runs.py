@@ -136,14 +136,8 @@ def _written(options: RunOptions) -> JsonObject:
 async def check_runs(connection: Connection, requests: Sequence[JsonObject]) -> list[RunFault]:
     """Return why runs could not start in an org of evalmeta; nothing is started, and no agent is called.
 
-    Salesforce's orgs do not say; the list is empty then.
-
-    Args:
-        connection: the org.
-        requests: results of `run_request` with a `type`, or `runId`s of runs that are to continue.
-
-    Raises:
-        OrgError: the org cannot be reached or refuses the call.
+    Salesforce's orgs do not say; the list is empty then. `requests` are results of `run_request` with a `type`, or
+    `runId`s of runs that are to continue.
     """
     if not connection.is_ours:
         return []

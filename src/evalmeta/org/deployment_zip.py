@@ -174,12 +174,9 @@ def _others(manifest: Manifest, entries: Mapping[str, bytes]) -> tuple[list[Depl
         return failures, others
     only = wildcards.pop() if len(wildcards) == 1 else ""
     unknown = sorted({name.removesuffix(META_XML_SUFFIX) for name in files - others})
-    return [*failures, *(_unsupported(only, _stem(name) if only else name, name) for name in unknown)], files
-
-
-def _stem(file_name: str) -> str:
-    """Return the name of a component of another type by its file, such as `classes/Order.cls`."""
-    return file_name.rpartition("/")[2].partition(".")[0]
+    # The file of a component has its name: `classes/Order.cls`.
+    stems = {name: name.rpartition("/")[2].partition(".")[0] for name in unknown}
+    return [*failures, *(_unsupported(only, stems[name] if only else name, name) for name in unknown)], files
 
 
 def _unsupported(type_name: str, full_name: str, file_name: str) -> DeployMessage:

@@ -31,13 +31,9 @@ class Need(NamedTuple):
 def needs_of(
     evaluation: Evaluation, options: RunOptions, *, subject: SubjectSettings | None = None, asks: bool = True
 ) -> list[Need]:
-    """Return what a run needs.
+    """Return what a run needs: `subject` has the agent's settings if they are not the project's.
 
-    Args:
-        evaluation: what it runs; only the selected cases count.
-        options: how to run it.
-        subject: the agent's settings if they are not the project's.
-        asks: whether the run asks the agent.
+    A run that does not ask needs no agent. Only the selected cases count.
     """
     own = "" if subject is None else subject.model_dump_json(exclude_unset=True)
     agent = [Need("subject", evaluation.subject_name, evaluation.subject_type, own)] if asks else []

@@ -96,11 +96,9 @@ def _inflated(content: str) -> str:
 
 
 class Answers:
-    """Answers from the rows of an org's objects.
+    """Answers from the rows of an org's objects, which `rows` returns by an object's name, with all fields.
 
-    Args:
-        rows: returns all rows of an object by its name, each with all of its fields.
-        root: the address of the objects, without a slash at the end.
+    `root` is the address of the objects, without a slash at the end.
     """
 
     def __init__(self, rows: Rows, *, root: str) -> None:

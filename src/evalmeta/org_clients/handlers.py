@@ -11,7 +11,7 @@ from evalmeta.org_clients.component_calls import OPERATIONS
 from evalmeta.org_clients.deploy_requests import get_deploy_request, patch_deploy_request, post_deploy_request
 from evalmeta.org_clients.logins import get_frontdoor, get_limits, get_named_user, get_resources
 from evalmeta.org_clients.openapi import OPENAPI_PATH, get_openapi
-from evalmeta.org_clients.queries import (
+from evalmeta.org_clients.records import (
     get_describe,
     get_more,
     get_object,

@@ -289,7 +289,8 @@ class _Reader:
 
     def _unexpected(self, *, instead_of: str = "", hint: str = "") -> OrgFault:
         kind, text, end = self._next
-        what = "unexpected end of the query" if kind == "end" else f"unexpected token: {_shown(text)}"
+        shown = text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}..."
+        what = "unexpected end of the query" if kind == "end" else f"unexpected token: {shown!r}"
         expected = f", expecting {instead_of}" if instead_of else ""
         return _malformed(f"{what} at column {end - len(text) + 1}{expected}", hint)
 
@@ -317,10 +318,6 @@ def _pattern(text: str) -> tuple[str, ...]:
     parts = _PATTERN_PART.findall(text[1:-1])
     wildcards = {"%": ANY, "_": ONE}
     return tuple(_unescaped(part) if len(part) > 1 else wildcards.get(part, part) for part in parts)
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}...")
 
 
 def _malformed(message: str, hint: str = "") -> OrgFault:

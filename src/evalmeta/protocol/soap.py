@@ -204,7 +204,9 @@ def read_results(cls: type[_T], data: bytes) -> list[_T]:
     """Read the results of a call; raise OrgFault for a fault, MessageUnreadable if it is not a SOAP reply."""
     response, zip_file = _read_response(data)
     results = [from_node(cls, child) for child in children(response) if child.name == "result"]
-    return [_with_zip(result, zip_file) for result in results] if zip_file is not None else results
+    if zip_file is None:
+        return results
+    return [replace(result, zip_file=zip_file) if isinstance(result, RetrieveResult) else result for result in results]
 
 
 def read_text_result(data: bytes) -> str:
@@ -271,10 +273,6 @@ def _decode_zip(text: bytes) -> bytes:
         return base64.b64decode(re.sub(_LINE_END, b"", text) if b"&" in text else text)
     except binascii.Error:
         raise MessageUnreadable("the zip is not valid base64") from None
-
-
-def _with_zip(result: _T, zip_file: bytes) -> _T:
-    return replace(result, zip_file=zip_file) if isinstance(result, RetrieveResult) else result
 
 
 def _manifest_types(types: Node) -> ManifestTypes:

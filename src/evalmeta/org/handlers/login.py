@@ -8,9 +8,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.errors import OrgFault
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, ApiVersion
-from evalmeta.org.handlers.rest import authenticated, json_reply
+from evalmeta.org.handlers.rest import authenticated, json_reply, no_resource
 from evalmeta.org.organization import ORG_ID
 from evalmeta.protocol.oauth import ENGINE
 
@@ -66,7 +65,7 @@ async def get_versions(_: Request) -> Response:
 async def get_identity(request: Request, _: Organization, user: User) -> Response:
     """Return the caller's identity, with the keys of OpenID Connect's userinfo and of Salesforce's identity."""
     if request.path_params.get("user_id", user.id) != user.id:
-        raise _not_found()
+        raise no_resource()
     return json_reply(
         {
             "id": identity_url(request, user),
@@ -94,7 +93,3 @@ def _label(version: ApiVersion) -> str:
 def identity_url(request: Request, user: User) -> str:
     """Return the address of a user's identity."""
     return f"{request.base_url}id/{ORG_ID}/{user.id}"
-
-
-def _not_found() -> OrgFault:
-    return OrgFault("The requested resource does not exist", code="NOT_FOUND")

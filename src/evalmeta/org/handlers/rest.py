@@ -81,7 +81,7 @@ async def respond(
         if user is None:
             raise OrgFault("Session expired or invalid", code="INVALID_SESSION_ID")
         if not org.supports(request.path_params.get("version", str(oldest)), oldest=oldest):
-            raise OrgFault("The requested resource does not exist", code="NOT_FOUND")
+            raise no_resource()
         return await answer(org, user)
     except EvalmetaError as error:
         if org.is_served and isinstance(error, SettingsError | SubjectNotBound):
@@ -89,6 +89,11 @@ async def respond(
             _LOG.warning("%s %s refused: %s", request.method, request.url.path, error)
         code = code_of(error, otherwise="JSON_PARSER_ERROR")
         return json_reply([{"message": message_of(error, org), "errorCode": code}], status=_status(error, code))
+
+
+def no_resource() -> OrgFault:
+    """Return Salesforce's error for an address that names nothing."""
+    return OrgFault("The requested resource does not exist", code="NOT_FOUND")
 
 
 def token_of(request: Request) -> str:
