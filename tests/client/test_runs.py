@@ -102,7 +102,7 @@ def test_a_run_is_followed_until_it_is_over(last: str) -> None:
     seen: list[Progress] = []
     progress = connect(transport, lambda connection: poll_run(connection, "4KB1", on_progress=seen.append))
     assert progress == Progress(last, error="x")
-    assert ([each.status for each in seen], len(requests)) == (["NEW", "RETRY", last], 3)
+    assert ([status.status for status in seen], len(requests)) == (["NEW", "RETRY", last], 3)
 
 
 def test_counts_are_reported_if_the_org_has_them() -> None:

@@ -37,14 +37,14 @@ def watched(*scenes: Scene, wait: float | None = None, name: str = "Orders") -> 
 
 def verdicts(*results: dict[str, object]) -> tuple[Verdict, ...]:
     run, _ = watched(Scene("COMPLETED", done(case(1, *results))))
-    return (*(each.verdict for each in run.cases[0].results), run.cases[0].verdict)
+    return (*(result.verdict for result in run.cases[0].results), run.cases[0].verdict)
 
 
 @pytest.mark.parametrize("word", ["RETRY", "QUEUED", "", "in_progress"])
 def test_a_status_that_is_not_known_means_going_on(word: str) -> None:
     run, seen = watched(Scene("NEW"), Scene(word, done(status=word)), DONE)
     assert (run.status, len(run.cases)) == (RunStatus.COMPLETED, 1)
-    assert [each.status for each in seen] == ["NEW", "IN_PROGRESS", "COMPLETED"]
+    assert [status.status for status in seen] == ["NEW", "IN_PROGRESS", "COMPLETED"]
 
 
 @pytest.mark.parametrize("word", ["ERROR", "TERMINATED"])
@@ -106,7 +106,7 @@ def test_late_results_of_a_completed_run_are_reported() -> None:
 
 def test_the_keys_of_results_may_be_missing() -> None:
     run, _ = watched(Scene("IN_PROGRESS", {}), Scene({"status": "COMPLETED"}, {"testCases": [{"status": "ERROR"}]}))
-    assert [each.verdict for each in run.cases] == [Verdict.ERROR]
+    assert [case.verdict for case in run.cases] == [Verdict.ERROR]
 
 
 def test_cases_are_counted_when_they_have_results() -> None:
@@ -122,7 +122,7 @@ def test_an_unfinished_case_of_a_finished_run_is_an_error() -> None:
 
 def test_a_case_that_was_never_asked_is_missing_from_a_canceled_run() -> None:
     run, _ = watched(Scene("TERMINATED", done(case(1), case(2, status="NEW"), status="TERMINATED")))
-    assert ([each.number for each in run.cases], run.total) == ([1], 2)
+    assert ([case.number for case in run.cases], run.total) == ([1], 2)
 
 
 def test_escaped_text_and_json_in_text_are_read() -> None:
@@ -169,8 +169,8 @@ def test_agentforce_studios_words_and_shape_are_read_likewise() -> None:
     going = {"status": "IN_PROGRESS", "testCases": [studio_case(1), {"testNumber": 2}]}
     over = {"status": "SUCCESS", "testCases": [studio_case(1), studio_case(2, "fail")]}
     run, seen = watched(Scene("CREATED"), Scene("IN_PROGRESS", going), Scene("SUCCESS", over), name="Visits")
-    assert [each.status for each in seen] == ["NEW", "IN_PROGRESS", "COMPLETED"]
-    assert [(each.verdict, each.results[0].score) for each in run.cases] == [(Verdict.PASS, 92), (Verdict.FAILURE, 92)]
+    assert [status.status for status in seen] == ["NEW", "IN_PROGRESS", "COMPLETED"]
+    assert [(case.verdict, case.results[0].score) for case in run.cases] == [(Verdict.PASS, 92), (Verdict.FAILURE, 92)]
     assert (seen[1].done, seen[1].total, run.started > 0) == (1, 2, True)
 
 

@@ -30,7 +30,7 @@ def project(tmp_path: Path) -> Project:
 def test_deployed_components_stay_when_the_org_is_opened_again(project: Project) -> None:
     started(project, cases=1)
     listed = embedded(project, lambda connection: list_components(connection, KIND.name))
-    assert [each.full_name for each in listed] == ["Orders"]
+    assert [component.full_name for component in listed] == ["Orders"]
 
 
 def test_an_org_whose_database_is_broken_does_not_open(project: Project) -> None:
@@ -67,7 +67,7 @@ def test_deploy_then_retrieve_returns_the_same_bytes_of_every_sample(
             await evalmeta.deploy(connection, project, components)
             for component in components.components:
                 component.path.unlink()
-            return [each.state for each in (await evalmeta.retrieve(connection, project)).components]
+            return [component.state for component in (await evalmeta.retrieve(connection, project)).components]
 
     assert asyncio.run(there_and_back()) == ["Created"] * len(before)
     after = resolve(project)

@@ -149,7 +149,7 @@ def test_the_model_gets_the_active_prompt_and_the_session_as_data(root: Path) ->
     system, user = (str(message["content"]) for message in messages)
     assert "Choose Polite, Rude, Mute for (the value of session in the user message)." in system
     [turn] = json.loads(user)["session"]["runs"]
-    assert [each["message"] for each in turn["messages"]] == ["When do you open?", "At ten, with pleasure."]
+    assert [message["message"] for message in turn["messages"]] == ["When do you open?", "At ten, with pleasure."]
     assert (turn["topicName"], turn["agentLoop"]["steps"][0]["name"]) == ("Hours", "GetHours")
 
 

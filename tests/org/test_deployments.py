@@ -99,7 +99,7 @@ def test_a_deployment_with_many_warnings_counts_the_omitted_ones(
     doubtful = definition("A", cases=5).replace(b"<expectedValue>Orders</expectedValue>", b"")
     result = send(org, package({"A": doubtful, "B": doubtful}))
     told = [success.problem.split("; ") for success in result.details.component_successes if success.problem]
-    assert [(len(each), each[-1]) for each in told] == [(3, "... and 3 more")] * 2
+    assert [(len(lines), lines[-1]) for lines in told] == [(3, "... and 3 more")] * 2
 
 
 def test_a_deployment_reports_the_result_of_each_component(org: Organization) -> None:

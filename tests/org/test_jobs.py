@@ -46,7 +46,7 @@ def refusal(org: Organization, validation: str, *, user: User = ADMIN) -> str:
 
 def test_a_deployment_waits_until_it_is_its_turn(waiting: Organization) -> None:
     first, second = (submit_deployment(waiting, ADMIN, zip_file, DeployOptions()) for zip_file in (A, B))
-    assert [outcome(waiting, each).status for each in (first, second)] == ["Pending", "Pending"]
+    assert [outcome(waiting, job_id).status for job_id in (first, second)] == ["Pending", "Pending"]
     run_jobs(waiting)
     assert [job.id for job in waiting.jobs.history()] == [first, second]
     assert outcome(waiting, second).status == "Succeeded"
@@ -156,7 +156,7 @@ def test_a_validation_of_another_user_is_not_found(waiting: Organization) -> Non
 
 
 def destructive(name: str, *members: str, files: dict[str, bytes] | None = None) -> bytes:
-    content = [(xml_of(each), data) for each, data in (files or {}).items()]
+    content = [(xml_of(name), data) for name, data in (files or {}).items()]
     return build_zip(
         [("package.xml", write_manifest(everything())), (name, write_manifest(everything(*members))), *content]
     )

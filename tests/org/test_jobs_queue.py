@@ -70,7 +70,7 @@ def test_queues_of_one_database_carry_out_each_job_once(tmp_path: Path) -> None:
     with open_database(tmp_path) as database:
         org = Organization(database, tmp_path, Settings, lambda _: None)
         assert [job.status for job in org.jobs.history()] == ["Succeeded"] * 40
-        assert [each.full_name for each in org.components.list(KIND.name)] == ["A"]
+        assert [component.full_name for component in org.components.list(KIND.name)] == ["A"]
 
 
 def test_a_job_that_breaks_the_org_ends_and_the_next_one_is_carried_out(tmp_path: Path) -> None:

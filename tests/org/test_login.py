@@ -70,7 +70,7 @@ def test_without_a_valid_token_every_call_is_refused(org: Organization, path: st
 def test_expired_and_revoked_tokens_get_the_same_error(org: Organization) -> None:
     good, expired, revoked = (org.new_token(ADMIN, now=0, expires=end) for end in (1e11, 1, 1e11))
     org.users.revoke(revoked.partition("!")[2].partition(".")[0], now=1)
-    assert [get(org, "/services/oauth2/userinfo", token=each)[0] for each in (good, expired, revoked)] == [
+    assert [get(org, "/services/oauth2/userinfo", token=token)[0] for token in (good, expired, revoked)] == [
         200,
         401,
         401,

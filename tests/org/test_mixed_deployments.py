@@ -95,7 +95,7 @@ def after(there: dict[str, bytes], step: Step) -> dict[str, bytes]:
 
 def contents(org: Organization) -> dict[str, bytes | None]:
     found = org.components.list(KIND.name)
-    return {each.full_name: org.components.content(KIND.name, each.full_name) for each in found}
+    return {component.full_name: org.components.content(KIND.name, component.full_name) for component in found}
 
 
 @pytest.mark.slow

@@ -164,9 +164,12 @@ class Org(RuleBasedStateMachine):
 
     @invariant()
     def components_are_as_expected(self) -> None:
-        listed = {each.full_name: self.org.components.content(KIND.name, each.full_name) for each in self.listed()}
+        listed = {
+            component.full_name: self.org.components.content(KIND.name, component.full_name)
+            for component in self.listed()
+        }
         assert listed == dict(self.there.values())
-        assert len({each.id for each in self.listed()}) == len(self.there)
+        assert len({component.id for component in self.listed()}) == len(self.there)
 
     def listed(self) -> list[object]:
         return list_components(replace(self.org), KIND)

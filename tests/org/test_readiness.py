@@ -70,7 +70,7 @@ def test_an_org_lists_all_faults_of_several_runs_and_starts_none(project: Projec
     async def check(connection: Connection) -> list[RunFault]:
         return await check_runs(connection, [run_request(name, options=options) for name in names])
 
-    found = {each.runs: each.error for each in ask(org, check)}
+    found = {fault.runs: fault.error for fault in ask(org, check)}
     assert "desk.py:4: the subject's target 'desk:answer' cannot be called" in str(found[0,])
     assert "no adapter is bound to the agent 'Shop'" in str(found[1,])
     assert "Unknown not found" in str(found[2,])

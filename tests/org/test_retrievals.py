@@ -91,9 +91,12 @@ def test_an_empty_org_returns_a_zip_with_a_manifest(org: Organization) -> None:
 @pytest.mark.usefixtures("files")
 def test_components_are_listed_by_name_with_their_ids_and_dates(org: Organization) -> None:
     listed = ask(org, lambda connection: list_components(connection, KIND.name))
-    assert [(each.full_name, each.file_name) for each in listed] == [("A", xml_of("A")), ("B", xml_of("B"))]
-    assert {each.id[:3] for each in listed} == {KIND.id_prefix}
-    assert all(from_timestamp(each.created_date) for each in listed)
+    assert [(properties.full_name, properties.file_name) for properties in listed] == [
+        ("A", xml_of("A")),
+        ("B", xml_of("B")),
+    ]
+    assert {properties.id[:3] for properties in listed} == {KIND.id_prefix}
+    assert all(from_timestamp(properties.created_date) for properties in listed)
 
 
 def test_an_empty_org_lists_nothing(org: Organization) -> None:
@@ -118,5 +121,7 @@ def test_a_component_says_who_made_it_and_who_changed_it(org: Organization) -> N
     token = org.new_token(user, now=1, expires=9e9)
     ask(org, lambda connection: deploy(connection, package({"A": definition("A", cases=2)})), token=token)
     found = ask(org, lambda connection: list_components(connection, KIND.name))
-    names = [(each.full_name, each.created_by_name, each.last_modified_by_name) for each in found]
+    names = [
+        (properties.full_name, properties.created_by_name, properties.last_modified_by_name) for properties in found
+    ]
     assert names == [("A", "Local Admin", "Robot"), ("B", "Local Admin", "Local Admin")]

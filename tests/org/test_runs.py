@@ -120,7 +120,9 @@ def test_results_come_whole_however_many_pages_they_have(
 def test_only_complete_results_escape_their_text_because_pages_are_for_evalmeta(project: Project) -> None:
     async def run(connection: Connection) -> list[JsonValue]:
         path = f"/einstein/ai-evaluations/runs/{await deploy_and_start(connection)}/results"
-        return [object_at(await connection.get(each), "evalmeta")["plainText"] for each in (path, f"{path}?after=0-0")]
+        return [
+            object_at(await connection.get(address), "evalmeta")["plainText"] for address in (path, f"{path}?after=0-0")
+        ]
 
     assert embedded(project, run) == [False, True]
 

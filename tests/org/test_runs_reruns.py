@@ -187,7 +187,7 @@ def test_a_run_marks_the_results_of_listed_cases(project: Project) -> None:
     project = quarantine(project, today())
     run_id = finished(project)
     with opened_of(project) as org:
-        assert [each.is_quarantined for each in org.runs.stream(run_id)] == [False, True, False]
+        assert [case.is_quarantined for case in org.runs.stream(run_id)] == [False, True, False]
 
 
 def test_a_quarantine_that_has_ended_is_recorded_and_counts(project: Project) -> None:
@@ -214,4 +214,4 @@ def test_a_resumed_run_has_one_day(project: Project) -> None:
     with opened_of(project) as org:
         org.database.execute("UPDATE run SET created_at = created_at - 86400, started_at = created_at - 86400")
         asyncio.run(work(org, run_id))
-        assert [each.is_quarantined for each in org.runs.stream(run_id)] == [False, True, False]
+        assert [case.is_quarantined for case in org.runs.stream(run_id)] == [False, True, False]

@@ -66,4 +66,4 @@ def test_a_run_that_broke_ends_the_poll_of_salesforces_clients(tmp_path: Path) -
     run, cases = shown(tmp_path, RunStatus.ERROR)
     written = write_run(run, escape=True, placeholders=cases)
     assert written["status"] == "COMPLETED"
-    assert [each["status"] for each in written["testCases"]] == ["ERROR"] * 4
+    assert [case["status"] for case in written["testCases"]] == ["ERROR"] * 4

@@ -166,7 +166,7 @@ def test_columns_have_types_and_those_of_relations_are_nested() -> None:
     assert (own["columnName"], own["apexType"], own["joinColumns"]) == ("Id", "Id", ())
     assert (parent["columnName"], parent["joinColumns"][0]["columnName"]) == ("LastModifiedBy", "Name")
     assert (children["columnName"], children["aggregate"]) == ("BotVersions", True)
-    assert [each["apexType"] for each in children["joinColumns"]] == ["Integer", "Boolean"]
+    assert [column["apexType"] for column in children["joinColumns"]] == ["Integer", "Boolean"]
 
 
 def test_a_count_is_a_column() -> None:

@@ -39,7 +39,7 @@ def codes(results: list[SaveResult] | list[DeleteResult]) -> list[tuple[str, lis
 
 
 def names(org: Organization) -> list[str]:
-    return [each.full_name for each in org.components.list(KIND.name)]
+    return [component.full_name for component in org.components.list(KIND.name)]
 
 
 def test_a_component_is_created_read_changed_and_deleted(org: Organization) -> None:
@@ -67,7 +67,7 @@ def test_a_component_that_failed_does_not_exist_for_the_next_ones(org: Organizat
 
 
 def test_a_wrong_name_is_an_error_of_the_full_name(org: Organization) -> None:
-    [error] = [error for each in save(org, "createMetadata", metadata("my_tests_")) for error in each.errors]
+    [error] = [error for result in save(org, "createMetadata", metadata("my_tests_")) for error in result.errors]
     assert (error.fields, error.message.partition(" [")[0]) == (
         ("fullName",),
         "the full name 'my_tests_' is not a valid API name",
@@ -92,7 +92,7 @@ def test_an_update_needs_the_component_and_an_upsert_does_not(org: Organization)
     assert codes(save(org, "updateMetadata", *[metadata("A")] * 2)) == [("A", ["INVALID_CROSS_REFERENCE_KEY"])] * 2
     upsert = f"<upsertMetadata>{metadata('A')}{metadata('a', subject='Shop')}</upsertMetadata>"
     found = read_results(UpsertResult, call(org, upsert).content)
-    assert [(each.created, each.success) for each in found] == [(True, True), (False, True)]
+    assert [(result.created, result.success) for result in found] == [(True, True), (False, True)]
     assert names(org) == ["a"]
 
 
@@ -110,7 +110,7 @@ def test_a_component_keeps_its_id_when_it_is_renamed(org: Organization) -> None:
     assert answer("A", "D") == [("D", ["INVALID_CROSS_REFERENCE_KEY"])]
     assert answer("C", "B") == [("B", ["DUPLICATE_DEVELOPER_NAME"])]
     assert answer("C", "c") == [("c", [])]
-    assert [(each.full_name, each.id == before.id) for each in org.components.list(KIND.name)] == [
+    assert [(component.full_name, component.id == before.id) for component in org.components.list(KIND.name)] == [
         ("B", False),
         ("c", True),
     ]

@@ -63,7 +63,7 @@ def test_a_deployment_is_described_with_details_and_options(waiting: Organizatio
     job_id = posted(waiting, checkOnly=True)
     run_jobs(waiting)
     result = described(waiting, job_id)
-    assert [each["fullName"] for each in result["details"]["componentSuccesses"]] == ["package.xml", "A"]
+    assert [success["fullName"] for success in result["details"]["componentSuccesses"]] == ["package.xml", "A"]
     assert (result["done"], result["checkOnly"], result["numberComponentsTotal"]) == (True, True, 1)
 
 

@@ -80,9 +80,10 @@ def test_every_rest_route_is_described_and_published_without_a_token(org: Organi
     published = send(org, "GET", OPENAPI_PATH).json()
     routes = {route.path for route in every_route(org) if isinstance(route, Route)}
     assert {*published["paths"]} == {path for path in routes if not path.startswith("/services/Soap/")}
-    for each in (found for path in published["paths"].values() for found in path.values()):
-        assert each["summary"].endswith(".")
-        assert {*PARAMETER.findall(each["operationId"])} <= {found["name"] for found in each["parameters"]}
+    for operation in (operation for path in published["paths"].values() for operation in path.values()):
+        assert operation["summary"].endswith(".")
+        names = {parameter["name"] for parameter in operation["parameters"]}
+        assert {*PARAMETER.findall(operation["operationId"])} <= names
 
 
 @pytest.mark.parametrize("operation", operations())
@@ -99,7 +100,7 @@ def test_without_a_token_nothing_but_the_versions_is_answered(org: Organization,
 def test_any_request_gets_an_answer_in_salesforces_form(org: Organization, operation: str, data: st.DataObject) -> None:
     method, path = operation.split()
     path = path.replace("{version}", "66.0").replace("{run_path}", "ai-evaluations")
-    address = PARAMETER.sub(lambda found: quote(data.draw(VALUES, found[1]), safe=""), path)
+    address = PARAMETER.sub(lambda match: quote(data.draw(VALUES, match[1]), safe=""), path)
     params = data.draw(st.dictionaries(QUERY, VALUES, max_size=3), "query")
     body = data.draw(JSON | st.dictionaries(KEYS | VALUES, JSON, max_size=3), "body")
     content = b"" if method == "GET" else orjson.dumps(body)

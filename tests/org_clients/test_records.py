@@ -54,11 +54,13 @@ def query(org: Organization, text: str, api: str = "query") -> list[dict[str, ob
 
 
 def states(org: Organization) -> dict[str, str]:
-    return {each["DeveloperName"]: each["BotVersions"]["records"][0]["Status"] for each in query(org, AGENTS)}
+    return {agent["DeveloperName"]: agent["BotVersions"]["records"][0]["Status"] for agent in query(org, AGENTS)}
 
 
 def activate(org: Organization, agent: str, status: str) -> dict[str, object]:
-    [[version]] = [each["BotVersions"]["records"] for each in query(org, AGENTS) if each["DeveloperName"] == agent]
+    [[version]] = [
+        record["BotVersions"]["records"] for record in query(org, AGENTS) if record["DeveloperName"] == agent
+    ]
     path = f"{DATA}/connect/bot-versions/{version['Id']}/activation"
     return send(org, path, content=f'{{"status": "{status}"}}'.encode()).json()
 
@@ -66,8 +68,8 @@ def activate(org: Organization, agent: str, status: str) -> dict[str, object]:
 @pytest.mark.parametrize("api", ["query", "queryAll", "tooling/query"])
 def test_agents_are_those_that_are_bound_or_named_by_definitions(bound: Organization, api: str) -> None:
     found = query(bound, "SELECT DeveloperName, Id FROM BotDefinition ORDER BY DeveloperName", api)
-    assert [each["DeveloperName"] for each in found] == ["Returns", "Service_Agent"]
-    assert {(each["Id"][:3], len(each["Id"])) for each in found} == {("0Xx", 18)}
+    assert [agent["DeveloperName"] for agent in found] == ["Returns", "Service_Agent"]
+    assert {(agent["Id"][:3], len(agent["Id"])) for agent in found} == {("0Xx", 18)}
 
 
 def test_an_agent_keeps_its_id_when_others_are_bound(bound: Organization) -> None:
@@ -173,19 +175,19 @@ def test_an_unknown_locator_is_refused_as_in_salesforce(org: Organization, locat
 
 def test_columns_of_a_query_can_be_requested(org: Organization) -> None:
     reply = send(org, f"{DATA}/query?q=SELECT+Id,Name+FROM+User&columns=true").json()
-    assert [each["columnName"] for each in reply["columnMetadata"]] == ["Id", "Name"]
+    assert [column["columnName"] for column in reply["columnMetadata"]] == ["Id", "Name"]
 
 
 @pytest.mark.parametrize("root", [DATA, f"{DATA}/tooling"])
 def test_objects_are_listed_and_described(org: Organization, root: str) -> None:
     listed = send(org, f"{root}/sobjects").json()["sobjects"]
-    assert [each["name"] for each in listed] == ["BotDefinition", "BotVersion", "Organization", "User"]
-    for each in listed:
-        description = send(org, each["urls"]["describe"]).json()
+    assert [summary["name"] for summary in listed] == ["BotDefinition", "BotVersion", "Organization", "User"]
+    for summary in listed:
+        description = send(org, summary["urls"]["describe"]).json()
         names = [field["name"] for field in description["fields"]]
-        rows = query(org, f"SELECT {','.join(names)} FROM {each['name']}")  # noqa: S608 - no SQL
+        rows = query(org, f"SELECT {','.join(names)} FROM {summary['name']}")  # noqa: S608 - no SQL
         assert all([*row] == ["attributes", *names] for row in rows)
-        assert send(org, each["urls"]["sobject"]).json()["objectDescribe"] == each
+        assert send(org, summary["urls"]["sobject"]).json()["objectDescribe"] == summary
     [children] = send(org, f"{root}/sobjects/botdefinition/describe").json()["childRelationships"]
     assert (children["relationshipName"], children["childSObject"]) == ("BotVersions", "BotVersion")
 

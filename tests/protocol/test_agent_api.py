@@ -58,7 +58,7 @@ TRACE = {
 
 def sent(*given: tuple[str, str], **types: str) -> list[tuple[object, ...]]:
     made = variables([ContextVariable(name, value) for name, value in given], types)
-    return [tuple(each.values()) for each in made]
+    return [tuple(message.values()) for message in made]
 
 
 def message(kind: str, text: object = None, plan_id: str = "") -> dict[str, object]:
@@ -176,7 +176,11 @@ def test_a_trace_that_is_too_deep_is_not_kept() -> None:
 
 def test_only_a_jwt_is_a_token_for_the_api() -> None:
     assert read_token({"access_token": "eyJh.eyJz.sig"}) == "eyJh.eyJz.sig"
-    assert [read_token(each) for each in ({}, {"access_token": "00D!x"}, {"access_token": "eyJh.eyJz"})] == ["", "", ""]
+    assert [read_token(reply) for reply in ({}, {"access_token": "00D!x"}, {"access_token": "eyJh.eyJz"})] == [
+        "",
+        "",
+        "",
+    ]
 
 
 @given(OBJECTS)

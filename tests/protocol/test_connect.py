@@ -81,7 +81,7 @@ def test_missing_options_have_their_defaults() -> None:
 def test_a_run_has_the_documented_keys() -> None:
     written = write_run(RUN, escape=True)
     assert has(written, RUN_KEYS)
-    assert [type(each) for each in written["testCases"]] == [dict, dict]
+    assert [type(case) for case in written["testCases"]] == [dict, dict]
 
 
 def test_a_case_has_the_documented_keys() -> None:
@@ -274,7 +274,7 @@ def test_a_case_that_says_error_is_one_whatever_its_results() -> None:
 )
 def test_a_result_is_judged_by_the_word_it_has(result: dict[str, object], verdict: Verdict) -> None:
     case = wild(testResults=[{**WILD_RESULT, **result}], generatedData={"outcome": "Done."})
-    assert ([each.verdict for each in case.results], case.verdict) == ([verdict], verdict)
+    assert ([result.verdict for result in case.results], case.verdict) == ([verdict], verdict)
 
 
 def test_cases_without_numbers_are_numbered_by_their_place() -> None:

@@ -278,7 +278,7 @@ def test_a_single_package_is_asked_for_in_either_spelling(text: str, *, single: 
 
 @pytest.mark.parametrize("number", [1, 2_000])
 def test_a_streamed_reply_is_the_same_as_one_that_is_written_at_once(number: int) -> None:
-    listed = [FileProperties("T", f"A{each}", f"t/A{each}.t <&>") for each in range(number)]
+    listed = [FileProperties("T", f"A{index}", f"t/A{index}.t <&>") for index in range(number)]
     pieces = list(soap.stream_results("listMetadata", iter(listed)))
     assert b"".join(pieces) == soap.write_results("listMetadata", listed)
     assert max(map(len, pieces)) < 2 * limits.PIECE_BYTES

@@ -197,7 +197,7 @@ def test_requests_whose_body_has_not_arrived_take_no_place(monkeypatch: pytest.M
             await arrived.wait()
             quick = (await http.get("/")).status_code
             may_end.set()
-            return quick, [(await each).status_code for each in slow].count(200)
+            return quick, [(await request).status_code for request in slow].count(200)
 
     assert asyncio.run(go()) == (200, 5)
 

@@ -107,7 +107,7 @@ def test_many_clients_at_once_are_all_served_once_and_one_after_the_other(
         org = Organization(database, project.root, Settings, lambda _: None)
         history = org.jobs.history()
         final = org.components.content(KIND.name, "Shared")
-        there = [each.full_name for each in org.components.list(KIND.name)]
+        there = [component.full_name for component in org.components.list(KIND.name)]
     assert len(answers) == len(history) == clients * deployments
     assert [job.id for job in history] == sorted(answers)
     assert all(job.status == "Succeeded" for job in history)
@@ -147,8 +147,8 @@ def test_connections_without_a_request_give_way_to_new_ones(
                     waiting[-1].sendall(sent.format(host=host, port=port).encode())
                 assert httpx.get(f"{url}/services/data").status_code == 200
         finally:
-            for each in waiting:
-                each.close()
+            for connection in waiting:
+                connection.close()
     said = capfd.readouterr()
     assert "Traceback" not in said.out + said.err
 
@@ -165,8 +165,8 @@ def test_unfinished_tls_handshakes_do_not_hold_up_others(tmp_path: Path, before:
             for _ in range(5):
                 assert httpx.get(f"{url}/services/data", verify=trust).status_code == 200
         finally:
-            for each in unfinished:
-                each.close()
+            for connection in unfinished:
+                connection.close()
 
 
 @pytest.mark.slow
@@ -176,9 +176,9 @@ def test_requests_whose_body_never_comes_do_not_hold_up_others(tmp_path: Path) -
         head = f"POST /services/Soap/m/66.0 HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 9\r\n\r\nx".encode()
         slow = [socket.create_connection((host, int(port))) for _ in range(limits.MAX_REQUESTS + 1)]
         try:
-            for each in slow:
-                each.sendall(head)
+            for connection in slow:
+                connection.sendall(head)
             assert httpx.get(f"{url}/services/data").status_code == 200
         finally:
-            for each in slow:
-                each.close()
+            for connection in slow:
+                connection.close()
