@@ -14,9 +14,8 @@ import click
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import Suggestion
 from evalmeta.package.forceignore import FORCEIGNORE_FILE
-from evalmeta.report.json_stream import JsonDocument, stream_json
 from evalmeta.report.problems import render_human, warning_counts
-from evalmeta.report.text import blocks, count, escape_commands, escape_unsafe
+from evalmeta.report.text import JsonDocument, blocks, count, escape_commands, escape_unsafe, stream_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from evalmeta.formats.diagnostics import Loss
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.problem import Problem
-    from evalmeta.report.json_stream import JsonList
+    from evalmeta.report.text import JsonList
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")

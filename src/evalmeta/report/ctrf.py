@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.model.run import Verdict
 from evalmeta.report.averages import averages_json, averages_of
 from evalmeta.report.details import case_name, case_text, judged_text, result_text, why_not_passed
-from evalmeta.report.json_stream import JsonDocument, JsonList, stream_json
 from evalmeta.report.org_checks import check_lines, doubt_codes, verdicts_json
 from evalmeta.report.report import (
     decision,
@@ -24,7 +23,7 @@ from evalmeta.report.report import (
     why_not_counted,
 )
 from evalmeta.report.summary import coverage_json, measures_json
-from evalmeta.report.text import clean, json_text, shorten
+from evalmeta.report.text import JsonDocument, JsonList, clean, json_text, shorten, stream_json
 from evalmeta.version import __version__
 
 if TYPE_CHECKING:

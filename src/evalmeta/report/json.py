@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from evalmeta.protocol.connect import write_case, write_quarantine, write_run
 from evalmeta.protocol.json_fields import object_at
 from evalmeta.report.averages import averages_json
-from evalmeta.report.json_stream import JsonDocument, JsonList, stream_json
 from evalmeta.report.org_checks import doubt_codes, verdicts_json
 from evalmeta.report.report import counts_as_passed, is_partly_judged, outcome, verdict_of
 from evalmeta.report.summary import counts_json, coverage_json, statistics_json
-from evalmeta.report.text import escape_unsafe, json_text
+from evalmeta.report.text import JsonDocument, JsonList, escape_unsafe, json_text, stream_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

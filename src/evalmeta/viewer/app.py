@@ -27,8 +27,7 @@ from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
 from evalmeta.store.users import Users
 from evalmeta.viewer.pages import ROOT, Page, ServedLinks, Source
-from evalmeta.viewer.rendering import POLICY, render, static_files
-from evalmeta.viewer.routes import ACTIONS, PAGES, SECTION_OF
+from evalmeta.viewer.routes import ACTIONS, PAGES, POLICY, SECTION_OF, render, static_files
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

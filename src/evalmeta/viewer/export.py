@@ -11,8 +11,7 @@ from evalmeta import limits
 from evalmeta.errors import UsageError
 from evalmeta.store.database import open_database
 from evalmeta.viewer.pages import Page, Source, file_name, given
-from evalmeta.viewer.rendering import render, static_files
-from evalmeta.viewer.routes import PAGES, SECTION_OF
+from evalmeta.viewer.routes import PAGES, SECTION_OF, render, static_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

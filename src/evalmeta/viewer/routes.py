@@ -1,11 +1,18 @@
-"""The pages and actions by name, with their paths below `/view`."""
+"""The pages and actions by name: their paths below `/view`, what makes them, and how they become HTML."""
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.viewer.case import case_page
-from evalmeta.viewer.changes import accept, acceptance_page, mark
+from evalmeta import report
+from evalmeta.api.judging.acceptance import is_acceptable
+from evalmeta.model.aggregation import coverage_of
+from evalmeta.report.details import all_utterances, why_not_passed
+from evalmeta.report.html import environment
+from evalmeta.version import __version__
+from evalmeta.viewer.case import accept, acceptance_page, case_page, mark
 from evalmeta.viewer.compare import compare_page
 from evalmeta.viewer.org import job_page, org_page
 from evalmeta.viewer.run import one_run_page, suite_page
@@ -14,7 +21,20 @@ from evalmeta.viewer.tests import tests_page
 from evalmeta.viewer.trends import trends_page
 
 if TYPE_CHECKING:
-    from evalmeta.viewer.pages import Action, MakePage
+    from jinja2 import Environment
+
+    from evalmeta.viewer.pages import Action, Links, MakePage, Page, Source
+
+
+# No inline script or style, and nothing from elsewhere. Other pages must not embed these.
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_STATIC: Final = Path(__file__).parent / "static"
+# Reports have the same parts.
+_SHARED: Final = (Path(report.__file__).parent / "templates" / "parts.css",)
+_TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
 class PageRow(NamedTuple):
@@ -49,3 +69,43 @@ ACTIONS: Final[dict[str, ActionRow]] = {
     "accept": ActionRow("/runs/{run}/cases/{number}/accept", accept),
 }
 SECTION_OF: Final = {name: row.section for name, row in PAGES.items()}
+
+
+def render(
+    page: Page, links: Links, source: Source | None = None, *, section: str = "", csrf: str = "", served: bool = True
+) -> str:
+    """Return the HTML of a page; the templates escape all texts.
+
+    The navigation marks the page's section. Forms must send `csrf` back; without `served`, nothing answers forms and
+    searches, and the page has none. Pages without a source, such as the login, show nothing of the project.
+    """
+    return (
+        _environment()
+        .get_template(page.template)
+        .render(
+            page=page,
+            url=links,
+            source=source,
+            section=section,
+            sections=dict.fromkeys(SECTION_OF.values()),
+            csrf=csrf,
+            served=served,
+            policy=POLICY,
+            version=__version__,
+            **page.values,
+        )
+    )
+
+
+@cache
+def static_files() -> dict[str, Path]:
+    """Return the static files by name."""
+    return {path.name: path for path in (*_STATIC.iterdir(), *_SHARED) if path.is_file()}
+
+
+@cache
+def _environment() -> Environment:
+    made = environment(_TEMPLATES)
+    made.filters |= {"utterances": all_utterances, "why": why_not_passed}
+    made.tests |= {"acceptable": is_acceptable, "partly_judged": lambda case: coverage_of(case).share < 1}
+    return made

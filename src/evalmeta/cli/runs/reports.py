@@ -33,9 +33,8 @@ from evalmeta.model.registry import type_of_run
 from evalmeta.package.files import put_pieces, shown
 from evalmeta.package.resolver import find_components
 from evalmeta.report.json import run_document
-from evalmeta.report.json_stream import JsonList
 from evalmeta.report.report import Report, has_passed, why_incomplete
-from evalmeta.report.text import blocks
+from evalmeta.report.text import JsonList, blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
