@@ -92,6 +92,14 @@ OTHER, TEXT, CONTAINS = Check("others", "text", "A text.", "it is so", "a"), "te
     plugins.all_checks.cache_clear()
 
 
+OWN = [(group, name) for group, points in plugins._OWN.items() for name in points]  # noqa: SLF001 - what wings add
+
+
+@pytest.mark.parametrize(("group", "name"), OWN)
+def test_what_a_wing_adds_can_be_loaded(group: plugins.Group, name: str) -> None:
+    assert plugins.load_plugin(group, name)
+
+
 def package(folder: Path) -> None:
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: courtesy\nVersion: 1\n")

@@ -126,8 +126,6 @@ _RUBRICS: Final = Metric(
     is_decided=False,
     is_pooled=True,
 )
-RUBRIC: Final[Mapping[str, Metric]] = {"rubric": Metric(_RESPONSE_RUBRIC, ("guidelines",))}
-"""The check `rubric` of test specs."""
 
 ADK: Final[Mapping[str, Metric]] = {
     "final_response_match_v2": Metric(
@@ -296,7 +294,12 @@ one for each of the facts, in their order; without facts, one for each piece of 
     ),
 }
 
-METRICS: Final[Mapping[str, Metric]] = {**OWN, **RUBRIC, **ADK, **DATABRICKS}
+METRICS: Final[Mapping[str, Metric]] = {
+    **OWN,
+    "rubric": Metric(_RESPONSE_RUBRIC, ("guidelines",)),  # the check of test specs
+    **ADK,
+    **DATABRICKS,
+}
 """All metrics by their canonical names, those of other systems last."""
 
 JUDGED_BY_RULES: Final = frozenset(name for name, metric in METRICS.items() if metric.rules)

@@ -86,7 +86,7 @@ _ROWS: Final = (
     "9 bn billion billions mrd mrd. milliarden milliards mld млрд مليار",
 )
 SCALES: Final = {name: int(power) for power, *names in map(str.split, _ROWS) for name in names}
-CJK_SCALES: Final = {**dict.fromkeys("千천", 3), **dict.fromkeys("万萬만", 4), **dict.fromkeys("億亿억", 8), "百": 2}
+_CJK_SCALES: Final = {**dict.fromkeys("千천", 3), **dict.fromkeys("万萬만", 4), **dict.fromkeys("億亿억", 8), "百": 2}
 
 
 def alternatives(spellings: list[str]) -> str:
@@ -96,11 +96,11 @@ def alternatives(spellings: list[str]) -> str:
 
 # A letter after a spelling makes another word, except in Chinese, Japanese, Korean and Thai.
 _END: Final = r"(?:(?<=[\u0e00-\u0e7f\u3040-\ud7a3])|(?![^\W\d_\u0e00-\u0e7f\u3040-\ud7a3]))"
-UNIT: Final = rf"(?:{alternatives(list(UNITS))}){_END}"
-SCALE: Final = rf"(?:{alternatives(list(SCALES))}){_END}(?!\d)"
+_UNIT_NAME: Final = rf"(?:{alternatives(list(UNITS))}){_END}"
+_SCALE: Final = rf"(?:{alternatives(list(SCALES))}){_END}(?!\d)"
 _CURRENCIES: Final = {units[0].name for units in UNITS.values() if units[0].dimension == "currency"}
 _SIGNS: Final = r"(?:us|ca|a|r)?\$|[€£¥₹₩₽฿]"
-MONEY: Final = rf"(?:{_SIGNS}|(?<![^\W\d_])(?:{'|'.join(sorted(_CURRENCIES))}|rs\.?)(?![^\W\d_]))"
+_MONEY_NAME: Final = rf"(?:{_SIGNS}|(?<![^\W\d_])(?:{'|'.join(sorted(_CURRENCIES))}|rs\.?)(?![^\W\d_]))"
 
 
 def find_units(spelling: str) -> tuple[Unit, ...]:
@@ -112,15 +112,15 @@ _FIGURE: Final = (
     r"\d{1,3}(?:,\d{2,3}){0,5},\d{3}(?:\.\d+)?(?!\d)|\d{1,3}(?:'\d{3}){1,6}(?:\.\d+)?|\d{1,3}(?:\.\d{3}){1,6}(?:,\d+)?(?!\d)"
     r"|\d{1,3}(?:[ \u202f]\d{3}){1,6}(?:,\d{1,2})?(?!\d)|\d+,\d{1,2}(?!\d)|\d+(?:\.\d+)?"
 )
-_CJK_SCALE: Final = f"[{''.join(CJK_SCALES)}]"
+_CJK_SCALE: Final = f"[{''.join(_CJK_SCALES)}]"
 _CHAIN: Final = rf"(?:\d[\d.,]*\s?{_CJK_SCALE}{{1,2}}\s?)+(?:\d+(?![\d.]))?"
 _SIGN: Final = r"(?P<sign>(?<![\w.,)%€$£-])-)?"
-_MONEY: Final = rf"(?:(?P<money>{MONEY})\s?)?"
-_UNIT: Final = rf"(?:[\s-]?(?:(?P<working>business|working)\s|calendar\s|consecutive\s)?(?P<unit>{UNIT}))?"
+_MONEY: Final = rf"(?:(?P<money>{_MONEY_NAME})\s?)?"
+_UNIT: Final = rf"(?:[\s-]?(?:(?P<working>business|working)\s|calendar\s|consecutive\s)?(?P<unit>{_UNIT_NAME}))?"
 _POWER: Final = r"\s?[×x*·]\s?10\s?(?:\^|\*\*)\s?(?P<power>-?\d{1,2})"
 _AMOUNT: Final = re.compile(
     rf"(?-i:(?=[-\d$€£¥₹₩₽฿₺A-Z])){_SIGN}{_MONEY}"
-    rf"(?:(?P<chain>{_CHAIN})|(?P<figure>{_FIGURE})(?:(?:st|nd|rd|th)\b|{_POWER}|\s?(?P<scale>{SCALE}))?){_UNIT}",
+    rf"(?:(?P<chain>{_CHAIN})|(?P<figure>{_FIGURE})(?:(?:st|nd|rd|th)\b|{_POWER}|\s?(?P<scale>{_SCALE}))?){_UNIT}",
     re.IGNORECASE,
 )
 _APPROXIMATE: Final = re.compile(
@@ -155,7 +155,7 @@ def _chain(chain: str) -> str:
     """Return the number of a chain of figures with scales, such as 2億3千万."""
     parts = re.findall(rf"([\d.,]+)\s?({_CJK_SCALE}*)", chain)
     total = sum(
-        Decimal(_readings(figure.rstrip(".,"))[0]).scaleb(sum(map(CJK_SCALES.__getitem__, scales)))
+        Decimal(_readings(figure.rstrip(".,"))[0]).scaleb(sum(map(_CJK_SCALES.__getitem__, scales)))
         for figure, scales in parts
     )
     return f"{total:f}"

@@ -34,11 +34,11 @@ _DIGIT: Final = re.compile(r"\d")
 _LONG_RUN: Final = re.compile(r"[!-~]{400,}|[\d.,]{40,}")
 
 
-Located = tuple[Fact, int, int]
+_Located = tuple[Fact, int, int]
 
 
 @lru_cache(CACHED_TEXTS)
-def locate_facts(text: str) -> tuple[str, tuple[Located, ...]]:
+def _locate_facts(text: str) -> tuple[str, tuple[_Located, ...]]:
     """Return a text with its numbers in digits, and its facts in order, each with its start and end.
 
     `1,250`, `1250.00` and `1.250,00` are 1250, `2k` is 2000, `three` is 3, `3:30 pm` and `15:30`
@@ -46,7 +46,7 @@ def locate_facts(text: str) -> tuple[str, tuple[Located, ...]]:
     """
     text = with_digits(text)
     rest = text = _LONG_RUN.sub(" ", text)
-    facts: list[Located] = []
+    facts: list[_Located] = []
     for pattern, make in _FINDERS if _DIGIT.search(rest) else _WORD_FINDERS:
         matches = [(match, fact) for match in pattern.finditer(rest) if (fact := make(match))]
         facts += ((fact, *match.span()) for match, fact in matches)
@@ -57,7 +57,7 @@ def locate_facts(text: str) -> tuple[str, tuple[Located, ...]]:
 
 def find_facts(text: str) -> tuple[Fact, ...]:
     """Return the distinct facts of a text in order."""
-    return tuple(dict.fromkeys(fact for fact, _, _ in locate_facts(text)[1]))
+    return tuple(dict.fromkeys(fact for fact, _, _ in _locate_facts(text)[1]))
 
 
 @lru_cache(CACHED_TEXTS)
@@ -73,7 +73,7 @@ def without_facts(text: str) -> str:
 
 
 def _rewritten(text: str, spell: Callable[[Fact], str]) -> str:
-    text, facts = locate_facts(text)
+    text, facts = _locate_facts(text)
     for fact, start, end in reversed(facts):
         text = f"{text[:start]} {spell(fact)} {text[end:]}"
     return text
@@ -119,7 +119,7 @@ def _is_among(fact: Fact, others: Sequence[Fact]) -> bool:
 
 
 def _bounded_facts(text: str) -> set[Fact]:
-    text, located = locate_facts(text)
+    text, located = _locate_facts(text)
     return {fact for fact, start, _ in located if _BOUNDED.search(text, max(0, start - _BEFORE), start)}
 
 

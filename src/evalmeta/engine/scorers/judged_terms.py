@@ -1,4 +1,4 @@
-"""The terms of judged metrics, which are checked with pydantic."""
+"""The terms of judged metrics. They stand apart because pydantic checks them, which most runs need not load."""
 
 from __future__ import annotations
 

@@ -42,14 +42,14 @@ class UnreadableReply(ValueError):
     """Why a model's reply cannot be used; the text contains nothing of the reply."""
 
 
-def closed_schema(properties: JsonObject) -> JsonObject:
+def _closed_schema(properties: JsonObject) -> JsonObject:
     """Return the JSON Schema of an object with exactly these properties (OpenAI, "Structured model outputs")."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def reply_schema(properties: JsonObject) -> JsonObject:
     """Return the JSON Schema of a reply; a nonce that it must repeat comes first."""
-    return closed_schema({_NONCE: {"type": "string"}, **properties})
+    return _closed_schema({_NONCE: {"type": "string"}, **properties})
 
 
 def validated(model: type[_Model], value: JsonValue) -> _Model:
@@ -150,8 +150,8 @@ def judgement_schema(choices: Mapping[str, float] | None = None) -> JsonObject:
     """Return the JSON Schema of a judgement, which ends with a rating or with one of the named verdicts."""
     text: JsonObject = {"type": "string"}
     truth: JsonObject = {"type": "boolean"}
-    criterion = closed_schema({"criterion": text, "met": truth, "critical": truth})
-    contradiction = closed_schema({"quote": text, "contradicts": text})
+    criterion = _closed_schema({"criterion": text, "met": truth, "critical": truth})
+    contradiction = _closed_schema({"quote": text, "contradicts": text})
     rating: JsonObject = {"rating": {"type": "integer", "enum": list(range(MAX_RATING + 1))}}
     # A model writes one word after the other: its reasons must come before its rating.
     return reply_schema(
@@ -275,7 +275,7 @@ def ruling_schema(form: Form) -> JsonObject:
     label, item_label = (
         {**text, "enum": list(labels)} for labels in (form.labels, form.item_labels or YES_NO_EACH.item_labels)
     )
-    item = closed_schema({"item": text, "reason": text, "label": item_label})
+    item = _closed_schema({"item": text, "reason": text, "label": item_label})
     return reply_schema({"items": {"type": "array", "items": item}, "rationale": text, "label": label})
 
 
