@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalmeta.cli.main import main
 from evalmeta.model.run import RunStatus, Summary
-from evalmeta.model.run_options import RunOptions
+from evalmeta.store.kept_numbers import KeptTally
 from evalmeta.store.run_lists import ListedRun
 from evalmeta.viewer.trends import MEASURES, Measure, Point, Series, chart_of
 from org.parts import definition, deploy, opened_of, package
@@ -41,12 +41,10 @@ def test_one_run_is_not_a_trend(browser: Browser, run: Callable[..., int]) -> No
 
 def points_of(values: Sequence[float | None], times: Sequence[float]) -> list[Point]:
     """Return runs at these times, whose median latencies are the values."""
-    summary, options = Summary(0, 0, 0, 0, 0), RunOptions()
+    kept = KeptTally(Summary(0, 0, 0, 0, 0), None).columns()
     return [
         Point(
-            ListedRun(
-                "", "", f"{number}", "A", "", RunStatus.COMPLETED, at, at, 1, "", "", None, summary, None, options
-            ),
+            ListedRun("", "", f"{number}", "A", "", RunStatus.COMPLETED, at, at, 1, "", "", None, "", "", kept, b"{}"),
             *(None, value, None, None),
         )
         for number, (value, at) in enumerate(zip(values, sorted(times), strict=True))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.model.run import RunStatus
+from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.protocol.run_options import read_options
 from evalmeta.store.kept_numbers import KeptTally, tallies_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from evalmeta.model.login import User
-    from evalmeta.model.run import Summary, Verdict
+    from evalmeta.model.run import Summary
     from evalmeta.model.run_options import RunOptions
     from evalmeta.store.database import Database, Row
 
@@ -104,9 +105,11 @@ class RunFilter:
     user: User | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ListedRun:
     """A run in a list; times are in seconds since the epoch.
+
+    What is stored as JSON is read when it is first used, because most of a long list is only searched.
 
     Attributes:
         org_url: the org's address; empty for the project's own org.
@@ -115,8 +118,8 @@ class ListedRun:
         answers_of: the run whose answers it judged again; None if an agent was asked.
         confirms: the run whose suspect cases it asked again; empty if it is a run of its own.
         file: the path of the file that was run, in the project's own org; empty for deployed definitions.
-        summary: the counts of its case results so far.
-        verdict: the verdict on the run, PASS if it has passed; None while it is in progress.
+        kept: the counts of its case results so far and the verdict, as `KeptTally.columns` wrote them.
+        written_options: its options as JSON.
         is_stopped: whether it is in progress although no process works on it, where that was looked up.
     """
 
@@ -134,10 +137,24 @@ class ListedRun:
     answers_of: str | None
     confirms: str
     file: str
-    summary: Summary
-    verdict: Verdict | None
-    options: RunOptions
+    kept: tuple[str, str | None]
+    written_options: bytes
     is_stopped: bool = False
+
+    @cached_property
+    def options(self) -> RunOptions:
+        """Return its options."""
+        return read_options(orjson.loads(self.written_options))
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Return the counts of its case results so far."""
+        return KeptTally.read(*self.kept, self.options).summary
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Return the verdict on the run, PASS if it has passed; None while it is in progress."""
+        return Verdict(self.kept[1]) if self.kept[1] else None
 
     @property
     def done(self) -> int:
@@ -236,15 +253,12 @@ def _only(user: User | None) -> str | None:
 
 def _listed(database: Database, rows: Sequence[Row]) -> list[ListedRun]:
     """Return the runs of rows of the view, whose last columns are the tally, the verdict, the options and the user."""
-    options = [read_options(orjson.loads(row[-2])) for row in rows]
     # Only runs here have no tally, if they are not over.
-    counted = tallies_of(database, {row[2]: known for row, known in zip(rows, options, strict=True) if row[-4] is None})
-    return [_run(row, known, counted) for row, known in zip(rows, options, strict=True)]
+    uncounted = {row[2]: read_options(orjson.loads(row[-2])) for row in rows if row[-4] is None}
+    counted = tallies_of(database, uncounted)
+    columns = [row[-4:-2] if row[-4] else counted[row[2]].columns() for row in rows]
+    return [_run((*row[:-4], kept, row[-2])) for row, kept in zip(rows, columns, strict=True)]
 
 
-def _run(row: Row, options: RunOptions, counted: Mapping[str, KeptTally]) -> ListedRun:
-    *place, kept, verdict, _, _ = row
-    place[5] = RunStatus(place[5])
-    tally = counted[row[2]] if kept is None else KeptTally.read(kept, verdict, options)
-    values: tuple[Any, ...] = (*place, *tally, options)  # type: ignore[explicit-any] # the columns of the view
-    return ListedRun(*values)
+def _run(values: Row) -> ListedRun:
+    return ListedRun(*values[:5], RunStatus(values[5]), *values[6:])  # type: ignore[call-arg] # as many as the view has

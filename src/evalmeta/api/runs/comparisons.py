@@ -144,9 +144,10 @@ def earlier_runs(project: Project, run: Run, history: Iterable[Run] = ()) -> Ite
     stored = [*_runs_of(project, run)]
     others = {(other.id, other.started): other for other in history if name_of(other) == name_of(run)}
     unknown = [other for other in others.values() if not any(_is_run(past, other) for past in stored)]
-    known: list[ListedRun | Run] = [*stored, *unknown]
+    known: list[ListedRun | Run] = [past for past in stored if not past.confirms]
+    known += [past for past in unknown if not past.options.confirms]
     for past in sorted(known, key=lambda past: past.started, reverse=True):
-        if past.started < run.started and not past.options.confirms:
+        if past.started < run.started:
             yield find_run(project, past.id, org_url=past.org_url) if isinstance(past, ListedRun) else past
 
 
