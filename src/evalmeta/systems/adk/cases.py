@@ -140,7 +140,7 @@ class AdkCase:
 
 def snake(name: str) -> str:
     """Return a name in camelCase as Python spells it: `evalSetId` is `eval_set_id`."""
-    return _HUMP.sub(lambda found: f"_{found[0].lower()}", name)
+    return _HUMP.sub(lambda hump: f"_{hump[0].lower()}", name)
 
 
 @cache
@@ -215,17 +215,17 @@ def read_session(record: AdkRecord | None) -> Session | None:
 
 def read_rubrics(record: AdkRecord) -> tuple[Rubric, ...]:
     """Read the rubrics of an object; two with the same id are a problem."""
-    found: dict[str, Rubric] = {}
-    for each in record.records("rubrics", called="a rubric"):
-        each.check_keys(*_RUBRIC)
-        each.require("rubricContent", hint='Write {"text_property": "..."}.')
-        content = each.record("rubricContent", called="a rubric's content")
+    by_id: dict[str, Rubric] = {}
+    for rubric_record in record.records("rubrics", called="a rubric"):
+        rubric_record.check_keys(*_RUBRIC)
+        rubric_record.require("rubricContent", hint='Write {"text_property": "..."}.')
+        content = rubric_record.record("rubricContent", called="a rubric's content")
         text = content.required_text("textProperty") if content else ""
-        rubric = Rubric(each.required_text("rubricId"), text, (each.text("type") or "").upper())
-        if rubric.id in found:
-            each.error("adk-id", f"two rubrics have the id {rubric.id!r}", "rubricId")
-        found[rubric.id] = rubric
-    return tuple(found.values())
+        rubric = Rubric(rubric_record.required_text("rubricId"), text, (rubric_record.text("type") or "").upper())
+        if rubric.id in by_id:
+            rubric_record.error("adk-id", f"two rubrics have the id {rubric.id!r}", "rubricId")
+        by_id[rubric.id] = rubric
+    return tuple(by_id.values())
 
 
 def rubrics_json(rubrics: Iterable[Rubric]) -> JsonValue:

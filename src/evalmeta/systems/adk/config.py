@@ -267,13 +267,13 @@ class _CriterionReader:
             self._error(f"{self._name!r} is not a known metric", hint=nearest, code="adk-metric")
 
     def _check_scale(self, threshold: float, metric: _Metric) -> None:
-        found = (
+        fault = (
             f"the threshold of {self._name!r} is {threshold:g}; its scores go from {metric.least:g} to {metric.most:g}"
         )
         if threshold > metric.most:
-            self._error(f"{found}, so that it never passes")
+            self._error(f"{fault}, so that it never passes")
         elif threshold < metric.least:
-            self._criteria.warn("adk-config", f"{found}, so that it always passes", self._name)
+            self._criteria.warn("adk-config", f"{fault}, so that it always passes", self._name)
 
     def _threshold(self) -> float:
         """Return the threshold; like ADK, accept numbers in quotes, and true and false as 1 and 0."""

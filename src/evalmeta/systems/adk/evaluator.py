@@ -290,9 +290,9 @@ def passed(runs: FinishedRuns, sources: Sequence[Source]) -> FinishedRuns:
 
 def _counts(runs: FinishedRuns) -> str:
     """Return `2 metrics of 1 case failed; 1 case could not be evaluated`."""
-    failed = {(place, *each) for place, run in enumerate(runs) for each in _failed(run)}
+    failed = {(place, *failure) for place, run in enumerate(runs) for failure in _failed(run)}
     broken = {(place, case.number) for place, run in enumerate(runs) for case in run.run.cases if any(_errors(case))}
-    cases = count(len({each[:2] for each in failed}), "case")
+    cases = count(len({failure[:2] for failure in failed}), "case")
     parts = [f"{count(len(failed), 'metric')} of {cases} failed"] if failed else []
     parts += [f"{count(len(broken), 'case')} could not be evaluated"] if broken else []
     return "; ".join(parts) or "the evaluation did not pass"

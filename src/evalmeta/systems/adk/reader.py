@@ -73,17 +73,10 @@ _READ: Final[dict[Dialect, str]] = {
 def read_adk(
     data: bytes, *, label: str, name: str, config: AdkConfig = DEFAULT_CONFIG, dialect: AdkDialect = "auto"
 ) -> Document:
-    """Read an eval set of either language, or a deprecated array.
+    """Read an eval set of either language, or a deprecated array, and judge it by the criteria of `config`.
 
-    Args:
-        data: the file's bytes.
-        label: the file's path as messages show it; its name is the name of an array's only case.
-        name: what to call the evaluation.
-        config: the criteria.
-        dialect: what the rows of an array mean; `auto` detects it from the keys of its tools.
-
-    Raises:
-        FormatError: it is not valid JSON, or not a valid eval set; `problems` has every reason with line and column.
+    The file name in `label` is the name of an array's only case. `dialect` says what the rows of an array mean; `auto`
+    detects it from the keys of its tools. Raise FormatError if the file is not a valid eval set.
     """
     diagnostics = Diagnostics(label)
     file = _read(read_json(data, label=label), diagnostics, dialect)
@@ -118,9 +111,9 @@ class AdkFile(NamedTuple):
 def read_adk_file(data: bytes, *, label: str, dialect: AdkDialect = "auto") -> AdkFile:
     """Read the cases of a file without its criteria; otherwise like `read_adk`."""
     diagnostics = Diagnostics(label)
-    found = _read(read_json(data, label=label), diagnostics, dialect)
+    file = _read(read_json(data, label=label), diagnostics, dialect)
     diagnostics.check()
-    return found._replace(notes=diagnostics.notes)
+    return file._replace(notes=diagnostics.notes)
 
 
 def _read(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) -> AdkFile:
@@ -272,11 +265,11 @@ def _misplaced(path: Path, label: str) -> Iterator[Problem]:
     """Yield a warning of a configuration that probably belongs to a file but has another name or folder."""
     others = (path.parent.parent / ADK_CONFIG, *sorted(path.parent.glob(f"*/{ADK_CONFIG}")))
     near = (*_configs_in(path.parent), *others, *_configs_in(path.parent.parent))
-    found = next((each for each in near if each.is_file()), None)
-    if found:
-        where = os.path.relpath(found, path.parent)
+    elsewhere = next((path_near for path_near in near if path_near.is_file()), None)
+    if elsewhere:
+        where = os.path.relpath(elsewhere, path.parent)
         message = f"there is no {ADK_CONFIG} beside the file, so ADK's default criteria apply; {where!r} is not read"
-        hint = f"To use it, pass --config {shown(found)}, or move it to {ADK_CONFIG} in the folder of the file."
+        hint = f"To use it, pass --config {shown(elsewhere)}, or move it to {ADK_CONFIG} in the folder of the file."
         yield Problem("adk-config", Severity.WARNING, Location(label), message, hint)
 
 
@@ -352,9 +345,9 @@ def _row(record: AdkRecord) -> AdkTurn:
     tools = record.records("expectedToolUse", called="a tool use")
     calls = tuple(map(_call, tools)) if record.has("expectedToolUse") else None
     replies = []
-    for each in record.records("expectedIntermediateAgentResponses", called="an intermediate response"):
-        each.check_keys("author", "text")
-        replies.append(Reply(each.text("author") or "", each.text("text") or ""))
+    for reply in record.records("expectedIntermediateAgentResponses", called="an intermediate response"):
+        reply.check_keys("author", "text")
+        replies.append(Reply(reply.text("author") or "", reply.text("text") or ""))
     return AdkTurn(utterance, record.text("reference") or None, calls, tuple(replies))
 
 

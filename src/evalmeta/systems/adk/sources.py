@@ -55,16 +55,16 @@ def read_folder(path: Path, reading: Reading, session: Session | None) -> list[S
     """
     chosen = None if reading.config is None else read_config(Path(reading.config))
     config_in = cache(lambda folder: chosen or _config_in(folder))
-    found: list[Source] = []
+    sources: list[Source] = []
     problems: list[Problem] = []
     for file in _files(path):
         try:
-            found.append(_read(str(file), bytes_of(file), config_in(file.parent), reading, session))
+            sources.append(_read(str(file), bytes_of(file), config_in(file.parent), reading, session))
         except FormatError as error:
             problems += (problem for problem in error.problems if problem not in problems)
     if problems:
         raise FormatError("nothing was asked:", problems=problems)
-    return found
+    return sources
 
 
 def read_object(
@@ -111,10 +111,10 @@ def bytes_of(path: Path) -> bytes:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    found = sorted(each for each in path.rglob(_TEST_FILES) if each.is_file())
-    if not found:
+    files = sorted(file for file in path.rglob(_TEST_FILES) if file.is_file())
+    if not files:
         raise NotFound(f"there is no {_TEST_FILES} in {str(path)!r}", actions=["Name another folder, or a file."])
-    return found
+    return files
 
 
 def _config_in(folder: Path) -> AdkConfig:
@@ -182,7 +182,7 @@ def agent_named(name: str, root: Path | None) -> object:
     inner = getattr(module, "agent", None)
     for holder in (module, inner) if isinstance(inner, ModuleType) else (module,):
         for agent in _AGENTS:
-            found: object = getattr(holder, agent, None)
-            if found is not None and not isinstance(found, ModuleType):
-                return found
+            named: object = getattr(holder, agent, None)
+            if named is not None and not isinstance(named, ModuleType):
+                return named
     raise UsageError(f"the module {name!r} has no {', '.join(_AGENTS[:-1])} or {_AGENTS[-1]}", actions=actions)

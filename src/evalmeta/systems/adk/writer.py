@@ -61,11 +61,11 @@ def write_adk_cases(
     cases: Sequence[AdkCase], *, name: str, description: str | None = None, dialect: Dialect = "python"
 ) -> bytes:
     """Write cases as an eval set in the spelling of a dialect; times are 0, so that equal cases give equal files."""
-    found: dict[str, JsonValue] = {"evalSetId": name, "name": name}
+    eval_set: dict[str, JsonValue] = {"evalSetId": name, "name": name}
     if description is not None:
-        found["description"] = description
-    found |= {"evalCases": [_case_json(case) for case in cases], "creationTimestamp": 0}
-    return _pretty(_respelt(found, _SPELLINGS[dialect]))
+        eval_set["description"] = description
+    eval_set |= {"evalCases": [_case_json(case) for case in cases], "creationTimestamp": 0}
+    return _pretty(_respelt(eval_set, _SPELLINGS[dialect]))
 
 
 def _pretty(value: object) -> bytes:
@@ -148,23 +148,23 @@ def _said(inputs: Inputs) -> list[tuple[str | None, str | None]]:
 
 def _case_json(case: AdkCase) -> JsonObject:
     turns: list[JsonValue] = [_turn_json(turn) for turn in case.turns]
-    found: dict[str, JsonValue] = {"evalId": case.eval_id, "conversation": turns}
+    eval_case: dict[str, JsonValue] = {"evalId": case.eval_id, "conversation": turns}
     if case.session:
         session = case.session
-        found["sessionInput"] = {"appName": session.app_name, "userId": session.user_id, "state": session.state}
-    return found
+        eval_case["sessionInput"] = {"appName": session.app_name, "userId": session.user_id, "state": session.state}
+    return eval_case
 
 
 def _turn_json(turn: AdkTurn) -> JsonObject:
-    found: dict[str, JsonValue] = {"creationTimestamp": 0, "userContent": _content("user", turn.utterance)}
+    invocation: dict[str, JsonValue] = {"creationTimestamp": 0, "userContent": _content("user", turn.utterance)}
     if turn.reference is not None:
-        found["finalResponse"] = _content("model", turn.reference)
+        invocation["finalResponse"] = _content("model", turn.reference)
     # Intermediate data without calls would expect no calls.
     if turn.calls is not None:
         replies: list[JsonValue] = [[reply.author, [{"text": reply.text}]] for reply in turn.replies]
         uses: list[JsonValue] = [call.as_json() for call in turn.calls]
-        found["intermediateData"] = {"toolUses": uses, "intermediateResponses": replies}
-    return found
+        invocation["intermediateData"] = {"toolUses": uses, "intermediateResponses": replies}
+    return invocation
 
 
 def _lost_replies(cases: Sequence[AdkCase]) -> Iterator[Loss]:
@@ -205,7 +205,7 @@ def respell(data: bytes, *, label: str, name: str, dialect: Dialect) -> Written:
 def _respelt(value: JsonValue, spellings: dict[str, str], *, is_answer: bool = False) -> JsonValue:
     """Return a value with other spellings of its keys; the data of the user's tools and sessions does not change."""
     if isinstance(value, list):
-        return [_respelt(each, spellings, is_answer=is_answer) for each in value]
+        return [_respelt(item, spellings, is_answer=is_answer) for item in value]
     if not isinstance(value, dict):
         return value
     users = _USERS | {"response"} if is_answer else _USERS

@@ -78,9 +78,9 @@ def trace_of(answer: object, utterance: str = "") -> Trace:
     if isinstance(generated.trace, Mapping) and generated.trace.keys() >= _TRACE_KEYS:
         source = orjson.dumps(generated.trace, option=orjson.OPT_INDENT_2)
         diagnostics = Diagnostics("the answer's trace")
-        found = read_trace(JsonFile(diagnostics.label, generated.trace, source), diagnostics)
+        trace = read_trace(JsonFile(diagnostics.label, generated.trace, source), diagnostics)
         diagnostics.check()
-        return found
+        return trace
     return _trace(generated, question)
 
 

@@ -44,10 +44,7 @@ _ENTRY_KEYS: Final = ("id", "input", *_TOOLS, *_OUTPUT, *_CONTEXT)
 def read_ballerina(data: bytes, *, label: str, name: str) -> Document:
     """Read an evaluation set with `threads`, or a dataset: a list of entries, or an object with `entries`.
 
-    Cases are numbered from 1 in the order of the file; `label` is the path that messages show.
-
-    Raises:
-        FormatError: it does not fit; `problems` has every reason with its line and column.
+    Cases are numbered from 1 in the order of the file. Raise FormatError if it does not fit.
     """
     file, diagnostics = read_json(data, label=label), Diagnostics(label)
     if isinstance(file.value, dict) and "threads" in file.value:
@@ -120,14 +117,14 @@ def _dataset(file: JsonFile, diagnostics: Diagnostics, name: str) -> Document:
 def _entries(file: JsonFile, path: Sequence[str], diagnostics: Diagnostics) -> Iterator[Record]:
     """Yield the entries; data providers return each in a list."""
     value = file.at(path)
-    for place, each in enumerate(value if isinstance(value, list) else []):
-        if not isinstance(each, list):
-            yield Record(file, (*path, place), each, diagnostics, called="an entry")
-        elif len(each) == 1:
-            yield Record(file, (*path, place, 0), each[0], diagnostics, called="an entry")
+    for place, item in enumerate(value if isinstance(value, list) else []):
+        if not isinstance(item, list):
+            yield Record(file, (*path, place), item, diagnostics, called="an entry")
+        elif len(item) == 1:
+            yield Record(file, (*path, place, 0), item[0], diagnostics, called="an entry")
         else:
             line, column = file.place((*path, place))
-            message = f"an entry's list has {len(each)} values; one is allowed, the object with 'input'"
+            message = f"an entry's list has {len(item)} values; one is allowed, the object with 'input'"
             diagnostics.error("ballerina-entry", message, line=line, column=column)
 
 

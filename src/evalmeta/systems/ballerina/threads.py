@@ -68,7 +68,7 @@ class _Reader:
 
     def thread(self, record: Record, place: int) -> ConversationThread:
         name = self._id(record) or f"thread-{place + 1}"
-        traces = tuple(self.trace(each) for each in record.records("traces", called="a trace"))
+        traces = tuple(self.trace(trace) for trace in record.records("traces", called="a trace"))
         record.require("traces")
         return ConversationThread(name, record.text("description") or "", traces)
 
@@ -79,7 +79,7 @@ class _Reader:
             id=self._id(record),
             user_message=self._user_message(record),
             iterations=tuple(
-                self._iteration(each) for each in self._listed(record, "iterations", called="an iteration")
+                self._iteration(iteration) for iteration in self._listed(record, "iterations", called="an iteration")
             ),
             output=self._final_output(record),
             tools=tuple(map(_tool, self._listed(record, "tools", called="a tool"))),
@@ -91,20 +91,20 @@ class _Reader:
     def _user_message(self, record: Record) -> ChatUserMessage:
         record.require("userMessage", hint=_USER_HINT)
         message = record.record("userMessage", called="the user's message")
-        found = _message(message, "user") if message else None
-        return found if isinstance(found, ChatUserMessage) else ChatUserMessage("")
+        read = _message(message, "user") if message else None
+        return read if isinstance(read, ChatUserMessage) else ChatUserMessage("")
 
     def _final_output(self, record: Record) -> ChatAssistantMessage | TraceError:
         if isinstance(text := record.raw("output"), str):
             return TraceError(text)
         record.require("output", hint=_OUTPUT_HINT)
         message = record.record("output", called="the output")
-        found = _message(message, "assistant") if message else None
-        return found if isinstance(found, ChatAssistantMessage) else ChatAssistantMessage()
+        read = _message(message, "assistant") if message else None
+        return read if isinstance(read, ChatAssistantMessage) else ChatAssistantMessage()
 
     def _iteration(self, record: Record) -> Iteration:
         start, end = self._times(record)
-        messages = (_message(each, *_ROLES) for each in self._listed(record, "history", called="a message"))
+        messages = (_message(said, *_ROLES) for said in self._listed(record, "history", called="a message"))
         history = tuple(message for message in messages if message is not None)
         record.require("output")
         return Iteration(history, tuple(self._outputs(record)), start, end)
@@ -112,12 +112,14 @@ class _Reader:
     def _outputs(self, record: Record) -> Iterator[IterationOutput]:
         """Yield the outputs of an iteration, which may be a list or a single output."""
         value = record.raw("output")
-        listed = [((place,), each) for place, each in enumerate(value)] if isinstance(value, list) else [((), value)]
-        for place, each in listed if record.has("output") else ():
-            if isinstance(each, str):
-                yield TraceError(each)
+        listed = (
+            [((place,), output) for place, output in enumerate(value)] if isinstance(value, list) else [((), value)]
+        )
+        for place, output in listed if record.has("output") else ():
+            if isinstance(output, str):
+                yield TraceError(output)
                 continue
-            message = _message(record.at(each, "output", *place, called="an output"), "assistant", "function")
+            message = _message(record.at(output, "output", *place, called="an output"), "assistant", "function")
             if isinstance(message, ChatAssistantMessage | ChatFunctionMessage):
                 yield message
 
@@ -158,8 +160,8 @@ def _message(record: Record, *roles: str) -> ChatMessage | None:
 
 def _calls(record: Record) -> tuple[FunctionCall, ...]:
     return tuple(
-        FunctionCall(each.required_text("name"), each.object("arguments"), each.text("id"))
-        for each in record.records("toolCalls", called="a call")
+        FunctionCall(call.required_text("name"), call.object("arguments"), call.text("id"))
+        for call in record.records("toolCalls", called="a call")
     )
 
 
@@ -173,9 +175,9 @@ def _time(record: Record, name: str) -> datetime | None:
     if value is None:
         return None
     try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else _from_pair(value)
-        if found is not None and found.tzinfo is not None:
-            return found.astimezone(UTC)
+        time = datetime.fromisoformat(value) if isinstance(value, str) else _from_pair(value)
+        if time is not None and time.tzinfo is not None:
+            return time.astimezone(UTC)
     except (ValueError, OverflowError):
         pass
     shown = f"{value[:40]!r}" if isinstance(value, str) else kind_of(value)

@@ -141,25 +141,21 @@ def call_difference(actual: FunctionCall, expected: FunctionCall) -> str | None:
     """Describe how a call differs from the expected one in name and arguments; None when it does not."""
     if actual.name != expected.name:
         return f"expected a call of {expected.name!r}, got one of {actual.name!r}"
-    found = "; ".join(_argument_differences(actual.arguments, expected.arguments))
-    return f"the call of {expected.name!r} has other arguments: {found}" if found else None
+    differences = "; ".join(_argument_differences(actual.arguments, expected.arguments))
+    return f"the call of {expected.name!r} has other arguments: {differences}" if differences else None
 
 
 def errors_of(trace: Trace) -> tuple[TraceError, ...]:
     """Return all errors in order; the one that ended both the last iteration and the trace is one."""
-    found = [out for iteration in trace.iterations for out in iteration.output if isinstance(out, TraceError)]
+    errors = [out for iteration in trace.iterations for out in iteration.output if isinstance(out, TraceError)]
     last = trace.iterations[-1].output[-1:] if trace.iterations else ()
     if isinstance(trace.output, TraceError) and (trace.output,) != last:
-        found.append(trace.output)
-    return tuple(found)
+        errors.append(trace.output)
+    return tuple(errors)
 
 
 def final_answer(trace: Trace) -> str:
-    """Return the text of the answer, an empty one when the agent said nothing.
-
-    Raises:
-        AgentFailed: the agent ended in an error.
-    """
+    """Return the text of the answer, which may be empty; raise AgentFailed if the agent ended in an error."""
     if isinstance(trace.output, TraceError):
         raise AgentFailed(f"the agent ended in an error: {trace.output.message}")
     return trace.output.content or ""
@@ -182,7 +178,7 @@ def _calls_of(iteration: Iteration) -> Iterable[FunctionCall]:
 
 def _latest(history: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
     """Return the messages since the user's last one."""
-    begin = max((place for place, each in enumerate(history) if isinstance(each, ChatUserMessage)), default=0)
+    begin = max((place for place, message in enumerate(history) if isinstance(message, ChatUserMessage)), default=0)
     return history[begin:]
 
 

@@ -174,7 +174,9 @@ def _document(data: object, config: _Config, name: str | None, *, is_asked: bool
 def _warn_of_undecided(results: Sequence[CaseResult]) -> None:
     judged = [result for case in results for result in case.results if not result.is_measured]
     reasons = [result.error for result in results if result.error]
-    reasons += [each.error or each.explanation for each in judged if each.verdict in _NOT_JUDGED and not each.score]
+    reasons += [
+        result.error or result.explanation for result in judged if result.verdict in _NOT_JUDGED and not result.score
+    ]
     if reasons:
         message = f"{len(reasons):,} cases or results were not judged; the first: {reasons[0]}"
         warnings.warn(message, UserWarning, stacklevel=2)

@@ -121,8 +121,8 @@ def select_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines 
 def guideline_groups(guidelines: object) -> Mapping[str, Sequence[str]]:
     """Return guidelines as lists by name, without empty lists; the name of a plain list is empty."""
     groups = guidelines if isinstance(guidelines, Mapping) else {"": guidelines}
-    found = {str(name): list(_texts(group)) for name, group in groups.items()}
-    return {name: group for name, group in found.items() if group}
+    texts = {str(name): list(_texts(group)) for name, group in groups.items()}
+    return {name: group for name, group in texts.items() if group}
 
 
 def _texts(group: object) -> Iterator[str]:

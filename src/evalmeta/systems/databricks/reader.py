@@ -56,15 +56,8 @@ class RowOptions(TypedDict, total=False):
 def read_databricks(data: bytes, *, label: str, name: str, **options: Unpack[RowOptions]) -> Document:
     """Read an evaluation set: JSON, JSON Lines, CSV with JSON in its cells, or Parquet, detected from its content.
 
-    Args:
-        data: the file.
-        label: its path, for messages.
-        name: what the evaluation is called, which the file does not say.
-        options: see `RowOptions`.
-
-    Raises:
-        FormatError: it does not fit the format; `problems` has every reason with line and column.
-        UsageError: a metric is unknown, the guidelines are not valid, or it is Parquet without pyarrow.
+    Raise FormatError if it does not fit the format, UsageError if a metric is unknown, the guidelines are not valid, or
+    it is Parquet without pyarrow.
     """
     diagnostics = Diagnostics(label)
     return _document(rows_in(data, label=label, diagnostics=diagnostics), _context(options), diagnostics, name)
@@ -219,7 +212,7 @@ def copy_rows(path: Path, *, label: str) -> bytes:
     for row in rows_of_file(path, label=label, diagnostics=diagnostics):
         value = row.file.at(row.path)
         if isinstance(value, dict):
-            value = {column: _plain(column, each) for column, each in value.items() if each is not None}
+            value = {column: _plain(column, cell) for column, cell in value.items() if cell is not None}
         lines.append(orjson.dumps(value) + b"\n")
     diagnostics.check()
     return b"".join(lines)
@@ -229,5 +222,5 @@ def _plain(column: str, value: JsonValue) -> JsonValue:
     """Return the list or object in a JSON text; answers and plain questions remain texts."""
     if not isinstance(value, str) or column in _TEXTS or (column == "request" and not is_request(value)):
         return value
-    found = decoded(value)
-    return found if isinstance(found, dict | list) else value
+    inner = decoded(value)
+    return inner if isinstance(inner, dict | list) else value

@@ -164,7 +164,7 @@ class _RowRecord(Record):
         if not self.has(name):
             return None
         items = enumerate(self.list_of(name, "objects with 'doc_uri'"))
-        return tuple(found for place, value in items if (found := self._passage(value, name, place)))
+        return tuple(passage for place, value in items if (passage := self._passage(value, name, place)))
 
     def _passage(self, value: JsonValue, *steps: str | int) -> Passage | None:
         if not isinstance(value, dict):
@@ -189,7 +189,7 @@ def read_row(row: Row, context: RowContext, diagnostics: Diagnostics) -> Case:
     if isinstance(value, dict) and {"info", "data"} <= value.keys() and {*_KNOWN}.isdisjoint(value):
         value = {"trace": value}
     if isinstance(value, dict) and value.get("trace") is not None and not _SEARCHED.isdisjoint(value):
-        value = {column: each for column, each in value.items() if column not in _REPEATED}
+        value = {column: cell for column, cell in value.items() if column not in _REPEATED}
     record = _RowRecord(row, (), value, diagnostics, called="it")
     return _RowReader(record, context).case() if record.is_object else Case(row.number, ())
 
@@ -407,7 +407,7 @@ def read_inputs(value: JsonValue, refuse: _Refuse) -> Request:
     inner = next(iter(value.values()), None)
     if len(value) == 1 and isinstance(inner, dict):
         return read_inputs(inner, refuse)
-    texts = [key for key, each in value.items() if isinstance(each, str)]
+    texts = [key for key, text in value.items() if isinstance(text, str)]
     asked = _conversation(value, refuse) or _query(value, (*_QUERIES, *(texts if len(texts) == 1 else ())), refuse)
     return asked or Request(json.dumps(value, ensure_ascii=False), (), value)
 
@@ -456,7 +456,7 @@ def _messages(values: JsonValue, path: Path, refuse: _Refuse) -> list[HistoryMes
     said = [_message(value, (*path, place), refuse) for place, value in enumerate(values)]
     if None in said:
         return None
-    texts = [each for each in said if each and each[1] is not None]
+    texts = [message for message in said if message and message[1] is not None]
     return [HistoryMessage(role, text, index=place) for place, (role, text) in enumerate(texts)]
 
 
@@ -481,4 +481,4 @@ def _message(value: JsonValue, path: Path, refuse: _Refuse) -> tuple[str, str | 
 
 
 def _without(value: JsonObject, *keys: str) -> JsonObject:
-    return {key: each for key, each in value.items() if key not in keys and each is not None}
+    return {key: inner for key, inner in value.items() if key not in keys and inner is not None}

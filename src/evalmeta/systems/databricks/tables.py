@@ -55,10 +55,10 @@ def run_metrics(cases: Iterable[Case], results: Sequence[CaseResult]) -> dict[st
     Results without a verdict or a value do not count; a metric that has only such results is NaN.
     """
     numbers: dict[str, list[float]] = {}
-    for expectation in (each for case in cases for turn in case.turns for each in turn.expectations):
+    for expectation in (expected for case in cases for turn in case.turns for expected in turn.expectations):
         if expectation.name not in _MEASURED:
             numbers.setdefault(_metric(expectation), [])
-    for result in (each for case in results for each in case.results):
+    for result in (judged for case in results for judged in case.results):
         if result.name.endswith(_RATING):
             if (word := _yes_or_no(result)) is not None:
                 numbers.setdefault(_metric(result), []).append(float(word == "yes"))
@@ -78,10 +78,10 @@ def result_rows(cases: Iterable[Case], results: Sequence[CaseResult], *, read_pa
     """
     by_number = {case.number: case for case in cases}
     rows = [_row(by_number[result.number], result, read_parts) for result in results]
-    found = dict.fromkeys(key for row in rows for key in row)
+    names = dict.fromkeys(key for row in rows for key in row)
     # The request, the answer and what is expected come first, the overall assessment last.
     columns = sorted(
-        found, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST) + (name in _NO_CAUSE)
+        names, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST) + (name in _NO_CAUSE)
     )
     return [{column: row.get(column) for column in columns} for row in rows]
 
@@ -104,8 +104,8 @@ def _row(case: Case, result: CaseResult, read_parts: ReadParts) -> ResultRow:
             groups[expectation.label or ""] = expectation.terms.get("guidelines")
     if groups:
         row["guidelines"] = groups[""] if [*groups] == [""] else groups
-    for each in result.results:
-        row |= _judged(each, read_parts)
+    for judged in result.results:
+        row |= _judged(judged, read_parts)
     return {**row, **_NO_CAUSE, **_overall(result.results)}
 
 
@@ -254,10 +254,10 @@ def _plain(value: object, where: str, depth: int = 0) -> JsonValue:
         raise UsageError(f"{where} is nested more than {limits.MAX_JSON_DEPTH} levels deep")
     if isinstance(value, Mapping):
         # In Arrow, every row has all keys of its column's type; those that it does not use are null.
-        inner = {str(key): _plain(each, where, depth + 1) for key, each in value.items()}
-        return {key: each for key, each in inner.items() if each is not None}
+        inner = {str(key): _plain(item, where, depth + 1) for key, item in value.items()}
+        return {key: item for key, item in inner.items() if item is not None}
     if isinstance(value, list | tuple):
-        return [_plain(each, where, depth + 1) for each in value]
+        return [_plain(item, where, depth + 1) for item in value]
     return _plain_one(value, where, depth)
 
 

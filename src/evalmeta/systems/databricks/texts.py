@@ -21,10 +21,10 @@ def decoded(value: JsonValue) -> JsonValue:
     if not isinstance(value, str):
         return value
     try:
-        found = read_json(value)
+        inner = read_json(value)
     except orjson.JSONDecodeError:
         return value
-    return value if is_too_deep(found) else found
+    return value if is_too_deep(inner) else inner
 
 
 def broken_json(text: str) -> str | None:
@@ -54,7 +54,7 @@ def known_text(value: JsonValue) -> str | None:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return _last_text(value) if all(isinstance(each, dict) for each in value) else known_text(value[0])
+        return _last_text(value) if all(isinstance(item, dict) for item in value) else known_text(value[0])
     return _object_text(value) if isinstance(value, dict) else None
 
 
@@ -85,6 +85,6 @@ def content_text(content: JsonValue) -> str | None:
         return content
     if not isinstance(content, list):
         return None
-    texts = [each.get("text") if isinstance(each, dict) else each for each in content]
-    found = [text for text in texts if isinstance(text, str)]
-    return "".join(found) if found else None
+    texts = [part.get("text") if isinstance(part, dict) else part for part in content]
+    said = [text for text in texts if isinstance(text, str)]
+    return "".join(said) if said else None

@@ -130,8 +130,8 @@ class _Reader:
         self._spans = sorted(spans, key=lambda span: span.start or 0)
         self._by_id = {span.id: span for span in spans if span.id}
         self._root = next((span for span in spans if not span.parent), None)
-        found = (info.get(key) for key in ("trace_metadata", "request_metadata"))
-        self._metadata: JsonObject = next((each for each in found if isinstance(each, dict)), {})
+        groups = (info.get(key) for key in ("trace_metadata", "request_metadata"))
+        self._metadata: JsonObject = next((group for group in groups if isinstance(group, dict)), {})
 
     def trace(self) -> MlflowTrace:
         trace_id = _text(self._info.get("trace_id") or self._info.get("request_id"))
@@ -142,8 +142,8 @@ class _Reader:
         return MlflowTrace(trace_id, request, generated, error, steps, dict(self._expectations()))
 
     def _error(self, generated: GeneratedData) -> str:
-        found = (place.get(key) for place in (self._info, self._value) for key in ("state", "status"))
-        state = next((text for text in found if isinstance(text, str)), "").upper()
+        states = (place.get(key) for place in (self._info, self._value) for key in ("state", "status"))
+        state = next((text for text in states if isinstance(text, str)), "").upper()
         if state.endswith("IN_PROGRESS") and not generated.outcome:
             return "the trace was recorded before the agent had answered"
         if not state.endswith("ERROR"):
@@ -164,8 +164,8 @@ class _Reader:
 
     def _first(self, of_root: JsonValue, name: str, in_metadata: str) -> JsonValue:
         """Return the first that exists: the value of the root span, of the data, of the metadata, or the preview."""
-        found = (self._data.get(name), self._metadata.get(in_metadata), self._info.get(f"{name}_preview"))
-        return next((decoded(value) for value in found if value is not None), None) if of_root is None else of_root
+        candidates = (self._data.get(name), self._metadata.get(in_metadata), self._info.get(f"{name}_preview"))
+        return next((decoded(value) for value in candidates if value is not None), None) if of_root is None else of_root
 
     def _generated(self) -> GeneratedData:
         response = self._first(self._root.outputs if self._root else None, "response", "mlflow.traceOutputs")
@@ -198,7 +198,9 @@ class _Reader:
             for span in self._spans
             if (usage := span.usage) and not any(above.usage is not None for above in self._above(span))
         ]
-        return Tokens(_sum([tokens.input for tokens in used]), _sum([each.output for each in used])) if used else None
+        return (
+            Tokens(_sum([tokens.input for tokens in used]), _sum([tokens.output for tokens in used])) if used else None
+        )
 
     def _above(self, span: _Span) -> Iterator[_Span]:
         """Yield the ancestors of a span, each once even in a damaged trace."""
@@ -209,14 +211,14 @@ class _Reader:
             span = above
 
     def _retrieved(self) -> tuple[Passage, ...] | None:
-        found = [
+        retrievers = [
             span
             for span in self._spans
             if span.type == "RETRIEVER" and not any(above.type == "RETRIEVER" for above in self._above(span))
         ]
-        if not found:
+        if not retrievers:
             return None
-        chunks = found[-1].outputs
+        chunks = retrievers[-1].outputs
         return tuple(_passage(chunk) for chunk in chunks if isinstance(chunk, dict)) if isinstance(chunks, list) else ()
 
 

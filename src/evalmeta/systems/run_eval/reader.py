@@ -63,14 +63,8 @@ class Payload(NamedTuple):
 def read_payload(data: bytes, *, label: str, name: str, is_raw: bool = False) -> Payload:
     """Read a payload; cases are numbered from 1 in the order of the tests.
 
-    Args:
-        data: the file's bytes, JSON.
-        label: the path that messages show.
-        name: the name of the evaluation.
-        is_raw: whether the sf CLI has normalised it, so that other spellings are not known.
-
-    Raises:
-        FormatError: it does not fit; `problems` has every reason with its line and column.
+    With `is_raw`, the sf CLI has normalised it, so that other spellings are not known. Raise FormatError if it does not
+    fit.
     """
     file, diagnostics = read_json(data, label=label), Diagnostics(label)
     root = Record(file, (), file.value, diagnostics, called="a payload")

@@ -127,8 +127,8 @@ class _Test:
             self._lose(f"{what}; run-eval cannot expect that no action is taken")
             return None
         self._lose("actions: Salesforce's run-eval has been seen to fail every planner_actions_assertion")
-        found: _Step = {"operator": "includes_items", "expected": [*names], **self._at("invokedActions")}
-        return {"type": "planner_actions_assertion", **found}
+        assertion: _Step = {"operator": "includes_items", "expected": [*names], **self._at("invokedActions")}
+        return {"type": "planner_actions_assertion", **assertion}
 
     def _assertion(self, expectation: Expectation, kind: str) -> _Step | None:
         values = {parameter.name: parameter.value for parameter in expectation.parameters}
