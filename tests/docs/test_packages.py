@@ -20,6 +20,7 @@ from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import SettingsError
 from evalmeta.model.evaluation import Case, Turn
+from evalmeta.model.login import ADMIN
 from evalmeta.model.settings import PluginRater, PluginSubject
 from installed import install
 
@@ -86,6 +87,36 @@ def test_the_format_of_the_page(tmp_path: Path) -> None:
     assert "<subjectName>Geographer</subjectName>" in defined.stdout
     assert "broken.json cannot be read as quiz: KeyError: 'hear'" in program("validate", "broken.json").stdout
     assert "a quiz of Acme (quiz)" in program("validate", "other.json").stderr
+
+
+ASK = """
+import asyncio, httpx
+from pathlib import Path
+from evalmeta import find_project
+from evalmeta.org.app import embedded_org
+
+async def ask():
+    async with embedded_org(find_project(Path.cwd())) as (app, token):
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://org.invalid") as http:
+            for headers in ({}, {"authorization": f"Bearer {token}"}):
+                print((await http.get("/services/data/acme/users", headers=headers)).text)
+            print((await http.get("/services/data/openapi.json")).text)
+
+asyncio.run(ask())
+"""
+
+
+def test_the_handlers_of_the_page(tmp_path: Path) -> None:
+    section = (DOCS / "library.md").read_text().partition("\n## Requests of your own\n")[2]
+    install(tmp_path, "handlers", "acme = acme:HANDLERS", re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0])
+    (tmp_path / "evalmeta.toml").write_text("")
+
+    asked = run([sys.executable, "-c", ASK], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    refused, names, described = map(json.loads, asked.stdout.splitlines())
+    assert refused[0]["errorCode"] == "INVALID_SESSION_ID"
+    assert names == [ADMIN.name]
+    assert described["paths"]["/services/data/acme/users"]["get"]["summary"] == "List the names of the users."
 
 
 def test_the_check_of_the_page(tmp_path: Path) -> None:
