@@ -61,7 +61,10 @@ def statistics_of(tally: DetailedTally) -> RunStatistics:
     cases, latencies = tuple(tally.cases()), array("d", sorted(tally.latencies))
     return RunStatistics(
         cases=cases,
-        intervals=tuple(None if _is_one_observation(case) else _interval(case.passed, case.decided) for case in cases),
+        intervals=tuple(
+            wilson(case.passed, case.decided) if case.decided and not _is_one_observation(case) else None
+            for case in cases
+        ),
         interval=None if any(map(_is_one_observation, cases)) else clustered(cases),
         latency=Latency(*(percentile(latencies, share) for share in (0.5, 0.9, 0.95, 0.99))) if latencies else None,
         timed=len(latencies),
@@ -77,10 +80,6 @@ def statistics_of(tally: DetailedTally) -> RunStatistics:
 def _is_one_observation(case: CaseCounts) -> bool:
     """Return whether several iterations are averaged to one observation, which has no interval."""
     return case.is_averaged and case.decided > 1
-
-
-def _interval(passed: int, decided: int) -> Interval | None:
-    return wilson(passed, decided) if decided else None
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

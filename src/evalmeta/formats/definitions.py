@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.formats.diagnostics import Loss, foreign_character, without_foreign
-from evalmeta.model.checks import comparison_of, comparison_with
+from evalmeta.model.checks import WHOLE_ANSWERS, comparison_of, comparison_with
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, OUTCOME, TOPIC, canonical_name, expectation_kind, render_actions
 from evalmeta.model.texts import has_variants
@@ -97,7 +97,7 @@ class _Converter:
                     self._note_case(case, where)
                 yield self._test_case(case, turn, history, number)
                 recorded = turn.recorded
-                answer = _known(turn, recorded.outcome if recorded else None, OUTCOME, "equals", *_ANSWERS)
+                answer = _known(turn, recorded.outcome if recorded else None, OUTCOME, *WHOLE_ANSWERS, *_ANSWERS)
                 if answer is not None:
                     topic = _known(turn, recorded.topic if recorded else None, TOPIC)
                     history += (("user", turn.utterance, None), ("agent", answer, topic))

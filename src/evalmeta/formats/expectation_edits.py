@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from evalmeta.errors import Suggestion, UsageError
 from evalmeta.formats.diagnostics import foreign_character
 from evalmeta.formats.files import format_of
+from evalmeta.model.checks import WHOLE_ANSWERS
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.expectations import ACTIONS, OPERATORS, canonical_name, parse_actions
 from evalmeta.model.registry import TESTING_DEFINITION
@@ -164,7 +165,7 @@ def _without_value(place: ExpectationPlace) -> Case:
     turns, expectations = [*place.case.turns], [*place.case.turns[place.turn].expectations]
     expectation = place.expectation
     parameters = tuple(one._replace(value="") if one.name == "expected" else one for one in expectation.parameters)
-    label = None if expectation.name == "equals" else expectation.label
+    label = None if expectation.name in WHOLE_ANSWERS else expectation.label
     expectations[place.position] = replace(expectation, expected_value=None, parameters=parameters, label=label)
     turns[place.turn] = replace(turns[place.turn], expectations=tuple(expectations))
     return replace(place.case, turns=tuple(turns))

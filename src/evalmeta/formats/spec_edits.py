@@ -10,6 +10,7 @@ import yaml
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from evalmeta.errors import FormatError
+from evalmeta.model.checks import WHOLE_ANSWERS
 from evalmeta.model.expectations import ACTIONS, OPERATORS, OUTCOME, TOPIC, canonical_name, parse_actions
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _KEYS: Final = {
     TOPIC: ("expectedTopic", "topic"),
     ACTIONS: ("expectedActions", "actions"),
     OUTCOME: ("expectedOutcome",),
-    "equals": ("equals",),
+    **{name: (name,) for name in WHOLE_ANSWERS},
 }
 # A text that YAML 1.1 and 1.2 read as itself without quotes: words that begin with a letter.
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?: [A-Za-z0-9_.,]+)*", re.ASCII)
@@ -72,17 +73,17 @@ class _Edit:
             _refuse(self._label, _line(node), "the value has an anchor, an alias or a tag")
         end = start + len(old)
         if isinstance(node, ScalarNode):
+            can_be_plain = not node.style and not self._is_json
             is_text = items is None or (len(items) == 1 and old)
-            written = self._scalar(items[0] if items else value, node) if is_text else self._flow(items or ())
+            written = (
+                _text(items[0] if items else value, can_be_plain=can_be_plain) if is_text else self._flow(items or ())
+            )
             written = f" {written}" if self._text[start - 1 : start] == ":" else written
         elif isinstance(node, SequenceNode) and items is not None:
             start, written = self._list(key, node, start, old, items)
         else:
             _refuse(self._label, _line(node), "the value is not a text")
         return (self._text[:start] + written + self._text[end:]).encode()
-
-    def _scalar(self, value: str, node: ScalarNode) -> str:
-        return _text(value, can_be_plain=not node.style and not self._is_json)
 
     def _flow(self, items: tuple[str, ...]) -> str:
         return "[" + ", ".join(_text(item, can_be_plain=not self._is_json) for item in items) + "]"

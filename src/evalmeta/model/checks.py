@@ -234,6 +234,9 @@ CHECKS: Final = {
 OWN_CHECKS: Final = frozenset(name for name, check in CHECKS.items() if not check.expectation)
 """The checks whose expectations definitions do not know; `comparison_of` says which of them they can hold."""
 
+WHOLE_ANSWERS: Final = frozenset(name for name, check in CHECKS.items() if check.test is str.__eq__)
+"""The checks whose value is the whole answer, so that another answer can replace it."""
+
 
 _NUMBER_OPERATORS: Final = {
     "greater_than": "greater_than",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from evalmeta.model.checks import OWN_CHECKS
+from evalmeta.model.checks import OWN_CHECKS, WHOLE_ANSWERS
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.protocol.json_fields import to_timestamp
@@ -126,7 +126,7 @@ def environment(*folders: Path) -> Environment:
         "totals": totals,
         "undecided_reasons": undecided_reasons,
         # What these expect is not the whole text, so that a difference of both says nothing.
-        "partial_checks": OWN_CHECKS - {"equals"},
+        "partial_checks": OWN_CHECKS - WHOLE_ANSWERS,
         "word_difference": word_difference,
         "words": STATE_WORDS,
     }

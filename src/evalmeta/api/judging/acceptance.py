@@ -19,6 +19,7 @@ from evalmeta.api.runs.comparisons import find_run
 from evalmeta.api.runs.finding import run_id_of
 from evalmeta.errors import Conflict, InvalidMetadata, NotFound, Suggestion, UsageError
 from evalmeta.formats.expectation_edits import find_expectation, is_only_change, read_evaluation, replace_value
+from evalmeta.model.checks import WHOLE_ANSWERS
 from evalmeta.model.expectations import ACTIONS, OPERATORS, OUTCOME, TOPIC, canonical_name
 from evalmeta.model.named_results import named_results, results_called, shown_names
 from evalmeta.model.registry import type_of_run
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 _NOUNS: Final = {TOPIC: "topic", ACTIONS: "actions", OUTCOME: "response", "agent_handoff_match": "agent"}
-_HELD_AS_VALUE: Final = frozenset({*_NOUNS, "response_match", "equals"})
+_HELD_AS_VALUE: Final = frozenset({*_NOUNS, "response_match", *WHOLE_ANSWERS})
 _SHOWN_ANSWERS: Final = 3
 _SHOWN_CHARS: Final = 60
 

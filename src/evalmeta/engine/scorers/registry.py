@@ -67,7 +67,7 @@ def _built_in_scorers(scoring: Scoring, rater: Rater, find_custom: FindScorer = 
     }
     return {
         # Orgs let an empty answer pass these.
-        **(of_orgs if as_orgs else _not_passing_silence(of_orgs)),
+        **{name: scorer if as_orgs else not_passing_silence(scorer) for name, scorer in of_orgs.items()},
         **_check_scorers(CHECKS.values()),
         "json": not_passing_silence(json_scorer(scoring.matches)),
         **judge_scorers(rater, threshold=scoring.threshold),
@@ -107,10 +107,6 @@ def _declared_scorer(check: Check) -> Scorer:
         raise SettingsError(
             f"the scorer {check.scorer!r} of the check {check.name!r} cannot be found: {error}"
         ) from error
-
-
-def _not_passing_silence(scorers: Mapping[str, Scorer]) -> Mapping[str, Scorer]:
-    return {name: not_passing_silence(scorer) for name, scorer in scorers.items()}
 
 
 def _plugin_scorer(name: str) -> Scorer:

@@ -135,7 +135,7 @@ def not_passing_silence(scorer: Scorer) -> Scorer:
     def score(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
         result: object = scorer(expectation, exchange)
         generated = exchange.generated
-        if not generated.actions and _has_no_text(generated) and not _may_be_silent(expectation, generated):
+        if not generated.actions and is_blank(generated.outcome or "") and not _may_be_silent(expectation, generated):
             result = _awaited(expectation, result) if isawaitable(result) else _without_pass(expectation, result)
         return cast("TestResult", result)
 
@@ -152,10 +152,6 @@ def _without_pass(expectation: Expectation, result: object) -> object:
         return result
     silent = undecided(expectation, _NOTHING, expected=result.expected, actual=result.actual)
     return silent._replace(rater=result.rater, threshold=result.threshold)
-
-
-def _has_no_text(generated: GeneratedData) -> bool:
-    return is_blank(generated.outcome or "")
 
 
 def _may_be_silent(expectation: Expectation, generated: GeneratedData) -> bool:
