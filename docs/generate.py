@@ -10,8 +10,8 @@ starts empty: the code blocks of the page that have a title are its files. `<!--
 COMMAND -->` starts a server on port 8000, here another free port, until the end of the page.
 The progress of runs is left out: its lines come in any order.
 `<!-- picture FOLDER: COMMAND -->` draws the output in colour as docs/report.svg.
-`<!-- help -->`, `<!-- rules -->`, `<!-- checks -->` and `<!-- settings -->` are the references, and
-`<!-- metrics SYSTEM: CELLS -->` is the table of a system's judged metrics under these cells.
+`<!-- help -->`, `<!-- rules -->`, `<!-- checks -->`, `<!-- adapters -->` and `<!-- settings -->` are the references,
+and `<!-- metrics SYSTEM: CELLS -->` is the table of a system's judged metrics under these cells.
 The JSON Schema of test specs gets its properties of checks, too. The pages of validation rules get their
 beginning, and tests/validation/invalid_samples.txt what validation reports about the sample of each rule.
 """
@@ -39,7 +39,7 @@ from evalmeta.formats.short_forms import published_schema, with_checks
 from evalmeta.model.checks import CHECKS
 from evalmeta.validation.rules import find_rule, list_rules
 from picture import draw
-from reference import describe_settings
+from reference import describe_adapters, describe_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 PART = re.compile(
-    r"(<!-- (run|picture|start|help|rules|checks|settings|metrics)(?: ([\w./-]+): (.+?))? -->\n)(.*?)(<!-- end -->)"
+    r"(<!-- (run|picture|start|help|rules|checks|adapters|settings|metrics)(?: ([\w./-]+): (.+?))? -->\n)"
+    r"(.*?)(<!-- end -->)"
     r'|^```\w+ title="([\w./-]+)"\n(.*?)^```$',
     re.DOTALL | re.MULTILINE,
 )
@@ -129,14 +130,11 @@ def _content(part: re.Match[str], folders: Folders) -> str:
             text = f"```console\n$ {part[4]}\n```\n"
         case "help":
             text = "".join(_help(cli, "evalmeta"))
-        case "rules":
-            text = "".join(_rules())
-        case "checks":
-            text = "".join(_checks())
         case "metrics":
             text = "".join(_metrics(SYSTEMS[part[3]], part[4]))
-        case _:
-            text = "".join(describe_settings())
+        case name:
+            references = {"rules": _rules, "checks": _checks, "adapters": describe_adapters}
+            text = "".join(references.get(name, describe_settings)())
     return part[1] + text + part[6]
 
 

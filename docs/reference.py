@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evalmeta.model import settings
+from evalmeta.model.entry_points import OWN
 from evalmeta.model.run_options import RunOptions, Scoring
 
 if TYPE_CHECKING:
@@ -146,11 +147,18 @@ TABLES: tuple[tuple[str, type[BaseModel], object], ...] = (
     ("`[databricks]`", settings.DatabricksSettings, None),
     ("`[[quarantine]]`", settings.QuarantineSettings, settings.QuarantineSettings),
     *(
-        (f'`[subjects.NAME]` with `adapter = "{name}"`', model, None)
-        for name, model in settings.SUBJECT_ADAPTERS.items()
+        (f'`[subjects.NAME]` with `adapter = "{name}"`', settings.subject_adapter(name), None)
+        for name in OWN["subjects"]
     ),
     *((f'`[raters.NAME]` with `adapter = "{name}"`', model, None) for name, model in settings.RATER_ADAPTERS.items()),
 )
+
+
+def describe_adapters() -> Iterator[str]:
+    """Yield the Markdown table of the adapters for agents, whose sections have their names."""
+    yield "| adapter | the agent is |\n|---|---|\n"
+    yield from (f"| [{name}](#{name}) | {settings.subject_adapter(name).agent} |\n" for name in OWN["subjects"])
+    yield "| another name | added by an [installed package](#adapters-of-packages) |\n"
 
 
 def describe_settings() -> Iterator[str]:

@@ -11,6 +11,7 @@ import pytest
 
 from evalmeta import plugins
 from evalmeta.errors import SettingsError
+from evalmeta.model.entry_points import OWN
 from installed import install
 
 if TYPE_CHECKING:
@@ -92,10 +93,10 @@ OTHER, TEXT, CONTAINS = Check("others", "text", "A text.", "it is so", "a"), "te
     plugins.all_checks.cache_clear()
 
 
-OWN = [(group, name) for group, points in plugins._OWN.items() for name in points]  # noqa: SLF001 - what wings add
+NAMES = [(group, name) for group, points in OWN.items() for name in points]
 
 
-@pytest.mark.parametrize(("group", "name"), OWN)
+@pytest.mark.parametrize(("group", "name"), NAMES)
 def test_what_a_wing_adds_can_be_loaded(group: plugins.Group, name: str) -> None:
     assert plugins.load_plugin(group, name)
 

@@ -1,7 +1,7 @@
 """Entry points of installed packages and of evalmeta's own wings, in groups from subjects to handlers.
 
 The core imports no wing: it loads what a wing adds by its name, as what other packages add. evalmeta's own entry points
-are a constant here, because reading those of installed packages takes 40 ms at each start.
+are a constant (`model/entry_points.py`), because reading those of installed packages takes 40 ms at each start.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import sys
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
-from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.checks import CHECKS, OWN_CHECKS, Check
+from evalmeta.model.entry_points import OWN
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
@@ -32,41 +32,6 @@ _MAKE: Final = "Write a function of the settings and the project's folder, `make
 _PACKAGES: Final = {".dist-info", ".egg-info"}
 
 
-class _OwnPoint(NamedTuple):
-    """An entry point of a wing: `module:object`, as in the metadata of packages."""
-
-    value: str
-
-    def load(self) -> object:
-        module, _, name = self.value.partition(":")
-        loaded: object = getattr(import_module(module), name)
-        return loaded
-
-
-_OWN: Final[Mapping[Group, Mapping[str, _OwnPoint]]] = {
-    "raters": {"rules": _OwnPoint("evalmeta.rules_rater.rater:bind_rules")},
-    # Packages may replace the scorer of any expectation, so these have names that no expectation has.
-    "scorers": {
-        "adk.custom_metric": _OwnPoint("evalmeta.systems.adk.custom_metrics:score_by_function"),
-        "adk.response_match": _OwnPoint("evalmeta.systems.adk.overlap:score_response_match"),
-    },
-    # In the order in which the format of a file is recognised.
-    "formats": {
-        "definition": _OwnPoint("evalmeta.formats.own_formats:DEFINITION"),
-        "run-eval": _OwnPoint("evalmeta.systems.run_eval.format:RUN_EVAL"),
-        "adk": _OwnPoint("evalmeta.systems.adk.format:ADK"),
-        "testspec": _OwnPoint("evalmeta.formats.own_formats:TESTSPEC"),
-        "csv": _OwnPoint("evalmeta.formats.own_formats:CSV"),
-        "ballerina": _OwnPoint("evalmeta.systems.ballerina.format:BALLERINA"),
-        "databricks": _OwnPoint("evalmeta.systems.databricks.format:DATABRICKS"),
-    },
-    "handlers": {
-        "org-clients": _OwnPoint("evalmeta.org_clients.handlers:HANDLERS"),
-        "run-eval": _OwnPoint("evalmeta.systems.run_eval.handler:HANDLERS"),
-    },
-}
-
-
 def plugin_names(group: Group) -> list[str]:
     """Return the sorted names of the entry points that installed packages have in the group `evalmeta.GROUP`."""
     return sorted(_found(group))
@@ -74,7 +39,7 @@ def plugin_names(group: Group) -> list[str]:
 
 def load_plugin(group: Group, name: str) -> object:
     """Import the object of an entry point, evalmeta's own first; raise SettingsError if that is not possible."""
-    point = _OWN.get(group, {}).get(name) or _found(group).get(name)
+    point = OWN.get(group, {}).get(name) or _found(group).get(name)
     if point is None:
         raise unknown_plugin(group, name)
     try:
@@ -89,7 +54,7 @@ def load_plugin(group: Group, name: str) -> object:
 
 def load_all(group: Group) -> dict[str, object]:
     """Import all objects of a group, evalmeta's own first, which packages cannot replace; raise like `load_plugin`."""
-    return {name: load_plugin(group, name) for name in [*_OWN.get(group, {}), *plugin_names(group)]}
+    return {name: load_plugin(group, name) for name in [*OWN.get(group, {}), *plugin_names(group)]}
 
 
 @cache

@@ -20,7 +20,7 @@ import evalmeta.api.deployments
 import evalmeta.api.runs.org
 import evalmeta.cli.commands.agent_test.jobs
 import evalmeta.engine.runner
-import evalmeta.engine.subjects.python
+import evalmeta.engine.subjects.objects
 import evalmeta.org.app
 import evalmeta.report.human
 from evalmeta.cli.main import main as evalmeta

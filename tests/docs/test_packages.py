@@ -39,7 +39,8 @@ def installing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
     def add(group: str, page: str, heading: str) -> None:
         section = (DOCS / page).read_text().partition(f"\n{heading}\n")[2]
         source = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0]
-        install(tmp_path, group, "acme = acme:make", source)
+        entry = re.search(r'^acme = "\w+:(\w+)"$', section, re.MULTILINE)
+        install(tmp_path, group, f"acme = acme:{entry[1] if entry else 'make'}", source)
         evalmeta.plugins._found.cache_clear()  # noqa: SLF001 - what is installed does not change otherwise
 
     yield add
@@ -87,6 +88,21 @@ def test_the_format_of_the_page(tmp_path: Path) -> None:
     assert "<subjectName>Geographer</subjectName>" in defined.stdout
     assert "broken.json cannot be read as quiz: KeyError: 'hear'" in program("validate", "broken.json").stdout
     assert "a quiz of Acme (quiz)" in program("validate", "other.json").stderr
+
+
+def test_the_subject_of_the_page_about_the_library(installing: Callable[[str, str, str], None], tmp_path: Path) -> None:
+    installing("subjects", "library.md", "## Adapters of your own")
+    subject = bind(PluginSubject(adapter="acme", model="small"), root=tmp_path)
+
+    async def answer() -> str:
+        session = await subject.open(Case(1, (Turn("Hi"),)))
+        return (await session.ask("Hi")).outcome
+
+    assert asyncio.run(answer()) == "small says: Hi"
+    with pytest.raises(SettingsError, match="the settings of the adapter acme are not valid: model: Field required"):
+        bind(PluginSubject(adapter="acme"), root=tmp_path)
+    with pytest.raises(SettingsError, match="modle: Extra inputs are not permitted"):
+        bind(PluginSubject(adapter="acme", model="small", modle="large"), root=tmp_path)
 
 
 ASK = """

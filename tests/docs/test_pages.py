@@ -17,7 +17,7 @@ PAGES = [*TOP, *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]+)?\)")
 
 
-REFERENCES = [ROOT / f"docs/{name}.md" for name in ("commands", "settings", "validation")]
+REFERENCES = [ROOT / f"docs/{name}.md" for name in ("commands", "settings", "subjects", "validation")]
 REFERENCES += [ROOT / "tests/validation/invalid_samples.txt", *(ROOT / "src/evalmeta/validation/pages").iterdir()]
 
 

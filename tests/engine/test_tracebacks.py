@@ -7,7 +7,7 @@ import pytest
 
 from engine.builders import evaluation, run
 from evalmeta import limits
-from evalmeta.engine.subjects.python import import_from, subject_of
+from evalmeta.engine.subjects.objects import import_from, subject_of
 from evalmeta.engine.tracebacks import traceback_text
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 # What a worker imports late is imported here, once for all that are killed.
 import evalmeta.engine.runner
-import evalmeta.engine.subjects.python
+import evalmeta.engine.subjects.objects
 import evalmeta.rules_rater.decisions  # noqa: F401
 from evalmeta import limits
 from evalmeta.model.registry import EVALUATION_DEFINITION

@@ -6,8 +6,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from evalmeta import __version__
+from evalmeta.engine.subjects.replay import RecordedSubject
 from evalmeta.model.run_options import Setup
-from evalmeta.model.settings import RaterSettings, RecordedSubject, RulesRater, SubjectSettings
+from evalmeta.model.settings import RaterSettings, RulesRater, SubjectSettings, SubjectTable
 from evalmeta.org.setups import described_agent, rater_of, setup_of
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ KEY = "sk-abcdefghijklmnopqrstuvwx"
 
 
 def subject(**table: object) -> SubjectSettings:
-    return TypeAdapter[SubjectSettings](SubjectSettings).validate_python(table)
+    return TypeAdapter[SubjectSettings](SubjectTable).validate_python(table)
 
 
 def rater(**table: object) -> RaterSettings:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta import evaluate
+from evalmeta.engine.subjects.agentforce import AgentforceSubject
+from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import SubjectNotBound
-from evalmeta.model.settings import AgentforceSubject, PythonSubject
 from evalmeta.org.subjects import bind_subject
 from evalmeta.package.settings import load_settings
 

@@ -7,9 +7,9 @@ import pytest
 
 from client.oauth_server import CLIENT, USERNAME, OAuthServer, running
 from evalmeta.client.logins import Logins, user_logins
+from evalmeta.engine.subjects.agentforce import AgentforceSubject
 from evalmeta.errors import LoginFailed, NotFound, SettingsError
 from evalmeta.model.login import ByRefreshToken, Login, Secrets
-from evalmeta.model.settings import AgentforceSubject
 from evalmeta.org.subjects import bind_subject, sign_in
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
-from evalmeta.model.settings import PythonSubject, Settings
+from evalmeta.model.settings import Settings
 from evalmeta.org.app import create_app
 from evalmeta.org.organization import Organization
 from evalmeta.org_clients.answers import Page

@@ -1,19 +1,17 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import SettingsError
 from evalmeta.model.quarantine import today
-from evalmeta.model.settings import PythonSubject, Settings
+from evalmeta.model.settings import Settings
 from evalmeta.package.settings import load_settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LATEST = today() + timedelta(days=366)
 
@@ -232,3 +230,18 @@ def test_a_quarantine_names_test_case_reason_and_last_day(file: Path) -> None:
 )
 def test_a_quarantine_without_reason_or_near_end_is_an_error(file: Path, lines: str, message: str) -> None:
     assert refusal(file, f'[[quarantine]]\ntest = "Desk"\n{lines}\n') == f"evalmeta.toml:{message}"
+
+
+def test_tables_of_adapters_have_lists_and_paths(file: Path) -> None:
+    file.write_text(
+        '[subjects.A]\nadapter = "command"\ncommand = ["node", "a.js"]\n'
+        '[subjects.B]\nadapter = "replay"\nfile = "b.json"\n'
+    )
+    subjects = load_settings(file).subjects.values()
+    assert [agent.model_dump(exclude={"adapter", "environment"}) for agent in subjects] == [
+        {"command": ("node", "a.js")},
+        {"file": Path("b.json")},
+    ]
+    assert refusal(file, '[subjects.A]\nadapter = "command"\ncommand = "node"\n').startswith(
+        "evalmeta.toml:3:1: subjects.A.command must be a list"
+    )

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import re
 from contextlib import contextmanager
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
 
 _HIDDEN: Final = "[secret]"
@@ -100,3 +102,15 @@ def _secret_variables() -> set[str]:
     # SF_TARGET_ORG may hold a token for the sf CLI, and CI systems name auth URLs SFDX_...
     secrets = {name for name, value in os.environ.items() if name.startswith("SF") and redacted(value) != value}
     return secrets | _VARIABLES
+
+
+def path_in_words(word: str, root: Path) -> str:
+    """Return a word of a command: a path inside the project relative to it, and others without their folders."""
+    inside = word.removeprefix(f"{root}/")
+    return PurePath(inside).name if PurePath(inside).is_absolute() else inside
+
+
+def address_in_words(url: str) -> str:
+    """Return a URL without a name, a password and a query, which may have secrets."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Self, TypeAlias, cast
 
 from pydantic import (
     AfterValidator,
@@ -17,147 +17,127 @@ from pydantic import (
     Discriminator,
     Field,
     GetPydanticSchema,
-    JsonValue,
     Tag,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     create_model,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from evalmeta import limits
+from evalmeta.model.entry_points import OWN
 from evalmeta.model.quarantine import Quarantine, Quarantines, day_of, end_fault, names_of_test, parse_day
 from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS, Option, RunOptions, Scoring
+
+if TYPE_CHECKING:
+    from evalmeta.model.login import SignIn
 
 Profile = Literal["orgs", "documented"]
 AdkDialect = Literal["auto", "python", "typescript"]
 MissingData = Literal["undecided", "adk"]
 RuleSetting = Literal["error", "warning", "off"]
-VariableType = Literal["Text", "Number", "Boolean", "Date", "DateTime", "Money", "Ref", "Object", "List", "Json"]
 
 Given: TypeAlias = Mapping[str, object]
 """Values that replace those of settings, by the names of the settings."""
 _NOTHING: Final[Given] = {}
-_TARGET = r"^[\w.]+:[\w.]+$"
+TARGET: Final = r"^[\w.]+:[\w.]+$"
 
 
-class _Table(BaseModel):
+class Table(BaseModel):
+    """A table of `evalmeta.toml`: immutable, without unknown keys."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class PythonSubject(_Table):
-    """An agent that is a Python object: `target = "module:name"`, imported from the project's folder.
+class SubjectSettings(Table):
+    """A table under [subjects]: the settings of an agent. Each adapter derives its settings from this class.
 
-    `retry_on` lists the agent's transient exceptions, such as `httpx.ReadTimeout`, which are retried.
+    Values are read by the class of their adapter (`model/entry_points.py`), or by PluginSubject.
+
+    Attributes:
+        agent: what the agent of the adapter is, in the reference.
+        imports_code: whether `bind` runs code of the project or of a package, which may hang or exit.
     """
 
-    adapter: Literal["python"]
-    target: Annotated[str, Field(pattern=_TARGET)]
-    retry_on: tuple[str, ...] = ()
-
-
-class ReplaySubject(_Table):
-    """Recorded answers in `file`: results of a run, or JSON Lines; the path is relative to the project's folder."""
-
-    adapter: Literal["replay"]
-    file: Path
-
-
-class OpenAISubject(_Table):
-    """An endpoint for OpenAI's chat completions; `url` with or without `/chat/completions` at its end.
-
-    `api_key_env` is the environment variable with the key. `system` is sent as the first message. `extra` is added to
-    every request (temperature, tools ...). `${NAME}` in a header is replaced by an environment variable.
-    """
-
-    adapter: Literal["openai"]
-    model: str
-    url: str = "https://api.openai.com/v1"
-    api_key_env: str = ""
-    system: str = ""
-    extra: dict[str, JsonValue] = Field(default_factory=dict)
-    headers: dict[str, str] = Field(default_factory=dict)
-
-
-class HttpSubject(_Table):
-    """An HTTP endpoint with JSON requests and responses.
-
-    `request` is the body; it may contain `{{utterance}}`, `{{history}}`, `{{context}}`, `{{context.NAME}}` and
-    `{{session}}`. `answer`, `topic`, `actions` and the rest are JSONPaths into the response. `${NAME}` in a header is
-    replaced by an environment variable. With `omits_empty`, a topic or actions that their path does not find are empty
-    instead of unknown.
-    """
-
-    adapter: Literal["http"]
-    url: str
-    method: Literal["POST", "PUT"] = "POST"
-    headers: dict[str, str] = Field(default_factory=dict)
-    request: dict[str, JsonValue] = {"utterance": "{{utterance}}"}
-    answer: str = "$.answer"
-    topic: str = ""
-    actions: str = ""
-    omits_empty: bool = False
-    action_name: str = "$.name"
-    action_input: str = "$.input"
-    action_output: str = "$.output"
-    session: str = ""
-    input_tokens: str = ""
-    output_tokens: str = ""
-    trace: str = ""
-
-
-class CommandSubject(_Table):
-    """A program that reads JSON objects from stdin and writes JSON objects to stdout, one per line.
-
-    Every worker has its own process, which is restarted if it dies.
-    """
-
-    adapter: Literal["command"]
-    command: Annotated[tuple[str, ...], Field(min_length=1)]
-    environment: dict[str, str] = Field(default_factory=dict)
-
-
-class AgentforceSubject(_Table):
-    """An agent in a Salesforce org, reached through the Agent API.
-
-    `agent_id` is the BotDefinition's id. `org` is an alias or username of a login. Instead, `token_env` can be an
-    environment variable with an access token, with `instance_url` as the org's My Domain. `bypass_user` lets the agent
-    act as its own user. `variable_types` are the types of context variables. With `traces = false`, no plan traces are
-    requested, and topics and actions are unknown.
-    """
-
-    adapter: Literal["agentforce"]
-    agent_id: Annotated[str, Field(pattern=r"^0Xx[0-9A-Za-z]{12}(?:[0-9A-Za-z]{3})?$")]
-    org: str = ""
-    token_env: str = ""
-    instance_url: str = ""
-    url: Annotated[str, Field(pattern=r"/v1/?$")] = "https://api.salesforce.com/einstein/ai-agent/v1"
-    bypass_user: bool = True
-    variable_types: dict[str, VariableType] = Field(default_factory=dict)
-    traces: bool = True
-
-
-class RecordedSubject(_Table):
-    """The answers that the file of the evaluation already contains: only of runs of such files, never in settings."""
-
-    adapter: Literal["recorded"]
-
-
-class PluginSubject(_Table):
-    """An adapter of an installed package, which reads its own keys."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
+    agent: ClassVar[str] = ""
+    imports_code: ClassVar[bool] = False
 
     adapter: str
 
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> object:
+        """Return the agent: a subject, a function or an object with `open`; raise SettingsError if it cannot be used.
 
-class RulesRater(_Table):
+        Paths are relative to the project's folder `root`. `sign_in` returns sessions for agents in an org.
+        """
+        raise NotImplementedError
+
+    def identity(self, root: Path) -> tuple[str, list[Path]]:  # noqa: ARG002 - adapters with files need the folder
+        """Return the adapter and its target, which runs record, and the files in which the agent's source may be."""
+        return self.adapter, []
+
+    @property
+    def login(self) -> str:
+        """Return the login of `evalmeta org list` that the agent needs; empty for none."""
+        return ""
+
+    def key_variables(self) -> tuple[str, ...]:
+        """Return the environment variables with the agent's keys."""
+        return named_variables(self)
+
+
+class PluginSubject(SubjectSettings):
+    """An adapter of an installed package, which reads its own keys."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    imports_code = True
+
+
+def subject_adapter(name: str) -> type[SubjectSettings]:
+    """Return the settings of an adapter of evalmeta."""
+    return cast("type[SubjectSettings]", OWN["subjects"][name].load())
+
+
+def _read_by_adapter(
+    table: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo[object]
+) -> SubjectSettings:
+    """Let the class of the adapter read a table."""
+    if isinstance(table, SubjectSettings):
+        return cast("SubjectSettings", read(table))
+    name = table.get("adapter") if isinstance(table, dict) else None
+    if name is None:
+        raise PydanticKnownError("union_tag_not_found", {"discriminator": "tag()"})
+    model = subject_adapter(name) if isinstance(name, str) and name in OWN["subjects"] else PluginSubject
+    if info.mode == "json":
+        # As in `package/settings.py`: files may not have texts for numbers, but lists for tuples.
+        return model.model_validate_json(json.dumps(table), strict=True)
+    return model.model_validate(table)
+
+
+SubjectTable = Annotated[SubjectSettings, WrapValidator(_read_by_adapter)]
+"""A table under [subjects], read by the class of its adapter."""
+
+
+def named_variables(table: Table) -> tuple[str, ...]:
+    """Return the environment variables that a table names as its keys."""
+    return tuple(name for key in ("api_key_env", "token_env") if (name := getattr(table, key, "")))
+
+
+class _Rater(Table):
+    def key_variables(self) -> tuple[str, ...]:
+        """Return the environment variables with the rater's keys."""
+        return named_variables(self)
+
+
+class RulesRater(_Rater):
     """The offline rater; `embed` is a function that returns vectors for a list of texts."""
 
     adapter: Literal["rules"]
-    embed: Annotated[str, Field(pattern=f"^$|{_TARGET}")] = ""
+    embed: Annotated[str, Field(pattern=f"^$|{TARGET}")] = ""
 
 
-class LlmRater(_Table):
+class LlmRater(_Rater):
     """Language models as rater: any models at an OpenAI-compatible `url`, else model names of pydantic-ai.
 
     `models` instead of `model` lets several models vote. `url` ends before `/chat/completions`. `api_key_env` is the
@@ -188,6 +168,16 @@ class LlmRater(_Table):
         default_factory=dict
     )
 
+    def key_variables(self) -> tuple[str, ...]:
+        """Return the environment variables with the keys.
+
+        The client of a model that is named without a URL, such as `openai:gpt-4.1-mini`, reads the key of its provider.
+        """
+        if self.url or self.api_key_env:
+            return named_variables(self)
+        providers = [model.partition(":")[0].partition("-")[0] for model in self.model_names if ":" in model]
+        return tuple(f"{provider.upper()}_API_KEY" for provider in providers)
+
     @property
     def model_names(self) -> tuple[str, ...]:
         """Return the models that vote, or the only one."""
@@ -216,7 +206,7 @@ class LlmRater(_Table):
         return ""
 
 
-class PluginRater(_Table):
+class PluginRater(_Rater):
     """A rater of an installed package, which reads its own keys."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -224,35 +214,7 @@ class PluginRater(_Table):
     adapter: str
 
 
-SUBJECT_ADAPTERS: Final[Mapping[str, type[BaseModel]]] = {
-    "python": PythonSubject,
-    "replay": ReplaySubject,
-    "openai": OpenAISubject,
-    "http": HttpSubject,
-    "command": CommandSubject,
-    "agentforce": AgentforceSubject,
-}
 RATER_ADAPTERS: Final[Mapping[str, type[BaseModel]]] = {"rules": RulesRater, "llm": LlmRater}
-
-
-VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
-"""An environment variable in a header."""
-
-
-def key_variables(table: BaseModel) -> tuple[str, ...]:
-    """Return the environment variables from which a subject or a rater reads its keys.
-
-    The client of a model that is named without a URL, such as `openai:gpt-4.1-mini`, reads the key of its provider.
-    """
-    named = [name for key in ("api_key_env", "token_env") if (name := getattr(table, key, ""))]
-    headers = table.headers.values() if isinstance(table, OpenAISubject | HttpSubject) else ()
-    models = table.model_names if isinstance(table, LlmRater) and not (table.url or named) else ()
-    providers = [model.partition(":")[0].partition("-")[0] for model in models if ":" in model]
-    return (
-        *named,
-        *(name for text in headers for name in VARIABLE.findall(text)),
-        *(f"{provider.upper()}_API_KEY" for provider in providers),
-    )
 
 
 def _discriminator(known: Mapping[str, type[BaseModel]]) -> Discriminator:
@@ -260,40 +222,28 @@ def _discriminator(known: Mapping[str, type[BaseModel]]) -> Discriminator:
 
     def tag(table: object) -> str | None:
         name = table.get("adapter") if isinstance(table, dict) else getattr(table, "adapter", None)
-        is_plugin = not (name is None or name in known or isinstance(table, RecordedSubject))
-        return "plugin" if is_plugin else name
+        return name if name is None or name in known else "plugin"
 
     return Discriminator(tag)
 
 
-SubjectSettings = Annotated[
-    Annotated[PythonSubject, Tag("python")]
-    | Annotated[ReplaySubject, Tag("replay")]
-    | Annotated[OpenAISubject, Tag("openai")]
-    | Annotated[HttpSubject, Tag("http")]
-    | Annotated[CommandSubject, Tag("command")]
-    | Annotated[AgentforceSubject, Tag("agentforce")]
-    | Annotated[RecordedSubject, Tag("recorded")]
-    | Annotated[PluginSubject, Tag("plugin")],
-    _discriminator(SUBJECT_ADAPTERS),
-]
 RaterSettings = Annotated[
     Annotated[RulesRater, Tag("rules")] | Annotated[LlmRater, Tag("llm")] | Annotated[PluginRater, Tag("plugin")],
     _discriminator(RATER_ADAPTERS),
 ]
 
 
-class ValidateSettings(_Table):
+class ValidateSettings(Table):
     """The profile of validation, and the severity of single rules by code."""
 
     profile: Profile = "orgs"
     rules: dict[str, RuleSetting] = Field(default_factory=dict)
 
 
-def _table_of(name: str, says: str, options: Iterable[Option]) -> type[_Table]:
+def _table_of(name: str, says: str, options: Iterable[Option]) -> type[Table]:
     """Return the model of a table whose keys are options of a run."""
     keys = {option.name: (option.annotation, _field(option)) for option in options}
-    return create_model(name, __base__=_Table, __doc__=says, **keys)  # type: ignore[call-overload, no-any-return]
+    return create_model(name, __base__=Table, __doc__=says, **keys)  # type: ignore[call-overload, no-any-return]
 
 
 def _field(option: Option) -> object:
@@ -322,12 +272,12 @@ ScoreSettings: Final = _table_of(
 )
 
 
-def _schema_of(table: type[_Table]) -> GetPydanticSchema:
+def _schema_of(table: type[Table]) -> GetPydanticSchema:
     """Return the annotation of a key whose model is made at runtime, so that no type can name it."""
     return GetPydanticSchema(lambda _, handler: handler(table))
 
 
-class AdkSettings(_Table):
+class AdkSettings(Table):
     """How files of ADK are read.
 
     Attributes:
@@ -341,7 +291,7 @@ class AdkSettings(_Table):
     config: Path | None = None
 
 
-class DatabricksSettings(_Table):
+class DatabricksSettings(Table):
     """What evaluation sets of Databricks do not contain: guidelines for every answer, and the metrics to use."""
 
     global_guidelines: tuple[str, ...] = ()
@@ -369,7 +319,7 @@ def _checked_end(until: object) -> date:
     return day
 
 
-class QuarantineSettings(_Table):
+class QuarantineSettings(Table):
     """A known flaky or broken case, for tests that cannot hold `quarantine` themselves, such as definitions.
 
     Attributes:
@@ -385,22 +335,22 @@ class QuarantineSettings(_Table):
     until: Annotated[date, BeforeValidator(_checked_end)]
 
 
-class OrgSettings(_Table):
+class OrgSettings(Table):
     """The default org of commands: an alias or username of a login; empty for the embedded org."""
 
     default: str = ""
 
 
-class Settings(_Table):
+class Settings(Table):
     """The content of `evalmeta.toml`."""
 
     validate_: Annotated[ValidateSettings, Field(alias="validate")] = ValidateSettings()
-    run: Annotated[_Table, _schema_of(RunSettings)] = RunSettings()
-    score: Annotated[_Table, _schema_of(ScoreSettings)] = ScoreSettings()
+    run: Annotated[Table, _schema_of(RunSettings)] = RunSettings()
+    score: Annotated[Table, _schema_of(ScoreSettings)] = ScoreSettings()
     org: OrgSettings = OrgSettings()
     adk: AdkSettings = AdkSettings()
     databricks: DatabricksSettings = DatabricksSettings()
-    subjects: dict[str, SubjectSettings] = Field(default_factory=dict)
+    subjects: dict[str, SubjectTable] = Field(default_factory=dict)
     raters: dict[str, RaterSettings] = Field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     quarantine: tuple[QuarantineSettings, ...] = ()

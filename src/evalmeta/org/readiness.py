@@ -19,7 +19,7 @@ from evalmeta import limits
 from evalmeta.engine.scorers.function_imports import check_function
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import child_environment
-from evalmeta.model.settings import LlmRater, PluginRater, PluginSubject, PythonSubject, RulesRater
+from evalmeta.model.settings import LlmRater, PluginRater, RulesRater
 from evalmeta.org.needs import Need
 from evalmeta.org.run_files import read_subject
 from evalmeta.org.subjects import bind_subject, rater_settings
@@ -89,7 +89,7 @@ def _imports_code(need: Need, settings: Settings) -> bool:
     if need.kind == "function":
         return True
     if need.kind == "subject":
-        return isinstance(settings.subjects.get(need.name), PythonSubject | PluginSubject)
+        return (agent := settings.subjects.get(need.name)) is not None and agent.imports_code
     match settings.raters.get(need.name):
         case RulesRater(embed=embed):
             return bool(embed)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
+from evalmeta.engine.subjects.replay import RecordedSubject
 from evalmeta.errors import NotFound, OrgFault, SettingsError, Suggestion
 from evalmeta.formats.document import Reading, reading_from
 from evalmeta.formats.files import digest_of, document_once, read_document
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import ContentKind, RunContent
-from evalmeta.model.settings import RecordedSubject, SubjectSettings
+from evalmeta.model.settings import SubjectSettings, SubjectTable
 from evalmeta.package.files import parse_test_name
 from evalmeta.report.text import count
 
@@ -98,7 +99,7 @@ def read_subject(source: JsonValue) -> SubjectSettings | None:
     # evalmeta.toml cannot name this adapter.
     if source == {"adapter": "recorded"}:
         return RecordedSubject(adapter="recorded")
-    return TypeAdapter[SubjectSettings](SubjectSettings).validate_python(source)
+    return TypeAdapter[SubjectSettings](SubjectTable).validate_python(source)
 
 
 def current_digest(root: Path, recorded: RunFile) -> str | None:

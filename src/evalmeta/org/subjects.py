@@ -8,11 +8,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.client.logins import user_logins
+from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import NotFound, SettingsError, SubjectNotBound
 from evalmeta.model.login import SignedIn
 from evalmeta.model.run_options import OFFLINE_RATER
-from evalmeta.model.settings import AgentforceSubject, PythonSubject, RulesRater, Settings
+from evalmeta.model.settings import RulesRater, Settings
 from evalmeta.package.config_file import key_name
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE
 from evalmeta.package.settings import load_settings
@@ -59,8 +60,8 @@ def bind_subject(
         settings = PythonSubject(adapter="python", target=subject_name)
     if settings is None:
         raise unbound_subject(subjects, subject_name, root=root, subject_type=subject_type, settings_name=settings_name)
-    if isinstance(settings, AgentforceSubject) and settings.org:
-        check_login(settings.org)
+    if settings.login:
+        check_login(settings.login)
     return bind(settings, root=root, sign_in=sign_in)
 
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from evalmeta.errors import SettingsError
+from evalmeta.model.entry_points import OWN
 from evalmeta.model.problem import Location, Problem, Severity, quote
 from evalmeta.model.python_target import likely_target
-from evalmeta.model.settings import RATER_ADAPTERS, SUBJECT_ADAPTERS, Settings
+from evalmeta.model.settings import RATER_ADAPTERS, Settings, subject_adapter
 from evalmeta.package.config_file import key_name, read_text
 from evalmeta.plugins import plugin_names
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 _PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _CANDIDATE_LINES: Final = 20
-_ADAPTERS: Final = {"subjects": SUBJECT_ADAPTERS, "raters": RATER_ADAPTERS}
+_ADAPTERS: Final = {"subjects": tuple(OWN["subjects"]), "raters": tuple(RATER_ADAPTERS)}
 _TYPES: Final = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
@@ -55,7 +56,7 @@ def load_settings(path: Path) -> Settings:
         # As JSON, texts are not taken for numbers, but lists can be tuples and texts can be paths.
         settings = Settings.model_validate_json(json.dumps(table, default=str), strict=True)
     except ValidationError as error:
-        problems = [_problem(path, text, detail) for detail in error.errors(include_url=False)]
+        problems = [_problem(path, text, table, detail) for detail in error.errors(include_url=False)]
         raise _refusal(path, [*problems, *_unknown_adapters(path, text, table)]) from error
     if problems := list(_unknown_adapters(path, text, table)):
         raise _refusal(path, problems)
@@ -98,16 +99,16 @@ def _unknown_adapters(path: Path, text: str, table: Mapping[str, object]) -> Ite
                 yield _problem_at(path, _place_of(text, keys), message, _nearest(adapter, known))
 
 
-def _problem(path: Path, text: str, detail: ErrorDetails) -> Problem:
+def _problem(path: Path, text: str, table: Mapping[str, object], detail: ErrorDetails) -> Problem:
     loc = detail["loc"]
     if not loc:
         return _problem_at(path, (0, 0), "is nested too deeply", "Use fewer levels.")
-    # pydantic adds the selected adapter after the name of a subject or rater.
-    keys = loc[:2] + loc[3:] if loc[0] in _ADAPTERS else loc
+    # pydantic adds the selected adapter after the name of a rater.
+    keys = loc[:2] + loc[3:] if loc[0] == "raters" else loc
     if misspelt := _misspelt_adapter(detail):
         keys = (*keys, misspelt)
         return _problem_at(path, _place_of(text, keys), f"{key_name(keys)} is not a valid key", "Did you mean adapter?")
-    message, hint = _reason(detail, str(keys[-1]))
+    message, hint = _reason(detail, str(keys[-1]), table)
     place = _place_of(text, keys[:-1] if detail["type"] == "missing" else keys)
     # What is wrong with a rater's settings as a whole names their keys itself.
     return _problem_at(path, place, f"{key_name(keys)}{':' if detail['type'] == 'rater' else ''} {message}", hint)
@@ -126,12 +127,12 @@ def _misspelt_adapter(detail: ErrorDetails) -> str | None:
     return next(iter(get_close_matches("adapter", table, n=1)), None)
 
 
-def _reason(detail: ErrorDetails, key: str) -> tuple[str, str]:
+def _reason(detail: ErrorDetails, key: str, table: Mapping[str, object]) -> tuple[str, str]:
     """Return what is wrong with a value, and what to do about it."""
     kind = detail["type"]
     if kind == "extra_forbidden":
-        *table, wrong = detail["loc"]
-        return "is not a valid key", _nearest(str(wrong), _known_keys(table))
+        *place, wrong = detail["loc"]
+        return "is not a valid key", _nearest(str(wrong), _known_keys(place, table))
     if kind == "missing":
         return "is missing", f"Add {key} = ..."
     if kind == "union_tag_not_found":
@@ -166,9 +167,11 @@ def _nearest(word: str, known: Sequence[str]) -> str:
     return f"{f'Did you mean {near[0]}? ' if near else ''}Known: {', '.join(known)}."
 
 
-def _known_keys(loc: Sequence[str | int]) -> list[str]:
-    if loc and loc[0] in _ADAPTERS:
-        return list(_ADAPTERS[str(loc[0])][str(loc[2])].model_fields)
+def _known_keys(loc: Sequence[str | int], table: Mapping[str, object]) -> list[str]:
+    if loc and loc[0] == "raters":
+        return list(RATER_ADAPTERS[str(loc[2])].model_fields)
+    if loc and loc[0] == "subjects":
+        return list(subject_adapter(str(_item(_item(_item(table, loc[0]), loc[1]), "adapter"))).model_fields)
     schema = Settings.model_json_schema()
     node = schema
     for key in loc:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, SupportsFloat, TypeAlias
 
 from evalmeta.engine.metrics import JUDGED_BY_RULES
-from evalmeta.engine.subjects.python import import_from
+from evalmeta.engine.subjects.objects import import_from
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.run import Verdict
 from evalmeta.rules_rater.ratings import undecided

@@ -21,6 +21,7 @@ from engine.builders import Agent, answer_orders, case, evaluation
 from engine.subjects.conversations import says
 from evalmeta import RunOptions, evaluate, evaluate_async
 from evalmeta.engine.interfaces import Rating
+from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import (
     FormatError,
     InvalidMetadata,
@@ -35,7 +36,7 @@ from evalmeta.model.definition import Expectation
 from evalmeta.model.quarantine import today
 from evalmeta.model.run import CaseResult, RunStatus, Verdict
 from evalmeta.model.run_options import Scoring
-from evalmeta.model.settings import PythonSubject, RulesRater
+from evalmeta.model.settings import RulesRater
 from evalmeta.store.database import open_database
 from org.parts import SETTINGS, asked, definition, make_project
 

@@ -10,7 +10,7 @@ from engine.builders import TOPIC, case, criterion
 from evalmeta import RunOptions, evaluate
 from evalmeta.engine import case_run
 from evalmeta.engine.scorers import comparisons
-from evalmeta.engine.subjects import python
+from evalmeta.engine.subjects import objects as python
 from evalmeta.model.definition import Expectation
 from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.store import runs

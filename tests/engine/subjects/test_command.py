@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta import limits
+from evalmeta.engine.subjects.command import CommandSubject
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.definition import ContextVariable, HistoryMessage
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.generated_data import Action, GeneratedData, Tokens
-from evalmeta.model.settings import CommandSubject
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

@@ -9,13 +9,13 @@ import pytest
 from client.servers import http_reply, replying_with
 from engine.builders import evaluation, run
 from engine.subjects.conversations import KEY, bodies, says, talk
+from evalmeta.engine.subjects.openai import OpenAISubject
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.generated_data import Action, Tokens
 from evalmeta.model.run import Verdict
-from evalmeta.model.settings import OpenAISubject
 
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Subject

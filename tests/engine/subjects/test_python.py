@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.builders import case
-from evalmeta.engine.subjects.python import bind_python
+from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.definition import ContextVariable, HistoryMessage
 from evalmeta.model.evaluation import Case
-from evalmeta.model.settings import PythonSubject
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +22,7 @@ CASE = Case(1, case().turns, (HistoryMessage("user", "Hi", None, 0),), (ContextV
 
 def subject(root: Path, text: str, target: str = "agent:answer", retry_on: tuple[str, ...] = ()) -> Subject:
     root.joinpath("agent.py").write_text(text)
-    return bind_python(PythonSubject(adapter="python", target=target, retry_on=retry_on), root=root)
+    return PythonSubject(adapter="python", target=target, retry_on=retry_on).bind(root=root)
 
 
 def ask(bound: Subject, *utterances: str) -> list[GeneratedData]:

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from engine.builders import case
 from evalmeta import limits
-from evalmeta.engine.subjects.replay import Recording, bind_replay, read_recordings
+from evalmeta.engine.subjects.replay import Recording, ReplaySubject, read_recordings
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.generated_data import Action, GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, Verdict
-from evalmeta.model.settings import ReplaySubject
 from evalmeta.model.tally import summarise
 from evalmeta.protocol.connect import write_run
 from evalmeta.protocol.testing import write_testing_run
@@ -39,7 +38,7 @@ def recorded(utterance: str = "Where's it?", **generated: object) -> dict[str, o
 
 def bound_to(root: Path, content: object) -> Subject:
     root.joinpath("run.json").write_text(content if isinstance(content, str) else json.dumps(content))
-    return bind_replay(ReplaySubject(adapter="replay", file=Path("run.json")), root=root)
+    return ReplaySubject(adapter="replay", file=Path("run.json")).bind(root=root)
 
 
 def ask(bound: Subject, *utterances: str, number: int = 1) -> list[GeneratedData]:
@@ -128,7 +127,7 @@ def test_a_file_without_results_is_a_settings_error(tmp_path: Path, content: str
 @pytest.mark.parametrize("name", ["missing.json", "."])
 def test_a_file_that_cannot_be_read_is_a_settings_error(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingsError, match="cannot be used"):
-        bind_replay(ReplaySubject(adapter="replay", file=Path(name)), root=tmp_path)
+        ReplaySubject(adapter="replay", file=Path(name)).bind(root=tmp_path)
 
 
 @pytest.mark.parametrize("case_", [3, None, {}, {"inputs": []}, {"inputs": {"utterance": 5}}])

@@ -6,11 +6,11 @@ from evalmeta.engine.case_run import CasePolicy, run_case
 from evalmeta.engine.plan import WorkItem
 from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.engine.subjects.registry import bind
+from evalmeta.engine.subjects.replay import RecordedSubject
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, Verdict
-from evalmeta.model.settings import RecordedSubject
 
 TOPIC = (Expectation("topic_sequence_match", "Orders"),)
 ANSWER = GeneratedData("Here.", "Orders", latency_ms=7.0)

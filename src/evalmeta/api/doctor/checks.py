@@ -21,12 +21,14 @@ from evalmeta.api.quarantines import listed_problems
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.interfaces import Rubric
 from evalmeta.engine.raters.registry import bind_rater
+from evalmeta.engine.subjects.agentforce import AgentforceSubject
+from evalmeta.engine.subjects.replay import ReplaySubject
 from evalmeta.errors import EvalmetaError, NotFound
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.login import EMBEDDED
 from evalmeta.model.redaction import error_text, redacted
 from evalmeta.model.run import Verdict
-from evalmeta.model.settings import AgentforceSubject, ReplaySubject, RulesRater
+from evalmeta.model.settings import RulesRater
 from evalmeta.org.subjects import bind_subject
 from evalmeta.package.project import SETTINGS_FILE, find_project
 from evalmeta.report.text import and_more, count

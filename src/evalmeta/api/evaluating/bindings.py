@@ -10,17 +10,11 @@ from pydantic import ValidationError
 from evalmeta.api.endpoints import endpoint_settings, is_url
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.engine.subjects.registry import bind
+from evalmeta.engine.subjects.replay import RecordedSubject
 from evalmeta.errors import SettingsError
 from evalmeta.model.fingerprints import object_of
 from evalmeta.model.python_target import likely_target
-from evalmeta.model.settings import (
-    RATER_ADAPTERS,
-    SUBJECT_ADAPTERS,
-    PluginRater,
-    PluginSubject,
-    RecordedSubject,
-    Settings,
-)
+from evalmeta.model.settings import RATER_ADAPTERS, PluginRater, Settings, SubjectSettings
 from evalmeta.org import setups
 from evalmeta.org.subjects import bind_subject, rater_settings, sign_in
 from evalmeta.package.config_file import key_name
@@ -34,11 +28,10 @@ if TYPE_CHECKING:
 
     from evalmeta.api.evaluating.loaded import LoadedEvaluation
     from evalmeta.engine.interfaces import Rater, RatingCache, Subject
-    from evalmeta.model.settings import RaterSettings, SubjectSettings
+    from evalmeta.model.settings import RaterSettings
 
 
 _ARGUMENT: Final = "argument"
-_ADAPTERS: Final = (*SUBJECT_ADAPTERS.values(),)
 _RATERS: Final = (*RATER_ADAPTERS.values(),)
 
 
@@ -69,7 +62,7 @@ def described_subject(described: object, root: Path) -> Subject | None:
 
 def _subject_settings(described: object) -> SubjectSettings | None:
     settings = _settings("subjects", described).subjects[_ARGUMENT] if isinstance(described, Mapping) else described
-    return cast("SubjectSettings", settings) if isinstance(settings, (*_ADAPTERS, PluginSubject)) else None
+    return settings if isinstance(settings, SubjectSettings) else None
 
 
 def described_rater(described: object, root: Path, cache: RatingCache) -> Rater | None:
@@ -119,13 +112,15 @@ def _settings(group: str, table: Mapping[object, object]) -> Settings:
         return Settings.model_validate({group: {_ARGUMENT: dict(table)}})
     except ValidationError as error:
         # The values may be secrets, so they are left out.
-        found = error.errors(include_url=False, include_input=False, include_context=False)
-        lines = "; ".join(_fault(each, table) for each in found)
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        lines = "; ".join(_fault(fault, table) for fault in faults)
         raise SettingsError(f"the {group[:-1]}'s settings are not valid: {lines}") from None
 
 
 def _fault(fault: ErrorDetails, table: Mapping[object, object]) -> str:
     if fault["type"] == "string_pattern_mismatch" and fault["loc"][-1] == "target":
         return f"target {table['target']!r} is not a valid module:name; write {likely_target(str(table['target']))}"
-    keys = [*fault["loc"][3:]] or (["adapter"] if fault["type"].startswith("union_tag") else [])
+    # pydantic adds the selected adapter after the name of a rater.
+    start = 3 if fault["loc"][0] == "raters" else 2
+    keys = [*fault["loc"][start:]] or (["adapter"] if fault["type"].startswith("union_tag") else [])
     return f"{key_name(keys)}: {fault['msg']}" if keys else fault["msg"]

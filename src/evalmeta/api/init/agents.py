@@ -11,10 +11,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.api.endpoints import chat_settings, check_url
-from evalmeta.engine.subjects.python import bind_python
+from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import UsageError
 from evalmeta.model.python_target import is_target, likely_target
-from evalmeta.model.settings import PythonSubject
 from evalmeta.package.files import shown
 from evalmeta.package.folders import files_below
 
@@ -158,7 +157,7 @@ def _python_agent(root: Path, choice: AgentChoice) -> NewAgent:
         raise UsageError(f"the module {module} exists", actions=["Leave out --sample, or name another module."])
     # What the agent prints while it is imported must not mix with the output.
     with redirect_stdout(sys.stderr):
-        bind_python(PythonSubject(adapter="python", target=target), root=root)
+        PythonSubject(adapter="python", target=target).bind(root=root)
     return _own_agent(target)
 
 

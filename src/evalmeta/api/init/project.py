@@ -15,7 +15,6 @@ from evalmeta.formats.baseline import read_baseline
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import TOPIC
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, PARAMETER_API_VERSION
-from evalmeta.model.settings import key_variables
 from evalmeta.package.agent_files import NO_AGENTS, find_agents
 from evalmeta.package.files import read_file, shown, target_path, write_below
 from evalmeta.package.folders import files_below
@@ -304,7 +303,7 @@ def _key_variables(root: Path, choice: AgentChoice) -> list[str]:
     if (root / SETTINGS_FILE).is_file():
         settings = load_settings(root / SETTINGS_FILE)
         tables = [*settings.subjects.values(), settings.raters.get(settings.run_options().scoring.rater)]
-        variables += [name for table in tables if table for name in key_variables(table)]
+        variables += [name for table in tables if table for name in table.key_variables()]
     return list(dict.fromkeys(variables))
 
 

@@ -14,7 +14,7 @@ from evalmeta import limits
 from evalmeta.engine.scorers.function_imports import accepted_inputs, find_function, functions_root
 from evalmeta.engine.scorers.results import broken, judged, measured, undecided
 from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
-from evalmeta.engine.subjects.python import Calls
+from evalmeta.engine.subjects.objects import Calls
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectError
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import TestResult, Verdict
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evalmeta.engine.interfaces import Exchange, Scorer
-    from evalmeta.engine.subjects.python import Function
+    from evalmeta.engine.subjects.objects import Function
     from evalmeta.model.checks import Check
     from evalmeta.model.definition import Expectation
 

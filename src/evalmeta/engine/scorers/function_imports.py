@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta.engine.process_exit import ProcessExit, exits_refused
-from evalmeta.engine.subjects.python import check_call, import_from, own_modules
+from evalmeta.engine.subjects.objects import check_call, import_from, own_modules
 from evalmeta.errors import SettingsError
 from evalmeta.model.redaction import error_text
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-    from evalmeta.engine.subjects.python import Function
+    from evalmeta.engine.subjects.objects import Function
 
 
 CHECK_INPUTS: Final = ("utterance", "history", "context", "topic", "actions", "generated")

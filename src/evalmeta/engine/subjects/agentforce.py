@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar
 
-from evalmeta.engine.http_endpoint import Endpoint
+from pydantic import Field
+
 from evalmeta.engine.subjects.conversation import plain_text
 from evalmeta.errors import (
     MessageUnreadable,
@@ -27,31 +28,68 @@ from evalmeta.errors import (
 )
 from evalmeta.model.definition import ContextVariable
 from evalmeta.model.generated_data import GeneratedData
-from evalmeta.model.redaction import child_environment
+from evalmeta.model.redaction import address_in_words, child_environment
+from evalmeta.model.settings import SubjectSettings
 from evalmeta.protocol import agent_api
 from evalmeta.protocol.agent_api import NAMED_USER_PATH, read_token
 from evalmeta.protocol.json_fields import org_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     import httpx
 
-    from evalmeta.engine.http_endpoint import Reply
+    from evalmeta.engine.http_endpoint import Endpoint, Reply
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.login import SignedIn, SignIn
-    from evalmeta.model.settings import AgentforceSubject
     from evalmeta.protocol.agent_api import AgentReply, Plan
 
 
+VariableType = Literal["Text", "Number", "Boolean", "Date", "DateTime", "Money", "Ref", "Object", "List", "Json"]
 _Method: TypeAlias = Literal["DELETE", "GET", "POST"]
 _T = TypeVar("_T")
 _HEADERS: Final = {"x-client-name": "evalmeta"}
 # The status of a session that is still answering another request.
 _BUSY_STATUSES: Final = frozenset({HTTPStatus.LOCKED})
 _TOKEN: Final = re.compile(r"[!-~]+")
+
+
+class AgentforceSubject(SubjectSettings):
+    """An agent in a Salesforce org, reached through the Agent API.
+
+    `agent_id` is the BotDefinition's id. `org` is an alias or username of a login. Instead, `token_env` can be an
+    environment variable with an access token, with `instance_url` as the org's My Domain. `bypass_user` lets the agent
+    act as its own user. `variable_types` are the types of context variables. With `traces = false`, no plan traces are
+    requested, and topics and actions are unknown.
+    """
+
+    agent = "an agent in a Salesforce org"
+
+    adapter: Literal["agentforce"]
+    agent_id: Annotated[str, Field(pattern=r"^0Xx[0-9A-Za-z]{12}(?:[0-9A-Za-z]{3})?$")]
+    org: str = ""
+    token_env: str = ""
+    instance_url: str = ""
+    url: Annotated[str, Field(pattern=r"/v1/?$")] = "https://api.salesforce.com/einstein/ai-agent/v1"
+    bypass_user: bool = True
+    variable_types: dict[str, VariableType] = Field(default_factory=dict)
+    traces: bool = True
+
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:  # noqa: ARG002
+        """Return a subject for the agent."""
+        return bind_agentforce(self, sign_in=sign_in)
+
+    def identity(self, root: Path) -> tuple[str, list[Path]]:  # noqa: ARG002
+        """Return the agent and its org."""
+        return f"agentforce {self.agent_id} in {self.org or address_in_words(self.instance_url)}", []
+
+    @property
+    def login(self) -> str:
+        """Return the login whose org has the agent."""
+        return self.org
 
 
 def bind_agentforce(
@@ -75,6 +113,8 @@ def bind_agentforce(
         raise _incomplete(settings, "token_env needs the org's address, and instance_url is missing")
     root = settings.url.rstrip("/").removesuffix(agent_api.VERSION)
     credential = f"the login {settings.org}" if settings.org else f"the access token in {settings.token_env}"
+    from evalmeta.engine.http_endpoint import Endpoint
+
     endpoint = Endpoint(
         root, headers=_HEADERS, credential=credential, busy_statuses=_BUSY_STATUSES, transport=transport
     )
@@ -317,6 +357,8 @@ def _tokens_of_org(org: str, sign_in: SignIn, transport: httpx.AsyncBaseTranspor
 async def _exchange(signed_in: SignedIn, transport: httpx.AsyncBaseTransport | None) -> str:
     """Return the JWT of the named user, as the sf CLI does; empty if the org does not issue one."""
     session = signed_in.access_token
+    from evalmeta.engine.http_endpoint import Endpoint
+
     endpoint = Endpoint(signed_in.url, headers={"Cookie": f"sid={session}"}, secrets=(session,), transport=transport)
     try:
         reply = await endpoint.send(None, NAMED_USER_PATH, method="GET")

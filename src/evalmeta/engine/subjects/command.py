@@ -6,21 +6,24 @@ import asyncio
 import codecs
 import errno
 import os
+import shlex
 import shutil
 import signal
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Annotated, Final, Literal, cast
 
 import orjson
+from pydantic import Field
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.json_value import read_json
-from evalmeta.model.redaction import child_environment, hide_secrets, redacted
+from evalmeta.model.redaction import child_environment, hide_secrets, path_in_words, redacted
+from evalmeta.model.settings import SubjectSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.settings import CommandSubject
+    from evalmeta.model.login import SignIn
 
 _STDIN: Final = 0
 _STDERR: Final = 2
@@ -42,15 +45,32 @@ _STDERR_TITLE: Final = "The end of the program's stderr:\n"
 _PROTOCOL: Final = "stdout is only for answers, one line of JSON each; print everything else to stderr"
 
 
-def bind_command(settings: CommandSubject, *, root: Path) -> Subject:
-    """Return a subject for a program that runs in `root`, with one process for each open session.
+class CommandSubject(SubjectSettings):
+    """A program that reads JSON objects from stdin and writes JSON objects to stdout, one per line.
 
-    The program inherits this process's environment without Salesforce tokens, and `settings.environment`. If it exits
-    while it is asked, the case is retried with another process.
+    Every worker has its own process, which is restarted if it dies.
     """
-    environment = child_environment() | {"PYTHONUNBUFFERED": "1", **settings.environment}
-    program = _find_program(settings.command[0], root, environment.get("PATH"))
-    return _Command((program, *settings.command[1:]), root, environment)
+
+    agent = "a program that reads and writes JSON lines"
+
+    adapter: Literal["command"]
+    command: Annotated[tuple[str, ...], Field(min_length=1)]
+    environment: dict[str, str] = Field(default_factory=dict)
+
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
+        """Return a subject for a program that runs in `root`, with one process for each open session.
+
+        The program inherits this process's environment without Salesforce tokens, and `environment`. If it exits
+        while it is asked, the case is retried with another process.
+        """
+        environment = child_environment() | {"PYTHONUNBUFFERED": "1", **self.environment}
+        program = _find_program(self.command[0], root, environment.get("PATH"))
+        return _Command((program, *self.command[1:]), root, environment)
+
+    def identity(self, root: Path) -> tuple[str, list[Path]]:
+        """Return the program with its arguments, which may be files."""
+        words = [path_in_words(word, root) for word in self.command]
+        return f"command {shlex.join(words)}", [root / word for word in words]
 
 
 def _find_program(name: str, root: Path, path: str | None) -> str:

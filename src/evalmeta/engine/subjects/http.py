@@ -5,27 +5,31 @@ from __future__ import annotations
 import os
 import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import orjson
+from pydantic import Field
+from pydantic import JsonValue as AnyJson
 
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.http_endpoint import Endpoint
 from evalmeta.engine.interfaces import NothingToClose
 from evalmeta.engine.jsonpath import TooManyMatches, compile_reference, resolve
 from evalmeta.engine.subjects.conversation import context_of, history_of, parse_arguments, turn_messages
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.jsonpath import Everything, Filter, Range, Reference, ReferenceSyntax
-from evalmeta.model.settings import VARIABLE
+from evalmeta.model.redaction import address_in_words
+from evalmeta.model.settings import SubjectSettings, named_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
+    from evalmeta.engine.http_endpoint import Endpoint
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.settings import HttpSubject
+    from evalmeta.model.login import SignIn
 
 _PATHS: Final = (
     "answer", "topic", "actions", "action_name", "action_input", "action_output",
@@ -35,13 +39,51 @@ _MAX_SHOWN_KEYS: Final = 20
 _SELECTIONS: Final = (Everything, Filter, Range)
 
 
-def bind_http(settings: HttpSubject) -> Subject:
-    """Return a subject for an endpoint that accepts and returns JSON; raise SettingsError if a setting is not valid."""
-    check_template(settings.request)
-    paths = _Paths({name: str(getattr(settings, name)) for name in _PATHS})
-    headers, secrets, credential = fill_headers(settings.headers)
-    endpoint = Endpoint(settings.url, headers=headers, secrets=secrets, credential=credential)
-    return _Agent(settings, endpoint, paths)
+class HttpSubject(SubjectSettings):
+    """An HTTP endpoint with JSON requests and responses.
+
+    `request` is the body; it may contain `{{utterance}}`, `{{history}}`, `{{context}}`, `{{context.NAME}}` and
+    `{{session}}`. `answer`, `topic`, `actions` and the rest are JSONPaths into the response. `${NAME}` in a header is
+    replaced by an environment variable. With `omits_empty`, a topic or actions that their path does not find are empty
+    instead of unknown.
+    """
+
+    agent = "any other JSON endpoint"
+
+    adapter: Literal["http"]
+    url: str
+    method: Literal["POST", "PUT"] = "POST"
+    headers: dict[str, str] = Field(default_factory=dict)
+    request: dict[str, AnyJson] = Field({"utterance": "{{utterance}}"})
+    answer: str = "$.answer"
+    topic: str = ""
+    actions: str = ""
+    omits_empty: bool = False
+    action_name: str = "$.name"
+    action_input: str = "$.input"
+    action_output: str = "$.output"
+    session: str = ""
+    input_tokens: str = ""
+    output_tokens: str = ""
+    trace: str = ""
+
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:  # noqa: ARG002
+        """Return a subject for the endpoint; raise SettingsError if a setting is not valid."""
+        from evalmeta.engine.http_endpoint import Endpoint
+
+        check_template(self.request)
+        paths = _Paths({name: str(getattr(self, name)) for name in _PATHS})
+        headers, secrets, credential = fill_headers(self.headers)
+        endpoint = Endpoint(self.url, headers=headers, secrets=secrets, credential=credential)
+        return _Agent(self, endpoint, paths)
+
+    def key_variables(self) -> tuple[str, ...]:
+        """Return the environment variables in headers, too."""
+        return (*named_variables(self), *header_variables(self.headers))
+
+    def identity(self, root: Path) -> tuple[str, list[Path]]:  # noqa: ARG002
+        """Return the method and the address."""
+        return f"http {self.method} {address_in_words(self.url)}", []
 
 
 class _Agent:
@@ -192,6 +234,7 @@ def _outline(value: JsonValue) -> str:
 # RFC 9110, 5.1 and 5.5.
 _HEADER_NAME: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 _HEADER_VALUE: Final = re.compile(r"[ -~\t]*")
+_VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 
 
@@ -201,6 +244,11 @@ class FilledHeaders(NamedTuple):
     values: dict[str, str]
     secrets: set[str]
     credential: str
+
+
+def header_variables(headers: Mapping[str, str]) -> list[str]:
+    """Return the environment variables in headers."""
+    return [name for template in headers.values() for name in _VARIABLE.findall(template)]
 
 
 def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> FilledHeaders:
@@ -215,14 +263,14 @@ def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> Filled
     secrets: set[str] = set()
     sources: list[str] = []
     for name, template in templates.items():
-        value = VARIABLE.sub(lambda variable: _variable(variable[1]), template)
+        value = _VARIABLE.sub(lambda variable: _variable(variable[1]), template)
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             raise SettingsError(
                 f"the header {name!r} cannot be sent: its name or its value has characters that are not valid",
                 actions=("Correct it in evalmeta.toml, or the environment variable that it names.",),
             )
         values[name] = value
-        variables = VARIABLE.findall(template)
+        variables = _VARIABLE.findall(template)
         secrets.update(map(_variable, variables))
         sources += [f"the key in {variable}" for variable in variables]
         if _SECRET_HEADER.search(name):

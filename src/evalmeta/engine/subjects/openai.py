@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
+from pydantic import Field
+from pydantic import JsonValue as AnyJson
+
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.http_endpoint import Endpoint
 from evalmeta.engine.interfaces import NothingToClose
 from evalmeta.engine.subjects.conversation import context_of, parse_arguments, plain_text
-from evalmeta.engine.subjects.http import fill_headers
+from evalmeta.engine.subjects.http import fill_headers, header_variables
 from evalmeta.errors import SettingsError, SubjectError
-from evalmeta.model.redaction import redacted
+from evalmeta.model.redaction import address_in_words, redacted
+from evalmeta.model.settings import SubjectSettings, named_variables
 from evalmeta.protocol.json_fields import integer, list_of_objects, object_at, optional_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.engine.http_endpoint import Endpoint
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.settings import OpenAISubject
+    from evalmeta.model.login import SignIn
 
 
 _PATH: Final = "/chat/completions"
@@ -28,15 +34,42 @@ _SHOWN_CHARS: Final = 300
 _ROLES: Final = {"agent": "assistant", "system": "system"}
 
 
-def bind_openai(settings: OpenAISubject) -> Subject:
-    """Return a subject for an endpoint for chat completions; raise SettingsError if a setting is not valid."""
-    if settings.extra.get("stream"):
-        raise SettingsError(
-            "the subject's extra asks for a stream, which evalmeta does not support",
-            actions=("Remove stream from the subject's extra in evalmeta.toml.",),
-        )
-    headers, secrets, credential = fill_headers(settings.headers, api_key_env=settings.api_key_env)
-    return _Agent(settings, Endpoint(settings.url, headers=headers, secrets=secrets, credential=credential))
+class OpenAISubject(SubjectSettings):
+    """An endpoint for OpenAI's chat completions; `url` with or without `/chat/completions` at its end.
+
+    `api_key_env` is the environment variable with the key. `system` is sent as the first message. `extra` is added to
+    every request (temperature, tools ...). `${NAME}` in a header is replaced by an environment variable.
+    """
+
+    agent = "an endpoint that supports OpenAI's chat completions"
+
+    adapter: Literal["openai"]
+    model: str
+    url: str = "https://api.openai.com/v1"
+    api_key_env: str = ""
+    system: str = ""
+    extra: dict[str, AnyJson] = Field(default_factory=dict)
+    headers: dict[str, str] = Field(default_factory=dict)
+
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:  # noqa: ARG002
+        """Return a subject for an endpoint for chat completions; raise SettingsError if a setting is not valid."""
+        from evalmeta.engine.http_endpoint import Endpoint
+
+        if self.extra.get("stream"):
+            raise SettingsError(
+                "the subject's extra asks for a stream, which evalmeta does not support",
+                actions=("Remove stream from the subject's extra in evalmeta.toml.",),
+            )
+        headers, secrets, credential = fill_headers(self.headers, api_key_env=self.api_key_env)
+        return _Agent(self, Endpoint(self.url, headers=headers, secrets=secrets, credential=credential))
+
+    def key_variables(self) -> tuple[str, ...]:
+        """Return the environment variables in headers, too."""
+        return (*named_variables(self), *header_variables(self.headers))
+
+    def identity(self, root: Path) -> tuple[str, list[Path]]:  # noqa: ARG002
+        """Return the model and the address."""
+        return f"openai {self.model} at {address_in_words(self.url)}", []
 
 
 class _Agent:

@@ -1,451 +1,56 @@
-"""An agent that is a Python object: a function that answers, or an object that opens sessions."""
+"""The adapter python: an agent that is a Python object of the project or of a package."""
 
 from __future__ import annotations
 
-import asyncio
-import importlib
-import inspect
-import sys
-import threading
-import time
-from collections.abc import Awaitable, Mapping
-from contextlib import contextmanager
 from difflib import get_close_matches
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from evalmeta.engine.answers import generated_data
-from evalmeta.engine.interfaces import NothingToClose
-from evalmeta.engine.process_exit import ProcessExit, exits_refused
-from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
-from evalmeta.engine.subjects.threads import Threads
-from evalmeta.engine.tracebacks import is_in_project, traceback_text
-from evalmeta.errors import EvalmetaError, SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
-from evalmeta.model.redaction import error_text
+from pydantic import Field
+
+from evalmeta.engine.subjects.objects import import_from, subject_of
+from evalmeta.errors import SettingsError
+from evalmeta.model.settings import TARGET, SubjectSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Coroutine, Iterator, Sequence
-    from types import ModuleType
+    from pathlib import Path
 
-    from evalmeta.engine.interfaces import Session, Subject
-    from evalmeta.model.evaluation import Case
-    from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.settings import PythonSubject
+    from evalmeta.engine.interfaces import Subject
+    from evalmeta.model.login import SignIn
 
 
-_INPUTS: Final = ("history", "context")
+class PythonSubject(SubjectSettings):
+    """An agent that is a Python object: `target = "module:name"`, imported from the project's folder.
 
-
-def bind_python(settings: PythonSubject, *, root: Path) -> Subject:
-    """Import the target `module:name` and return a subject for it; raise SettingsError if it is not an agent."""
-    target = settings.target
-    called = f"the subject's target {target!r}"
-    module_name, _, path = target.partition(":")
-    agent: object = import_from(root, module_name, called=called)
-    missing = object()
-    for name in path.split("."):
-        owner, agent = agent, getattr(agent, name, missing)
-        if agent is missing:
-            near = get_close_matches(name, [known for known in dir(owner) if not known.startswith("_")], n=1)
-            correct = (
-                f"Did you mean {target.removesuffix(name)}{near[0]}?" if near else "Define it, or correct the target."
-            )
-            where = getattr(owner, "__file__", None) or owner
-            raise SettingsError(f"{called} names {name}, which {where} does not define", actions=(correct,))
-    return subject_of(agent, root=root, called=called, retry_on=settings.retry_on)
-
-
-def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_on: tuple[str, ...] = ()) -> Subject:
-    """Return a subject for a Python object.
-
-    The object is a function `answer(utterance, *, history, context)`, or a class or object with
-    `open(history, context)`, whose sessions have `ask(utterance)` and may have `close()`. All of them may be coroutine
-    functions; others run in a daemon thread. Functions only receive the parameters that they declare: `history` is a
-    list of mappings with role, message and topic, `context` maps variable names to values. An agent that is busy
-    raises `SubjectBusy`.
-
-    Errors name files relative to `root`, and call the object `called`. `retry_on` names transient exceptions, by their
-    class or a base class; after one of them, the case is retried.
-
-    Raises:
-        SettingsError: the object is not an agent, or the class cannot be instantiated without arguments.
+    `retry_on` lists the agent's transient exceptions, such as `httpx.ReadTimeout`, which are retried.
     """
-    opener = getattr(agent, "open", None)
-    calls = Calls(root, retry_on=retry_on)
-    if inspect.isclass(agent) and callable(opener):
-        try:
-            agent = agent()
-        except Exception as error:
-            raise SettingsError(
-                f"{definition_line(agent, root)}{called} cannot be instantiated: {type(error).__name__}: {error}",
-                actions=(f"Let {getattr(agent, '__name__', 'it')}() work without arguments, or name an instance.",),
-            ) from error
-        opener = getattr(agent, "open", None)
-    if callable(opener):
-        called, example = (
-            f"the method open of {called}",
-            "open(self, history, context), where history and context are optional",
-        )
-        accepted = _accepted_names(opener)
-        check_call(opener, (), dict.fromkeys(accepted), called=called, root=root, example=example)
-        return _Agent(agent, accepted, calls)
-    if callable(agent) and not inspect.isclass(agent):
-        example = "answer(utterance, *, history, context), where history and context are optional"
-        accepted = _accepted_names(agent)
-        check_call(agent, ("",), dict.fromkeys(accepted), called=called, root=root, example=example)
-        return _FunctionAgent(agent, accepted, calls)
-    raise SettingsError(
-        f"{called} is neither a function nor an object with the method open: {_kind_of(agent)}",
-        actions=("Name a function answer(utterance), or a class with open(history, context).",),
-    )
 
-
-def _kind_of(agent: object) -> str:
-    return f"the class {agent.__name__}" if isinstance(agent, type) else type(agent).__name__
-
-
-def check_call(
-    function: Function,
-    arguments: tuple[object, ...],
-    inputs: Mapping[str, object],
-    *,
-    called: str,
-    root: Path,
-    example: str,
-) -> None:
-    """Check without a call that a function takes these arguments; raise SettingsError with its line if it does not."""
-    try:
-        # A decorator can add arguments, so what it wraps does not say how it must be called.
-        signature = inspect.signature(function, follow_wrapped=False)
-    except (TypeError, ValueError):
-        return
-    try:
-        signature.bind(*arguments, **inputs)
-    except TypeError as error:
-        defined = f"{getattr(function, '__name__', 'it')}{signature}"
-        what = f"{definition_line(function, root)}{called} cannot be called: {error}; it is {defined}"
-        raise SettingsError(f"{what}, and must be {example}", actions=(f"Define it as {example}.",)) from None
-
-
-def definition_line(defined: object, root: Path) -> str:
-    """Return `FILE:LINE: ` of a function or class, relative to `root` if it is in there; empty if it is not known."""
-    plain = inspect.unwrap(defined) if callable(defined) else defined
-    plain = plain if inspect.isroutine(plain) or inspect.isclass(plain) else _call_method(type(plain))
-    try:
-        file, (_, line) = Path(inspect.getfile(plain)), inspect.getsourcelines(plain)  # type: ignore[arg-type]
-    except (TypeError, OSError):
-        return ""
-    return f"{file.relative_to(root.resolve()) if is_in_project(file, root.resolve()) else file}:{line or 1}: "
-
-
-class Function(Protocol):
-    """Anything that can be called."""
-
-    def __call__(self, *args: object, **inputs: object) -> object:
-        """Return a result, or an awaitable of it."""
-        ...
-
-
-class _FunctionAgent:
-    """An agent that is a function."""
-
-    def __init__(self, function: Function, accepted: Collection[str], calls: Calls) -> None:
-        self._answer = calls.of(function)
-        self._accepted = accepted
-        self._calls = calls
-
-    async def open(self, case: Case) -> Session:
-        return _FunctionSession(self._answer, self._accepted, case)
-
-    async def close(self) -> None:
-        self._calls.close()
-
-
-class _FunctionSession(NothingToClose):
-    """Call the function for every turn, with the history so far."""
-
-    __slots__ = ("_accepted", "_answer", "_answered", "_case")
-
-    checks_answers = True
-
-    def __init__(self, answer: _Call, accepted: Collection[str], case: Case) -> None:
-        self._answer = answer
-        self._accepted = accepted
-        self._case = case
-        self._answered: list[tuple[str, GeneratedData]] = []
-
-    async def ask(self, utterance: str) -> GeneratedData:
-        asked = time.perf_counter()
-        if not self._accepted:
-            return _checked(await self._answer(utterance), asked)
-        inputs = _inputs(self._accepted, self._case, self._answered)
-        generated = _checked(await self._answer(utterance, **inputs), asked)
-        self._answered.append((utterance, generated))
-        return generated
-
-
-def _checked(answer: object, asked: float) -> GeneratedData:
-    return generated_data(answer, measured_ms=round((time.perf_counter() - asked) * 1000, 1))
-
-
-class _Agent:
-    """An agent that opens sessions."""
-
-    def __init__(self, agent: object, accepted: Collection[str], calls: Calls) -> None:
-        self._agent = agent
-        self._accepted = accepted
-        self._calls = calls
-
-    async def open(self, case: Case) -> Session:
-        session = await self._calls.call(_method(self._agent, "open"), **_inputs(self._accepted, case, ()))
-        return _AgentSession(session, _method(session, "ask"), self._calls)
-
-    async def close(self) -> None:
-        try:
-            await _close(self._agent, self._calls)
-        finally:
-            self._calls.close()
-
-
-class _AgentSession:
-    checks_answers = True
-
-    def __init__(self, session: object, ask: Function, calls: Calls) -> None:
-        self._session = session
-        self._ask = calls.of(ask)
-        self._calls = calls
-
-    async def ask(self, utterance: str) -> GeneratedData:
-        asked = time.perf_counter()
-        return _checked(await self._ask(utterance), asked)
-
-    async def close(self) -> None:
-        await _close(self._session, self._calls)
-
-
-async def _close(owner: object, calls: Calls) -> None:
-    if callable(getattr(owner, "close", None)):
-        await calls.call(_method(owner, "close"))
-
-
-def _method(owner: object, name: str) -> Function:
-    method: object = getattr(owner, name, None)
-    if not callable(method):
-        raise SubjectError(f"the agent's {type(owner).__name__} has no method {name}")
-    return method
-
-
-def _accepted_names(function: Function) -> frozenset[str]:
-    """Return the names of the inputs that a function declares as parameters."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return frozenset()
-    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
-        return frozenset(_INPUTS)
-    by_name = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
-    return frozenset(parameter.name for parameter in parameters if parameter.kind in by_name).intersection(_INPUTS)
-
-
-def _inputs(accepted: Collection[str], case: Case, answered: Sequence[tuple[str, GeneratedData]]) -> dict[str, object]:
-    inputs: dict[str, object] = {}
-    if "history" in accepted:
-        turns = (message for turn in answered for message in turn_messages(*turn))
-        inputs["history"] = [*history_of(case), *turns]
-    if "context" in accepted:
-        inputs["context"] = context_of(case)
-    return inputs
-
-
-class _Call(Protocol):
-    """A function of the project as a coroutine function, whose exceptions are errors of the subject."""
-
-    def __call__(self, *args: object, **inputs: object) -> Coroutine[None, None, object]:
-        """Return the function's result."""
-        ...
-
-
-class Calls:
-    """Call functions of the project in `root`, and turn their exceptions into errors of the subject."""
-
-    def __init__(self, root: Path, *, retry_on: tuple[str, ...] = ()) -> None:
-        self._root = root.resolve()
-        self._retry_on = retry_on
-        self._threads = Threads()
-
-    def of(self, function: Function) -> _Call:
-        """Return a coroutine function that returns a function's result.
-
-        A function that is not a coroutine function runs in a daemon thread. An exception that `retry_on` names becomes
-        SubjectUnreachable. Another one becomes SubjectError, with the line in the project, unless it is evalmeta's own,
-        such as SubjectBusy.
-        """
-        coroutine_function = cast("_Call", function) if _is_async(function) else None
-
-        async def call(*args: object, **inputs: object) -> object:
-            try:
-                if coroutine_function is not None:
-                    return await coroutine_function(*args, **inputs)
-                result = await self._threads.call(partial(function, *args, **inputs))
-                return await result if isinstance(result, Awaitable) else result
-            except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
-                raise
-            except BaseException as error:
-                # pytest.fail() and panics of Rust are not subclasses of Exception.
-                failure = self._failure(error)
-                if failure is error:
-                    raise
-                raise failure from error
-
-        return call
-
-    async def call(self, function: Function, *args: object, **inputs: object) -> object:
-        """Return a function's result; see `of`."""
-        return await self.of(function)(*args, **inputs)
-
-    def close(self) -> None:
-        """End the threads in which no function runs any more."""
-        self._threads.close()
-
-    def _failure(self, error: BaseException) -> BaseException:
-        """Return the error of the subject for an exception of a function."""
-        failure = error
-        if any(_is_named(kind, name) for kind in type(error).__mro__ for name in self._retry_on):
-            failure = SubjectUnreachable(self._with_line(error))
-        elif not isinstance(error, EvalmetaError):
-            failure = SubjectError(self._with_line(error))
-        if isinstance(failure, SubjectError) and not isinstance(failure, SubjectBusy):
-            failure.traceback = traceback_text(error, self._root)
-        return failure
-
-    def _with_line(self, error: BaseException) -> str:
-        place = innermost_line(error, self._root)
-        if place is None:
-            return error_text(error)
-        file, line = place
-        return f"{file.relative_to(self._root)}:{line}: {error_text(error)}"
-
-
-def _is_async(function: Function) -> bool:
-    return any(map(inspect.iscoroutinefunction, (function, _call_method(function))))
-
-
-def _call_method(called: object) -> object:
-    return getattr(called, "__call__", None)  # noqa: B004 - the method itself is needed
-
-
-def _is_named(kind: type, name: str) -> bool:
-    """Return whether a class has this name, with or without its module or a module that imports it."""
-    if name in {kind.__name__, f"{kind.__module__}.{kind.__qualname__}"}:
-        return True
-    module, _, own = name.rpartition(".")
-    return getattr(sys.modules.get(module), own, None) is kind
-
-
-_lock: Final = threading.Lock()
-# Modules that an earlier import loaded from its own project.
-_project_modules: Final[set[str]] = set()
-# What `imports_kept` keeps, by project and name, and how many such blocks are open.
-_kept: Final[dict[tuple[Path, str], ModuleType]] = {}
-_keepers: Final[list[object]] = []
-
-
-@contextmanager
-def imports_kept() -> Iterator[None]:
-    """Import each module of a project once while this is open, instead of anew for every check and run."""
-    keeper = object()
-    _keepers.append(keeper)
-    try:
-        yield
-    finally:
-        _keepers.remove(keeper)
-        if not _keepers:
-            _kept.clear()
-
-
-def import_from(root: Path, name: str, *, called: str) -> ModuleType:
-    """Import a module of the project in `root`, or an installed one; raise SettingsError, with the file, if it fails.
-
-    `called` says in the error what names the module.
-    `root` is on `sys.path` during the import. Modules that were imported from a project before are imported anew,
-    unless `imports_kept` is open. Modules of other projects that have the same names are put back afterwards.
-    """
-    folder = root.resolve()
-    with _lock:
-        if kept := _kept.get((folder, name)):
-            return kept
-        for earlier in _project_modules:
-            sys.modules.pop(earlier, None)
-        _project_modules.clear()
-        shadowed = {text: sys.modules.pop(text) for text in _shadowed(folder)}
-        known = set(sys.modules)
-        sys.path.insert(0, str(folder))
-        importlib.invalidate_caches()
-        try:
-            with exits_refused():
-                module = importlib.import_module(name)
-        except (Exception, SystemExit, ProcessExit) as error:
-            raise _import_failed(root, name, called, error) from error
-        else:
-            if _keepers:
-                _kept[folder, name] = module
-            return module
-        finally:
-            sys.path.remove(str(folder))
-            new = sys.modules.keys() - known - shadowed.keys()
-            _project_modules.update(text for text in new if _is_in_project(sys.modules[text], folder))
-            sys.modules.update(shadowed)
-
-
-def _shadowed(root: Path) -> list[str]:
-    """Return the loaded modules from elsewhere that have the name of a module in the project."""
-    own = own_modules(root) - {*sys.stdlib_module_names, "evalmeta"}
-    return [
-        name
-        for name, module in sys.modules.items()
-        if name.partition(".")[0] in own and not _is_in_project(module, root)
-    ]
-
-
-def own_modules(root: Path) -> set[str]:
-    """Return the names of the modules and packages in a folder."""
-    return {path.stem for path in root.glob("*.py")} | {path.parent.name for path in root.glob("*/__init__.py")}
-
-
-def _is_in_project(module: ModuleType, root: Path) -> bool:
-    # A package without __init__.py has no file, only the folders of its modules.
-    file: str | None = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None)
-    return file is not None and is_in_project(Path(file).resolve(), root)
-
-
-def _import_failed(root: Path, name: str, called: str, error: BaseException) -> SettingsError:
-    if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
-        file = root.joinpath(*name.split(".")).with_suffix(".py")
-        near = get_close_matches(name, own_modules(root), n=1)
-        return SettingsError(
-            f"the module of {called} cannot be found: there is no {file}",
-            actions=(
-                f"Did you mean the module {near[0]}?" if near else f"Create {file}, or correct the module's name.",
-            ),
-        )
-    if isinstance(error, SyntaxError) and error.filename:
-        line = f"{error.filename}:{error.lineno}: "
-    else:
-        place = innermost_line(error, root.resolve())
-        line = f"{place[0]}:{place[1]}: " if place else ""
-    return SettingsError(
-        f"{called} cannot be imported: {line}{type(error).__name__}: {error}",
-        actions=(f'Make `python -c "import {name}"` work in {root}.',),
-    )
-
-
-def innermost_line(error: BaseException, root: Path) -> tuple[Path, int] | None:
-    """Return the innermost file and line of the project in an exception's traceback, None if there is none."""
-    place, trace = None, error.__traceback__
-    while trace is not None:
-        file = Path(trace.tb_frame.f_code.co_filename)
-        if is_in_project(file, root):
-            place = file, trace.tb_lineno
-        trace = trace.tb_next
-    return place
+    agent = "a Python function or object"
+    imports_code = True
+
+    adapter: Literal["python"]
+    target: Annotated[str, Field(pattern=TARGET)]
+    retry_on: tuple[str, ...] = ()
+
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:  # noqa: ARG002
+        """Import the target and return a subject for it; raise SettingsError if it is not an agent."""
+        target = self.target
+        called = f"the subject's target {target!r}"
+        module_name, _, path = target.partition(":")
+        agent: object = import_from(root, module_name, called=called)
+        missing = object()
+        for name in path.split("."):
+            owner, agent = agent, getattr(agent, name, missing)
+            if agent is missing:
+                near = get_close_matches(name, [known for known in dir(owner) if not known.startswith("_")], n=1)
+                meant = [f"Did you mean {target.removesuffix(name)}{known}?" for known in near]
+                where = getattr(owner, "__file__", None) or owner
+                raise SettingsError(
+                    f"{called} names {name}, which {where} does not define",
+                    actions=meant or ("Define it, or correct the target.",),
+                )
+        return subject_of(agent, root=root, called=called, retry_on=self.retry_on)
+
+    def identity(self, root: Path) -> tuple[str, list[Path]]:
+        """Return the target, and the files in which its module may be."""
+        path = root.joinpath(*self.target.partition(":")[0].split("."))
+        return f"python {self.target}", [path.with_name(f"{path.name}.py"), path / "__init__.py"]

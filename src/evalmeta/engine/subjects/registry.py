@@ -1,30 +1,22 @@
-"""Find the adapter of a subject by its settings."""
+"""Find the agent of a table under [subjects]."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from evalmeta.engine.subjects.command import bind_command
-from evalmeta.engine.subjects.python import bind_python, subject_of
-from evalmeta.engine.subjects.replay import bind_recorded, bind_replay
-from evalmeta.model.settings import (
-    SUBJECT_ADAPTERS,
-    AgentforceSubject,
-    CommandSubject,
-    HttpSubject,
-    OpenAISubject,
-    PythonSubject,
-    RecordedSubject,
-    ReplaySubject,
-)
-from evalmeta.plugins import call_plugin
+from pydantic import ValidationError
+
+from evalmeta.engine.subjects.objects import subject_of
+from evalmeta.errors import SettingsError
+from evalmeta.model.entry_points import OWN
+from evalmeta.model.settings import PluginSubject, SubjectSettings
+from evalmeta.plugins import call_plugin, load_plugin, plugin_names
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.interfaces import Subject
     from evalmeta.model.login import SignIn
-    from evalmeta.model.settings import SubjectSettings
 
 
 def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None) -> Subject:
@@ -32,30 +24,23 @@ def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None
 
     `sign_in` returns sessions for agents in an org.
     """
-    subject: Subject
-    match settings:
-        case PythonSubject():
-            subject = bind_python(settings, root=root)
-        case ReplaySubject():
-            subject = bind_replay(settings, root=root)
-        case RecordedSubject():
-            subject = bind_recorded()
-        case CommandSubject():
-            subject = bind_command(settings, root=root)
-        case OpenAISubject():
-            from evalmeta.engine.subjects.openai import bind_openai
+    if not isinstance(settings, PluginSubject):
+        return cast("Subject", settings.bind(root=root, sign_in=sign_in))
+    called = f"the agent from {settings.adapter!r} of the entry points evalmeta.subjects"
+    return subject_of(_agent_of_package(settings, root, sign_in), root=root, called=called)
 
-            subject = bind_openai(settings)
-        case HttpSubject():
-            from evalmeta.engine.subjects.http import bind_http
 
-            subject = bind_http(settings)
-        case AgentforceSubject():
-            from evalmeta.engine.subjects.agentforce import bind_agentforce
-
-            subject = bind_agentforce(settings, sign_in=sign_in)
-        case _:
-            agent = call_plugin("subjects", settings, root=root, known=SUBJECT_ADAPTERS)
-            called = f"the agent from {settings.adapter!r} of the entry points evalmeta.subjects"
-            subject = subject_of(agent, root=root, called=called)
-    return subject
+def _agent_of_package(settings: PluginSubject, root: Path, sign_in: SignIn | None) -> object:
+    """Return the agent of an entry point: settings like those of evalmeta's own adapters, or a function `make`."""
+    name = settings.adapter
+    declared = load_plugin("subjects", name) if name in plugin_names("subjects") else None
+    if not (isinstance(declared, type) and issubclass(declared, SubjectSettings)):
+        return call_plugin("subjects", settings, root=root, known=OWN["subjects"])
+    try:
+        own = declared.model_validate(settings.model_dump())
+    except ValidationError as error:
+        # The values may be secrets, so they are left out.
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        lines = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
+        raise SettingsError(f"the settings of the adapter {name} are not valid: {lines}") from None
+    return own.bind(root=root, sign_in=sign_in)

@@ -6,7 +6,8 @@ import codecs
 from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
 
 import orjson
 
@@ -16,31 +17,44 @@ from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
 from evalmeta.errors import MessageUnreadable, SettingsError, SubjectError
 from evalmeta.model.agent_scorer import ACTION_STEP
 from evalmeta.model.json_value import read_json
+from evalmeta.model.redaction import path_in_words
+from evalmeta.model.settings import SubjectSettings
 from evalmeta.protocol.connect import read_run
 from evalmeta.protocol.json_fields import list_of_objects, number, object_at, optional_text, read_object, text
 from evalmeta.protocol.testing import read_testing_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from typing import BinaryIO
 
     from evalmeta.engine.interfaces import Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.login import SignIn
     from evalmeta.model.run import Run
-    from evalmeta.model.settings import ReplaySubject
 
 
 _RESULT_KEYS: Final = frozenset({"definition", "iteration", "number", "verdict", "results"})
 _OTHER_KEYS: Final = frozenset({"label", "earlier", "traceback", "quarantine", "partly_judged"})
 
 
-def bind_replay(settings: ReplaySubject, *, root: Path) -> Subject:
-    """Return a subject that looks up recorded answers by utterance; see `Recordings.take` and `read_recordings`."""
-    recordings = read_recordings(root / settings.file)
-    return SimpleSubject(lambda case: _ReplaySession(recordings, settings.file, case.number))
+class ReplaySubject(SubjectSettings):
+    """Recorded answers in `file`: results of a run, or JSON Lines; the path is relative to the project's folder."""
+
+    agent = "a file of recorded answers"
+
+    adapter: Literal["replay"]
+    file: Path
+
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:  # noqa: ARG002
+        """Return a subject that looks up recorded answers by utterance; see `Recordings.take` and `read_recordings`."""
+        recordings = read_recordings(root / self.file)
+        return SimpleSubject(lambda case: _ReplaySession(recordings, self.file, case.number))
+
+    def identity(self, root: Path) -> tuple[str, list[Path]]:
+        """Return the file."""
+        return f"replay {path_in_words(str(self.file), root)}", [root / self.file]
 
 
 class _ReplaySession(NothingToClose):
@@ -59,6 +73,20 @@ class _ReplaySession(NothingToClose):
             reason = recording.error or "the recording has no reason"
             raise SubjectError(f"the recorded run has no answer to {utterance[:100]!r}: {reason}")
         return recording.generated
+
+
+class RecordedSubject(SubjectSettings):
+    """The answers that the file of the evaluation already contains: only of runs of such files, never in settings."""
+
+    adapter: Literal["recorded"]
+
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:  # noqa: ARG002
+        """Return the subject."""
+        return bind_recorded()
+
+    def identity(self, root: Path) -> tuple[str, list[Path]]:  # noqa: ARG002
+        """Return what answers."""
+        return "recorded answers", []
 
 
 def bind_recorded() -> Subject:

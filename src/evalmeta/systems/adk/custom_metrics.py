@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from evalmeta.engine.scorers.function_imports import find_function, functions_root
 from evalmeta.engine.scorers.results import averaged, broken, measured, threshold_of, undecided
-from evalmeta.engine.subjects.python import Calls
+from evalmeta.engine.subjects.objects import Calls
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import TestResult, Verdict
