@@ -15,7 +15,8 @@ from evalmeta.model.run import CaseResult, RunContent, RunStatus, TestResult, Ve
 from evalmeta.model.run_options import Origin, RunOptions
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
-from evalmeta.store.runs import Runs, encode_case
+from evalmeta.store.runs import Runs
+from evalmeta.store.stored_cases import encode_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

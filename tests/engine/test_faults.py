@@ -15,7 +15,7 @@ from evalmeta.model.run_options import RunOptions
 from evalmeta.org.run_worker import work
 from evalmeta.protocol.connect import read_run, write_run
 from evalmeta.report import FORMATS, render
-from evalmeta.store.runs import encode_case
+from evalmeta.store.stored_cases import encode_case
 from org.parts import make_project, opened_of, started
 from report_runs import report_of
 

@@ -21,7 +21,7 @@ from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions, Scoring
 from evalmeta.protocol.connect import read_case, write_case
 from evalmeta.report import FORMATS, render
-from evalmeta.store.runs import decode_case, encode_case
+from evalmeta.store.stored_cases import decode_case, encode_case
 from report_runs import report
 
 if TYPE_CHECKING:

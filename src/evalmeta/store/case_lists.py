@@ -15,7 +15,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.model.run import WORST_FIRST, Verdict
-from evalmeta.store.runs import decode_case
+from evalmeta.store.stored_cases import decode_case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -1,52 +1,31 @@
-"""Runs, their case results, and the leases by which workers own runs.
-
-The database stores a case result as a JSON array, which is small and quick to write. Rare fields are at the end of
-the array and are left out if they are empty.
-"""
+"""Runs, their journals of case results, and the leases by which workers own runs."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from dataclasses import dataclass
-from datetime import date
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from evalmeta import limits
 from evalmeta.errors import StoreError
-from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
 from evalmeta.model.login import ADMIN
-from evalmeta.model.quarantine import Quarantine
-from evalmeta.model.run import CaseResult, ContentKind, EarlierTurn, Run, RunContent, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, ContentKind, Run, RunContent, RunStatus, Verdict
 from evalmeta.protocol.run_options import read_options, write_options
 from evalmeta.store.database import next_ids
+from evalmeta.store.stored_cases import decode_case, encode_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalmeta.model.evaluation import Evaluation
-    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.login import User
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import Verdicts
     from evalmeta.model.run_options import RunOptions
     from evalmeta.model.tally import Tally
     from evalmeta.store.database import Database, Row
-
-    _Action: TypeAlias = tuple[str, JsonObject, JsonValue, float | None]
-    _Tokens: TypeAlias = tuple[int | None, int | None]
-    _Passages: TypeAlias = list[tuple[str, str | None]]
-    _Generated: TypeAlias = tuple[
-        str, str | None, list[_Action] | None, float | None, str | None, _Tokens | None, JsonValue,
-        *tuple[_Passages, ...],
-    ]  # fmt: skip
-    _Result: TypeAlias = tuple[str | float | bool | Verdicts | None, ...]
-    _Turns: TypeAlias = list[tuple[str, _Generated]]
-    _Plain: TypeAlias = tuple[
-        int, int, str, Verdict, float, float, list[_Result], _Generated | None, str | None,
-    ]  # fmt: skip
 
 
 _DAY_SECONDS: Final = 24 * 3600.0
@@ -332,106 +311,4 @@ def _run(row: Row) -> Run:
         error=error,
         answers_of=answers_of,
         options=read_options(orjson.loads(options)),
-    )
-
-
-def encode_case(case: CaseResult) -> bytes:
-    """Return a case result of an own run, whose results have one verdict, as JSON for `decode_case`."""
-    generated = case.generated
-    body: _Plain = (
-        case.number,
-        case.iteration,
-        case.utterance,
-        case.verdict,
-        case.started,
-        case.ended,
-        [result[: _length(result)] for result in case.results],
-        None if generated is None else _from_generated(generated),
-        case.error,
-    )
-    turns: _Turns = [(turn.utterance, _from_generated(turn.generated)) for turn in case.earlier]
-    quarantine = (tuple(case.quarantine),) if case.quarantine else ()
-    return orjson.dumps((*body, case.label, turns, case.traceback, case.checks, *quarantine), default=dict)
-
-
-def _length(result: TestResult) -> int:
-    """Return the number of a result's fields up to the last that is not a default."""
-    if result.is_measured:
-        return 13
-    return 10 if result.threshold is None and not result.turn else 12
-
-
-def decode_case(body: bytes) -> CaseResult:
-    """Return a case result from the JSON of `encode_case`."""
-    source = orjson.loads(body)
-    return _case(source[:9], *source[9:])
-
-
-def _from_generated(generated: GeneratedData) -> _Generated:
-    tokens, retrieved, actions = generated.tokens, generated.retrieved, generated.actions
-    plain = (
-        generated.outcome,
-        generated.topic,
-        None
-        if actions is None
-        else [(action.name, action.input, action.output, action.latency_ms) for action in actions],
-        generated.latency_ms,
-        generated.session_id,
-        None if tokens is None else (tokens.input, tokens.output),
-        generated.trace,
-    )
-    return plain if retrieved is None else (*plain, [(passage.uri, passage.content) for passage in retrieved])
-
-
-def _case(
-    source: _Plain,
-    label: str = "",
-    turns: _Turns | None = None,
-    traceback: str = "",
-    checks: str = "",
-    quarantine: tuple[str, str, bool] | None = None,
-) -> CaseResult:
-    number, iteration, utterance, verdict, started, ended, results, generated, error = source
-    return CaseResult(
-        number,
-        iteration,
-        utterance,
-        Verdict(verdict),
-        started,
-        ended,
-        tuple(map(_result, results)),
-        None if generated is None else _generated(*generated),
-        error,
-        label,
-        tuple(EarlierTurn(asked, _generated(*answer)) for asked, answer in turns or ()),
-        traceback,
-        checks,
-        None if quarantine is None else Quarantine(quarantine[0], date.fromisoformat(quarantine[1]), quarantine[2]),
-    )
-
-
-def _result(source: _Result) -> TestResult:
-    name, verdict, *others = source
-    return TestResult(name, Verdict(verdict), *others)  # type: ignore[arg-type] # written by `encode_case`
-
-
-def _generated(  # noqa: PLR0913, PLR0917 - one for each place of the array
-    outcome: str,
-    topic: str | None,
-    actions: list[_Action] | None,
-    latency_ms: float | None,
-    session_id: str | None,
-    tokens: _Tokens | None,
-    trace: JsonValue,
-    retrieved: _Passages | None = None,
-) -> GeneratedData:
-    return GeneratedData(
-        outcome,
-        topic,
-        None if actions is None else tuple(Action(*action) for action in actions),
-        latency_ms,
-        session_id,
-        None if tokens is None else Tokens(*tokens),
-        trace,
-        None if retrieved is None else tuple(Passage(*passage) for passage in retrieved),
     )

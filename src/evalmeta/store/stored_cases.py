@@ -1,23 +1,45 @@
-"""The case results of a stored run as a sequence; those of a large run stay in the database."""
+"""The case results of stored runs: their JSON, and sequences of them; those of a large run stay in the database.
+
+A case result is a JSON array, which is small and quick to write. Rare fields are at the end of the array and are left
+out if they are empty.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, overload
+from datetime import date
+from typing import TYPE_CHECKING, Final, TypeAlias, overload
+
+import orjson
 
 from evalmeta import limits
 from evalmeta.errors import StoreError
+from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
+from evalmeta.model.quarantine import Quarantine
+from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
 from evalmeta.store.database import open_database
-from evalmeta.store.runs import decode_case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from evalmeta.model.run import CaseResult
+    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.run import Verdicts
     from evalmeta.store.database import Database
 
     Change = Callable[[CaseResult], CaseResult]
+    _Action: TypeAlias = tuple[str, JsonObject, JsonValue, float | None]
+    _Tokens: TypeAlias = tuple[int | None, int | None]
+    _Passages: TypeAlias = list[tuple[str, str | None]]
+    _Generated: TypeAlias = tuple[
+        str, str | None, list[_Action] | None, float | None, str | None, _Tokens | None, JsonValue,
+        *tuple[_Passages, ...],
+    ]  # fmt: skip
+    _Result: TypeAlias = tuple[str | float | bool | Verdicts | None, ...]
+    _Turns: TypeAlias = list[tuple[str, _Generated]]
+    _Plain: TypeAlias = tuple[
+        int, int, str, Verdict, float, float, list[_Result], _Generated | None, str | None,
+    ]  # fmt: skip
 
 # A key is an iteration, and below it a case number of so many bits.
 _NUMBER_BITS: Final = 32
@@ -106,3 +128,105 @@ class StoredCases(Sequence["CaseResult"]):
 
     def _gone(self) -> StoreError:
         return StoreError(f"the results of run {self._run_id} are no longer in {self._path}")
+
+
+def encode_case(case: CaseResult) -> bytes:
+    """Return a case result of an own run, whose results have one verdict, as JSON for `decode_case`."""
+    generated = case.generated
+    body: _Plain = (
+        case.number,
+        case.iteration,
+        case.utterance,
+        case.verdict,
+        case.started,
+        case.ended,
+        [result[: _length(result)] for result in case.results],
+        None if generated is None else _from_generated(generated),
+        case.error,
+    )
+    turns: _Turns = [(turn.utterance, _from_generated(turn.generated)) for turn in case.earlier]
+    quarantine = (tuple(case.quarantine),) if case.quarantine else ()
+    return orjson.dumps((*body, case.label, turns, case.traceback, case.checks, *quarantine), default=dict)
+
+
+def _length(result: TestResult) -> int:
+    """Return the number of a result's fields up to the last that is not a default."""
+    if result.is_measured:
+        return 13
+    return 10 if result.threshold is None and not result.turn else 12
+
+
+def decode_case(body: bytes) -> CaseResult:
+    """Return a case result from the JSON of `encode_case`."""
+    source = orjson.loads(body)
+    return _case(source[:9], *source[9:])
+
+
+def _from_generated(generated: GeneratedData) -> _Generated:
+    tokens, retrieved, actions = generated.tokens, generated.retrieved, generated.actions
+    plain = (
+        generated.outcome,
+        generated.topic,
+        None
+        if actions is None
+        else [(action.name, action.input, action.output, action.latency_ms) for action in actions],
+        generated.latency_ms,
+        generated.session_id,
+        None if tokens is None else (tokens.input, tokens.output),
+        generated.trace,
+    )
+    return plain if retrieved is None else (*plain, [(passage.uri, passage.content) for passage in retrieved])
+
+
+def _case(
+    source: _Plain,
+    label: str = "",
+    turns: _Turns | None = None,
+    traceback: str = "",
+    checks: str = "",
+    quarantine: tuple[str, str, bool] | None = None,
+) -> CaseResult:
+    number, iteration, utterance, verdict, started, ended, results, generated, error = source
+    return CaseResult(
+        number,
+        iteration,
+        utterance,
+        Verdict(verdict),
+        started,
+        ended,
+        tuple(map(_result, results)),
+        None if generated is None else _generated(*generated),
+        error,
+        label,
+        tuple(EarlierTurn(asked, _generated(*answer)) for asked, answer in turns or ()),
+        traceback,
+        checks,
+        None if quarantine is None else Quarantine(quarantine[0], date.fromisoformat(quarantine[1]), quarantine[2]),
+    )
+
+
+def _result(source: _Result) -> TestResult:
+    name, verdict, *others = source
+    return TestResult(name, Verdict(verdict), *others)  # type: ignore[arg-type] # written by `encode_case`
+
+
+def _generated(  # noqa: PLR0913, PLR0917 - one for each place of the array
+    outcome: str,
+    topic: str | None,
+    actions: list[_Action] | None,
+    latency_ms: float | None,
+    session_id: str | None,
+    tokens: _Tokens | None,
+    trace: JsonValue,
+    retrieved: _Passages | None = None,
+) -> GeneratedData:
+    return GeneratedData(
+        outcome,
+        topic,
+        None if actions is None else tuple(Action(*action) for action in actions),
+        latency_ms,
+        session_id,
+        None if tokens is None else Tokens(*tokens),
+        trace,
+        None if retrieved is None else tuple(Passage(*passage) for passage in retrieved),
+    )

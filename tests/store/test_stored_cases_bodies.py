@@ -7,7 +7,7 @@ from hypothesis import given
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.protocol.connect import read_case, write_case
-from evalmeta.store.runs import decode_case, encode_case
+from evalmeta.store.stored_cases import decode_case, encode_case
 from protocol.results import cases
 
 
