@@ -15,6 +15,8 @@ from evalmeta import plugins
 from evalmeta.errors import SettingsError
 from evalmeta.org.app import create_app
 from evalmeta.org.handlers.registry import registered_handlers
+from evalmeta.org.serving.endpoint import Endpoint
+from evalmeta.org.serving.server import serve
 from installed import install
 from org.parts import URL, definition, make_project
 from org.test_handlers import call
@@ -110,11 +112,13 @@ def test_a_package_does_not_replace_what_the_org_answers(acme: Callable[[str], N
     [("HANDLERS = 3", "is int, not Handlers"), ("import nothing_like_this", "cannot be imported: ModuleNotFoundError")],
 )
 def test_handlers_that_cannot_be_used_are_named(
-    acme: Callable[[str], None], org: Organization, source: str, fault: str
+    acme: Callable[[str], None], org: Organization, tmp_path: Path, source: str, fault: str
 ) -> None:
     acme(source)
+    project = make_project(tmp_path / "project")
     with pytest.raises(SettingsError, match=f"'acme' of the entry points evalmeta.handlers {fault}"):
-        registered_handlers()
+        asyncio.run(serve(project, Endpoint("127.0.0.1", 0)))
+    assert not project.state_dir.exists()
     assert get(org, "/services/data/acme").status_code == 500
     assert get(org, "/services/data").status_code == 200
 

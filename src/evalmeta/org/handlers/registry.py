@@ -1,6 +1,7 @@
 """The handlers that wings and installed packages add to an org: further routes, and operations of the Metadata API.
 
-They are loaded by the first request that the org cannot answer otherwise: deployments, retrievals and runs need none.
+A served org loads them when it starts, an embedded org with the first request that it cannot answer otherwise:
+deployments, retrievals and runs need none.
 """
 
 from __future__ import annotations

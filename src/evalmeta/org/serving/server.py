@@ -23,7 +23,8 @@ import uvicorn
 from evalmeta import limits
 from evalmeta.errors import StoreError, UsageError
 from evalmeta.model.redaction import redacted
-from evalmeta.org.app import create_app
+from evalmeta.org.app import add_registered_routes, create_app
+from evalmeta.org.handlers.registry import registered_handlers
 from evalmeta.org.jobs import JobQueue
 from evalmeta.org.organization import Organization
 from evalmeta.org.serving.http_protocol import protocol_of
@@ -85,12 +86,15 @@ async def serve(
     """Serve the org of a project until SIGINT or SIGTERM; runs in progress continue in their own processes.
 
     `pages` returns further routes for the admin's token, and `on_start` is called when the server accepts requests.
-    Raise UsageError if a server is already running, or this one cannot listen there.
+    Raise UsageError if a server is already running, or this one cannot listen there, and SettingsError if handlers of
+    an installed package cannot be used.
     """
     running = read_server(project.state_dir)
     if running:
         raise already_running(running)
     check(endpoint)
+    # Handlers that cannot be used are an error of the start, not of the first request.
+    registered_handlers()
     with listen(endpoint.host, endpoint.port) as listening:
         port = listening.getsockname()[1]
         async with _opened(project) as org:
@@ -102,9 +106,9 @@ async def serve(
                     return claim_server_file(project.state_dir, url, now=time.time())
 
             try:
-                gate = RequestGuard(
-                    create_app(org, pages(org.token)), hosts_of(endpoint.host, port, others=endpoint.names)
-                )
+                app = create_app(org, pages(org.token))
+                add_registered_routes(app)
+                gate = RequestGuard(app, hosts_of(endpoint.host, port, others=endpoint.names))
                 await _OrgServer(gate, project.state_dir, claim, on_start, endpoint.certificate).serve([listening])
             finally:
                 remove_server_file(project.state_dir)
