@@ -11,53 +11,26 @@ from typing import TYPE_CHECKING
 from evalmeta.api.lazy_modules import module_getter
 
 if TYPE_CHECKING:
-    from evalmeta.api import (
-        agent_tests,
-        changes,
-        convert,
-        deployments,
-        discovery,
-        doctor,
-        endpoints,
-        evaluating,
-        files,
-        init,
-        judging,
-        logins,
-        org_targets,
-        packages,
-        quarantines,
-        retrievals,
-        runs,
-        selections,
-        servers,
-        specs,
-        sync,
-    )
-
-__all__ = [
-    "agent_tests",
-    "changes",
-    "convert",
-    "deployments",
-    "discovery",
-    "doctor",
-    "endpoints",
-    "evaluating",
-    "files",
-    "init",
-    "judging",
-    "logins",
-    "org_targets",
-    "packages",
-    "quarantines",
-    "retrievals",
-    "runs",
-    "selections",
-    "servers",
-    "specs",
-    "sync",
-]
-
-if not TYPE_CHECKING:
+    from evalmeta.api import agent_tests as agent_tests
+    from evalmeta.api import changes as changes
+    from evalmeta.api import convert as convert
+    from evalmeta.api import deployments as deployments
+    from evalmeta.api import discovery as discovery
+    from evalmeta.api import doctor as doctor
+    from evalmeta.api import endpoints as endpoints
+    from evalmeta.api import evaluating as evaluating
+    from evalmeta.api import files as files
+    from evalmeta.api import init as init
+    from evalmeta.api import judging as judging
+    from evalmeta.api import logins as logins
+    from evalmeta.api import org_targets as org_targets
+    from evalmeta.api import packages as packages
+    from evalmeta.api import quarantines as quarantines
+    from evalmeta.api import retrievals as retrievals
+    from evalmeta.api import runs as runs
+    from evalmeta.api import selections as selections
+    from evalmeta.api import servers as servers
+    from evalmeta.api import specs as specs
+    from evalmeta.api import sync as sync
+else:
     __getattr__ = module_getter(__name__)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.org.run_files import RunFile
     from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import FileProperties
@@ -110,6 +111,10 @@ class AgentTest(NamedTuple):
     def key(self) -> str:
         """Return `Type:FullName`, which is unique in an org."""
         return f"{self.type.name}:{self.full_name}"
+
+    def options(self, options: RunOptions) -> RunOptions:
+        """Return the options of its run: those of a call, and what its file says."""
+        return self.file.document.applied_to(options) if self.file else options
 
 
 def read_test(
@@ -261,11 +266,11 @@ def _function_like(root: Path, name: str) -> str:
 def refuse_same_names(tests: Iterable[FileTest]) -> None:
     """Refuse to run two files whose results would be those of one test."""
     known: dict[tuple[MetadataType, str], FileTest] = {}
-    for each in (test for test in tests if parse_test_name(test.path.name)):
-        other = known.setdefault((each.type, each.name.casefold()), each)
-        if other is not each:
+    for own in (test for test in tests if parse_test_name(test.path.name)):
+        other = known.setdefault((own.type, own.name.casefold()), own)
+        if other is not own:
             raise UsageError(
-                f"{shown(other.path)} and {shown(each.path)} have the same full name, {each.name!r}",
+                f"{shown(other.path)} and {shown(own.path)} have the same full name, {own.name!r}",
                 actions=["Rename or leave out one of them: the history and baselines identify definitions by name."],
             )
 

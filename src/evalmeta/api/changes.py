@@ -80,13 +80,13 @@ async def find_undeployed(connection: Connection, project: Project, tests: Itera
     ours = [component for component in find_components(project) if component.key.casefold() in wanted]
     compared: list[ComparedComponent] = []
     with tracking_of(project, connection) as tracking:
-        for kind in dict.fromkeys(each.type for each in ours):
+        for kind in dict.fromkeys(component.type for component in ours):
             base = tracking.load(kind.name)
-            changed = [each for each in ours if each.type == kind and _is_changed(each, base)]
+            changed = [component for component in ours if component.type == kind and _is_changed(component, base)]
             if changed:
-                only = [each.full_name for each in changed]
+                only = [component.full_name for component in changed]
                 compared += await compare_components(connection, tracking, kind, changed, only=only)
-    return [each.full_name for each in compared if each.listed and each.state is not SyncState.SAME]
+    return [component.full_name for component in compared if component.listed and component.state is not SyncState.SAME]
 
 
 async def diff(connection: Connection, project: Project, names: Sequence[str] = ()) -> list[Difference]:

@@ -74,7 +74,10 @@ def convert_metadata(
         default = Path()
     paths = _existing_paths(output_dir)
     targets: dict[Path, Component | bytes] = {
-        paths.get(component.key.casefold(), default / _source_path(component)): component for component in chosen
+        paths.get(
+            component.key.casefold(), default / _SOURCE_FOLDER / f"{entry_name(component)}{META_XML_SUFFIX}"
+        ): component
+        for component in chosen
     }
     return _write(output_dir, targets, overwrite=overwrite)
 
@@ -97,10 +100,6 @@ def _opened(root_dir: Path) -> Project:
     return Project(root, is_dx=True, package_directories=(root,), api_version=None)
 
 
-def _source_path(component: Component) -> Path:
-    return _SOURCE_FOLDER / f"{entry_name(component)}{META_XML_SUFFIX}"
-
-
 def _existing_paths(output_dir: Path) -> Mapping[str, Path]:
     """Return the paths of the components in a folder, according to the project around it.
 
@@ -114,7 +113,7 @@ def _existing_paths(output_dir: Path) -> Mapping[str, Path]:
     except ProjectError:
         return {}
     inside = (component for component in components if component.path.is_relative_to(folder))
-    return {each.key.casefold(): each.path.relative_to(folder) for each in inside}
+    return {component.key.casefold(): component.path.relative_to(folder) for component in inside}
 
 
 def _write(

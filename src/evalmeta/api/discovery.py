@@ -98,7 +98,7 @@ def kind_in_folder(path: Path) -> FileKind | None:
 def all_of(searched: Iterable[Searched]) -> Searched:
     """Return the files of several searches together."""
     every = [*searched]
-    return Searched([path for each in every for path in each.tests], dict(ChainMap(*(each.others for each in every))))
+    return Searched([path for part in every for path in part.tests], dict(ChainMap(*(part.others for part in every))))
 
 
 def without_parts(searched: Searched, named: Container[str] = ()) -> Searched:
@@ -121,10 +121,10 @@ def _tests_in(path: Path) -> Searched:
         return Searched([path], {})
     below = sorted(files_below(path))
     # A project may have definitions outside of its package directories only.
-    definitions = _components_of(path) or [each for each in below if parse_test_name(each.name) and each.is_file()]
+    definitions = _components_of(path) or [file for file in below if parse_test_name(file.name) and file.is_file()]
     searched = search(below)
     if not (definitions or searched.tests):
-        reasons = [f"{shown(each)}: {why}" for each, why in islice(searched.others.items(), _SHOWN_FILES)]
+        reasons = [f"{shown(file)}: {why}" for file, why in islice(searched.others.items(), _SHOWN_FILES)]
         way_out = Suggestion("Or write the first tests", "init")
         raise NotFound(f"there are no tests in {str(path)!r}", actions=[*reasons, _FOUND, way_out])
     return searched._replace(tests=[*definitions, *searched.tests])
@@ -237,7 +237,7 @@ def sources_of(tests: Iterable[Path], *, searched: Iterable[Path]) -> dict[Path,
     A definition is made from a file that has its name, as a spec's name or as that of the file, and that names the same
     agent or none.
     """
-    files = [each for each in searched if each.suffix.lower() in (*SPEC_NAMES, *TABLE_NAMES)]
+    files = [file for file in searched if file.suffix.lower() in (*SPEC_NAMES, *TABLE_NAMES)]
     if not files:
         return {}
     made: dict[str, list[tuple[Path, str]]] = {}
@@ -247,7 +247,7 @@ def sources_of(tests: Iterable[Path], *, searched: Iterable[Path]) -> dict[Path,
     found: dict[Path, Path] = {}
     for path in files:
         names, subject_name = _names_of_source(path)
-        same = (each for name in names for each in made.get(name, ()))
+        same = (pair for name in names for pair in made.get(name, ()))
         definitions = (definition for definition, asked in same if subject_name in {"", asked})
         if definition := next(definitions, None):
             found[path] = definition
@@ -275,7 +275,7 @@ def _differ(source: Path, definition: Path) -> bool:
             given = _definition_of(_read_spec(data, label, source.parent))
     except FormatError:
         return False
-    changes = (each for each in compare(given, made) if each.case is not None and each.what[-1:] != ("index",))
+    changes = (change for change in compare(given, made) if change.case is not None and change.what[-1:] != ("index",))
     return any("".join((change.before or "").split()) != "".join((change.after or "").split()) for change in changes)
 
 

@@ -192,7 +192,7 @@ def check_components(
     found = problems_of(project, components)
     if refused := {problem.component for problem in found if problem.is_error}:
         unchanged = find_unchanged([component for component in components.components if component.key in refused])
-        found = _without_errors(found, {each.key for each in unchanged})
+        found = _without_errors(found, {component.key for component in unchanged})
     if any(problem.is_error for problem in found):
         raise InvalidMetadata("the definitions have errors; nothing was sent", problems=found)
     return (*ignore_problems(project), *found)
@@ -213,7 +213,7 @@ def problems_of(project: Project, components: ComponentSet, *, profile: Profile 
     policy = _policy_of(project, profile)
     checked = map_chunks(partial(_check_some, policy=policy, version=components.api_version), components.components)
     remember_clean(checked_file.clean for checked_file in checked if checked_file.clean)
-    found = [problem for each in checked for problem in each.problems]
+    found = [problem for file in checked for problem in file.problems]
     return [*found, *validate_together([checked_file.file for checked_file in checked if checked_file.file], policy)]
 
 
@@ -262,7 +262,7 @@ def _validate_files(files: Sequence[Path], profile: Profile | None) -> Validatio
 
 def _validation(files: Sequence[Path], checked: Sequence[CheckedFile], profile: Profile | None) -> Validation:
     in_force = cache(partial(_in_force, profile))
-    problems = [problem for each in checked for problem in each.problems]
+    problems = [problem for file in checked for problem in file.problems]
     files_of: dict[Path | None, tuple[RulePolicy, list[NamedFile]]] = {}
     components_of: dict[Path | None, list[Component]] = {}
     for path, checked_file in zip(files, checked, strict=True):
@@ -309,7 +309,9 @@ def validate_and_read(files: Sequence[Path]) -> tuple[Validation, list[Definitio
         if parsed is None:
             raise NotFound(f"{str(path)!r} is not a definition file")
         read.append(_read_component(Component(*parsed, path), force.policy, force.api_version))
-    return _validation(files, [each.checked for each in read], None), [each.definition for each in read]
+    return _validation(files, [component.checked for component in read], None), [
+        component.definition for component in read
+    ]
 
 
 def _check_component(component: Component, policy: RulePolicy, version: ApiVersion) -> CheckedFile:
@@ -343,7 +345,7 @@ def _named_files(paths: Sequence[Path], *, takes_tests: bool = False) -> Iterato
     for path in paths:
         if path.is_dir():
             below = sorted(files_below(path))
-            yield from below if takes_tests else (each for each in below if _is_checked(each) and each.is_file())
+            yield from below if takes_tests else (file for file in below if _is_checked(file) and file.is_file())
         elif not path.exists():
             raise NotFound(f"the file or folder {str(path)!r} cannot be found", actions=slash_hint(path))
         elif not (_is_named(path) or (takes_tests and _is_other_test(path))):

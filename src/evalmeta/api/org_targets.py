@@ -103,13 +103,13 @@ def find_target(url: str, name: str) -> Target:
     if (target := _from_environment()) and target.login.url == url:
         return target
     logins = user_logins()
-    there = [each for each in logins.list_logins() if each.url == url]
+    there = [login for login in logins.list_logins() if login.url == url]
     if not there:
         raise NotFound(
             f"the login at {url} cannot be found any more",
             actions=[f"Log in again: evalmeta org login --instance-url {url}"],
         )
-    login = next((each for each in there if name in (each.alias, each.username)), there[0])
+    login = next((known for known in there if name in (known.alias, known.username)), there[0])
     return Target(login, logins.secrets_of(login), logins)
 
 

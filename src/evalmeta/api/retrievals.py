@@ -120,7 +120,7 @@ async def retrieve(
     paths = {component.key.casefold(): component.path for component in components}
     ignore = read_forceignore(project.root)
     received = [_incoming(project, fetched, paths) for fetched in fetched_from(result)]
-    incoming = [each for each in received if not ignore.ignores(each[1])]
+    incoming = [arrived for arrived in received if not ignore.ignores(arrived[1])]
     ignored = [shown(path) for _, path, _ in received if ignore.ignores(path)]
     with tracking_of(project, connection) as tracking:
         if not ignore_conflicts:
@@ -129,10 +129,10 @@ async def retrieve(
             target_below(project.root, path, called="the project")
         written: list[RetrievedComponent] = []
         try:
-            for each, path, state in incoming:
+            for fetched, path, state in incoming:
                 if state != "Unchanged":
-                    write_file(project, path, each.content)
-                written.append(RetrievedComponent(state, each.full_name, shown(path)))
+                    write_file(project, path, fetched.content)
+                written.append(RetrievedComponent(state, fetched.full_name, shown(path)))
         finally:
             remember_fetched(tracking, [fetched for fetched, _, _ in incoming[: len(written)]])
     unwritten = (f"{file} was not written: {FORCEIGNORE_FILE} matches it" for file in ignored)

@@ -86,7 +86,9 @@ def _read(path: Path) -> bytes:
     """Read a manifest; the error about a missing one names those of the current folder."""
     if path.exists():
         return bytes_of(path)
-    others = [each.relative_to(Path.cwd()) for each in sorted(Path.cwd().glob("manifest*/*.xml"))[:_SHOWN_MANIFESTS]]
+    others = [
+        manifest.relative_to(Path.cwd()) for manifest in sorted(Path.cwd().glob("manifest*/*.xml"))[:_SHOWN_MANIFESTS]
+    ]
     hints = [f"Did you mean {other.as_posix()}?" for other in others]
     way_out = "Write one of the whole project: evalmeta manifest generate"
     raise NotFound(f"the manifest {str(path)!r} cannot be found", actions=[*slash_hint(path), *hints, way_out])

@@ -295,7 +295,7 @@ def find_unchanged(project: Project, connection: Connection, components: Iterabl
     with tracking_of(project, connection) as tracking:
         known = {row.name: tracking.load(row.name) for row in TYPES}
     bases = ((component, known[component.type.name].get(component.full_name.casefold())) for component in components)
-    return [each for each, base in bases if base and base.sha256 == hash_of(read_file(each.path))]
+    return [component for component, base in bases if base and base.sha256 == hash_of(read_file(component.path))]
 
 
 def states_in_own_org(

@@ -63,11 +63,11 @@ def print_error(error: EvalmetaError, *, as_json: bool) -> None:
             exitCode=error.exit_code,
             status=error.exit_code,
             actions=actions,
-            data=[problem_json(each) for each in problems],
+            data=[problem_json(problem) for problem in problems],
             warnings=[],
         )
         return
-    errors = [each for each in problems if each.is_error] or problems
+    errors = [problem for problem in problems if problem.is_error] or problems
     first, _, rest = message.partition("\n")
     if rest.startswith(tuple(map(str, errors[:1]))):
         # The problems below have the location and the hint of each line.

@@ -221,7 +221,7 @@ def print_deployment(outcome: Deployment, *, as_json: bool) -> int:
         warn(f"the org reports {len(outcome.messages) - _SHOWN_MESSAGES:,} more, which --json lists")
     click.echo(_headline(outcome, is_partial=is_partial))
     states = _WOULD if outcome.result.check_only else {}
-    ordered = sorted(outcome.components, key=lambda each: each.full_name.casefold())
+    ordered = sorted(outcome.components, key=lambda component: component.full_name.casefold())
     rows = [
         (
             states.get(deployed_component.state, deployed_component.state),

@@ -46,7 +46,7 @@ def option_group(  # type: ignore[explicit-any]
         for option in reversed(options):
             decorated = option(decorated)
         added: list[click.Parameter] = getattr(decorated, "__click_params__", [])[before:]
-        keys = [each.name for each in added if each.name]
+        keys = [parameter.name for parameter in added if parameter.name]
         return decorated
 
     return decorate

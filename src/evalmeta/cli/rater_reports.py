@@ -64,7 +64,7 @@ def _print_split(name: str, rated: Sequence[RatedPair]) -> None:
         f"{name or 'all'}: {count(total.pairs, 'pair')}, {total.decided} decided ({total.coverage.value or 0:.1%}), "
         f"{total.undecided} undecided" + (f", {count(total.errors, 'error')}" if total.errors else "")
     )
-    rows = [(rule, *_cells(each)) for rule, each in agreement_by_rule(rated).items()]
+    rows = [(rule, *_cells(agreed)) for rule, agreed in agreement_by_rule(rated).items()]
     print_table(("Rule", *_COLUMNS), [*rows, ("all", *_cells(total))])
     kappa = "-" if total.kappa is None else f"{total.kappa:.2f}"
     measures = [
@@ -103,7 +103,7 @@ def _print_probes(probes: Sequence[Probe]) -> None:
 
 
 def _print_wrong(rated: Sequence[RatedPair]) -> None:
-    wrong = [each for each in rated if each.is_decided and not each.is_right]
+    wrong = [pair for pair in rated if pair.is_decided and not pair.is_right]
     if wrong:
         click.echo("\nDecided wrongly:")
     for pair in wrong[:_SHOWN_PAIRS]:
@@ -117,8 +117,8 @@ def _print_choice(choice: ExampleChoice, rater: str, saved: Path | None) -> None
     count, pairs = len(choice.examples), choice.before.pairs
     click.echo(f"\n{count} examples, measured on {pairs} held-out pairs:")
     rows = [
-        (name, *_share_cells(each.agreement), f"{each.right} of {each.pairs}")
-        for name, each in (("before", choice.before), ("after", choice.after))
+        (name, *_share_cells(agreed.agreement), f"{agreed.right} of {agreed.pairs}")
+        for name, agreed in (("before", choice.before), ("after", choice.after))
     ]
     print_table(("", "Agreement", "95 % interval", "Decided pairs", "Right of all"), rows)
     if not choice.is_better:
@@ -146,7 +146,9 @@ def check_json(checked: Checked) -> JsonObject:
             {
                 "split": name,
                 **_agreement_json(agreement(part)),
-                "rules": [{"rule": rule, **_agreement_json(each)} for rule, each in agreement_by_rule(part).items()],
+                "rules": [
+                    {"rule": rule, **_agreement_json(agreed)} for rule, agreed in agreement_by_rule(part).items()
+                ],
             }
             for name, part in _splits(checked.rated).items()
         ],

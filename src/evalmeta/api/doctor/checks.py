@@ -113,7 +113,7 @@ async def _ask(subject: Subject, question: str) -> str:
 
 def excerpt(text: str) -> str:
     """Return the beginning of a text in quotes, as one printable line without secrets."""
-    line = "".join(each if each.isprintable() else " " for each in redacted(text))
+    line = "".join(character if character.isprintable() else " " for character in redacted(text))
     return f'"{line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"}"'
 
 

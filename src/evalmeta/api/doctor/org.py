@@ -63,7 +63,7 @@ async def check_smoke(
     sizes = [(len(test.test_cases), component) for component, test in tests if test.test_cases]
     if not sizes:
         return nothing_to_ask(has_tests=has_tests)
-    _, component = min(sizes, key=lambda each: each[0])
+    _, component = min(sizes, key=lambda sized: sized[0])
     run = await _run_first_case(connection, component)
     if run is None or not run.cases:
         is_late = run is None or not run.status.is_over
@@ -117,7 +117,7 @@ async def check_agents(connection: Connection, tests: Sequence[Definition]) -> l
 
 async def _check_agent(connection: Connection, name: str, there: Sequence[str], tests: Sequence[Definition]) -> Finding:
     # Tests name the agent of a package with its namespace.
-    known = {each.casefold(): each for each in there}
+    known = {agent.casefold(): agent for agent in there}
     own = known.get(name.casefold()) or known.get(name.casefold().rpartition("__")[2])
     if own is None:
         near = get_close_matches(name, there, n=1)
@@ -291,12 +291,12 @@ class _Org:
             return Finding("warning", "not compared, because the org does not know their types")
         missing: list[str] = []
         different: list[str] = []
-        for kind in dict.fromkeys(each.type for each in known):
-            ours = {each.full_name.casefold(): each for each in known if each.type == kind}
+        for kind in dict.fromkeys(component.type for component in known):
+            ours = {component.full_name.casefold(): component for component in known if component.type == kind}
             theirs = await self.list_names(kind) or {}
             fetched = await fetch(self.connection, kind, [theirs[key] for key in ours if key in theirs])
-            contents = {each.full_name.casefold(): each.content for each in fetched}
-            missing += [each.full_name for key, each in ours.items() if key not in contents]
+            contents = {component.full_name.casefold(): component.content for component in fetched}
+            missing += [component.full_name for key, component in ours.items() if key not in contents]
             different += [
                 ours[key].full_name for key, content in contents.items() if key in ours and _differ(content, ours[key])
             ]

@@ -220,7 +220,7 @@ def _bind_all(loaded: Sequence[LoadedEvaluation], options: RunOptions | None, bi
         else:
             faults += [RunFault(error, (place,)) for error in task]
     if faults:
-        raise joined_error(faults, [each.evaluation.name for each in loaded])
+        raise joined_error(faults, [one.evaluation.name for one in loaded])
     return tasks
 
 

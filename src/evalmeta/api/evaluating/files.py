@@ -63,7 +63,7 @@ def _load_files(files: Sequence[Path], roots: Roots, name: str | None = None) ->
     validation, definitions = validate_and_read(named)
     refuse_errors(validation.problems)
     read = dict(zip(named, definitions, strict=True))
-    return read_all(files, lambda each: _load_file(each, roots, name, read.get(each))._replace(file=each))
+    return read_all(files, lambda file: _load_file(file, roots, name, read.get(file))._replace(file=file))
 
 
 def _load_file(file: Path, roots: Roots, name: str | None, read: Definition | None) -> LoadedEvaluation:

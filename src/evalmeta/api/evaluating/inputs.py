@@ -111,8 +111,8 @@ class _Cases:
 
     def __iter__(self) -> Iterator[Case]:
         seen: set[int] = set()
-        for place, each in enumerate(self.cases, 1):
-            case = each if isinstance(each, Case) else _case_of(each, place)
+        for place, given in enumerate(self.cases, 1):
+            case = given if isinstance(given, Case) else _case_of(given, place)
             if case.number in seen:
                 raise UsageError(f"two cases have the number {case.number}")
             seen.add(case.number)

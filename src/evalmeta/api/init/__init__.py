@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 from evalmeta.api.lazy_modules import module_getter
 
 if TYPE_CHECKING:
-    from evalmeta.api.init import agents, project
-
-__all__ = ["agents", "project"]
-
-if not TYPE_CHECKING:
+    from evalmeta.api.init import agents as agents
+    from evalmeta.api.init import project as project
+else:
     __getattr__ = module_getter(__name__)

@@ -177,7 +177,7 @@ def _unknown_module(target: str, module: str, modules: Iterable[str]) -> UsageEr
 
 def _modules(root: Path) -> dict[str, str]:
     """Return the project's Python modules that define something, and so may have an agent, with their texts."""
-    by_depth = sorted(_shallow(root), key=lambda each: (len(each.parts), each))
+    by_depth = sorted(_shallow(root), key=lambda path: (len(path.parts), path))
     files = (path for path in by_depth if path.suffix == ".py" and not _OTHERS.fullmatch(path.stem))
     texts = {".".join(file.relative_to(root).with_suffix("").parts): _read(file) for file in files}
     return {name: text for name, text in texts.items() if _DEFINES.search(text)}

@@ -233,10 +233,10 @@ def _definitions(root: Path, agent: NewAgent) -> Iterator[NewFile]:
     project = find_project(root) if (root / PROJECT_FILE).is_file() else None
     is_old = project is not None and version_in_force(project) < PARAMETER_API_VERSION
     check = _filled(f"{kind}_definition_check{'_63' if is_old else ''}")
-    for each in _TESTS:
-        test = f"{agent.name}_{each.capitalize()}"
+    for kind_of_test in _TESTS:
+        test = f"{agent.name}_{kind_of_test.capitalize()}"
         path = _definition_path(root, project, test)
-        yield NewFile(path, _filled(f"{kind}_definition_{each}", name=agent.name, test=test, check=check))
+        yield NewFile(path, _filled(f"{kind}_definition_{kind_of_test}", name=agent.name, test=test, check=check))
 
 
 def _proposals(root: Path, real: ProjectAgents) -> Iterator[NewFile]:
@@ -247,8 +247,8 @@ def _proposals(root: Path, real: ProjectAgents) -> Iterator[NewFile]:
         if asked and agent not in real.tested:
             test = f"{agent}_Topics"
             cases = tuple(
-                TestCase(Inputs(each.utterance), (Expectation(TOPIC, each.name),), number)
-                for number, each in enumerate(asked, 1)
+                TestCase(Inputs(topic.utterance), (Expectation(TOPIC, topic.name),), number)
+                for number, topic in enumerate(asked, 1)
             )
             definition = Definition(test, agent, test_cases=cases, description=_PROPOSED)
             path = _definition_path(root, project, test)
@@ -286,7 +286,7 @@ def _baseline(root: Path) -> str:
     """Return the path of the baseline in the project's folder or beside its tests; empty if there is none."""
     files = [path for folder in (root, root / _tests_folder(root)) for path in sorted(folder.glob("*.json"))]
     # The name that the documentation uses comes first.
-    files.sort(key=lambda each: each.name != _BASELINE)
+    files.sort(key=lambda file: file.name != _BASELINE)
     return next((file.relative_to(root).as_posix() for file in files if _is_baseline(file)), "")
 
 

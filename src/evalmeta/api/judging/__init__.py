@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from evalmeta.api.lazy_modules import module_getter
 
 if TYPE_CHECKING:
-    from evalmeta.api.judging import acceptance, calibration, marks
-
-__all__ = ["acceptance", "calibration", "marks"]
-
-if not TYPE_CHECKING:
+    from evalmeta.api.judging import acceptance as acceptance
+    from evalmeta.api.judging import calibration as calibration
+    from evalmeta.api.judging import marks as marks
+else:
     __getattr__ = module_getter(__name__)

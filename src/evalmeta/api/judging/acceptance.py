@@ -70,12 +70,12 @@ def _choose(run: Run, cases: Sequence[CaseResult], name: str | None, turn: int |
     number = cases[0].number
     all_results = [result for case in cases for result in named_results(case) if turn in {None, result.turn}]
     if not all_results:
-        reason = next((f": {each.error}" for each in cases if each.error), "")
+        reason = next((f": {case.error}" for case in cases if case.error), "")
         message = f"nothing was judged in case {number} of run {run.id}{reason}"
         raise UsageError(message, actions=[show_results(run)])
     found = _failed(number, all_results) if name is None else _called(number, all_results, name)
     if len(found) > 1:
-        turns = ", ".join(str(each) for each in sorted({turn for turn, _ in found}) if each)
+        turns = ", ".join(str(turn) for turn in sorted({turn for turn, _ in found}) if turn)
         in_turns = f" in the turns {turns}" if turns else ""
         message = f"case {number} has several such results: {shown_names(found.values())}{in_turns}"
         raise UsageError(message, actions=[f"Choose one with --expectation NAME{' and --turn N' if turns else ''}."])

@@ -98,7 +98,7 @@ async def check_rater(  # noqa: PLR0913 - as documented
         _check_examples(rater, settings, pairs, examples)
         if metric not in METRICS_WITH_EXAMPLES:
             raise UsageError(f"the prompt of {metric} accepts no examples; only {', '.join(METRICS_WITH_EXAMPLES)} do")
-    probed = limits.PROBED_PAIRS if probes is None and not _is_free(settings) else probes
+    probed = limits.PROBED_PAIRS if probes is None and settings.adapter != OFFLINE_RATER else probes
     async with AsyncExitStack() as stack:
         cache = FolderRatings(found.state_dir)
         stack.callback(cache.close)
@@ -141,10 +141,6 @@ def save_examples(choice: ExampleChoice, file: Path) -> None:
             stream.write(write_pairs(choice.examples))
     except OSError as error:
         raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
-
-
-def _is_free(settings: RaterSettings) -> bool:
-    return settings.adapter == OFFLINE_RATER
 
 
 def _model_rater(bound: Rater, settings: RaterSettings) -> ModelRater | None:

@@ -92,7 +92,7 @@ def find_place(
     `org_url` is the address of the run's org; empty for the project's own.
     """
     run = find_run(project, run_id, org_url=org_url)
-    cases = [each for each in run.cases if each.number == number and iteration in {None, each.iteration}]
+    cases = [case for case in run.cases if case.number == number and iteration in {None, case.iteration}]
     judged = [(case, result) for case in cases for result in named_results(case) if not result.result.is_measured]
     of_turn = [(case, named_result) for case, named_result in judged if turn in {None, named_result.turn}]
     called = None if expectation is None else results_called((named_result for _, named_result in of_turn), expectation)

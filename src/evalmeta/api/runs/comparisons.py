@@ -105,14 +105,17 @@ def recent_runs(project: Project, *, limit: int) -> dict[str, list[Run]]:
     for past in reversed([past for past in _complete_runs(project) if past.definition and not past.confirms]):
         name = _name(past.id, past.definition)
         if (other := latest.get(name)) and _is_other_file(project, other.file, past.file):
-            raise _two_files(name, past, other)
+            raise UsageError(
+                f"{past.file} (run {past.id}) and {other.file} (run {other.id}) have the same full name, {name!r}",
+                actions=["Rename one of the files, or name the runs to save."],
+            )
         runs = found.get(name, [])
         if len(runs) == limit and not is_partial(runs[0]):
             continue
         if runs and past.is_partial:
             continue
         run = find_run(project, past.id, org_url=past.org_url)
-        whole = [each for each in runs if not is_partial(each)]
+        whole = [other for other in runs if not is_partial(other)]
         latest[name], found[name] = latest[name] if whole else past, [*whole, run]
     return dict(sorted(found.items()))
 
@@ -355,13 +358,6 @@ def _is_other_file(project: Project, first: str, second: str) -> bool:
         return False
     paths = [project.root / first, project.root / second]
     return all(path.is_file() for path in paths) and not paths[0].samefile(paths[1])
-
-
-def _two_files(name: str, first: ListedRun, second: ListedRun) -> UsageError:
-    return UsageError(
-        f"{first.file} (run {first.id}) and {second.file} (run {second.id}) have the same full name, {name!r}",
-        actions=["Rename one of the files, or name the runs to save."],
-    )
 
 
 def _complete_runs(project: Project, *, confirms: str = "") -> list[ListedRun]:

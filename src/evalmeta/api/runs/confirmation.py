@@ -21,7 +21,6 @@ from evalmeta.report.text import count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from evalmeta.api.agent_tests import FileTest
     from evalmeta.api.runs.comparisons import Comparator, ComparedRun
     from evalmeta.api.runs.observer import Observer
     from evalmeta.api.runs.starting import RunCall
@@ -135,8 +134,9 @@ def _call_again(call: RunCall, group: Sequence[_Question], times: int) -> RunCal
     for question in group:
         numbers[_key(question.run)].add(question.number)
     runs = {_key(question.run): question.run for question in group}
-    files = tuple(_repeated(file) for file in call.files if f"{file.type.name}:{file.name}" in runs)
-    lists = tuple(CaseList(name, frozenset(chosen)) for name, chosen in numbers.items())
+    chosen = (file for file in call.files if f"{file.type.name}:{file.name}" in runs)
+    files = tuple(replace(file, document=replace(file.document, iterations=None)) for file in chosen)
+    lists = tuple(CaseList(name, frozenset(cases)) for name, cases in numbers.items())
     options = replace(call.options, iterations=times, shard=None, seed=None)
     choice = CaseChoice(() if files else tuple(runs), (lists,))
     return replace(call, choice=choice, options=options, files=files, confirms=runs)
@@ -145,7 +145,3 @@ def _call_again(call: RunCall, group: Sequence[_Question], times: int) -> RunCal
 def _key(run: Run) -> str:
     kind = type_of_run(run.id)
     return f"{kind.name}:{run.definition}" if kind else run.definition
-
-
-def _repeated(file: FileTest) -> FileTest:
-    return replace(file, document=replace(file.document, iterations=None))

@@ -60,7 +60,7 @@ def run_id_of(project: Project, text: str, *, org_url: str | None = None) -> str
 
 
 def _is_same_test(run: ListedRun, other: ListedRun) -> bool:
-    one, two = ((type_of_run(each.id), each.definition.casefold()) for each in (run, other))
+    one, two = ((type_of_run(either.id), either.definition.casefold()) for either in (run, other))
     return one == two
 
 

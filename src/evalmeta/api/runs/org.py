@@ -379,14 +379,14 @@ class RunOrg(NamedTuple):
         """Return a run whose case results have the quarantines that the project lists; saved ones keep theirs."""
         kind = type_of_run(run.id) or EVALUATION_DEFINITION
         listed = self.project.settings.quarantines_of(run.definition, kind.name, started=run.started)
-        known = {(each.iteration, each.number): each.quarantine for each in saved.cases}
+        known = {(case.iteration, case.number): case.quarantine for case in saved.cases}
         if not listed.listed and not any(known.values()):
             return run
         found = [
             known.get(
-                (each.iteration, each.number), listed.find(each.quarantine, each.number, each.label, each.utterance)
+                (case.iteration, case.number), listed.find(case.quarantine, case.number, case.label, case.utterance)
             )
-            for each in run.cases
+            for case in run.cases
         ]
         marked = (case._replace(quarantine=quarantine) for case, quarantine in zip(run.cases, found, strict=True))
         return replace(run, cases=tuple(marked))
@@ -410,8 +410,8 @@ def _check_request(test: AgentTest, options: RunOptions) -> JsonObject:
 def _shifted(on_progress: Callable[[Progress], None], parts: list[Run], iterations: int) -> Callable[[Progress], None]:
     """Return what reports the progress of one iteration as that of all; `parts` are the finished ones."""
     before = [FinishedRun.of(part).summary for part in parts]
-    done, failed = sum(summary.total for summary in before), sum(each.failed for each in before)
-    errors, undecided = sum(summary.errors for summary in before), sum(each.undecided for each in before)
+    done, failed = sum(summary.total for summary in before), sum(summary.failed for summary in before)
+    errors, undecided = sum(summary.errors for summary in before), sum(summary.undecided for summary in before)
 
     def show(now: Progress) -> None:
         on_progress(

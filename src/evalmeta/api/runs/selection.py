@@ -135,7 +135,13 @@ def by_tags(project: Project, tags: Iterable[str], files: Sequence[FileTest] = (
     for tag in tags:
         found = [CaseList(file.name, numbers) for file in files if (numbers := _with_tag(tag, file))]
         if not found and tag not in project.settings.tags:
-            raise _unknown_tag(tag, {*project.settings.tags, *(own for file in files for own in _tags(file))})
+            raise _unknown_tag(
+                tag,
+                {
+                    *project.settings.tags,
+                    *(own for file in files for case in file.evaluation.cases for own in case.tags),
+                },
+            )
         entries = [_tagged(tag, entry) for entry in project.settings.tags.get(tag, ())]
         lists += [*in_files(entries, files), *found]
     return lists
@@ -180,10 +186,6 @@ def _labelled(label: str, file: FileTest) -> frozenset[int]:
 
 def _with_tag(tag: str, file: FileTest) -> frozenset[int]:
     return frozenset(case.number for case in file.evaluation.cases if tag in case.tags)
-
-
-def _tags(file: FileTest) -> Iterator[str]:
-    return (tag for case in file.evaluation.cases for tag in case.tags)
 
 
 def _unknown_tag(tag: str, known: Collection[str]) -> UsageError:
@@ -250,7 +252,7 @@ async def plan_runs(
     """Return what a run of each test would do, according to the definitions in the org."""
     evaluations = await evaluations_of(connection, tests)
     return [
-        _planned(test, evaluations[test.key], replace(_own(options, test), cases=choice.numbers(test)))
+        _planned(test, evaluations[test.key], replace(test.options(options), cases=choice.numbers(test)))
         for test in tests
         if test.key in evaluations
     ]
@@ -272,10 +274,6 @@ async def evaluations_of(connection: Connection, tests: Sequence[AgentTest]) -> 
 def check_rater(project: Project, options: RunOptions) -> None:
     """Check that the rater of a run in the embedded org is configured."""
     rater_settings(project.settings.raters, options.scoring.rater, root=project.root)
-
-
-def _own(options: RunOptions, test: AgentTest) -> RunOptions:
-    return test.file.document.applied_to(options) if test.file else options
 
 
 async def _contents(connection: Connection, kind: MetadataType, tests: Sequence[AgentTest]) -> dict[str, bytes]:
@@ -368,7 +366,7 @@ def _present(test: AgentTest, failed: dict[int, str], cases: Iterable[Case]) -> 
     """Return the numbers that the failed cases have now, and what changed; cases are known by their utterances."""
     now = {case.number: " / ".join(turn.utterance for turn in case.turns) for case in cases}
     moved = {number for number, text in failed.items() if not _has_begun_with(now.get(number), text)}
-    places = {text: number for number, text in now.items() if text in {failed[each] for each in moved}}
+    places = {text: number for number, text in now.items() if text in {failed[before] for before in moved}}
     found = {number: places.get(text, number) if number in moved else number for number, text in failed.items()}
     removed = sorted(number for number, place in found.items() if place not in now)
     changed = sorted(number for number in moved if failed[number] not in places and number in now)

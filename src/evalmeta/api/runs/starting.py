@@ -184,7 +184,7 @@ class _Starter(NamedTuple):
                 self._name_unstarted(tests[place:])
                 raise
             if run:
-                runs.append((run, _with_file_options(self.call.options, test)))
+                runs.append((run, test.options(self.call.options)))
         self._add(await finish_runs(self.org, runs, self.observer, wait=wait, begun=begun))
 
     async def run_in_order(self, tests: Sequence[AgentTest], *, wait: float) -> None:
@@ -193,7 +193,7 @@ class _Starter(NamedTuple):
             run = await self._start(test)
             if not run:
                 continue
-            runs = [(run, _with_file_options(self.call.options, test))]
+            runs = [(run, test.options(self.call.options))]
             try:
                 ended = await finish_runs(self.org, runs, self.observer, wait=wait, begun=begun)
             except CancelledError:
@@ -227,8 +227,4 @@ def _options_of(test: AgentTest, call: RunCall) -> RunOptions:
     options = replace(call.options, cases=call.choice.numbers(test))
     if run := call.confirms.get(test.key):
         options = replace(options, confirms=run.id, origin=run.options.origin)
-    return _with_file_options(options, test)
-
-
-def _with_file_options(options: RunOptions, test: AgentTest) -> RunOptions:
-    return test.file.document.applied_to(options) if test.file else options
+    return test.options(options)

@@ -77,7 +77,7 @@ async def check_run(connection: Connection, project: Project, remote: RemoteRun)
         definition = read_leniently(read_xml(remote.content or b"", label=remote.run.definition))
         evaluation = evaluation_of(definition, name=remote.run.definition)
         with open_remote_runs(project.state_dir) as runs:
-            earlier = [each.run for each in runs.same(remote, limit=_EARLIER_RUNS)]
+            earlier = [saved.run for saved in runs.same(remote, limit=_EARLIER_RUNS)]
         run = await _judged(project, with_checks(replace(remote.run, doubts=()), evaluation), evaluation, earlier)
     except EvalmetaError as error:
         from evalmeta.engine.verification import without_own_verdicts

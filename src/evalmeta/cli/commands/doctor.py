@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.api.doctor.examination import Check
-    from evalmeta.model.json_value import JsonObject
 
 
 _COLOURS: Final = {"ok": "green", "warning": "yellow", "error": "red"}
@@ -76,7 +75,11 @@ def doctor(
     failed = any(check.finding.status == "error" for check in checks)
     status = EXIT_FAILED if failed else EXIT_PASSED
     if as_json:
-        print_json({"checks": [_json(check) for check in checks]}, status=status)
+        rows = [
+            {"name": check.subject, **check.finding._asdict(), "action": completed(check.finding.action)}
+            for check in checks
+        ]
+        print_json({"checks": rows}, status=status)
     else:
         click.echo(f"\n{_verdict(checks)}")
     return status
@@ -90,10 +93,6 @@ def _print(check: Check) -> None:
     if finding.action:
         action = completed(finding.action).replace("\n", "\n           ")
         click.echo(f"         → {action}")
-
-
-def _json(check: Check) -> JsonObject:
-    return {"name": check.subject, **check.finding._asdict(), "action": completed(check.finding.action)}
 
 
 def _verdict(checks: Sequence[Check]) -> str:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from evalmeta.api.runs.starting import AgentOptions
     from evalmeta.cli.runs.baselines import BaselineOption
     from evalmeta.cli.runs.options import Values
-    from evalmeta.package.project import Project
 
 
 @click.command(
@@ -90,7 +89,8 @@ def run(
     Defaults of the options are set under [run] and [score] in evalmeta.toml.
     """
     project = find_project(Path.cwd(), or_folder=True)
-    found = paths or (_folder(project),)
+    # The project's folder, relative to the current folder if that is in it.
+    found = paths or (Path() if project.root == Path.cwd().resolve() else project.root,)
     if watch:
         from evalmeta.cli.watching import watch_tests
 
@@ -116,8 +116,3 @@ def _options(paths: Sequence[Path]) -> list[str]:
     left_out = {"--watch", "--", *map(str, paths)}
     words = click.get_current_context().ensure_object(CallOptions).words or ()
     return [word for word in words if word not in left_out]
-
-
-def _folder(project: Project) -> Path:
-    """Return the project's folder, relative to the current folder if that is in it."""
-    return Path() if project.root == Path.cwd().resolve() else project.root

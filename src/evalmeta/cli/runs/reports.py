@@ -290,7 +290,7 @@ def _write_files(reports: Sequence[Report], output: Output) -> None:
             if output.detail != "verdict":
                 note(f"Wrote {path}")
     if faults:
-        ids = [word for each in reports for word in ("--job-id", each.run.id)]
+        ids = [word for shown_report in reports for word in ("--job-id", shown_report.run.id)]
         what = "The results are stored. Write them to another FILE"
         way_out = Suggestion(what, "test", "resume", *ids, "--report", "FILE")
         raise ProjectError("; ".join(faults), actions=[way_out] if ids else [])
@@ -301,16 +301,16 @@ def _files(reports: Sequence[Report], output: Output) -> Iterator[tuple[Path, st
     for path in output.files:
         yield path, report.format_of(path.name), reports
     if output.output_dir:
-        for run_id, runs in [(each.run.id, [each]) for each in reports] or [("none", [])]:
+        for run_id, runs in [(one.run.id, [one]) for one in reports] or [("none", [])]:
             yield output.output_dir / report.file_name(output.result_format, run_id), output.result_format, runs
 
 
 def _exit_code(reports: Sequence[Report]) -> int:
-    if not all(each.run.status.is_over for each in reports):
+    if not all(one.run.status.is_over for one in reports):
         return EXIT_WAIT_RAN_OUT
-    if all(has_passed(each) for each in reports):
+    if all(has_passed(one) for one in reports):
         return EXIT_PASSED
-    has_errors = any(each.summary.errors or why_incomplete(each.run) for each in reports)
+    has_errors = any(one.summary.errors or why_incomplete(one.run) for one in reports)
     return EXIT_FAILED if has_errors else EXIT_EXPECTATION_FAILED
 
 

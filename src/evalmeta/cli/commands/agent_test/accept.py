@@ -20,7 +20,6 @@ from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
     from evalmeta.api.judging.acceptance import Proposal
-    from evalmeta.model.json_value import JsonObject
 
 _COLOURS: Final = {"-": "red", "+": "green", "@": "cyan"}
 
@@ -74,7 +73,8 @@ def accept(
         _confirm(proposal, yes=yes)
         api.judging.acceptance.write(proposal)
     if as_json:
-        print_json(_json(proposal, written=not dry_run))
+        what = {"change": proposal.what, "diff": proposal.diff}
+        print_json({"file": shown(proposal.path), "written": not dry_run, **what})
     elif not dry_run:
         click.echo(f"Changed {shown(proposal.path)}.")
 
@@ -88,7 +88,3 @@ def _confirm(proposal: Proposal, *, yes: bool) -> None:
             actions=["To write it without confirmation, add --yes."],
         )
     click.confirm(f"Write this to {shown(proposal.path)}?", abort=True, err=True)
-
-
-def _json(proposal: Proposal, *, written: bool) -> JsonObject:
-    return {"file": shown(proposal.path), "written": written, "change": proposal.what, "diff": proposal.diff}

@@ -69,7 +69,11 @@ def baseline(sources: tuple[str, ...], *, output_file: Path, accept: bool, as_js
     contents = f"{count(done.tests, 'test')}, {count(done.cases, 'case')}, {done.failing:,} of them failing"
     errors = f", {done.errors:,} with errors only" if done.errors else ""
     click.echo(f"{done.state} {output_file}: {contents}{errors}")
-    rows = [(test.name, str(len(test.runs)), test.runs[-1].id, test.runs[-1].subject_name) for test in _taken(done)]
+    rows = [
+        (test.name, str(len(test.runs)), test.runs[-1].id, test.runs[-1].subject_name)
+        for test in done.taken
+        if test.known is not None
+    ]
     print_table(["Test", "Runs", "Latest run", "Subject"], rows)
     for test in done.taken:
         for line in _lines(test):
@@ -99,10 +103,6 @@ def _nothing_taken(output_file: Path, done: SavedBaseline) -> UsageError:
     reasons = "; ".join(f"{test.name}: {_left_out(test)}" for test in done.taken)
     accept = f"To take red runs too, so that what broke in them becomes a known failure, add --accept ({output_file})."
     return UsageError(f"no run was taken: {reasons}", actions=[accept])
-
-
-def _taken(done: SavedBaseline) -> Iterator[TakenTest]:
-    return (test for test in done.taken if test.known is not None)
 
 
 def _note_parts(test: TakenTest, output_file: Path, *, is_named: bool) -> None:
