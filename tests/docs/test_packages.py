@@ -144,7 +144,9 @@ def test_the_check_of_the_page(tmp_path: Path) -> None:
     (tmp_path / "typo.yaml").write_text("testCases: [{input: When?, mention: refund}]\n")
 
     program = partial(evalmeta_in, tmp_path)
-    judged = program("run", "spec.yaml", "--subject", "agent:answer")
+    judged = program("run", "spec.yaml", "--subject", "agent:answer", "--report", "report.html")
+    # What it expects is a part of the answer, so that no words are marked as different.
+    assert '<pre dir="auto">A Refund is on its way.</pre>' in (tmp_path / "report.html").read_text()
     assert 'mentions "way": FAILURE' in judged.stdout
     assert 'the answer does not mention "way"' in judged.stdout
     assert "1 passed, 1 failed" in judged.stdout

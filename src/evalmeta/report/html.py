@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from evalmeta.model.checks import OWN_CHECKS, WHOLE_ANSWERS
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
+from evalmeta.plugins import plugin_names
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.averages import mean_cells, mean_text, score_text, shown_averages
 from evalmeta.report.comparison import comparison_lines
@@ -126,7 +127,7 @@ def environment(*folders: Path) -> Environment:
         "totals": totals,
         "undecided_reasons": undecided_reasons,
         # What these expect is not the whole text, so that a difference of both says nothing.
-        "partial_checks": OWN_CHECKS - WHOLE_ANSWERS,
+        "partial_checks": OWN_CHECKS.union(plugin_names("checks")) - WHOLE_ANSWERS,
         "word_difference": word_difference,
         "words": STATE_WORDS,
     }
