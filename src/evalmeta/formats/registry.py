@@ -1,7 +1,7 @@
 """The formats of test files: how one is declared, which are registered, and how a file's content shows its format.
 
 evalmeta's own formats and those of installed packages are declared in the same way: one object of a subclass of
-`Format`, which `plugins.py` or an entry point of the group `evalmeta.formats` names.
+`Format`, which `model/entry_points.py` or an entry point of the group `evalmeta.formats` names.
 """
 
 from __future__ import annotations

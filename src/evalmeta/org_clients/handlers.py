@@ -1,4 +1,4 @@
-"""The routes and operations of this wing, which `plugins.py` names."""
+"""The routes and operations of this wing, which `model/entry_points.py` names."""
 
 from __future__ import annotations
 

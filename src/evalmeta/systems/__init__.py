@@ -1,1 +1,1 @@
-"""The wings: formats of other systems, each registered in `plugins.py` as an installed package registers its own."""
+"""The wings: formats of other systems, each named in `model/entry_points.py` as packages name theirs."""

@@ -25,7 +25,7 @@ Operation: TypeAlias = "Callable[[Organization, User, Call], bytes | Iterator[by
 
 
 class Handlers(NamedTuple):
-    """What `plugins.py` or an entry point of the group `evalmeta.handlers` names.
+    """What `model/entry_points.py` or an entry point of the group `evalmeta.handlers` names.
 
     Attributes:
         routes: REST routes. The first line of an endpoint's docstring describes it in the published description.
