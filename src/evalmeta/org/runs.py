@@ -183,8 +183,7 @@ def _setup_of(org: Organization, run: PreparedRun) -> Setup:
     setup = setup._replace(judge_check=check)
     if run.answers_of is None:
         return setup
-    saved = RemoteRuns(org.database).find(run.answers_of)
-    earlier = org.runs.get(run.answers_of) or next((remote.run for remote in saved), None)
+    earlier = _run_anywhere(org, run.answers_of)
     before = earlier.options.setup if earlier else Setup()
     return setup._replace(agent=before.agent, agent_version=before.agent_version)
 
@@ -220,9 +219,14 @@ def answers_of_run(org: Organization, run_id: str) -> Callable[[int, int], CaseR
     """Return a function from an iteration and a case number to the answer in a run, here or in another org."""
     if org.runs.get(run_id) is not None:
         return partial(org.runs.case, run_id)
-    saved = RemoteRuns(org.database).find(run_id)
-    cases = {(case.iteration, case.number): case for remote in saved[:1] for case in remote.run.cases}
+    saved = _run_anywhere(org, run_id)
+    cases = {(case.iteration, case.number): case for case in (saved.cases if saved else ())}
     return lambda iteration, number: cases.get((iteration, number))
+
+
+def _run_anywhere(org: Organization, run_id: str) -> Run | None:
+    """Return a run of this org, or of another one whose results the project saved."""
+    return org.runs.get(run_id) or next((saved.run for saved in RemoteRuns(org.database).find(run_id)), None)
 
 
 def _content(org: Organization, run: Run) -> RunContent:
@@ -319,15 +323,9 @@ def evaluation_of_run(org: Organization, run: Run) -> Evaluation:
 
 def quarantines_of_run(org: Organization, run: Run) -> Quarantines:
     """Return the quarantines of a run's cases on the day on which the agent was asked."""
-    started = run.started if run.answers_of is None else _started(org, run.answers_of) or run.started
+    asked = run if run.answers_of is None else _run_anywhere(org, run.answers_of) or run
     kind = type_of_run(run.id) or EVALUATION_DEFINITION
-    return org.settings().quarantines_of(run.definition, kind.name, started=started)
-
-
-def _started(org: Organization, run_id: str) -> float | None:
-    own = org.runs.get(run_id)
-    saved = [own] if own else [run.run for run in RemoteRuns(org.database).find(run_id)]
-    return saved[0].started if saved else None
+    return org.settings().quarantines_of(run.definition, kind.name, started=asked.started or run.started)
 
 
 def _evaluation_of_content(org: Organization, content: RunContent, name: str) -> Evaluation:
