@@ -105,6 +105,41 @@ def test_claiming_a_job_does_not_undo_its_cancelation(jobs: Jobs) -> None:
     assert jobs.unfinished()[0][0].status == "Canceling"
 
 
+@pytest.mark.parametrize(
+    ("check_only", "status", "outdated"),
+    [
+        (False, "Succeeded", True),
+        (True, "Succeeded", False),
+        (False, "Failed", False),
+        (False, "SucceededPartial", True),
+    ],
+)
+def test_later_changes_of_the_org_outdate_a_validation(
+    jobs: Jobs, *, check_only: bool, status: str, outdated: bool
+) -> None:
+    validation = finished(jobs, check_only=True)
+    finished(jobs, status, check_only=check_only)
+    assert jobs.is_outdated(validation) is outdated
+
+
+def test_a_validation_is_used_unless_its_deployment_failed(jobs: Jobs) -> None:
+    validation = finished(jobs, check_only=True)
+    assert not jobs.is_used(validation)
+    job_id = submitted(jobs, validation=validation)
+    assert jobs.is_used(validation)
+    jobs.finish(job_id, "Failed", b"", now=3)
+    assert not jobs.is_used(validation)
+
+
+def test_old_jobs_are_deleted_but_unfinished_ones_never(jobs: Jobs) -> None:
+    done, waiting = finished(jobs), submitted(jobs)
+    jobs.prune(now=2 + limits.DEPLOY_KEPT_SECONDS)
+    assert jobs.get("deploy", done) is not None
+    jobs.prune(now=3 + limits.DEPLOY_KEPT_SECONDS)
+    assert jobs.get("deploy", done) is None
+    assert jobs.get("deploy", waiting) is not None
+
+
 def test_the_zip_of_a_validation_too_old_to_deploy_is_deleted(jobs: Jobs) -> None:
     validation = finished(jobs, check_only=True)
     jobs.prune(now=2 + limits.QUICK_DEPLOY_SECONDS)
