@@ -73,6 +73,7 @@ def test_everything_is_inside_a_chart(values: list[float | None], span: float, d
             assert 0 <= place.x <= 100
             assert 0 <= place.y <= 100
         assert 2 <= len(chart.scale) <= 6
+        assert (1 if span < 2 else 2) <= len(chart.times) <= 8 or span > 5 * 365 * 86_400
         assert (chart.scale[0].y, chart.scale[-1].y) == (100, 0)
 
 
