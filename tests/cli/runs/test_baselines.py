@@ -11,8 +11,9 @@ from click.testing import CliRunner
 
 from api.runs.test_comparisons import keep, run
 from evalmeta.api.runs.comparisons import Comparator, baseline_of, compare_runs
+from evalmeta.api.runs.decision import Decision
 from evalmeta.api.runs.finished import FinishedRun
-from evalmeta.cli.runs.baselines import BaselineOption, Judgement, confirming_option, print_comparisons
+from evalmeta.cli.runs.baselines import BaselineOption, confirming_option, print_comparisons, show_decision
 from evalmeta.model.comparison import SuiteComparison
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import RunOptions
@@ -28,9 +29,9 @@ PASS, FAILURE, UNDECIDED, ERROR = Verdict.PASS, Verdict.FAILURE, Verdict.UNDECID
 def judged(before: Run, after: Run, *, suspects_fail: bool = True, code: int = 100, err: bool = False) -> int:
     finished = FinishedRun(after, summarise(after.cases, after.options))
     comparator = Comparator(baseline_of(before), suspects_fail)
-    judgement = Judgement.of(comparator, [finished])
-    judgement.show(code, err=err)
-    return judgement.code(code)
+    decision = Decision.of(comparator, [finished])
+    show_decision(decision, code, err=err)
+    return decision.code(code)
 
 
 @pytest.mark.parametrize(
@@ -179,11 +180,11 @@ def test_a_case_that_comes_to_errors_when_asked_again_is_an_error(
     after, project = run(2, FAILURE), make_project(tmp_path / "project")
     finished = FinishedRun(after, summarise(after.cases, after.options))
     comparator = Comparator(baseline_of(run(1, PASS)), False, project, 20)
-    assert Judgement.of(comparator, [finished]).code(100) == 0
+    assert Decision.of(comparator, [finished]).code(100) == 0
     keep(project, run(3, ERROR, options=RunOptions(confirms=after.id)))
-    judgement = Judgement.of(comparator, [finished])
-    judgement.show(100, err=False)
-    assert judgement.code(100) == 1
+    decision = Decision.of(comparator, [finished])
+    show_decision(decision, 100, err=False)
+    assert decision.code(100) == 1
     assert capsys.readouterr().out.splitlines()[-1].startswith("exit 1: 1 suspect case ended in errors")
 
 

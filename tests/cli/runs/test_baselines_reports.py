@@ -10,8 +10,8 @@ from lxml import etree
 
 from api.runs.test_comparisons import run
 from evalmeta.api.runs.comparisons import Baseline, Comparator, baseline_of
+from evalmeta.api.runs.decision import Decision
 from evalmeta.api.runs.finished import FinishedRun
-from evalmeta.cli.runs.baselines import Judgement
 from evalmeta.model.run import Verdict
 from evalmeta.model.tally import summarise
 from evalmeta.report import render
@@ -25,7 +25,7 @@ COMPARISON = "the comparison with the baseline"
 def reported(before: list[Verdict], after: list[Verdict], *, suspects_fail: bool = False) -> Report:
     known, now = run(1, *before), run(2, *after)
     finished = FinishedRun(now, summarise(now.cases, now.options))
-    [verdict] = Judgement.of(Comparator(baseline_of(known), suspects_fail), [finished]).verdicts()
+    [verdict] = Decision.of(Comparator(baseline_of(known), suspects_fail), [finished]).verdicts()
     return Report(now, finished.summary, baseline=verdict)
 
 
@@ -158,7 +158,7 @@ def test_markdown_names_forgiven_failures_last() -> None:
 def test_a_run_of_a_test_that_the_baseline_lacks_is_judged_on_its_own() -> None:
     now = run(2, FAILURE, name="Returns")
     finished = FinishedRun(now, summarise(now.cases, now.options))
-    assert Judgement.of(Comparator(baseline_of(run(1, FAILURE)), suspects_fail=False), [finished]).verdicts() == [None]
+    assert Decision.of(Comparator(baseline_of(run(1, FAILURE)), suspects_fail=False), [finished]).verdicts() == [None]
     assert junit_of(Report(now, finished.summary)) == {"1": "failure"}
 
 
@@ -171,8 +171,8 @@ def test_a_fall_of_all_tests_together_is_red_in_the_reports_of_those_that_fell()
     known = {name: baseline_of(one).tests[name] for one in before for name in baseline_of(one).tests}
     comparator = Comparator(Baseline("b.json", known), suspects_fail=False)
     finished = [FinishedRun(now, summarise(now.cases, now.options)) for now in after]
-    judgement = Judgement.of(comparator, finished)
-    verdicts = judgement.verdicts()
+    decision = Decision.of(comparator, finished)
+    verdicts = decision.verdicts()
     assert [verdict.passed for verdict in verdicts if verdict] == [True] * 2 + [False] * 10
     assert verdicts[-1].text == "all tests together are significantly worse than b.json"
-    assert judgement.code(0) == 100
+    assert decision.code(0) == 100

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from evalmeta.api.runs import changes as changes
     from evalmeta.api.runs import comparisons as comparisons
     from evalmeta.api.runs import confirmation as confirmation
+    from evalmeta.api.runs import decision as decision
     from evalmeta.api.runs import finding as finding
     from evalmeta.api.runs import finished as finished
     from evalmeta.api.runs import observer as observer

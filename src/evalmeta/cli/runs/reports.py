@@ -15,7 +15,7 @@ from evalmeta import api, report
 from evalmeta.cli.errors import print_error
 from evalmeta.cli.options import FILE, FOLDER, option_group
 from evalmeta.cli.output import console, json_option, note, print_json, print_stream, warn
-from evalmeta.cli.runs.baselines import Judgement
+from evalmeta.cli.runs.baselines import show_decision
 from evalmeta.cli.runs.observer import Printer
 from evalmeta.cli.runs.rerun_commands import rerun_commands
 from evalmeta.errors import (
@@ -212,15 +212,15 @@ def report_runs(
 
     `is_whole_call` says that the current call started no other runs.
     """
-    judgement = None if comparator is None else Judgement.of(comparator, finished)
-    verdicts = judgement.verdicts() if judgement else [None] * len(finished)
+    decision = None if comparator is None else api.runs.decision.Decision.of(comparator, finished)
+    verdicts = decision.verdicts() if decision else [None] * len(finished)
     reports = [replace(_report(project, run), baseline=by) for run, by in zip(finished, verdicts, strict=True)]
     code = _exit_code(reports)
     closing = rerun_commands(project, reports, is_whole_call=is_whole_call) if output.shows_failures else []
-    new_code = judgement.code(code) if judgement else code
+    new_code = decision.code(code) if decision else code
     _print(reports, output, closing, status=new_code)
-    if judgement:
-        judgement.show(code, err=not output.is_human)
+    if decision:
+        show_decision(decision, code, err=not output.is_human)
     return new_code
 
 
