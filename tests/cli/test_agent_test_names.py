@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FIRST, SECOND = "4KB000000000001GAA", "4KB000000000002GAA"
 FILE = "Orders.aiEvaluationDefinition-meta.xml"
-RUN = ("--subject", "desk:answer", "--wait")
+RUN = ("--agent", "desk:answer", "--wait")
 
 
 @pytest.fixture
@@ -152,17 +152,17 @@ def test_suggested_commands_name_the_file_of_a_run(evalmeta: Program, folder: Pa
     evalmeta("test", "run", file, *RUN)
     broken = AGENT.replace('"Orders"', '"Returns"')
     (folder / "other_desk.py").write_text(broken)
-    evalmeta("test", "run", file, "--subject", "other_desk:answer", "--wait")
+    evalmeta("test", "run", file, "--agent", "other_desk:answer", "--wait")
     compared = evalmeta("test", "compare", SECOND)
-    assert f"evalmeta test run {file} --subject other_desk:answer --wait --baseline {FIRST}\n" in compared.out
+    assert f"evalmeta test run {file} --agent other_desk:answer --wait --baseline {FIRST}\n" in compared.out
 
 
 def test_a_run_that_stopped_is_started_again_with_its_file(evalmeta: Program, folder: Path) -> None:
     (folder / "no_desk.py").write_text("def answer(utterance):\n    raise OSError\n")
     spec = "".join([SPEC.format(topic="Orders"), *(f"  - utterance: And {number}?\n" for number in range(3))])
     (folder / "a" / "orders.yaml").write_text(spec)
-    stopping = ("--subject", "no_desk:answer", "--wait", "--max-errors", "1", "--concurrency", "1", "--retries", "0")
+    stopping = ("--agent", "no_desk:answer", "--wait", "--max-errors", "1", "--concurrency", "1", "--retries", "0")
     evalmeta("test", "run", "a/orders.yaml", *stopping)
     told = evalmeta("test", "resume", "-r").err
-    assert "evalmeta test run a/orders.yaml --subject no_desk:answer\n" in told
-    assert f"evalmeta test run a/orders.yaml --subject no_desk:answer --failed-from {FIRST}" in told
+    assert "evalmeta test run a/orders.yaml --agent no_desk:answer\n" in told
+    assert f"evalmeta test run a/orders.yaml --agent no_desk:answer --failed-from {FIRST}" in told

@@ -38,7 +38,7 @@ testCases:
   - utterance: Where is my order?
     expectedTopic: {topic}
 """
-SUBJECT = ("--subject", "desk:answer")
+SUBJECT = ("--agent", "desk:answer")
 DEFINITION = """\
 <AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata">
     <name>Desk</name><subjectName>Order_Desk</subjectName><subjectType>AGENT</subjectType>
@@ -76,7 +76,7 @@ def test_an_agent_in_the_current_folder_is_found_from_a_project_above_it(
     below.mkdir()
     (below / "local_desk.py").write_text(AGENT)
     monkeypatch.chdir(below)
-    done = evalmeta("test", "run", "../orders.yaml", "--subject", "local_desk:answer", "--wait")
+    done = evalmeta("test", "run", "../orders.yaml", "--agent", "local_desk:answer", "--wait")
     assert (done.code, "subject local_desk:answer" in done.out) == (0, True)
 
 
@@ -224,8 +224,8 @@ def test_all_that_files_need_is_listed_at_once_and_no_file_is_run(evalmeta: Prog
     [
         (
             "Order_Dsk",
-            "--subject 'Order_Dsk' is not module:name of a Python object, and evalmeta.toml does not bind it",
-            "--subject Order_Desk?",
+            "--agent 'Order_Dsk' is not module:name of a Python object, and evalmeta.toml does not bind it",
+            "--agent Order_Desk?",
         ),
         (
             "dsk:answer",
@@ -239,7 +239,7 @@ def test_a_misspelt_subject_is_answered_with_the_nearest_one(
     evalmeta: Program, folder: Path, subject: str, reason: str, hint: str
 ) -> None:
     (folder / "evalmeta.toml").write_text('[subjects.Order_Desk]\nadapter = "python"\ntarget = "desk:answer"\n')
-    done = evalmeta("test", "run", "orders.yaml", "--subject", subject, "--wait")
+    done = evalmeta("test", "run", "orders.yaml", "--agent", subject, "--wait")
     assert (done.code, done.out) == (2, "")
     assert reason in done.err
     assert hint in done.err
@@ -298,7 +298,7 @@ def test_an_unknown_case_is_refused_with_a_suggestion_to_list_cases(evalmeta: Pr
     label = evalmeta("test", "run", "set.json", *SUBJECT, "--case", "greetings", "--wait")
     assert (label.code, "Did you mean 'greeting'?" in label.err) == (2, True)
     number = evalmeta("test", "run", "set.json", *SUBJECT, "--case", "9", "--wait")
-    assert "evalmeta test run set.json --subject desk:answer --dry-run" in number.err
+    assert "evalmeta test run set.json --agent desk:answer --dry-run" in number.err
 
 
 @pytest.mark.parametrize(
@@ -311,8 +311,8 @@ def test_an_unknown_case_is_refused_with_a_suggestion_to_list_cases(evalmeta: Pr
     ],
 )
 def test_an_agent_given_as_a_file_is_refused_with_the_right_form(evalmeta: Program, given: str, meant: str) -> None:
-    done = evalmeta("test", "run", "orders.yaml", "--subject", given, "--wait")
-    assert (done.code, f"Use --subject {meant}\n" in done.err) == (2, True)
+    done = evalmeta("test", "run", "orders.yaml", "--agent", given, "--wait")
+    assert (done.code, f"Use --agent {meant}\n" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -448,7 +448,7 @@ def test_companions_of_a_linked_file_are_beside_the_link(evalmeta: Program, fold
 
 def test_a_run_that_is_not_over_is_resumed_with_the_agent_that_was_named(evalmeta: Program, folder: Path) -> None:
     (folder / "slow_desk.py").write_text(SLOW_AGENT)
-    left = evalmeta("test", "run", "orders.yaml", "--subject", "slow_desk:answer")
+    left = evalmeta("test", "run", "orders.yaml", "--agent", "slow_desk:answer")
     assert (left.code, "evalmeta test resume --job-id 4KB000000000001GAA" in left.out) == (0, True)
     with ThreadPoolExecutor() as pool:
         pool.submit(lambda: (time.sleep(1), (folder / "go").touch()))
@@ -487,9 +487,9 @@ def test_a_dry_run_prints_the_cases(evalmeta: Program) -> None:
         (("Order_Desk",), "To run a test in the org, use -n Order_Desk"),
         (("orders.yaml", "-n", "Orders"), "files run in the embedded org"),
         (("orders.yaml", "-o", "staging"), "files run in the embedded org"),
-        (("--subject", "desk:answer"), "--subject is only for files"),
+        (("--agent", "desk:answer"), "--agent is only for files"),
         (("empty",), "there are no tests in"),
-        (("orders.yaml", "--subject", "desk:"), "'desk:' is not a valid module:name of a Python object"),
+        (("orders.yaml", "--agent", "desk:"), "'desk:' is not a valid module:name of a Python object"),
         (("odd.json",), "odd.json has a format that evalmeta does not know"),
         (("empty.json",), "empty.json is empty"),
         (("utf16.json",), "utf16.json\n  1:1 error the file is UTF-16, not UTF-8"),
@@ -577,7 +577,7 @@ def test_an_agent_in_the_place_of_a_test_is_refused_with_the_option(
     (folder / path).write_text(content)
     refused = evalmeta("test", "run", path, "--wait")
     assert (refused.code, f"{path} is not a test file" in refused.err) == (2, True)
-    assert f"evalmeta test run TEST_FILE --subject {subject}" in refused.err
+    assert f"evalmeta test run TEST_FILE --agent {subject}" in refused.err
 
 
 def test_a_spec_beside_its_definition_is_named_and_not_run(evalmeta: Program, folder: Path) -> None:
@@ -598,7 +598,7 @@ def test_suspect_cases_of_a_file_are_asked_again(evalmeta: Program, folder: Path
     (folder / "desk.py").write_text(AGENT.replace("Orders", "Nowhere at all"))
     never = evalmeta("test", "run", file, *SUBJECT, "--wait", "--baseline", "b.json", "--confirm", "0")
     assert never.code == 0
-    command = f"evalmeta test run {file} --subject desk:answer --wait --baseline b.json\n"
+    command = f"evalmeta test run {file} --agent desk:answer --wait --baseline b.json\n"
     assert command in evalmeta("test", "compare", "--baseline", "b.json").out
     asked = evalmeta("test", "run", file, *SUBJECT, "--wait", "--baseline", "b.json")
     assert (asked.code, "1/1 -> 0/1, again 0/20" in asked.out) == (100, True)
@@ -606,7 +606,7 @@ def test_suspect_cases_of_a_file_are_asked_again(evalmeta: Program, folder: Path
 
 @pytest.mark.parametrize(
     ("given", "way_out"),
-    [("Nobody", "Name a Python function: --subject my_agent:answer"), ("shop", "Did you mean --subject shop:answer?")],
+    [("Nobody", "Name a Python function: --agent my_agent:answer"), ("shop", "Did you mean --agent shop:answer?")],
 )
 def test_a_misspelt_subject_without_settings_is_not_blamed_on_settings(
     evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, way_out: str
@@ -615,14 +615,14 @@ def test_a_misspelt_subject_without_settings_is_not_blamed_on_settings(
     (tmp_path / "shop.py").touch()
     monkeypatch.chdir(tmp_path)
 
-    done = evalmeta("test", "run", "t.yaml", "--subject", given, "--wait")
+    done = evalmeta("test", "run", "t.yaml", "--agent", given, "--wait")
 
-    assert f"--subject '{given}' is not module:name of a Python object, and there is no evalmeta.toml" in done.err
+    assert f"--agent '{given}' is not module:name of a Python object, and there is no evalmeta.toml" in done.err
     assert way_out in done.err
     assert "Create evalmeta.toml with these lines" in done.err
 
 
-@pytest.mark.parametrize("command", [("test", "run", "--subject", "shop:answer"), ("validate",)])
+@pytest.mark.parametrize("command", [("test", "run", "--agent", "shop:answer"), ("validate",)])
 def test_a_path_with_backslashes_is_answered_with_slashes(
     evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
@@ -641,7 +641,7 @@ def test_an_agent_with_other_parameters_is_refused_with_those_that_it_needs(
     (tmp_path / "shop.py").write_text("def answer(): ...\n")
     monkeypatch.chdir(tmp_path)
 
-    done = evalmeta("test", "run", "t.yaml", "--subject", "shop:answer", "--wait")
+    done = evalmeta("test", "run", "t.yaml", "--agent", "shop:answer", "--wait")
 
     assert "shop.py:1: the subject's target 'shop:answer' cannot be called: too many positional arguments" in done.err
     assert "it is answer(), and must be answer(utterance, *, history, context)" in done.err

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Program = Callable[..., Outcome]
 
-SUBJECT = ("--subject", "desk:answer")
+DESK = ("--agent", "desk:answer")
 COMMAND = f'adapter = "command"\ncommand = {json.dumps([sys.executable, "pays.py"])}'
 
 
@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_all_tests_in_the_folder_run_to_their_end(evalmeta: Program) -> None:
-    done = evalmeta("run", *SUBJECT, "--json")
+    done = evalmeta("run", *DESK, "--json")
     runs = json.loads(done.out)["result"]
     assert done.code == 100
     assert [run["evalmeta"]["definition"] for run in runs] == ["tests/orders.yaml", "tests/returns.yaml"]
@@ -54,13 +54,18 @@ def test_all_tests_of_the_project_run_wherever_the_command_is_called(
 
 
 def test_named_files_run_alone(evalmeta: Program) -> None:
-    assert evalmeta("run", "tests/orders.yaml", *SUBJECT).code == 0
+    assert evalmeta("run", "tests/orders.yaml", *DESK).code == 0
+
+
+def test_subject_is_another_name_of_agent(evalmeta: Program) -> None:
+    named = evalmeta("run", "tests/orders.yaml", "--subject", "desk:answer", "--json")
+    assert json.loads(named.out)["result"][0]["subjectName"] == "desk:answer"
 
 
 def test_failures_are_run_again_with_the_same_command(evalmeta: Program) -> None:
-    failed = evalmeta("run", *SUBJECT)
-    assert "To run only these again: evalmeta run --last-failed --subject desk:answer" in failed.out
-    again = evalmeta("run", "--last-failed", *SUBJECT, "--json")
+    failed = evalmeta("run", *DESK)
+    assert "To run only these again: evalmeta run --last-failed --agent desk:answer" in failed.out
+    again = evalmeta("run", "--last-failed", *DESK, "--json")
     assert [run["evalmeta"]["definition"] for run in json.loads(again.out)["result"]] == ["tests/returns.yaml"]
 
 
@@ -71,7 +76,7 @@ def test_failures_of_a_bare_call_are_run_again_with_the_short_command(evalmeta: 
 
 def test_failures_of_an_endpoint_are_run_again_with_its_model(evalmeta: Program) -> None:
     with replying_with(says({"choices": [{"message": {"content": "On its way."}}]})) as server:
-        agent = ("--subject", f"{server.url}/v1", "--model", "desk-1")
+        agent = ("--agent", f"{server.url}/v1", "--model", "desk-1")
         evalmeta("run", "tests/returns.yaml", *agent)
     results = evalmeta("test", "results", "--job-id", "latest").out
     assert f"evalmeta test run tests/returns.yaml {' '.join(agent)} --failed-from" in results
@@ -92,7 +97,7 @@ def test_a_folder_without_tests_is_refused(evalmeta: Program, folder: Path, monk
 
 def test_an_endpoint_needs_no_settings(evalmeta: Program) -> None:
     with replying_with(says({"choices": [{"message": {"content": "On its way."}}]})) as server:
-        subject = ("--subject", f"{server.url}/v1", "--model", "desk-1")
+        subject = ("--agent", f"{server.url}/v1", "--model", "desk-1")
         done = evalmeta("run", "tests/orders.yaml", *subject, "--json")
     [run] = json.loads(done.out)["result"]
     assert run["testCases"][0]["generatedData"]["outcome"] == "On its way."
@@ -102,8 +107,8 @@ def test_an_endpoint_needs_no_settings(evalmeta: Program) -> None:
 
 def test_an_agent_for_deployed_tests_leads_to_their_files(evalmeta: Program, folder: Path) -> None:
     (folder / "evalmeta.toml").touch()
-    refused = evalmeta("test", "run", "--wait", *SUBJECT)
-    assert (refused.code, "evalmeta run --subject desk:answer" in refused.err) == (2, True)
+    refused = evalmeta("test", "run", "--wait", *DESK)
+    assert (refused.code, "evalmeta run --agent desk:answer" in refused.err) == (2, True)
 
 
 PAYS = """\
@@ -152,7 +157,7 @@ def test_a_run_reports_every_test_with_a_mistake_in_a_folder_and_asks_nothing(
     for name, content in NEAR.items():
         (folder / "tests" / name).write_bytes(content.encode())
     (folder / "desk.py").write_text("def answer(question):\n    open('asked.txt', 'w').close()\n    return question\n")
-    done = evalmeta(*command, *SUBJECT, "--json")
+    done = evalmeta(*command, *DESK, "--json")
     found = json.loads(done.out)["data"]
     assert (done.code, sorted({each["file"] for each in found if each["line"]})) == (
         2,
@@ -165,13 +170,13 @@ def test_a_run_reports_every_test_with_a_mistake_in_a_folder_and_asks_nothing(
 def test_a_run_of_a_folder_runs_every_valid_test(evalmeta: Program, folder: Path, name: str) -> None:
     (folder / "set").mkdir()
     (folder / "set" / name).write_text(VALID[name])
-    [run] = json.loads(evalmeta("run", "set", *SUBJECT, "--json").out)["result"]
+    [run] = json.loads(evalmeta("run", "set", *DESK, "--json").out)["result"]
     assert run["evalmeta"]["definition"] == f"set/{name}"
 
 
 def test_a_case_without_checks_does_not_pass(evalmeta: Program, folder: Path) -> None:
     (folder / "tests/returns.yaml").write_text("testCases:\n- input: Hi\n")
-    done = evalmeta("run", *SUBJECT)
+    done = evalmeta("run", *DESK)
     assert (done.code, "tests/returns.yaml:2  case 1  the case has no expectations" in done.out) == (100, True)
 
 
@@ -190,10 +195,10 @@ def test_a_run_of_a_folder_names_the_files_that_were_not_tests_last(
 ) -> None:
     (folder / "package.json").write_text('{"name": "desk", "scripts": {}}')
     (folder / "data.csv").write_text("date,amount\n1,2\n")
-    done = evalmeta("run", *SUBJECT, *options)
+    done = evalmeta("run", *DESK, *options)
     assert f"\n{done.err}".endswith(shown)
-    assert "not test" not in evalmeta("run", "tests", *SUBJECT).err
-    assert "not test" not in evalmeta("run", *SUBJECT, "-q").err
+    assert "not test" not in evalmeta("run", "tests", *DESK).err
+    assert "not test" not in evalmeta("run", *DESK, "-q").err
 
 
 MUTE = """\
@@ -208,7 +213,7 @@ testCases:
 def test_an_agent_that_does_nothing_does_not_pass(evalmeta: Program, folder: Path) -> None:
     (folder / "mute.yaml").write_text(MUTE)
     (folder / "mute.py").write_text("def answer(question):\n    return {'outcome': ' ', 'actions': []}\n")
-    done = evalmeta("run", "mute.yaml", "--subject", "mute:answer")
+    done = evalmeta("run", "mute.yaml", "--agent", "mute:answer")
     assert done.code == 100
     assert "the agent returned an empty answer and took no action" in " ".join(done.out.split())
 
@@ -216,7 +221,7 @@ def test_an_agent_that_does_nothing_does_not_pass(evalmeta: Program, folder: Pat
 def test_an_empty_answer_passes_where_the_case_says_that_it_is_valid(evalmeta: Program, folder: Path) -> None:
     (folder / "mute.yaml").write_text(f"{MUTE}  empty: true\n")
     (folder / "mute.py").write_text("def answer(question):\n    return {'outcome': '', 'actions': []}\n")
-    assert evalmeta("run", "mute.yaml", "--subject", "mute:answer").code == 0
+    assert evalmeta("run", "mute.yaml", "--agent", "mute:answer").code == 0
 
 
 def test_a_recorded_call_with_other_arguments_fails_before_and_after_a_conversion(
@@ -229,7 +234,7 @@ def test_a_recorded_call_with_other_arguments_fails_before_and_after_a_conversio
     (folder / "sums.py").write_text(
         "def answer(_):\n    return {'outcome': '2', 'actions': [{'name': 'sumTool', 'input': {'a': 999, 'b': -7}}]}\n"
     )
-    asked = ("--subject", "sums:answer")
+    asked = ("--agent", "sums:answer")
     assert "a is 999, not 1" in " ".join(evalmeta("run", "sums.evalset.json", *asked).out.split())
     convert = ("convert", "sums.evalset.json", "--to", "testspec", "--subject-name", "Sums", "-o", "sums.yaml")
     assert evalmeta(*convert).code == 0

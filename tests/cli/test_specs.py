@@ -85,13 +85,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_three_lines_are_a_test(evalmeta: Program) -> None:
     assert evalmeta("validate", "tests/capital.yaml").code == 0
-    done = evalmeta("run", "tests", "--subject", "agents:answer")
+    done = evalmeta("run", "tests", "--agent", "agents:answer")
     assert (done.code, "tests/capital.yaml passed: all judged cases passed" in done.out) == (0, True)
 
 
 def test_a_failure_names_the_line_the_check_and_both_texts(evalmeta: Program, folder: Path) -> None:
     (folder / "tests/capital.yaml").write_text(CAPITAL.replace("Paris", "paris"))
-    done = evalmeta("test", "run", "tests/capital.yaml", "--subject", "agents:answer", "--wait")
+    done = evalmeta("test", "run", "tests/capital.yaml", "--agent", "agents:answer", "--wait")
     assert done.code == 100
     assert (
         """\
@@ -154,7 +154,7 @@ def test_a_spec_can_name_an_endpoint(evalmeta: Program, folder: Path) -> None:
 
 def test_the_subject_of_the_command_replaces_that_of_the_spec(evalmeta: Program, folder: Path) -> None:
     (folder / "other.py").write_text("def answer(utterance):\n    return 'Rome'\n")
-    done = evalmeta("test", "run", "all.yaml", "--subject", "other:answer", "--case", "text", "--wait")
+    done = evalmeta("test", "run", "all.yaml", "--agent", "other:answer", "--case", "text", "--wait")
     assert (done.code, "subject other:answer" in done.out) == (100, True)
 
 
@@ -272,7 +272,7 @@ def test_a_file_that_is_not_a_test_says_what_is_missing(
     evalmeta: Program, folder: Path, name: str, content: str, message: str
 ) -> None:
     (folder / name).write_text(content)
-    for command in (["validate", name], ["test", "run", name, "--subject", "agents:answer"]):
+    for command in (["validate", name], ["test", "run", name, "--agent", "agents:answer"]):
         done = evalmeta(*command)
         assert (done.code, message in done.err, "NotFound" in done.err) == (2, True, False)
 
@@ -298,7 +298,7 @@ def test_an_empty_spec_is_reported_without_options_that_were_not_used(evalmeta: 
 
 
 def test_a_tag_selects_test_cases_of_specs_and_lists_of_the_settings(evalmeta: Program, folder: Path) -> None:
-    call = ("run", "all.yaml", "tests", "--subject", "agents:answer", "--dry-run", "--json", "--tag")
+    call = ("run", "all.yaml", "tests", "--agent", "agents:answer", "--dry-run", "--json", "--tag")
 
     def selected() -> list[tuple[str, list[int]]]:
         planned = json.loads(evalmeta(*call, "smoke").out)["result"]

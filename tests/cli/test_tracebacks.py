@@ -30,7 +30,7 @@ testCases:
   - utterance: Where is my order?
     expectedTopic: Orders
 """
-RUN = ("test", "run", "orders.yaml", "--subject", "desk:answer", "--wait")
+RUN = ("test", "run", "orders.yaml", "--agent", "desk:answer", "--wait")
 FIRST = '  File "desk.py", line 3, in answer'
 LAST = "KeyError: 'lamp'"
 

@@ -102,7 +102,7 @@ def test_what_orgs_accept_runs_as_a_file(code: str, evalmeta: Program, dx_projec
     file.write_text(definition(**PECULIARITIES[code]))
     (dx_project.parents[3] / "desk.py").write_text("def answer(utterance):\n    return 'At nine.'\n")
 
-    done = evalmeta("test", "run", str(file), "--subject", "desk:answer", "--wait", "--json")
+    done = evalmeta("test", "run", str(file), "--agent", "desk:answer", "--wait", "--json")
 
     (case,) = json.loads(done.out)["result"][0]["testCases"]
     assert case["generatedData"]["outcome"] == "At nine."
@@ -128,7 +128,7 @@ def test_deploy_and_test_run_print_one_line_for_each_code_of_warnings(evalmeta: 
     (dx_project.parents[3] / "desk.py").write_text("def answer(utterance):\n    return 'At nine.'\n")
 
     deployed = evalmeta("deploy").err
-    run = evalmeta("test", "run", "force-app", "--subject", "desk:answer", "--wait").err
+    run = evalmeta("test", "run", "force-app", "--agent", "desk:answer", "--wait").err
 
     first = "force-app/main/default/aiEvaluationDefinitions/First.aiEvaluationDefinition-meta.xml"
     topic = f"Warning: 1 finding of history-topic. Show: evalmeta validate {first}\n"

@@ -49,7 +49,7 @@ def test_data_that_a_run_writes_is_not_a_change_but_code_and_tests_are(folder: P
 
 @pytest.mark.slow
 def test_a_change_of_the_agent_is_seen_and_ctrl_c_ends_the_watch(folder: Path) -> None:
-    command = [sys.executable, "-m", "evalmeta", "run", "returns.yaml", "--watch", "--subject", "desk:answer"]
+    command = [sys.executable, "-m", "evalmeta", "run", "returns.yaml", "--watch", "--agent", "desk:answer"]
     # The report is not a change.
     with subprocess.Popen(
         [*command, "-q", "--report", "results.json"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -58,7 +58,7 @@ def printed(project: Path, *words: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("-v",), ("--json",), ("--result-format", "github")], ids=" ".join)
 def test_a_run_prints_no_command_of_an_answer_an_error_or_a_print(project: Path, words: tuple[str, ...]) -> None:
-    log = printed(project, "run", "forged.yaml", "--subject", "forger:answer", "--wait", *words)
+    log = printed(project, "run", "forged.yaml", "--agent", "forger:answer", "--wait", *words)
     assert "forged" in log
     assert commands_in(log, own=OWN if "github" in words else "(?!)") == []
 
@@ -66,7 +66,7 @@ def test_a_run_prints_no_command_of_an_answer_an_error_or_a_print(project: Path,
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_stored_results_print_no_command_in_any_format(project: Path, name: str) -> None:
-    printed(project, "run", "forged.yaml", "--subject", "forger:answer", "--wait")
+    printed(project, "run", "forged.yaml", "--agent", "forger:answer", "--wait")
     log = printed(project, "results", "--job-id", "latest", "--result-format", name)
     assert "forged" in log
     assert commands_in(log, own=OWN if name == "github" else "(?!)") == []

@@ -80,7 +80,7 @@ def test_the_format_of_the_page(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"questions": []}')
     program = partial(evalmeta_in, tmp_path)
 
-    assert "1 passed, 1 failed" in program("run", "tests", "--subject", "agent:answer").stdout
+    assert "1 passed, 1 failed" in program("run", "tests", "--agent", "agent:answer").stdout
     converted = program("convert", "tests/capitals.json", "--to", "testspec", "--subject-name", "Geographer")
     assert "utterance: Of Italy?" in converted.stdout
     assert "Rome" in converted.stdout
@@ -144,7 +144,7 @@ def test_the_check_of_the_page(tmp_path: Path) -> None:
     (tmp_path / "typo.yaml").write_text("testCases: [{input: When?, mention: refund}]\n")
 
     program = partial(evalmeta_in, tmp_path)
-    judged = program("run", "spec.yaml", "--subject", "agent:answer", "--report", "report.html")
+    judged = program("run", "spec.yaml", "--agent", "agent:answer", "--report", "report.html")
     # What it expects is a part of the answer, so that no words are marked as different.
     assert '<pre dir="auto">A Refund is on its way.</pre>' in (tmp_path / "report.html").read_text()
     assert 'mentions "way": FAILURE' in judged.stdout
@@ -162,7 +162,7 @@ def test_the_reporter_of_the_page(tmp_path: Path) -> None:
     install(tmp_path, "reporters", "wiki = acme:render", re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0])
     (tmp_path / "agent.py").write_text("def answer(question):\n    return 'It is Paris.'\n")
     (tmp_path / "spec.yaml").write_text("cases: [{input: The capital of France?, contains: Paris}]\n")
-    options = ("--subject", "agent:answer", "--result-format", "wiki")
+    options = ("--agent", "agent:answer", "--result-format", "wiki")
 
     assert (
         evalmeta_in(tmp_path, "run", "spec.yaml", *options).stdout == "* spec.yaml: passed: all judged cases passed\n"

@@ -194,7 +194,7 @@ def _subject(
 
 
 def _check_target(chosen: str, *, file: str | None) -> None:
-    """Refuse what is not `module:name`; `file` is the file that names it, None for --subject."""
+    """Refuse what is not `module:name`; `file` is the file that names it, None for --agent."""
     if is_target(chosen):
         return
     likely, what = likely_target(chosen), "is not a valid module:name of a Python object"
@@ -202,7 +202,7 @@ def _check_target(chosen: str, *, file: str | None) -> None:
         likely, what = f"http://{chosen}", "is an address without http:// or https://"
     elif _FILE.search(chosen):
         what = "names a file instead of a module"
-    named, write = ("", "Use --subject") if file is None else (f" in {file}", "Write subject:")
+    named, write = ("", "Use --agent") if file is None else (f" in {file}", "Write subject:")
     raise UsageError(f"the agent {chosen!r}{named} {what}", actions=[f"{write} {likely}"])
 
 
@@ -220,7 +220,7 @@ def _has_module(folder: Path, module: str) -> bool:
 
 
 def _unbound(project: Project, label: str, name: str, document: Document, *, is_chosen: bool) -> SubjectNotBound:
-    """Return the error for the agent that a file or --subject names, or for a file that names none."""
+    """Return the error for the agent that a file or --agent names, or for a file that names none."""
     bound = tuple(project.settings.subjects)
     is_definition = parse_test_name(Path(label).name) is not None
     found = unbound_subject(bound, name or "My_Agent", root=project.root, is_definition=is_definition)
@@ -228,7 +228,7 @@ def _unbound(project: Project, label: str, name: str, document: Document, *, is_
         return _unknown_choice(project, name, document, lines=found.actions[-1])
     agents = " or ".join(("my_agent:answer", *bound[:_SHOWN_AGENTS]))
     names = f", a Python function or a name in {SETTINGS_FILE}" if bound else ", a Python function"
-    other = f"Name the agent under test{names}: --subject {agents}"
+    other = f"Name the agent under test{names}: --agent {agents}"
     message = str(found) if name else f"{label} does not name an agent"
     if document.why_asked:
         message = f"{message}, and {document.why_asked}"
@@ -241,14 +241,14 @@ def _unbound(project: Project, label: str, name: str, document: Document, *, is_
 
 
 def _unknown_choice(project: Project, name: str, document: Document, *, lines: str) -> SubjectNotBound:
-    """Return the error for a value of --subject that is neither bound by settings nor `module:name`."""
+    """Return the error for a value of --agent that is neither bound by settings nor `module:name`."""
     bound = tuple(project.settings.subjects)
     known = f"there is no {SETTINGS_FILE}" if project.declared is None else f"{SETTINGS_FILE} does not bind it"
     near = get_close_matches(name, bound, n=1)
-    way_out = f"Did you mean --subject {near[0]}?" if near else _function_like(project.root, name)
+    way_out = f"Did you mean --agent {near[0]}?" if near else _function_like(project.root, name)
     others = [f"{SETTINGS_FILE} binds {', '.join(bound[:_SHOWN_AGENTS])}."] if bound and not near else []
     return SubjectNotBound(
-        f"--subject {name!r} is not module:name of a Python object, and {known}",
+        f"--agent {name!r} is not module:name of a Python object, and {known}",
         problems=document.notes,
         actions=[way_out, *others, lines],
     )
@@ -259,8 +259,8 @@ def _function_like(root: Path, name: str) -> str:
     modules = sorted(own_modules(root))
     near = get_close_matches(name, modules, n=1)
     if not near and (name.endswith(".py") or "." in name or "/" in name or "\\" in name):
-        return f"Did you mean --subject {likely_target(name)}?"
-    return f"Did you mean --subject {near[0]}:answer?" if near else "Name a Python function: --subject my_agent:answer"
+        return f"Did you mean --agent {likely_target(name)}?"
+    return f"Did you mean --agent {near[0]}:answer?" if near else "Name a Python function: --agent my_agent:answer"
 
 
 def refuse_same_names(tests: Iterable[FileTest]) -> None:

@@ -33,9 +33,9 @@ def endpoint_settings(url: str | None, *, model: str | None = None, api_key_env:
     if url is None or not is_url(url):
         if model is not None or api_key_env is not None:
             option = "--model" if model is not None else "--api-key-env"
-            raise UsageError(f"{option} needs a URL: --subject http://127.0.0.1:8000/v1")
+            raise UsageError(f"{option} needs a URL: --agent http://127.0.0.1:8000/v1")
         return {}
-    check_url(url, option="--subject")
+    check_url(url, option="--agent")
     if api_key_env is not None and not _VARIABLE.fullmatch(api_key_env):
         # It may be the key itself, so it is not shown.
         raise UsageError(

@@ -294,7 +294,7 @@ def test_a_file_that_cannot_be_changed_exactly_is_refused(
     file.write_text(content)
     (project.root / "others.jsonl").write_text('{"input": "Hi", "topic": "Other"}\n')
     with pytest.raises(SystemExit):
-        main(["run", name, "--subject", "Desk"])
+        main(["run", name, "--agent", "Desk"])
     with pytest.raises(UsageError, match=reason):
         propose(project, f"latest:{name}", 1, expectation="Topic")
     assert file.read_text() == content

@@ -72,7 +72,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ["run", "spec.yaml", "--shard", "none"],
         ["run", "spec.yaml", "--confirm", "2"],
         ["run", "spec.yaml", "--baseline", "missing.json"],
-        ["run", "spec.yaml", "--subject", "desk:reply"],
+        ["run", "spec.yaml", "--agent", "desk:reply"],
         ["run", "missing.yaml"],
         ["test", "run", "spec.yaml"],
         ["test", "results", "--job-id", "4KB000000000001GAA"],
@@ -144,7 +144,7 @@ def test_an_agent_that_ends_the_process_is_an_error_with_a_report(folder: Path, 
     (folder / "quitter.py").write_text(EXITING)
     (folder / "exit.yaml").write_text(EXIT_SPEC)
     # If it ended the process, it would end pytest too.
-    command = [sys.executable, "-m", "evalmeta", *words, "exit.yaml", "--subject", f"quitter:{agent}", "--wait"]
+    command = [sys.executable, "-m", "evalmeta", *words, "exit.yaml", "--agent", f"quitter:{agent}", "--wait"]
     done = subprocess.run([*command, "--report", "old.xml"], capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr.count("Wrote old.xml")) == (1, 1)
@@ -154,7 +154,7 @@ def test_an_agent_that_ends_the_process_is_an_error_with_a_report(folder: Path, 
 
 def test_an_agent_that_ends_the_process_while_it_is_imported_is_refused(folder: Path) -> None:
     (folder / "quitter.py").write_text("import os\nos._exit(0)\n")
-    command = [sys.executable, "-m", "evalmeta", "run", "spec.yaml", "--subject", "quitter:answer"]
+    command = [sys.executable, "-m", "evalmeta", "run", "spec.yaml", "--agent", "quitter:answer"]
     done = subprocess.run([*command, "--report", "old.xml"], capture_output=True, text=True, check=False)
 
     assert (done.returncode, (folder / "old.xml").exists()) == (2, False)

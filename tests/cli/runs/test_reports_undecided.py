@@ -29,7 +29,7 @@ testCases:
     metrics:
       - output_latency_milliseconds
 """
-RUN = ("test", "run", "orders.yaml", "--subject", "desk:answer", "--wait")
+RUN = ("test", "run", "orders.yaml", "--agent", "desk:answer", "--wait")
 
 
 @pytest.fixture(autouse=True)
@@ -72,12 +72,12 @@ def test_unknown_and_empty_differ_in_the_journal_and_in_recorded_answers(evalmet
     (folder / "reporting.py").write_text(REPORTING)
     agents = {"desk:answer": [None, None], "reporting:answer": ["FAILURE", "PASS"]}
     for agent, verdicts in agents.items():
-        done = evalmeta("test", "run", "orders.yaml", "--subject", agent, "--wait", "--json")
+        done = evalmeta("test", "run", "orders.yaml", "--agent", agent, "--wait", "--json")
         first = json.loads(done.out)["result"][0]
         again = evalmeta("test", "rescore", first["evalmeta"]["runId"], "--json")
         (folder / "recorded.json").write_text(done.out)
         (folder / "evalmeta.toml").write_text('[subjects.Order_Desk]\nadapter = "replay"\nfile = "recorded.json"\n')
-        replayed = evalmeta("test", "run", "orders.yaml", "--subject", "Order_Desk", "--wait", "--json")
+        replayed = evalmeta("test", "run", "orders.yaml", "--agent", "Order_Desk", "--wait", "--json")
         for each in (done, again, replayed):
             [case] = json.loads(each.out)["result"][0]["testCases"]
             assert [result["result"] for result in case["testResults"][:2]] == verdicts

@@ -116,7 +116,7 @@ def _refuse_python(path: Path) -> None:
     module = ".".join(path.with_suffix("").parts)
     raise UsageError(
         f"{shown(path)} is not a test file",
-        actions=[f"If it is the agent, name it in an option: evalmeta test run TEST_FILE --subject {module}:{name}"],
+        actions=[f"If it is the agent, name it in an option: evalmeta test run TEST_FILE --agent {module}:{name}"],
     )
 
 
@@ -166,7 +166,7 @@ def _refuse_no_cases(call: RunCall, observer: Observer) -> None:
             actions=["Add test cases: utterances, and what you expect of the answers."],
         )
     subject = call.agent.subject
-    words = [*map(str, call.paths), *(("--subject", subject) if subject else ()), "--dry-run"]
+    words = [*map(str, call.paths), *(("--agent", subject) if subject else ()), "--dry-run"]
     way_out = Suggestion("See all cases, without --case and --tag", "test", "run", *words)
     raise UsageError("no test case matches the selection", actions=[way_out])
 

@@ -269,7 +269,7 @@ def file_words(project: Project, run: Run) -> tuple[str, ...]:
 
 
 def _subject_words(project: Project, run: Run) -> Iterator[str]:
-    yield from ("--subject", run.subject_name)
+    yield from ("--agent", run.subject_name)
     settings = subject_of_run(project, run.id)
     for key in ("model", "api_key_env"):
         # A value that the URL alone leads to need not be repeated.

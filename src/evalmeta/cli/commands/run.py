@@ -80,8 +80,8 @@ def run(
     \b
     evalmeta run
     evalmeta run tests/answers.yaml --case 3
-    evalmeta run --subject my_agent:answer
-    evalmeta run --subject http://127.0.0.1:8000/v1 --model my-model
+    evalmeta run --agent my_agent:answer
+    evalmeta run --agent http://127.0.0.1:8000/v1 --model my-model
     evalmeta run --last-failed
     evalmeta run --watch
     evalmeta run --result-format junit --output-dir results

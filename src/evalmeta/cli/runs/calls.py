@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 _AGENT: Sequence[Decorator] = (
     click.option(
+        "--agent",
         "--subject",
+        "subject",
         metavar="AGENT",
         help="Agent under test for file runs: module:function, http://HOST/v1, or an agent of evalmeta.toml.  "
         "[default: the file's]",
     ),
-    click.option("--model", metavar="NAME", help="With --subject URL: the model to ask."),
-    click.option(
-        "--api-key-env", metavar="NAME", help="With --subject URL: the environment variable with the API key."
-    ),
+    click.option("--model", metavar="NAME", help="With --agent URL: the model to ask."),
+    click.option("--api-key-env", metavar="NAME", help="With --agent URL: the environment variable with the API key."),
     click.option(
         "--config",
         type=PATH,

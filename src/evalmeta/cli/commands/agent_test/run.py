@@ -104,7 +104,7 @@ def run(
 
     \b
     evalmeta test run --wait
-    evalmeta test run evaluation/ --subject my_agent:answer --wait
+    evalmeta test run evaluation/ --agent my_agent:answer --wait
     evalmeta test run eval_set.jsonl --wait
     evalmeta test run --wait 10
     evalmeta test run -n Order_Desk --case 3 --wait
@@ -173,6 +173,6 @@ def _check_files(
         raise UsageError("files run in the embedded org: leave out --api-name and --target-org")
     if subject is not None and not paths:
         raise UsageError(
-            "--subject is only for files: deployed tests name their agent",
-            actions=[f"Run the tests in the project's files: evalmeta run --subject {shlex.quote(subject)}"],
+            "--agent is only for files: deployed tests name their agent",
+            actions=[f"Run the tests in the project's files: evalmeta run --agent {shlex.quote(subject)}"],
         )
