@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,6 +32,9 @@ def test_a_trend_has_a_point_for_each_run(browser: Browser, run: Callable[..., i
     assert html.count("<tr data-row") == 3
     assert "Pass rate</h2>" in html
     assert "Latency</h2>" in html
+    # Three lines of three points, each of which leads to its run.
+    assert len(re.findall(r'<line x1="[\d.]+%" y1=', html)) == 6
+    assert len(re.findall(r'<a href="/view/runs/\w+" tabindex="-1" aria-label="[^"]+: run ', html)) == 9
 
 
 def test_one_run_is_not_a_trend(browser: Browser, run: Callable[..., int]) -> None:

@@ -65,11 +65,11 @@ class Measure(NamedTuple):
 
 
 def _column(measure: Measure, series: Series) -> Column[Point]:
-    return Column(series.title, "text", lambda point: _text(measure, series.value(point)), "number")
+    def text(point: Point) -> str:
+        value = series.value(point)
+        return "" if value is None else measure.text(value)
 
-
-def _text(measure: Measure, value: float | None) -> str:
-    return "" if value is None else measure.text(value)
+    return Column(series.title, "text", text, "number")
 
 
 MEASURES: Final = (
