@@ -6,7 +6,7 @@ import pytest
 from client.servers import answering, connect
 from evalmeta.client.runs import extend_run, fetch_definition, rescore_run
 from evalmeta.errors import MessageUnreadable, NotFound, OrgFault, UsageError
-from evalmeta.model.run import RunContent
+from evalmeta.model.run import ContentKind, RunContent
 from evalmeta.model.run_options import RunOptions
 from evalmeta.protocol.run_options import RunDefinition
 
@@ -22,6 +22,15 @@ def test_a_definition_comes_as_it_was_and_as_it_is(now: str | None, read: bytes 
     transport, _ = answering((200, orjson.dumps({"then": "YQ==", "now": now, "isAbandoned": True})))
     found = connect(transport, lambda connection: fetch_definition(connection, RUN))
     assert found == RunDefinition(RunContent(b"a"), read, is_abandoned=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "read"), [("file", ContentKind.FILE), ("payload", ContentKind.PAYLOAD), ("new", ContentKind.DEFINITION)]
+)
+def test_a_definition_comes_with_the_kind_of_its_content(kind: str, read: ContentKind) -> None:
+    transport, _ = answering((200, orjson.dumps({"then": "YQ==", "kind": kind, "now": None})))
+    found = connect(transport, lambda connection: fetch_definition(connection, RUN))
+    assert found.original == RunContent(b"a", read)
 
 
 def test_a_definition_that_is_not_base64_is_unreadable() -> None:

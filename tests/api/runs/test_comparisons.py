@@ -162,6 +162,12 @@ def test_new_answers_belong_to_the_run_whose_suspect_cases_they_confirm(project:
     assert comparisons.previous_run(project, second) == first
 
 
+def test_new_answers_of_another_store_whose_run_has_the_same_id_do_not_count(project: Project) -> None:
+    again = RunOptions(confirms=run(4).id)
+    keep(project, run(4, FAILURE), run(3, PASS, options=again), run(5, PASS, name="Returns", options=again))
+    assert comparisons.new_answers(project, run(4, FAILURE)) == {}
+
+
 def test_a_run_that_confirms_another_is_never_the_most_recent_one(project: Project) -> None:
     keep(project, run(1, PASS), run(2, FAILURE, options=RunOptions(confirms=run(1).id)))
     assert latest_runs(project) == [run(1, PASS)]
