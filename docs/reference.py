@@ -150,7 +150,10 @@ TABLES: tuple[tuple[str, type[BaseModel], object], ...] = (
         (f'`[subjects.NAME]` with `adapter = "{name}"`', settings.subject_adapter(name), None)
         for name in OWN["subjects"]
     ),
-    *((f'`[raters.NAME]` with `adapter = "{name}"`', model, None) for name, model in settings.RATER_ADAPTERS.items()),
+    *(
+        (f'`[raters.NAME]` with `adapter = "{name}"`', settings.rater_adapter(name), None)
+        for name in OWN["rater_settings"]
+    ),
 )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from importlib.metadata import EntryPoint
 
-    from evalmeta.model.settings import PluginRater, PluginSubject
+    from evalmeta.model.settings import RaterSettings, SubjectSettings
 
 
 Group = Literal["subjects", "scorers", "checks", "raters", "reporters", "formats", "handlers"]
@@ -78,7 +78,7 @@ def is_check(name: str) -> bool:
 
 
 def call_plugin(
-    group: Group, settings: PluginSubject | PluginRater, *, root: Path, known: Iterable[str] = ()
+    group: Group, settings: SubjectSettings | RaterSettings, *, root: Path, known: Iterable[str] = ()
 ) -> object:
     """Return what `make(settings, *, root)` of a package returns; raise SettingsError if it cannot be called.
 
@@ -132,7 +132,7 @@ def _may_exist() -> bool:
     (packaging.python.org, "Entry points specification"), unless they are in eggs or zip files, or another program
     installed a finder of packages.
     """
-    if any(hasattr(each, "find_distributions") and each is not PathFinder for each in sys.meta_path):
+    if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
         return True
     return any(map(_may_declare, map(Path, sys.path)))
 

@@ -15,6 +15,7 @@ from evalmeta.engine.judging import Criteria, Inquiry, Metric
 from evalmeta.engine.metrics import METRICS, OWN, needs_model
 from evalmeta.engine.raters.llm.prompts import system_message
 from evalmeta.engine.raters.llm.rater import ModelRater
+from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.engine.raters.registry import offline_rater
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
 from evalmeta.model.definition import Expectation
@@ -23,7 +24,6 @@ from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.model.run_options import Scoring
-from evalmeta.model.settings import LlmRater
 from generate import _metrics
 
 DOCS = Path(__file__).parent.parent.parent / "docs"

@@ -10,10 +10,11 @@ import pytest
 from engine.raters.llm.model_server import judging, model_serving
 from evalmeta import limits, plugins
 from evalmeta.engine.interfaces import Rating, Rubric
+from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import RunOptions, Scoring
-from evalmeta.model.settings import LlmRater, PluginRater, Settings
+from evalmeta.model.settings import PluginRater, Settings
 from evalmeta.org.run_worker import RunResources
 from installed import install
 

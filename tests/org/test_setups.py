@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from evalmeta import __version__
 from evalmeta.engine.subjects.replay import RecordedSubject
 from evalmeta.model.run_options import Setup
-from evalmeta.model.settings import RaterSettings, RulesRater, SubjectSettings, SubjectTable
+from evalmeta.model.settings import RaterSettings, RaterTable, RulesRater, SubjectSettings, SubjectTable
 from evalmeta.org.setups import described_agent, rater_of, setup_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def subject(**table: object) -> SubjectSettings:
 
 
 def rater(**table: object) -> RaterSettings:
-    return TypeAdapter[RaterSettings](RaterSettings).validate_python(table)
+    return TypeAdapter[RaterSettings](RaterTable).validate_python(table)
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,10 @@ OWN: Final[Mapping[str, Mapping[str, OwnPoint]]] = {
         "command": OwnPoint(f"{_SUBJECTS}.command:CommandSubject"),
         "agentforce": OwnPoint(f"{_SUBJECTS}.agentforce:AgentforceSubject"),
     },
+    "rater_settings": {
+        "rules": OwnPoint("evalmeta.model.settings:RulesRater"),
+        "llm": OwnPoint("evalmeta.engine.raters.llm.settings:LlmRater"),
+    },
     "raters": {"rules": OwnPoint("evalmeta.rules_rater.rater:bind_rules")},
     # Packages may replace the scorer of any expectation, so these have names that no expectation has.
     "scorers": {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -14,19 +14,15 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
     GetPydanticSchema,
-    Tag,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
     create_model,
-    model_validator,
 )
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from evalmeta import limits
 from evalmeta.model.entry_points import OWN
 from evalmeta.model.quarantine import Quarantine, Quarantines, day_of, end_fault, names_of_test, parse_day
 from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS, Option, RunOptions, Scoring
@@ -94,143 +90,69 @@ class PluginSubject(SubjectSettings):
     imports_code = True
 
 
-def subject_adapter(name: str) -> type[SubjectSettings]:
-    """Return the settings of an adapter of evalmeta."""
-    return cast("type[SubjectSettings]", OWN["subjects"][name].load())
-
-
-def _read_by_adapter(
-    table: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo[object]
-) -> SubjectSettings:
-    """Let the class of the adapter read a table."""
-    if isinstance(table, SubjectSettings):
-        return cast("SubjectSettings", read(table))
-    name = table.get("adapter") if isinstance(table, dict) else None
-    if name is None:
-        raise PydanticKnownError("union_tag_not_found", {"discriminator": "tag()"})
-    model = subject_adapter(name) if isinstance(name, str) and name in OWN["subjects"] else PluginSubject
-    if info.mode == "json":
-        # As in `package/settings.py`: files may not have texts for numbers, but lists for tuples.
-        return model.model_validate_json(json.dumps(table), strict=True)
-    return model.model_validate(table)
-
-
-SubjectTable = Annotated[SubjectSettings, WrapValidator(_read_by_adapter)]
-"""A table under [subjects], read by the class of its adapter."""
-
-
 def named_variables(table: Table) -> tuple[str, ...]:
     """Return the environment variables that a table names as its keys."""
     return tuple(name for key in ("api_key_env", "token_env") if (name := getattr(table, key, "")))
 
 
-class _Rater(Table):
+class RaterSettings(Table):
+    """A table under [raters], as SubjectSettings is one under [subjects]."""
+
+    adapter: str
+
     def key_variables(self) -> tuple[str, ...]:
         """Return the environment variables with the rater's keys."""
         return named_variables(self)
 
 
-class RulesRater(_Rater):
+class RulesRater(RaterSettings):
     """The offline rater; `embed` is a function that returns vectors for a list of texts."""
 
     adapter: Literal["rules"]
     embed: Annotated[str, Field(pattern=f"^$|{TARGET}")] = ""
 
 
-class LlmRater(_Rater):
-    """Language models as rater: any models at an OpenAI-compatible `url`, else model names of pydantic-ai.
-
-    `models` instead of `model` lets several models vote. `url` ends before `/chat/completions`. `api_key_env` is the
-    environment variable with the key. `samples` is the number of judgements for each answer, by default one of each
-    model. `temperature = "default"` uses the model's default. `timeout` is the time limit of one answer in seconds,
-    `concurrency` the number of requests at a time. With `cache = false`, known ratings are requested again.
-
-    `instructions`, `examples` (a file with labelled pairs, relative to the project's folder) and `choices` (the scores,
-    0 to 5, of named verdicts) are the project's own rubric.
-    """
-
-    adapter: Literal["llm"]
-    model: str = ""
-    models: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-    url: str = ""
-    api_key_env: str = ""
-    samples: Annotated[int, Field(ge=1, le=limits.MAX_RATER_SAMPLES)] | None = None
-    temperature: Annotated[
-        float | None, Field(ge=0, le=2), BeforeValidator(lambda value: None if value == "default" else value)
-    ] = 0.0
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    timeout: Annotated[float, Field(gt=0, le=limits.MAX_CASE_TIMEOUT_SECONDS)] = limits.HTTP_TIMEOUT_SECONDS
-    concurrency: Annotated[int, Field(ge=1, le=limits.MAX_CONCURRENCY)] = limits.RATER_CONCURRENCY
-    cache: bool = True
-    instructions: Annotated[str, Field(max_length=limits.MAX_INSTRUCTION_CHARS)] = ""
-    examples: Path | None = None
-    choices: dict[Annotated[str, Field(min_length=1)], Annotated[float, Field(ge=0, le=5)]] = Field(
-        default_factory=dict
-    )
-
-    def key_variables(self) -> tuple[str, ...]:
-        """Return the environment variables with the keys.
-
-        The client of a model that is named without a URL, such as `openai:gpt-4.1-mini`, reads the key of its provider.
-        """
-        if self.url or self.api_key_env:
-            return named_variables(self)
-        providers = [model.partition(":")[0].partition("-")[0] for model in self.model_names if ":" in model]
-        return tuple(f"{provider.upper()}_API_KEY" for provider in providers)
-
-    @property
-    def model_names(self) -> tuple[str, ...]:
-        """Return the models that vote, or the only one."""
-        return self.models or (self.model,)
-
-    @property
-    def sample_count(self) -> int:
-        """Return the number of judgements for each answer."""
-        return self.samples or len(self.model_names)
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if fault := self._fault():
-            raise PydanticCustomError("rater", "{fault}", {"fault": fault})
-        return self
-
-    def _fault(self) -> str:
-        if bool(self.model) == bool(self.models):
-            return "needs either model or models" if self.model else "the key 'model' is missing"
-        if len(set(self.models)) < len(self.models):
-            return "models names a model twice; use samples to ask each model several times"
-        if self.sample_count < len(self.model_names):
-            return f"samples is {self.samples}, but each of the {len(self.models)} models needs at least one"
-        if self.choices and len(set(self.choices.values())) < 2:  # noqa: PLR2004 - a pass and a failure
-            return "choices needs at least two verdicts with different scores"
-        return ""
-
-
-class PluginRater(_Rater):
+class PluginRater(RaterSettings):
     """A rater of an installed package, which reads its own keys."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    adapter: str
+
+def subject_adapter(name: str) -> type[SubjectSettings] | None:
+    """Return the settings of an adapter for agents; None for other names than those of evalmeta."""
+    point = OWN["subjects"].get(name)
+    return None if point is None else cast("type[SubjectSettings]", point.load())
 
 
-RATER_ADAPTERS: Final[Mapping[str, type[BaseModel]]] = {"rules": RulesRater, "llm": LlmRater}
+def rater_adapter(name: str) -> type[RaterSettings] | None:
+    """Return the settings of an adapter for raters; None for other names than those of evalmeta."""
+    point = OWN["rater_settings"].get(name)
+    return None if point is None else cast("type[RaterSettings]", point.load())
 
 
-def _discriminator(known: Mapping[str, type[BaseModel]]) -> Discriminator:
-    """Return a discriminator that chooses a table's model by its adapter; unknown names are names of plugins."""
-
-    def tag(table: object) -> str | None:
-        name = table.get("adapter") if isinstance(table, dict) else getattr(table, "adapter", None)
-        return name if name is None or name in known else "plugin"
-
-    return Discriminator(tag)
+_Settings = TypeVar("_Settings", SubjectSettings, RaterSettings)
 
 
-RaterSettings = Annotated[
-    Annotated[RulesRater, Tag("rules")] | Annotated[LlmRater, Tag("llm")] | Annotated[PluginRater, Tag("plugin")],
-    _discriminator(RATER_ADAPTERS),
-]
+def _by_adapter(base: type[_Settings], plugin: type[_Settings], own: Callable[[str], type[_Settings] | None]) -> object:
+    """Return the annotation of a table that the class of its adapter reads; unknown names are those of packages."""
+
+    def read(table: object, known: ValidatorFunctionWrapHandler, info: ValidationInfo[object]) -> _Settings:
+        if isinstance(table, base):
+            return cast("_Settings", known(table))
+        name = table.get("adapter") if isinstance(table, dict) else None
+        if name is None:
+            raise PydanticKnownError("union_tag_not_found", {"discriminator": "tag()"})
+        model = (own(name) if isinstance(name, str) else None) or plugin
+        if info.mode == "json":
+            # As in `package/settings.py`: files may not have texts for numbers, but lists for tuples.
+            return model.model_validate_json(json.dumps(table), strict=True)
+        return model.model_validate(table)
+
+    return WrapValidator(read)
+
+
+SubjectTable = Annotated[SubjectSettings, _by_adapter(SubjectSettings, PluginSubject, subject_adapter)]
+RaterTable = Annotated[RaterSettings, _by_adapter(RaterSettings, PluginRater, rater_adapter)]
 
 
 class ValidateSettings(Table):
@@ -351,7 +273,7 @@ class Settings(Table):
     adk: AdkSettings = AdkSettings()
     databricks: DatabricksSettings = DatabricksSettings()
     subjects: dict[str, SubjectTable] = Field(default_factory=dict)
-    raters: dict[str, RaterSettings] = Field(default_factory=dict)
+    raters: dict[str, RaterTable] = Field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     quarantine: tuple[QuarantineSettings, ...] = ()
 

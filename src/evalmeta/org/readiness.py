@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from evalmeta import limits
+from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.engine.scorers.function_imports import check_function
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import child_environment
-from evalmeta.model.settings import LlmRater, PluginRater, RulesRater
+from evalmeta.model.settings import PluginRater, RulesRater
 from evalmeta.org.needs import Need
 from evalmeta.org.run_files import read_subject
 from evalmeta.org.subjects import bind_subject, rater_settings

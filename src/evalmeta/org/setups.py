@@ -5,11 +5,12 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.model.fingerprints import fingerprint
 from evalmeta.model.redaction import address_in_words, hide_secrets
 from evalmeta.model.run_options import Setup
-from evalmeta.model.settings import LlmRater, RulesRater
+from evalmeta.model.settings import RulesRater
 from evalmeta.version import __version__
 
 if TYPE_CHECKING:

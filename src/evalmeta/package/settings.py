@@ -16,7 +16,7 @@ from evalmeta.errors import SettingsError
 from evalmeta.model.entry_points import OWN
 from evalmeta.model.problem import Location, Problem, Severity, quote
 from evalmeta.model.python_target import likely_target
-from evalmeta.model.settings import RATER_ADAPTERS, Settings, subject_adapter
+from evalmeta.model.settings import Settings, rater_adapter, subject_adapter
 from evalmeta.package.config_file import key_name, read_text
 from evalmeta.plugins import plugin_names
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _CANDIDATE_LINES: Final = 20
-_ADAPTERS: Final = {"subjects": tuple(OWN["subjects"]), "raters": tuple(RATER_ADAPTERS)}
+_ADAPTERS: Final = {"subjects": tuple(OWN["subjects"]), "raters": tuple(OWN["rater_settings"])}
 _TYPES: Final = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
@@ -103,8 +103,7 @@ def _problem(path: Path, text: str, table: Mapping[str, object], detail: ErrorDe
     loc = detail["loc"]
     if not loc:
         return _problem_at(path, (0, 0), "is nested too deeply", "Use fewer levels.")
-    # pydantic adds the selected adapter after the name of a rater.
-    keys = loc[:2] + loc[3:] if loc[0] == "raters" else loc
+    keys = loc
     if misspelt := _misspelt_adapter(detail):
         keys = (*keys, misspelt)
         return _problem_at(path, _place_of(text, keys), f"{key_name(keys)} is not a valid key", "Did you mean adapter?")
@@ -168,10 +167,10 @@ def _nearest(word: str, known: Sequence[str]) -> str:
 
 
 def _known_keys(loc: Sequence[str | int], table: Mapping[str, object]) -> list[str]:
-    if loc and loc[0] == "raters":
-        return list(RATER_ADAPTERS[str(loc[2])].model_fields)
-    if loc and loc[0] == "subjects":
-        return list(subject_adapter(str(_item(_item(_item(table, loc[0]), loc[1]), "adapter"))).model_fields)
+    if loc and loc[0] in _ADAPTERS:
+        adapter = str(_item(_item(_item(table, loc[0]), loc[1]), "adapter"))
+        model = subject_adapter(adapter) if loc[0] == "subjects" else rater_adapter(adapter)
+        return list(model.model_fields) if model else []
     schema = Settings.model_json_schema()
     node = schema
     for key in loc:
@@ -204,10 +203,9 @@ def _holds(lines: Sequence[str], keys: Sequence[str | int]) -> bool:
     except ValueError:
         return False
     for key in keys:
-        found = _item(node, key)
-        if found is None:
+        node = _item(node, key)
+        if node is None:
             return False
-        node = found
     return True
 
 

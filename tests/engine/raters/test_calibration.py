@@ -30,10 +30,10 @@ from evalmeta.engine.raters.calibration import (
 from evalmeta.engine.raters.labels import Pair
 from evalmeta.engine.raters.llm.providers import ModelReply
 from evalmeta.engine.raters.llm.rater import ModelRater
+from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.engine.statistics import wilson
 from evalmeta.errors import RaterError
 from evalmeta.model.run import Verdict
-from evalmeta.model.settings import LlmRater
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

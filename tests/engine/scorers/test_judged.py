@@ -15,6 +15,7 @@ from evalmeta.engine.interfaces import Exchange, MemoryJournal, Rating, Rubric
 from evalmeta.engine.metrics import METRICS
 from evalmeta.engine.raters.llm.prompts import system_message
 from evalmeta.engine.raters.llm.rater import bind_llm
+from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.judged import NEEDS_LLM, rated_by
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
@@ -25,7 +26,6 @@ from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import Action, GeneratedData, Passage
 from evalmeta.model.run import Summary, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions, Scoring
-from evalmeta.model.settings import LlmRater
 from evalmeta.model.tally import summarise
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
@@ -14,7 +14,7 @@ from evalmeta.engine.subjects.replay import RecordedSubject
 from evalmeta.errors import SettingsError
 from evalmeta.model.fingerprints import object_of
 from evalmeta.model.python_target import likely_target
-from evalmeta.model.settings import RATER_ADAPTERS, PluginRater, Settings, SubjectSettings
+from evalmeta.model.settings import RaterSettings, Settings, SubjectSettings
 from evalmeta.org import setups
 from evalmeta.org.subjects import bind_subject, rater_settings, sign_in
 from evalmeta.package.config_file import key_name
@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 
     from evalmeta.api.evaluating.loaded import LoadedEvaluation
     from evalmeta.engine.interfaces import Rater, RatingCache, Subject
-    from evalmeta.model.settings import RaterSettings
 
 
 _ARGUMENT: Final = "argument"
-_RATERS: Final = (*RATER_ADAPTERS.values(),)
 
 
 def project_subject(loaded: LoadedEvaluation) -> Subject:
@@ -42,8 +40,8 @@ def project_subject(loaded: LoadedEvaluation) -> Subject:
     """
     name, kind = loaded.evaluation.subject_name, loaded.evaluation.subject_type
     subjects = loaded.settings.subjects
-    if name not in subjects and is_url(name) and (found := described_subject(endpoint_settings(name), loaded.root)):
-        return found
+    if name not in subjects and is_url(name) and (subject := described_subject(endpoint_settings(name), loaded.root)):
+        return subject
     if loaded.document and loaded.document.is_answered and name not in subjects:
         return bind(RecordedSubject(adapter="recorded"), root=loaded.root)
     return bind_subject(subjects, name, root=loaded.root, subject_type=kind)
@@ -73,7 +71,7 @@ def described_rater(described: object, root: Path, cache: RatingCache) -> Rater 
 
 def _rater_settings(described: object) -> RaterSettings | None:
     settings = _settings("raters", described).raters[_ARGUMENT] if isinstance(described, Mapping) else described
-    return cast("RaterSettings", settings) if isinstance(settings, (*_RATERS, PluginRater)) else None
+    return settings if isinstance(settings, RaterSettings) else None
 
 
 def agent_of(loaded: LoadedEvaluation, subject: object) -> tuple[str, str]:
@@ -120,7 +118,5 @@ def _settings(group: str, table: Mapping[object, object]) -> Settings:
 def _fault(fault: ErrorDetails, table: Mapping[object, object]) -> str:
     if fault["type"] == "string_pattern_mismatch" and fault["loc"][-1] == "target":
         return f"target {table['target']!r} is not a valid module:name; write {likely_target(str(table['target']))}"
-    # pydantic adds the selected adapter after the name of a rater.
-    start = 3 if fault["loc"][0] == "raters" else 2
-    keys = [*fault["loc"][start:]] or (["adapter"] if fault["type"].startswith("union_tag") else [])
+    keys = [*fault["loc"][2:]] or (["adapter"] if fault["type"].startswith("union_tag") else [])
     return f"{key_name(keys)}: {fault['msg']}" if keys else fault["msg"]

@@ -25,10 +25,10 @@ from evalmeta.engine.raters.calibration import (
 )
 from evalmeta.engine.raters.labels import Labels, read_pairs, write_pairs
 from evalmeta.engine.raters.llm.prompts import METRICS_WITH_EXAMPLES, bind_rubric
+from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.model.run_options import OFFLINE_RATER, Scoring
-from evalmeta.model.settings import LlmRater
 from evalmeta.org.setups import rater_of
 from evalmeta.org.subjects import rater_settings
 from evalmeta.package.project import find_project

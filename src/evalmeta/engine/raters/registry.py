@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from evalmeta.engine.interfaces import Rating
 from evalmeta.errors import SettingsError
+from evalmeta.model.entry_points import OWN
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import OFFLINE_RATER
 from evalmeta.plugins import call_plugin, load_plugin, unusable_plugin
@@ -26,7 +27,8 @@ def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None
     Functions are imported from the project's folder `root`, and paths are relative to it. Without a cache, every reply
     of a model is requested.
     """
-    from evalmeta.model.settings import RATER_ADAPTERS, LlmRater, RulesRater
+    from evalmeta.engine.raters.llm.settings import LlmRater
+    from evalmeta.model.settings import RulesRater
 
     match settings:
         case RulesRater():
@@ -36,7 +38,7 @@ def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None
 
             return bind_llm(settings, root=root, cache=cache)
         case _:
-            rater = call_plugin("raters", settings, root=root, known=RATER_ADAPTERS)
+            rater = call_plugin("raters", settings, root=root, known=OWN["rater_settings"])
             if not (callable(rater) and callable(getattr(rater, "close", None))):
                 why = f"returned {type(rater).__name__}, which cannot be called and closed"
                 raise unusable_plugin("raters", settings.adapter, why)

@@ -46,10 +46,8 @@ def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_
     raises `SubjectBusy`.
 
     Errors name files relative to `root`, and call the object `called`. `retry_on` names transient exceptions, by their
-    class or a base class; after one of them, the case is retried.
-
-    Raises:
-        SettingsError: the object is not an agent, or the class cannot be instantiated without arguments.
+    class or a base class; after one of them, the case is retried. Raise SettingsError if the object is not an
+    agent, or the class cannot be instantiated without arguments.
     """
     if inspect.isclass(agent) and _opens(agent):
         agent = _instance(agent, root, called)

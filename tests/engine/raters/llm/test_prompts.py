@@ -18,6 +18,7 @@ from evalmeta.engine.interfaces import Rubric
 from evalmeta.engine.metrics import METRICS, OWN
 from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, rubric_message, system_message
 from evalmeta.engine.raters.llm.rater import bind_llm
+from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.engine.raters.llm.verdicts import judgement_schema, read_judgement
 from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.errors import RaterError, SettingsError
@@ -25,7 +26,6 @@ from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.generated_data import Action
 from evalmeta.model.run import Verdict
-from evalmeta.model.settings import LlmRater
 from evalmeta.package.settings import load_settings
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from engine.raters.llm.model_server import ModelServer, failing, half, judging, 
 from engine.raters.llm.test_rater import KEY, RETRIED, RUBRIC, Kept
 from evalmeta import limits
 from evalmeta.engine.raters.llm.rater import bind_llm
+from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.run import Verdict
-from evalmeta.model.settings import LlmRater
 
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Rating

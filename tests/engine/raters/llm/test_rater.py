@@ -27,11 +27,11 @@ from evalmeta import limits
 from evalmeta.engine.interfaces import Rating, RatingCache, Rubric
 from evalmeta.engine.raters.llm.providers import ModelReply
 from evalmeta.engine.raters.llm.rater import ModelRater, bind_llm
+from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.errors import RaterError, SettingsError, StoreLocked
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.generated_data import Action
 from evalmeta.model.run import Verdict
-from evalmeta.model.settings import LlmRater
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -12,9 +12,9 @@ from engine.raters.llm.test_rater import RUBRIC, Kept, rate, rate_all
 from evalmeta import limits
 from evalmeta.engine.interfaces import Rubric
 from evalmeta.engine.raters.llm.samples import sample_of
+from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.errors import RaterError
 from evalmeta.model.run import Verdict
-from evalmeta.model.settings import LlmRater
 
 if TYPE_CHECKING:
     from collections.abc import Callable

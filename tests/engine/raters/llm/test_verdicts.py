@@ -18,10 +18,10 @@ from evalmeta.engine.judging import CLAIMS, GRADE, YES_NO, YES_NO_EACH, Form, In
 from evalmeta.engine.metrics import METRICS
 from evalmeta.engine.raters.llm.prompts import answer_schema, rubric_message, system_message
 from evalmeta.engine.raters.llm.rater import ModelRater, bind_llm
+from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.engine.raters.llm.verdicts import UnreadableReply, read_judgement, read_ruling, ruling_schema
 from evalmeta.model.generated_data import Passage
 from evalmeta.model.run import Verdict
-from evalmeta.model.settings import LlmRater
 
 if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject

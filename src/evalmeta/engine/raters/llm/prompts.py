@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Rubric
     from evalmeta.engine.raters.labels import Pair
+    from evalmeta.engine.raters.llm.settings import LlmRater
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.settings import LlmRater
 
 
 METRICS_WITH_EXAMPLES: Final = tuple(name for name, metric in OWN.items() if "reference" in metric.needs)

@@ -18,8 +18,8 @@ from evalmeta.protocol.http import is_too_long, retry_pause
 
 if TYPE_CHECKING:
     from evalmeta.engine.http_endpoint import Endpoint
+    from evalmeta.engine.raters.llm.settings import LlmRater
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.settings import LlmRater
 
 
 # OpenAI, "Structured model outputs": the ways to request JSON, the strictest first.

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Rating, RatingCache, Rubric
     from evalmeta.engine.raters.llm.prompts import CustomRubric
     from evalmeta.engine.raters.llm.providers import JudgeModel, ModelReply
+    from evalmeta.engine.raters.llm.settings import LlmRater
     from evalmeta.model.agent_scorer import PromptScorer
-    from evalmeta.model.settings import LlmRater
 
 
 # An unreadable reply is requested once more.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Rubric
     from evalmeta.engine.raters.llm.providers import Question
-    from evalmeta.model.settings import LlmRater
+    from evalmeta.engine.raters.llm.settings import LlmRater
 
 
 # Wang et al., "Self-consistency improves chain of thought reasoning in language models" (2023), sample at 0.5 to 0.7.
