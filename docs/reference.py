@@ -40,18 +40,18 @@ def describe_api() -> Iterator[str]:
     for name in MODULES:
         module = import_module(name)
         yield f"## {name}\n\n"
-        public = [(each, getattr(module, each)) for each in module.__all__]
+        public = [(known, getattr(module, known)) for known in module.__all__]
         for title, wanted in (("Functions", inspect.isfunction), ("Classes", inspect.isclass)):
-            found = [(each, thing) for each, thing in public if wanted(thing)]
-            if found:
-                yield f"**{title}:** {', '.join(f'[`{each}`](#{_anchor(name, each)})' for each, _ in found)}\n\n"
-        for each, thing in public:
+            links = [f"[`{known}`](#{_anchor(name, known)})" for known, thing in public if wanted(thing)]
+            if links:
+                yield f"**{title}:** {', '.join(links)}\n\n"
+        for known, thing in public:
             if inspect.isfunction(thing) or inspect.isclass(thing):
-                yield from _describe(f"{name}.{each}", thing)
+                yield from _describe(f"{name}.{known}", thing)
     yield "## Returned objects\n\nThe functions return these objects or pass them to your functions.\n\n"
     for path in RETURNED:
-        module_name, _, each = path.partition(":")
-        yield from _describe(f"{module_name}.{each}", getattr(import_module(module_name), each))
+        module_name, _, returned = path.partition(":")
+        yield from _describe(f"{module_name}.{returned}", getattr(import_module(module_name), returned))
 
 
 def _anchor(module: str, name: str) -> str:
@@ -71,7 +71,7 @@ def _signature(name: str, thing: object) -> str:
         return f"class {name}"
     word = "class" if inspect.isclass(thing) else "async def" if inspect.iscoroutinefunction(thing) else "def"
     signature = inspect.signature(thing)  # type: ignore[arg-type]
-    parameters = [_parameter(each) for each in _with_star(signature)]
+    parameters = [_parameter(parameter) for parameter in _with_star(signature)]
     result = "" if word == "class" else f" -> {signature.return_annotation}"
     line = f"{word} {name}({', '.join(parameters)}){result}"
     if len(line) <= LINE:
@@ -89,21 +89,21 @@ def _with_star(signature: inspect.Signature) -> Iterator[inspect.Parameter | str
         yield parameter
 
 
-def _parameter(each: inspect.Parameter | str) -> str:
-    if isinstance(each, str) or each.default is each.empty:
-        return str(each).replace("'", "")
-    default = repr(each.default)
+def _parameter(parameter: inspect.Parameter | str) -> str:
+    if isinstance(parameter, str) or parameter.default is parameter.empty:
+        return str(parameter).replace("'", "")
+    default = repr(parameter.default)
     shown = default if len(default) < 40 and "<" not in default else "..."  # noqa: PLR2004 - longer than a value
-    return f"{each.name}: {each.annotation} = {shown}"
+    return f"{parameter.name}: {parameter.annotation} = {shown}"
 
 
 def _methods(thing: type) -> Iterator[tuple[str, str]]:
-    for name, each in vars(thing).items():
-        function = each.fget if isinstance(each, property) else getattr(each, "__func__", each)
+    for name, member in vars(thing).items():
+        function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
         if name.startswith("_") or not inspect.isfunction(function) or not function.__doc__:
             continue
         parameters = [_parameter(one) for one in _with_star(inspect.signature(function)) if str(one) not in "self, cls"]
-        yield name if isinstance(each, property) else f"{name}({', '.join(parameters)})", _first_line(function)
+        yield name if isinstance(member, property) else f"{name}({', '.join(parameters)})", _first_line(function)
 
 
 def _first_line(function: object) -> str:
@@ -188,9 +188,9 @@ def _default(schema: Mapping[str, object], key: str, field: Mapping[str, object]
 
 def _value(field: Mapping[str, object], schema: Mapping[str, object]) -> str:
     if "anyOf" in field:
-        return " or ".join(_value(each, schema) for each in field["anyOf"] if each.get("type") != "null")
+        return " or ".join(_value(choice, schema) for choice in field["anyOf"] if choice.get("type") != "null")
     if "enum" in field:
-        return ", ".join(f"`{json.dumps(each)}`" for each in field["enum"])
+        return ", ".join(f"`{json.dumps(choice)}`" for choice in field["enum"])
     if field.get("format") in {"path", "date"}:
         return str(field["format"])
     kind = field.get("type", "any value")

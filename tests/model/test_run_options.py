@@ -75,6 +75,11 @@ def test_every_option_of_a_table_is_a_setting_and_stands_in_the_reference(owner:
     assert f"\n| `{option.name}` | " in (ROOT / "docs/settings.md").read_text()
 
 
+def test_the_page_lists_the_options_that_salesforce_orgs_ignore() -> None:
+    flags = ", ".join(f"`{option.flag}`" for option in RUN_OPTIONS if option.needs_ours)
+    assert f"\n| {flags} | the org applies them | ignored with a warning" in (ROOT / "docs/running.md").read_text()
+
+
 @pytest.mark.parametrize(("owner", "option"), OPTIONS)
 def test_every_option_is_described_for_python(owner: type, option: Option) -> None:
     assert attributes(owner)[option.name]

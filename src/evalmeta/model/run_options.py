@@ -40,6 +40,7 @@ class Option(NamedTuple):
         metavar: what stands for its value in the help; empty for the name of its type.
         alias: another name of its setting.
         is_sparse: whether `runOptions` leaves out its default.
+        needs_ours: whether only evalmeta's own orgs can follow it; Salesforce orgs ignore it, which is a warning.
         flag: its flag; this and the following come from the attribute unless the row has another name.
         wire: its key in `runOptions`, with which evalmeta extends the Connect API.
         name: its attribute and setting.
@@ -55,6 +56,7 @@ class Option(NamedTuple):
     metavar: str = ""
     alias: str = ""
     is_sparse: bool = False
+    needs_ours: bool = False
     flag: str = ""
     wire: str = ""
     name: str = ""
@@ -209,7 +211,8 @@ class RunOptions:
     undecided: Undecided = _row("ignore", Option("policy", "How to count results that could not be judged."))
     min_decided: float | None = _row(None, Option("policy", "The share of results that must be judged.", (0, 1)))
     concurrency: int = _row(
-        limits.CONCURRENCY, Option("running", "Number of cases to run at the same time.", (1, limits.MAX_CONCURRENCY))
+        limits.CONCURRENCY,
+        Option("running", "Number of cases to run at the same time.", (1, limits.MAX_CONCURRENCY), needs_ours=True),
     )
     case_timeout: float = _row(
         limits.CASE_TIMEOUT_SECONDS,
@@ -229,12 +232,16 @@ class RunOptions:
             (0, limits.MAX_RATE),
             is_above=True,
             least_on_wire=1e-6,
+            needs_ours=True,
         ),
     )
     retries: int = _row(
-        limits.RETRIES, Option("running", "Number of retries after a transient failure.", (0, limits.MAX_RETRIES))
+        limits.RETRIES,
+        Option("running", "Number of retries after a transient failure.", (0, limits.MAX_RETRIES), needs_ours=True),
     )
-    max_errors: int | None = _row(None, Option("running", "Stop when this many cases have ended in errors.", (1, None)))
+    max_errors: int | None = _row(
+        None, Option("running", "Stop when this many cases have ended in errors.", (1, None), needs_ours=True)
+    )
     seed: int | None = _row(
         None, Option("selection", "Shuffle the cases with this seed.", (-limits.MAX_INTEGER, limits.MAX_INTEGER))
     )

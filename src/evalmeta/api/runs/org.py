@@ -24,7 +24,7 @@ from evalmeta.client import runs as client
 from evalmeta.errors import EvalmetaError, NotFound, SubjectNotBound, Suggestion, UsageError, WaitRanOut
 from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
 from evalmeta.model.run import Run, RunStatus, join
-from evalmeta.model.run_options import RunOptions, Setup
+from evalmeta.model.run_options import RUN_OPTIONS, RunOptions, Setup
 from evalmeta.org.organization import PathFilter
 from evalmeta.org.setups import rater_of
 from evalmeta.org.subjects import rater_settings
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
 
-_ONLY_OURS: Final = ("concurrency", "rate_limit", "retries", "max_errors")
+_ONLY_OURS: Final = tuple(option.name for option in RUN_OPTIONS if option.needs_ours)
 
 
 async def finish_run(
