@@ -261,7 +261,7 @@ def _expectation_losses(expectations: Sequence[Expectation]) -> Iterator[str]:
         if expectation.name not in _TITLES:
             same = canonical_name(expectation.name)
             yield f"the name {expectation.name!r}; it reads as {same!r}, which means the same"
-    order = [list(_TITLES).index(canonical_name(each.name)) for each in kept]
+    order = [list(_TITLES).index(canonical_name(expectation.name)) for expectation in kept]
     if order != sorted(order):
         yield "the order of the expectations; they come as topic, actions, response"
 

@@ -69,7 +69,7 @@ class SubjectSettings(Table):
         """
         raise NotImplementedError
 
-    def identity(self, root: Path) -> tuple[str, list[Path]]:  # noqa: ARG002 - adapters with files need the folder
+    def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the adapter and its target, which runs record, and the files in which the agent's source may be."""
         return self.adapter, []
 

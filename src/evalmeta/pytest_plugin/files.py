@@ -87,7 +87,7 @@ def _is_skipped(path: Path, session: pytest.Session) -> bool:
     if not ignore.ignores(_real(path)):
         return path.name.startswith(".")
     named = (parent for parent in path.parents if session.isinitpath(parent))
-    return not any(ignore.ignores(_real(each), is_folder=True) for each in named)
+    return not any(ignore.ignores(_real(folder), is_folder=True) for folder in named)
 
 
 def _real(path: Path) -> Path:
@@ -178,9 +178,9 @@ def _asked_with(item: CaseItem) -> dict[EvaluationFile, list[int]]:
     # Other workers may run the files that follow.
     files = [item.parent] if is_worker(item.config) else [case_item.parent for case_item in following]
     found: dict[EvaluationFile, list[int]] = {file: [] for file in files}
-    for each in items:
-        if isinstance(each, CaseItem) and each.parent in found:
-            found[each.parent].append(each.case.number)
+    for other in items:
+        if isinstance(other, CaseItem) and other.parent in found:
+            found[other.parent].append(other.case.number)
     return found
 
 

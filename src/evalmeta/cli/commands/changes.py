@@ -86,11 +86,13 @@ def diff(names: tuple[str, ...], *, target_org: str | None, as_json: bool) -> in
 
 
 def _report(found: Sequence[Difference], *, as_json: bool) -> int:
-    problems = [problem for each in found for problem in each.problems]
+    problems = [problem for compared in found for problem in compared.problems]
     status = EXIT_FAILED if problems else EXIT_PASSED
     if as_json:
-        comparable = [difference_json(each) for each in found if not each.problems]
-        print_json({"differences": comparable, "problems": [problem_json(each) for each in problems]}, status=status)
+        comparable = [difference_json(compared) for compared in found if not compared.problems]
+        print_json(
+            {"differences": comparable, "problems": [problem_json(problem) for problem in problems]}, status=status
+        )
         return status
     for difference in found:
         if not difference.problems:

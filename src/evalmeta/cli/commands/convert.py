@@ -178,10 +178,12 @@ def _conversion_json(written: Written, output_file: Path | None, state: str | No
 
 def _report(done: Sequence[ConvertedFile], *, as_json: bool) -> None:
     if as_json:
-        print_json({"files": [asdict(each) for each in done]})
+        print_json({"files": [asdict(converted) for converted in done]})
         return
-    click.echo(f"Converted {count(sum(1 for each in done if each.full_name), 'component')}.")
-    print_table(["State", "Name", "File"], [(each.state, each.full_name, each.file) for each in done])
+    click.echo(f"Converted {count(sum(1 for converted in done if converted.full_name), 'component')}.")
+    print_table(
+        ["State", "Name", "File"], [(converted.state, converted.full_name, converted.file) for converted in done]
+    )
 
 
 @click.command("format")

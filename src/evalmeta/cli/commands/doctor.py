@@ -66,12 +66,12 @@ def doctor(
     if question and no_questions:
         raise UsageError("--question and --no-questions contradict each other", actions=["Leave out one of them."])
     checks = []
-    for each in api.doctor.examination.examine(
+    for examined in api.doctor.examination.examine(
         Path.cwd(), question=None if no_questions else question, target_org=target_org, is_smoke=smoke, timeout=timeout
     ):
-        checks.append(each)
+        checks.append(examined)
         if not as_json:
-            _print(each)
+            _print(examined)
     failed = any(check.finding.status == "error" for check in checks)
     status = EXIT_FAILED if failed else EXIT_PASSED
     if as_json:

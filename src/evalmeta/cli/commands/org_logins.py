@@ -83,11 +83,14 @@ def list_(*, as_json: bool) -> None:
     found = api.logins.list_logins()
     chosen = _default_here()
     if as_json:
-        print_json([{**_login_json(each), "isDefault": chosen in _names(each)} for each in found])
+        print_json([{**_login_json(stored), "isDefault": chosen in _names(stored)} for stored in found])
         return
     if not found:
         note("No logins are saved; the project's own org needs none. To log in, see: evalmeta org login --help")
-    rows = [("*" if chosen in _names(each) else "", each.alias, each.username, each.org_id, each.url) for each in found]
+    rows = [
+        ("*" if chosen in _names(stored) else "", stored.alias, stored.username, stored.org_id, stored.url)
+        for stored in found
+    ]
     print_table(["", "Alias", "Username", "Org Id", "Instance URL"], rows)
 
 
@@ -141,15 +144,15 @@ def logout(*, target_org: str | None, everything: bool, as_json: bool) -> None:
         raise click.UsageError("Name a login with --target-org, or use --all.")
     gone = api.logins.list_logins() if everything else [api.logins.find_login(target_org or "")]
     chosen = _default_here()
-    for each in gone:
-        api.logins.log_out(each)
-        if chosen in _names(each):
+    for removed in gone:
+        api.logins.log_out(removed)
+        if chosen in _names(removed):
             warn(f"{chosen} is still this project's default. To unset it, run: evalmeta org default --unset")
     if as_json:
-        print_json([each.username for each in gone])
+        print_json([removed.username for removed in gone])
         return
-    for each in gone:
-        click.echo(f"Deleted the login {each.username} at {each.url}.")
+    for removed in gone:
+        click.echo(f"Deleted the login {removed.username} at {removed.url}.")
 
 
 @click.command()
@@ -181,7 +184,7 @@ def default(*, name: str | None, unset: bool, as_json: bool) -> None:
     if environment:
         note(f"This is set in the environment; otherwise they use {chosen}.")
     is_known = chosen == EMBEDDED or any(
-        chosen == each.alias or chosen.casefold() == each.username.casefold() for each in api.logins.list_logins()
+        chosen == stored.alias or chosen.casefold() == stored.username.casefold() for stored in api.logins.list_logins()
     )
     if not is_known:
         warn(f"the login {chosen!r} cannot be found here. To choose another, see: evalmeta org default --help")

@@ -296,19 +296,21 @@ def _print_tokens(tokens: list[StoredToken], *, as_json: bool) -> None:
         print_json(
             [
                 {
-                    "id": each.id,
-                    "username": each.username,
-                    "created": moment(each.created),
-                    "expires": moment(each.expires),
-                    "lastUsed": moment(each.used),
-                    "revoked": moment(each.revoked),
+                    "id": token.id,
+                    "username": token.username,
+                    "created": moment(token.created),
+                    "expires": moment(token.expires),
+                    "lastUsed": moment(token.used),
+                    "revoked": moment(token.revoked),
                 }
-                for each in tokens
+                for token in tokens
             ]
         )
         return
     if not tokens:
         click.echo("There are no tokens. To create one, run: evalmeta org token")
-    times = [(each, map(moment, (each.created, each.expires, each.used, each.revoked))) for each in tokens]
-    rows = [(each.id, each.username, *((text or "")[:16].replace("T", " ") for text in four)) for each, four in times]
+    times = [(token, map(moment, (token.created, token.expires, token.used, token.revoked))) for token in tokens]
+    rows = [
+        (token.id, token.username, *((text or "")[:16].replace("T", " ") for text in four)) for token, four in times
+    ]
     print_table(["Id", "User", "Created (UTC)", "Expires", "Last used", "Revoked"], rows)

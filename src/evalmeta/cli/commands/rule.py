@@ -25,7 +25,7 @@ _LINE_CHARS: Final = 120
 @click.argument(
     "code",
     required=False,
-    shell_complete=lambda _, __, begun: [each.code for each in rules.list_rules() if each.code.startswith(begun)],
+    shell_complete=lambda _, __, begun: [rule.code for rule in rules.list_rules() if rule.code.startswith(begun)],
 )
 @json_option
 def rule(*, code: str | None, as_json: bool) -> None:
@@ -40,9 +40,9 @@ def rule(*, code: str | None, as_json: bool) -> None:
     if code is None:
         entries = rules.list_rules()
         if as_json:
-            print_json([_rule_json(each) for each in entries])
+            print_json([_rule_json(rule) for rule in entries])
             return
-        rows = [(each.code, each.orgs, each.documented, each.demand) for each in entries]
+        rows = [(rule.code, rule.orgs, rule.documented, rule.demand) for rule in entries]
         print_table(["Code", "Orgs", "Documented", "Demand"], rows)
         return
     entry = rules.find_rule(code)

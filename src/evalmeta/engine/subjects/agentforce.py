@@ -78,11 +78,11 @@ class AgentforceSubject(SubjectSettings):
     variable_types: dict[str, VariableType] = Field(default_factory=dict)
     traces: bool = True
 
-    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:  # noqa: ARG002
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Return a subject for the agent."""
         return bind_agentforce(self, sign_in=sign_in)
 
-    def identity(self, root: Path) -> tuple[str, list[Path]]:  # noqa: ARG002
+    def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the agent and its org."""
         return f"agentforce {self.agent_id} in {self.org or address_in_words(self.instance_url)}", []
 

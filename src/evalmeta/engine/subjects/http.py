@@ -67,7 +67,7 @@ class HttpSubject(SubjectSettings):
     output_tokens: str = ""
     trace: str = ""
 
-    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:  # noqa: ARG002
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Return a subject for the endpoint; raise SettingsError if a setting is not valid."""
         from evalmeta.engine.http_endpoint import Endpoint
 
@@ -81,7 +81,7 @@ class HttpSubject(SubjectSettings):
         """Return the environment variables in headers, too."""
         return (*named_variables(self), *header_variables(self.headers))
 
-    def identity(self, root: Path) -> tuple[str, list[Path]]:  # noqa: ARG002
+    def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the method and the address."""
         return f"http {self.method} {address_in_words(self.url)}", []
 

@@ -51,7 +51,7 @@ class OpenAISubject(SubjectSettings):
     extra: dict[str, AnyJson] = Field(default_factory=dict)
     headers: dict[str, str] = Field(default_factory=dict)
 
-    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:  # noqa: ARG002
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Return a subject for an endpoint for chat completions; raise SettingsError if a setting is not valid."""
         from evalmeta.engine.http_endpoint import Endpoint
 
@@ -67,7 +67,7 @@ class OpenAISubject(SubjectSettings):
         """Return the environment variables in headers, too."""
         return (*named_variables(self), *header_variables(self.headers))
 
-    def identity(self, root: Path) -> tuple[str, list[Path]]:  # noqa: ARG002
+    def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the model and the address."""
         return f"openai {self.model} at {address_in_words(self.url)}", []
 

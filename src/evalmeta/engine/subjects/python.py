@@ -31,7 +31,7 @@ class PythonSubject(SubjectSettings):
     target: Annotated[str, Field(pattern=TARGET)]
     retry_on: tuple[str, ...] = ()
 
-    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:  # noqa: ARG002
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Import the target and return a subject for it; raise SettingsError if it is not an agent."""
         target = self.target
         called = f"the subject's target {target!r}"

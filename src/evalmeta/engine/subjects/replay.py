@@ -47,7 +47,7 @@ class ReplaySubject(SubjectSettings):
     adapter: Literal["replay"]
     file: Path
 
-    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:  # noqa: ARG002
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Return a subject that looks up recorded answers by utterance; see `Recordings.take` and `read_recordings`."""
         recordings = read_recordings(root / self.file)
         return SimpleSubject(lambda case: _ReplaySession(recordings, self.file, case.number))
@@ -80,11 +80,11 @@ class RecordedSubject(SubjectSettings):
 
     adapter: Literal["recorded"]
 
-    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:  # noqa: ARG002
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Return the subject."""
         return bind_recorded()
 
-    def identity(self, root: Path) -> tuple[str, list[Path]]:  # noqa: ARG002
+    def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return what answers."""
         return "recorded answers", []
 
