@@ -377,7 +377,7 @@ class CaseItem(pytest.Item):
         """Return the results that did not pass, errors first."""
         averaged, options = self._summary.averaged, self.parent.options
         found = [result for result in self._results if verdict_in(averaged, result, options) is not Verdict.PASS]
-        return sorted(found, key=lambda each: each.verdict is not Verdict.ERROR)
+        return sorted(found, key=lambda result: result.verdict is not Verdict.ERROR)
 
     @property
     def _after_quarantine(self) -> str:

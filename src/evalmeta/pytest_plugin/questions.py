@@ -114,4 +114,4 @@ class _Results:
         return len(self._found.get(number, ())) == self._iterations
 
     def of_case(self, number: int) -> list[CaseResult]:
-        return sorted(self._found.get(number, ()), key=lambda each: each.iteration)
+        return sorted(self._found.get(number, ()), key=lambda result: result.iteration)

@@ -224,7 +224,7 @@ class EvaluationResults:
     def add(self, note: CaseNote) -> None:
         """Count a test; of several verdicts on one test the worst counts."""
         known = self.notes.get(note["nodeid"], note)
-        self.notes[note["nodeid"]] = min(known, note, key=lambda each: _WORST_FIRST.index(Verdict(each["verdict"])))
+        self.notes[note["nodeid"]] = min(known, note, key=lambda seen: _WORST_FIRST.index(Verdict(seen["verdict"])))
 
     @property
     def name(self) -> str:
@@ -240,7 +240,7 @@ class EvaluationResults:
     def by_iteration(self) -> dict[int, Summary]:
         """Return the counts of each iteration, in order."""
         found: dict[int, list[CaseNote]] = {}
-        for note in sorted(self.notes.values(), key=lambda each: each["iteration"]):
+        for note in sorted(self.notes.values(), key=lambda own: own["iteration"]):
             found.setdefault(note["iteration"], []).append(note)
         return {iteration: self._summarise(notes) for iteration, notes in found.items()}
 
@@ -258,7 +258,7 @@ class EvaluationResults:
     def cases(self) -> dict[str, list[CaseNote]]:
         """Return the results of each case in order of parameter sets and iterations."""
         found: dict[str, list[CaseNote]] = {}
-        for note in sorted(self.notes.values(), key=lambda each: (each["place"], each["case"], each["iteration"])):
+        for note in sorted(self.notes.values(), key=lambda own: (own["place"], own["case"], own["iteration"])):
             found.setdefault(note["case"], []).append(note)
         return found
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _ASK: Final = "Ask the agent in the org itself, for example in Agentforce Builder."
 
 
-def nothing_to_ask(*, has_tests: bool) -> Finding:
+def _nothing_to_ask(*, has_tests: bool) -> Finding:
     """Return the finding if an org has no test of a project; `has_tests` says that the project could deploy some."""
     if has_tests:
         return Finding("warning", "no test of the project is deployed", Suggestion("Deploy them", "deploy"))
@@ -53,7 +53,7 @@ def nothing_to_ask(*, has_tests: bool) -> Finding:
     return Finding("warning", what, Suggestion("Run test files without an org", "run", "FILE"))
 
 
-async def check_smoke(
+async def _check_smoke(
     connection: Connection, tests: Sequence[tuple[Component, Definition]], *, has_tests: bool = True
 ) -> Finding:
     """Start the test with the fewest cases, wait for its first answer, and cancel what is left.
@@ -62,7 +62,7 @@ async def check_smoke(
     """
     sizes = [(len(test.test_cases), component) for component, test in tests if test.test_cases]
     if not sizes:
-        return nothing_to_ask(has_tests=has_tests)
+        return _nothing_to_ask(has_tests=has_tests)
     _, component = min(sizes, key=lambda sized: sized[0])
     run = await _run_first_case(connection, component)
     if run is None or not run.cases:
@@ -102,7 +102,7 @@ async def _run_first_case(connection: Connection, test: Component) -> Run | None
 _AGENTS: Final = "/query?q=SELECT+DeveloperName+FROM+BotDefinition"
 
 
-async def check_agents(connection: Connection, tests: Sequence[Definition]) -> list[tuple[str, Finding]]:
+async def _check_agents(connection: Connection, tests: Sequence[Definition]) -> list[tuple[str, Finding]]:
     """Return a line for each agent of the tests, or one line if the org does not list its agents."""
     tests = [test for test in tests if test.subject_type == "AGENT"]
     names = sorted({test.subject_name for test in tests})
@@ -195,7 +195,7 @@ async def _examine(project: Project, target: Target, *, is_smoke: bool) -> Async
         yield "API version", await _guarded(org.check_version())
         for product in org.products:
             yield _PRODUCTS[product], await _guarded(org.check_product(product))
-        for line in await check_agents(connection, [test for _, test in org.tests()]):
+        for line in await _check_agents(connection, [test for _, test in org.tests()]):
             yield line
         yield "definitions", await _guarded(org.check_definitions())
         if connection.is_ours:
@@ -203,7 +203,7 @@ async def _examine(project: Project, target: Target, *, is_smoke: bool) -> Async
         if is_smoke:
             has_tests = any(component.type.is_test for component in org.components)
             deployed = await org.deployed_tests()
-            yield "smoke", await _guarded(check_smoke(connection, deployed, has_tests=has_tests))
+            yield "smoke", await _guarded(_check_smoke(connection, deployed, has_tests=has_tests))
 
 
 async def _examine_own(project: Project, *, is_smoke: bool) -> AsyncGenerator[Line]:
@@ -213,11 +213,11 @@ async def _examine_own(project: Project, *, is_smoke: bool) -> AsyncGenerator[Li
     components = find_components(project)
     has_tests = any(component.type.is_test for component in components)
     if not has_tests or not project.state_dir.exists():
-        yield "smoke", nothing_to_ask(has_tests=has_tests)
+        yield "smoke", _nothing_to_ask(has_tests=has_tests)
         return
     async with connect(project) as connection:
         tests = await _Org(connection, components).deployed_tests()
-        yield "smoke", await _guarded(check_smoke(connection, tests))
+        yield "smoke", await _guarded(_check_smoke(connection, tests))
 
 
 async def _guarded(work: Coroutine[object, None, Finding]) -> Finding:

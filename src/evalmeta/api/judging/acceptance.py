@@ -41,7 +41,7 @@ _SHOWN_ANSWERS: Final = 3
 _SHOWN_CHARS: Final = 60
 
 
-def choose_result(run: Run, cases: Sequence[CaseResult], *, name: str | None, turn: int | None) -> NamedResult:
+def _choose_result(run: Run, cases: Sequence[CaseResult], *, name: str | None, turn: int | None) -> NamedResult:
     """Return the named result of a case, or else the only one that did not pass; all its iterations have its answer."""
     chosen = _choose(run, cases, name, turn)
     found = ((case.iteration, result) for case in cases for result in named_results(case))
@@ -56,12 +56,12 @@ def is_acceptable(result: TestResult) -> bool:
     return not result.is_measured and (name in _HELD_AS_VALUE or name in OPERATORS)
 
 
-def noun_of(result: TestResult) -> str:
+def _noun_of(result: TestResult) -> str:
     """Return what a result compares, in a word."""
     return _NOUNS.get(canonical_name(result.name), "value")
 
 
-def show_results(run: Run) -> Suggestion:
+def _show_results(run: Run) -> Suggestion:
     """Return the suggestion to look at the results of a run."""
     return Suggestion("Show the results", "test", "results", "--job-id", run.id)
 
@@ -72,7 +72,7 @@ def _choose(run: Run, cases: Sequence[CaseResult], name: str | None, turn: int |
     if not all_results:
         reason = next((f": {case.error}" for case in cases if case.error), "")
         message = f"nothing was judged in case {number} of run {run.id}{reason}"
-        raise UsageError(message, actions=[show_results(run)])
+        raise UsageError(message, actions=[_show_results(run)])
     found = _failed(number, all_results) if name is None else _called(number, all_results, name)
     if len(found) > 1:
         turns = ", ".join(str(turn) for turn in sorted({turn for turn, _ in found}) if turn)
@@ -123,10 +123,10 @@ def _agreed(run: Run, results: dict[int, NamedResult]) -> NamedResult:
     result = chosen.result
     if result.verdict is Verdict.ERROR:
         message = f"{result.name} ended in an error: {result.error or result.explanation}"
-        raise UsageError(message, actions=[show_results(run)])
+        raise UsageError(message, actions=[_show_results(run)])
     if not result.actual.strip():
         message = f"the agent returned or reported nothing that {result.label or result.name} could expect"
-        raise UsageError(message, actions=[show_results(run)])
+        raise UsageError(message, actions=[_show_results(run)])
     return chosen
 
 
@@ -186,8 +186,8 @@ def propose(
     if not cases:
         of_iteration = f" in iteration {iteration}" if iteration else ""
         message = f"run {run.id} has no result of case {number}{of_iteration}"
-        raise NotFound(message, actions=[show_results(run)])
-    chosen = choose_result(run, cases, name=expectation, turn=turn)
+        raise NotFound(message, actions=[_show_results(run)])
+    chosen = _choose_result(run, cases, name=expectation, turn=turn)
     path, answer = _file_of(project, run), chosen.result.actual
     before = _read(path)
     evaluation = read_evaluation(path, before)
@@ -196,7 +196,7 @@ def propose(
     if not is_only_change(evaluation, read_evaluation(path, after), place, answer):
         message = f"{shown(path)} cannot be changed at this place alone"
         raise UsageError(message, actions=[f"Edit {shown(path)} with a text editor."])
-    what = f"Case {number} of {run.definition} would expect the {noun_of(chosen.result)} of run {run.id}"
+    what = f"Case {number} of {run.definition} would expect the {_noun_of(chosen.result)} of run {run.id}"
     return Proposal(path, before, after, _diff(path, before, after), what)
 
 

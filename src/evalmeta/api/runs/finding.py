@@ -1,4 +1,4 @@
-"""Which org a run is in: the one that was named, or the one that is known to have the run."""
+"""Finding the run that is meant, by its id or a name such as `latest`, and the org that it is in."""
 
 from __future__ import annotations
 

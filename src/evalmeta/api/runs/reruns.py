@@ -158,13 +158,13 @@ def cancel_runs(runs: Sequence[RunHandle], observer: Observer) -> RunsOutcome:
     outcome = RunsOutcome([], [], [])
     for run in runs:
         try:
-            outcome.finished.append(cancel_run(run, observer))
+            outcome.finished.append(_cancel_run(run, observer))
         except EvalmetaError as error:
             outcome.errors.append(error)
     return outcome
 
 
-def cancel_run(run: RunHandle, observer: Observer) -> FinishedRun:
+def _cancel_run(run: RunHandle, observer: Observer) -> FinishedRun:
     """Cancel a run, and return the results that it has."""
 
     async def cancel(target: Target | None) -> FinishedRun:

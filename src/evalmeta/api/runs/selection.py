@@ -102,7 +102,7 @@ class CaseSelection(NamedTuple):
         """Return the chosen cases; None if nothing failed in the runs of --failed-from, as the observer then learns."""
         choice = CaseChoice(names, last_failed=self.last_failed, tags=self.tags)
         choice = choice.narrowed(by_tags(project, self.tags, files))
-        runs = failed_in(project, self.failed_from)
+        runs = _failed_in(project, self.failed_from)
         for run, numbers in ((failures.run, failures.numbers) for failures in runs):
             if not numbers:
                 observer.note(f"Nothing failed in run {run.id}.")
@@ -152,7 +152,7 @@ def in_files(lists: Sequence[CaseList], files: Sequence[FileTest]) -> tuple[Case
     return tuple(file for items in lists for file in _in_files(items, files))
 
 
-def failed_in(project: Project, run_ids: Iterable[str]) -> list[Failures]:
+def _failed_in(project: Project, run_ids: Iterable[str]) -> list[Failures]:
     """Return for each run its cases that failed or ended in an error, or that fail it because they are undecided."""
     runs = [load_run(project, run_id) for run_id in run_ids]
     return [Failures(run, failing_cases(run)) for run in runs]
@@ -250,7 +250,7 @@ async def plan_runs(
     connection: Connection, tests: Sequence[AgentTest], choice: CaseChoice, options: RunOptions
 ) -> list[PlannedRun]:
     """Return what a run of each test would do, according to the definitions in the org."""
-    evaluations = await evaluations_of(connection, tests)
+    evaluations = await _evaluations_of(connection, tests)
     return [
         _planned(test, evaluations[test.key], replace(test.options(options), cases=choice.numbers(test)))
         for test in tests
@@ -258,7 +258,7 @@ async def plan_runs(
     ]
 
 
-async def evaluations_of(connection: Connection, tests: Sequence[AgentTest]) -> dict[str, Evaluation]:
+async def _evaluations_of(connection: Connection, tests: Sequence[AgentTest]) -> dict[str, Evaluation]:
     """Return what tests evaluate, by their keys: those in files, and those that are deployed in the org."""
     deployed = [test for test in tests if test.file is None]
     kinds = dict.fromkeys(test.type for test in deployed)
@@ -331,7 +331,7 @@ async def last_failed(
     results = {test.key: _last_results(project, test, org_url) for test in tests}
     new = [test for test in tests if results[test.key].latest is None]
     failed = [test for test in tests if results[test.key].failed]
-    evaluations = await evaluations_of(connection, failed)
+    evaluations = await _evaluations_of(connection, failed)
     lists, notes = [CaseList(test.key, None) for test in new], _summary(tests, new, failed)
     for test in failed:
         found, changes = _present(test, results[test.key].failed, evaluations[test.key].cases)
