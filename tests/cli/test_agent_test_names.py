@@ -85,16 +85,6 @@ def test_a_moved_definition_keeps_its_history_and_another_file_of_its_name_has_i
     assert (together.code, "have the same full name, 'Orders'" in together.err) == (2, True)
 
 
-def test_a_baseline_with_the_path_of_a_definition_is_read_by_its_full_name(evalmeta: Program, folder: Path) -> None:
-    evalmeta("test", "run", f"a/{FILE}", *RUN)
-    evalmeta("test", "baseline", "-o", "b.json")
-    rename(folder / "b.json", "Orders", f"old/folder/{FILE}")
-    compared = evalmeta("test", "run", f"a/{FILE}", *RUN, "--baseline", "b.json")
-    assert "1 still failing" in compared.out
-    evalmeta("test", "baseline", "-o", "b.json")
-    assert names_in(folder / "b.json") == ["Orders"]
-
-
 def test_paths_of_one_full_name_in_a_baseline_are_not_mixed(evalmeta: Program, folder: Path) -> None:
     evalmeta("test", "run", f"a/{FILE}", *RUN)
     evalmeta("test", "baseline", "-o", "b.json")
