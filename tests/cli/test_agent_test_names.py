@@ -43,10 +43,6 @@ def names_in(baseline: Path) -> list[str]:
     return sorted(json.loads(baseline.read_text())["tests"])
 
 
-def rename(baseline: Path, before: str, after: str) -> None:
-    baseline.write_text(baseline.read_text().replace(json.dumps(before), json.dumps(after)))
-
-
 def test_a_definition_that_is_run_as_a_file_is_known_by_its_full_name(
     evalmeta: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
