@@ -30,7 +30,9 @@ STUDIO = {"inputs": [{"utterance": "u"}], "scorers": [{"name": "coherence"}]}
 def test_the_schema_is_one_and_knows_the_words() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
-    assert set(SCHEMA["$defs"]["metric"]["enum"]) == set(METRICS)
+    assert SCHEMA["$defs"]["metric"]["enum"] == list(METRICS)
+    with_another = json.loads(with_checks(published_schema(), CHECKS.values(), metrics=["politeness"]))
+    assert with_another["$defs"]["metric"]["enum"] == ["politeness"]
     assert set(SCHEMA["$defs"]["customEvaluation"]["properties"]["name"]["enum"]) == set(OPERATORS)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from evalmeta.formats.yaml_source import YamlScalar, json_value
 from evalmeta.model.checks import JSON_OPERATORS, reference_of
 from evalmeta.model.definition import Expectation
-from evalmeta.model.expectations import render_actions
+from evalmeta.model.expectations import METRICS, render_actions
 from evalmeta.model.texts import Pattern, PatternSyntax
 from evalmeta.plugins import all_checks
 
@@ -198,6 +198,7 @@ _ONE_OR_MORE_JSON: Final[JsonValue] = [
     {"type": "null"},
 ]
 # The properties of checks stand between those of sf and the flags.
+_METRICS: Final = re.compile(r'(?<="metric": {\n      "enum": \[).*?(?=\n      \])', re.DOTALL)
 _PROPERTIES: Final = re.compile(r'(?<="#/\$defs/customEvaluation"}},\n).*?(?= *"exact": )', re.DOTALL)
 
 
@@ -211,10 +212,10 @@ def published_schema() -> str:
     return (resources.files("evalmeta.formats") / "schemas" / "testspec.schema.json").read_text(encoding="utf-8")
 
 
-def with_checks(schema: str, checks: Iterable[Check]) -> str:
-    """Return the text of the schema with properties for these checks."""
-    properties = "".join(map(_property, checks))
-    return _PROPERTIES.sub(lambda _: properties, schema, count=1)
+def with_checks(schema: str, checks: Iterable[Check], *, metrics: Iterable[str] = METRICS) -> str:
+    """Return the text of the schema with properties for these checks, and with the names of metrics."""
+    properties, names = "".join(map(_property, checks)), ",".join(f"\n        {json.dumps(name)}" for name in metrics)
+    return _METRICS.sub(lambda _: names, _PROPERTIES.sub(lambda _: properties, schema, count=1), count=1)
 
 
 def _property(check: Check) -> str:
