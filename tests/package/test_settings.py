@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import SettingsError
+from evalmeta.model.entry_points import OWN
 from evalmeta.model.quarantine import today
 from evalmeta.model.settings import Settings
 from evalmeta.package.settings import load_settings
@@ -118,9 +119,9 @@ def test_a_missing_key_points_at_its_table(file: Path) -> None:
 
 
 def test_a_subject_without_adapter_says_so(file: Path) -> None:
+    known = ", ".join(OWN["subjects"])
     assert refusal(file, "[subjects.A]\n") == (
-        "evalmeta.toml:1:11: subjects.A has no adapter. "
-        "Add adapter = ... Known: python, replay, openai, http, command, agentforce."
+        f"evalmeta.toml:1:11: subjects.A has no adapter. Add adapter = ... Known: {known}."
     )
 
 

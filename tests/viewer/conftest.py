@@ -63,8 +63,10 @@ def run(project: Project, capsys: pytest.CaptureFixture[str]) -> Callable[..., i
     def start(*options: str) -> int:
         with pytest.raises(SystemExit) as left:
             main(["run", str(project.root / "orders.yaml"), *options])
+        code = int(left.value.code or 0)
+        assert code in {0, 1, 100}, capsys.readouterr().err
         capsys.readouterr()
-        return int(left.value.code or 0)
+        return code
 
     return start
 

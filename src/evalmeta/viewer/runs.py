@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 RESULT: Final[Column[ListedRun]] = Column("Result", "run_state", lambda run: run)
 RATE: Final[Column[ListedRun]] = Column("Pass rate", "run_rate", lambda run: run, "number")
 VERDICTS: Final[Column[ListedRun]] = Column("Verdicts", "run_verdicts", lambda run: run, "bars")
+# The page of a suite has them, too.
 COUNTS: Final[tuple[Column[ListedRun], ...]] = (
     Column("Partly", "number", lambda run: run.summary.partly_judged, "number"),
     Column("Failed", "number", lambda run: run.summary.failed, "number"),
