@@ -153,6 +153,20 @@ def test_keys_go_through_the_rows(page: Page) -> None:
     assert page.get_by_role("dialog").is_visible()
 
 
+def test_a_test_may_be_called_like_the_help(page: Page, project: Project) -> None:
+    sample = SAMPLES / "aiEvaluationDefinitions/Refund_Limits.aiEvaluationDefinition"
+    folder = project.root / "aiEvaluationDefinitions"
+    folder.mkdir()
+    (folder / "keys.aiEvaluationDefinition").write_text(sample.read_text().replace(sample.stem, "keys"))
+    (project.root / "package.xml").write_text((SAMPLES / "package.xml").read_text())
+    command = [sys.executable, "-m", "evalmeta", "deploy", "--manifest", "package.xml"]
+    assert subprocess.run(command, cwd=project.root, capture_output=True, check=False).returncode == 0
+    page.goto(address(page, "/view"))
+    page.locator("tr#keys").wait_for()
+    page.keyboard.press("?")
+    assert page.get_by_role("dialog").is_visible()
+
+
 def test_the_command_is_copied(page: Page) -> None:
     page.goto(address(page, f"/view/runs/{LATER}"))
     page.get_by_role("button", name="Copy").click()

@@ -23,7 +23,7 @@ const KEYS = {
   n: () => document.querySelector("a[rel=next]")?.click(),
   p: () => document.querySelector("a[rel=prev]")?.click(),
   "/": () => document.querySelector("input[type=search]")?.focus(),
-  "?": () => document.getElementById("keys").showModal(),
+  "?": () => document.querySelector("dialog").showModal(),
 };
 
 document.addEventListener("keydown", (event) => {
