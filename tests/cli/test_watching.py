@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+import watchfiles
 
 from cli.test_agent_test_run_files import AGENT, SPEC
-from evalmeta.cli.watching import affected, not_written, watched_files
+from evalmeta.cli.watching import affected, file_events, not_written, watched_files
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -45,6 +48,26 @@ def test_data_that_a_run_writes_is_not_a_change_but_code_and_tests_are(folder: P
         (folder / name).touch()
     changed = watched_files(folder, [folder]) - {folder / "orders.yaml"}
     assert sorted(path.name for path in not_written(changed, [folder])) == tests
+
+
+def test_a_project_with_more_folders_than_the_system_watches_is_polled(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def limited(place: Path, *, force_polling: bool | None, debounce: int) -> Iterator[object]:
+        if not force_polling:
+            raise OSError("OS file watch limit reached.")
+        yield from watchfiles.watch(
+            place, force_polling=True, debounce=debounce, rust_timeout=50, yield_on_timeout=True
+        )
+
+    monkeypatch.setattr(
+        "evalmeta.cli.watching.watch",
+        lambda place, *, force_polling, debounce, **_: limited(place, force_polling=force_polling, debounce=debounce),
+    )
+    events = file_events(folder, [folder])
+    assert next(events) == set()
+    os.utime(folder / "desk.py", (2_000_000_000, 2_000_000_000))
+    assert next(filter(None, events)) == {folder / "desk.py"}
 
 
 @pytest.mark.slow

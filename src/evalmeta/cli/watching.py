@@ -40,7 +40,7 @@ def watch_tests(root: Path, paths: Sequence[Path], words: Sequence[str]) -> int:
         while True:
             is_running = True
             # A new watch for each run: editors replace files, and the watch of a named file ends with the file.
-            before, events = watched_files(root, paths), _events(root, paths)
+            before, events = watched_files(root, paths), file_events(root, paths)
             changed = not_written(_run(chosen, words, events) & (before | watched_files(root, paths)), paths)
             is_running = False
             note(f"\nWatching {shown(root)} for changes. Press Ctrl-C to stop.")
@@ -82,9 +82,17 @@ def _places(root: Path, paths: Iterable[Path]) -> list[Path]:
     return [root, *(path for path in paths if path.exists() and not path.resolve().is_relative_to(root))]
 
 
-def _events(root: Path, paths: Sequence[Path]) -> _Events:
+def file_events(root: Path, paths: Sequence[Path]) -> _Events:
     """Yield the paths that change, an empty set if none does for a moment; the first call begins to watch."""
     places = [place.resolve() for place in _places(root, paths)]
+    try:
+        yield from _batches(places)
+    except OSError:
+        # The system watches only so many folders; a project may have more.
+        yield from _batches(places, force_polling=True)
+
+
+def _batches(places: Iterable[Path], *, force_polling: bool | None = None) -> _Events:
     changes = watch(
         *places,
         watch_filter=None,
@@ -93,6 +101,7 @@ def _events(root: Path, paths: Sequence[Path]) -> _Events:
         rust_timeout=_QUIET_MS,
         yield_on_timeout=True,
         ignore_permission_denied=True,
+        force_polling=force_polling,
     )
     for batch in changes:
         yield {Path(path) for _, path in batch}
