@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Editors write several files: changes are reported when nothing has changed for this time.
 _QUIET_MS: Final = 300
-_MOST_MS: Final = 60_000
+_MOST_MS: Final = 5_000
 _WATCHED: Final = (".py", ".csv", ".json", ".jsonl", ".yaml", ".yml", ".xml", ".toml", "Definition")
 # Runs write such files too: reports, and what agents remember.
 _WRITTEN: Final = (".csv", ".json", ".jsonl", ".xml")
