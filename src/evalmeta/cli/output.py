@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-import threading
-from contextlib import contextmanager, redirect_stdout, suppress
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -18,8 +15,7 @@ from evalmeta.report.problems import render_human, warning_counts
 from evalmeta.report.text import JsonDocument, blocks, count, escape_commands, escape_unsafe, stream_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import TextIO
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rich.console import Console
 
@@ -138,52 +134,3 @@ def print_styled(lines: Iterable[tuple[str, str]], colours: Mapping[str, str], *
     for style, text in lines:
         styled = click.style(text, fg=colours.get(style), bold=style == "title" or None)
         click.echo(styled, err=err, color=wants_colour(err=err))
-
-
-class _Lines:
-    """A stream that keeps what one thread or task writes until its line ends; all else is as on stderr."""
-
-    def __init__(self) -> None:
-        self._unfinished: dict[tuple[int, int], str] = {}
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(sys.stderr, name)
-
-    def write(self, text: str) -> int:
-        """Write the lines that end in the text, and keep the rest."""
-        writer = threading.get_ident(), _current_task()
-        lines, newline, rest = (self._unfinished.pop(writer, "") + text).rpartition("\n")
-        if rest:
-            self._unfinished[writer] = rest
-        if newline:
-            sys.stderr.write(escape_commands(f"{lines}\n"))
-        return len(text)
-
-    def writelines(self, texts: Iterable[str]) -> None:
-        """Write texts."""
-        self.write("".join(texts))
-
-    def flush(self) -> None:
-        """Do nothing: the end of a line is what writes it."""
-
-    def finish(self) -> None:
-        """Write what has no end of line."""
-        for rest in self._unfinished.values():
-            sys.stderr.write(escape_commands(f"{rest}\n"))
-
-
-def _current_task() -> int:
-    with suppress(RuntimeError):
-        return id(asyncio.current_task())
-    return 0
-
-
-@contextmanager
-def agent_output() -> Iterator[None]:
-    """Write what is printed meanwhile to stderr, in whole lines that are not commands to a CI system."""
-    lines = _Lines()
-    try:
-        with redirect_stdout(cast("TextIO", lines)):
-            yield
-    finally:
-        lines.finish()

@@ -5,7 +5,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from evalmeta.cli.output import agent_output
+from evalmeta.cli.runs.observer import agent_output
 
 if TYPE_CHECKING:
     import pytest
@@ -23,8 +23,8 @@ def test_lines_of_threads_do_not_mix(capsys: pytest.CaptureFixture[str]) -> None
         threads = [threading.Thread(target=talk, args=(str(number), meet)) for number in range(5)]
         for thread in threads:
             thread.start()
-        for each in threads:
-            each.join(60)
+        for thread in threads:
+            thread.join(60)
     out, err = capsys.readouterr()
     assert (out, sorted(err.splitlines())) == ("", [f"{number} begins and {number} ends" for number in range(5)])
 
