@@ -155,3 +155,25 @@ def test_one_agent_is_judged_by_the_answers_to_all_its_tests() -> None:
     other = ComparedTest("B", ("a", "c"), cases, [now(number, 1, 0) for number in range(1, 20)], subject="Shop")
     assert sum(times for _, times in compare_all([broken, other]).tests[1].probes) > 0
     assert compare_all([broken]).tests[0].probes == ()
+
+
+@pytest.mark.parametrize(("broken", "subjects"), [(0, "AB"), (1, "AB"), (0, "ABA"), (1, "ABA"), (2, "ABA")])
+def test_every_test_of_a_command_is_judged_whatever_agent_it_asks(broken: int, subjects: str) -> None:
+    cases, fine = [known(1, [ALWAYS]), known(2, [ALWAYS])], now(2, 1, 0)
+    tests = [
+        ComparedTest(
+            f"Test_{place}",
+            ("a", "b"),
+            cases,
+            [now(1, 0, 1) if place == broken else now(1, 1, 0), fine],
+            again={1: now(1, 0, 20)} if place == broken else {},
+            subject=subject,
+        )
+        for place, subject in enumerate(subjects)
+    ]
+
+    compared = compare_all(tests).tests
+
+    assert [comparison.name for comparison in compared] == [test.name for test in tests]
+    standings = [comparison.cases[0].standing for comparison in compared]
+    assert [place for place, standing in enumerate(standings) if standing is Standing.BROKEN] == [broken]

@@ -12,8 +12,17 @@ from evalmeta.model.login import ADMIN, User
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunContent, RunStatus, Verdict
 from evalmeta.model.run_options import Origin, RunOptions
+from evalmeta.store import run_lists
 from evalmeta.store.remote_runs import RemoteRun, RemoteRuns
-from evalmeta.store.run_lists import RunFilter, distinct_values, find_listed, recent_runs, run_page
+from evalmeta.store.run_lists import (
+    RunFilter,
+    distinct_values,
+    find_listed,
+    newest_names,
+    newest_runs,
+    recent_runs,
+    run_page,
+)
 from evalmeta.store.runs import Lease, RunJournal, Runs
 
 if TYPE_CHECKING:
@@ -141,3 +150,20 @@ UNLIKELY = {"since": 9e9, "until": 0.0, "user": OTHER, "outcome": "undecided"}
 @pytest.mark.parametrize("name", [field.name for field in fields(RunFilter)])
 def test_each_field_of_a_filter_leaves_runs_out(database: Database, name: str) -> None:
     assert ids(database, replace(RunFilter(), **{name: UNLIKELY.get(name, "nowhere")})) == []
+
+
+def test_runs_are_read_in_batches_and_none_is_left_out(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_lists, "_CHUNK", 2)
+    started = [start(database, f"Test_{number}", now=number // 2) for number in range(5)]
+
+    assert [run.id for run in newest_runs(database)] == started[::-1]
+    assert [run.id for run in newest_runs(database, limit=3)] == started[:1:-1]
+    assert [*newest_names(database)] == [(run_id, f"Test_{n}") for n, run_id in reversed([*enumerate(started)])]
+    assert [*newest_runs(database, RunFilter(test="Test_9"))] == []
+
+
+def test_a_page_of_runs_sorts_no_others(database: Database) -> None:
+    listed = "SELECT * FROM listed_run WHERE 1 ORDER BY started DESC, id DESC LIMIT 100"
+    steps = [step[3] for step in database.query(f"EXPLAIN QUERY PLAN {listed}")]
+    assert "SCAN run USING INDEX run_by_start" in steps
+    assert not any("TEMP B-TREE" in step for step in steps)

@@ -84,10 +84,10 @@ def judge_suspects(
         cases = [case for test in group for case in test.cases]
         if _is_alike(cases):
             prior = _fitted([case.before.observed_runs for case in cases if case.before], _MOST_WEIGHT_OF_RUNS)
-            judged = [_judged_by_runs(tests[place], failing_runs[place], prior, always) for place in places]
+            of_subject = [_judged_by_runs(tests[place], failing_runs[place], prior, always) for place in places]
         else:
-            judged = _with_probes([_judged_by_answers(test, known) for test in group])
-        for place, test in zip(places, judged, strict=True):
+            of_subject = _with_probes([_judged_by_answers(test, known) for test in group])
+        for place, test in zip(places, of_subject, strict=True):
             judged[place] = test
     return judged
 

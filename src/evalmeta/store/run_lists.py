@@ -56,8 +56,9 @@ _OUTCOMES: Final = {
     "unfinished": "status IN ('NEW', 'IN_PROGRESS')",
 }
 OUTCOMES: Final = tuple(_OUTCOMES)
-_NO_LIMIT: Final = -1
-# So many runs are read at a time, because most lists are not read to their end.
+# Places in the rows of the view.
+_ID, _DEFINITION, _STARTED, _CONFIRMS = 2, 3, 6, 12
+# Runs are read in batches, because most lists are not read to the end.
 _CHUNK: Final = 100
 # SQLite before 3.32 allows 999.
 _MAX_PARAMETERS: Final = 900
@@ -191,9 +192,27 @@ def run_page(database: Database, wanted: RunFilter, *, limit: int, after: tuple[
 
 def newest_runs(database: Database, wanted: RunFilter = _ALL, *, limit: int | None = None) -> Iterator[ListedRun]:
     """Yield the runs that a filter finds, the newest first; at most the latest `limit`."""
-    rows = _rows(database, wanted, limit=_NO_LIMIT if limit is None else limit)
-    for start in range(0, len(rows), _CHUNK):
-        yield from _listed(database, rows[start : start + _CHUNK])
+    for rows in _batches(database, wanted, limit):
+        yield from _listed(database, rows)
+
+
+def newest_names(database: Database, wanted: RunFilter = _ALL) -> Iterator[tuple[str, str]]:
+    """Yield the ids and tests of the runs that a filter finds, the newest first, but not those that asked again."""
+    # An unfinished run is counted when it is listed, which takes long.
+    for rows in _batches(database, wanted, None):
+        yield from ((row[_ID], row[_DEFINITION]) for row in rows if not row[_CONFIRMS])
+
+
+def _batches(database: Database, wanted: RunFilter, limit: int | None) -> Iterator[list[Row]]:
+    """Yield the rows of the view that a filter finds, the newest first."""
+    after, left = None, limit
+    while left is None or left > 0:
+        size = _CHUNK if left is None else min(_CHUNK, left)
+        rows = _rows(database, wanted, limit=size, after=after)
+        yield rows
+        if len(rows) < size:
+            return
+        after, left = (rows[-1][_STARTED], rows[-1][_ID]), left and left - size
 
 
 def list_runs(database: Database, wanted: RunFilter = _ALL, *, limit: int | None = None) -> list[ListedRun]:

@@ -13,14 +13,13 @@ from evalmeta.org.serving.server_file import read_server
 from evalmeta.store.components import open_receipts
 from evalmeta.store.database import open_database
 from evalmeta.store.remote_runs import RemoteRuns, open_remote_runs
-from evalmeta.store.run_lists import RunFilter, newest_runs
+from evalmeta.store.run_lists import RunFilter, newest_names
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
     from evalmeta.api.org_targets import Target
     from evalmeta.package.project import Project
     from evalmeta.store.remote_runs import RemoteRun
-    from evalmeta.store.run_lists import ListedRun
 
 
 _NAME: Final = re.compile(r"(latest|previous)(?::(.+))?", re.DOTALL)
@@ -44,8 +43,7 @@ def run_id_of(project: Project, text: str, *, org_url: str | None = None) -> str
         return text
     word, test = name.groups()
     with open_database(project.state_dir) as database:
-        newest = newest_runs(database, RunFilter(test=test or "", org_url=org_url))
-        runs = (run for run in newest if not run.confirms)
+        runs = newest_names(database, RunFilter(test=test or "", org_url=org_url))
         latest = next(runs, None)
         same = (run for run in runs if latest and _is_same_test(run, latest))
         found = next(same, None) if word == "previous" else latest
@@ -54,13 +52,13 @@ def run_id_of(project: Project, text: str, *, org_url: str | None = None) -> str
         of_test = f" of {test}" if test else ""
         raise NotFound(f"there is no run{of_test} {where}", actions=[list_all])
     if found is None:
-        message = f"there is no run of {latest.definition} {where} before the latest one, {latest.id}"
+        message = f"there is no run of {latest[1]} {where} before the latest one, {latest[0]}"
         raise NotFound(message, actions=[list_all])
-    return found.id
+    return found[0]
 
 
-def _is_same_test(run: ListedRun, other: ListedRun) -> bool:
-    one, two = ((type_of_run(either.id), either.definition.casefold()) for either in (run, other))
+def _is_same_test(run: tuple[str, str], other: tuple[str, str]) -> bool:
+    one, two = ((type_of_run(run_id), definition.casefold()) for run_id, definition in (run, other))
     return one == two
 
 

@@ -134,6 +134,8 @@ CREATE INDEX unfinished_run ON run (created_at) WHERE status IN ('NEW', 'IN_PROG
 
 CREATE INDEX run_by_suite ON run (suite);
 
+CREATE INDEX run_by_start ON run (CAST(coalesce(started_at, created_at) AS REAL), id);
+
 CREATE TABLE case_result (
   run_id    TEXT NOT NULL REFERENCES run (id),
   iteration INTEGER NOT NULL,
@@ -174,16 +176,19 @@ CREATE TABLE remote_run (
 
 CREATE INDEX remote_run_by_id ON remote_run (id);
 
--- The runs of all orgs. Only runs of files here have a file, and only runs here have a user.
+CREATE INDEX remote_run_by_start ON remote_run (started_at, id);
+
+-- The runs of all orgs. Only runs of files here have a file, and only runs here have a user. SQLite reads both tables by
+-- their indexes only if the columns of both have the same type.
 CREATE VIEW listed_run AS
-  SELECT '' AS org_url, '' AS org_name, id, definition, subject_name AS subject, status,
-    coalesce(started_at, created_at) AS started, ended_at AS ended, total, suite, branch, answers_of, confirms,
+  SELECT CAST('' AS TEXT) AS org_url, CAST('' AS TEXT) AS org_name, id, definition, subject_name AS subject, status,
+    CAST(coalesce(started_at, created_at) AS REAL) AS started, ended_at AS ended, total, suite, branch, answers_of, confirms,
     CASE kind WHEN 'file' THEN json_extract(CAST(content AS TEXT), '$.file') ELSE '' END AS file,
     tally, verdict, options, user_id
   FROM run
   UNION ALL
   SELECT org_url, org_name, id, definition, subject, status, started_at, ended_at, total, suite, branch, answers_of,
-    confirms, '', tally, verdict, options, NULL
+    confirms, '', tally, verdict, options, CAST(NULL AS TEXT)
   FROM remote_run;
 
 -- Numbers of a run that take long to compute, as JSON; `stamp` changes when the run gets other results.
