@@ -21,7 +21,7 @@ from pydantic import (
     WrapValidator,
     create_model,
 )
-from pydantic_core import PydanticCustomError, PydanticKnownError
+from pydantic_core import PydanticCustomError
 
 from evalmeta.model.entry_points import OWN
 from evalmeta.model.quarantine import Quarantine, Quarantines, day_of, end_fault, names_of_test, parse_day
@@ -84,7 +84,7 @@ class SubjectSettings(Table):
 
 
 class PluginSubject(SubjectSettings):
-    """An adapter of an installed package, which reads its own keys."""
+    """An adapter of an installed package, which reads its own keys when it binds the agent."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
     imports_code = True
@@ -141,7 +141,7 @@ def _by_adapter(base: type[_Settings], plugin: type[_Settings], own: Callable[[s
             return cast("_Settings", known(table))
         name = table.get("adapter") if isinstance(table, dict) else None
         if name is None:
-            raise PydanticKnownError("union_tag_not_found", {"discriminator": "tag()"})
+            raise PydanticCustomError("adapter_missing", "Field required")
         model = (own(name) if isinstance(name, str) else None) or plugin
         if info.mode == "json":
             # As in `package/settings.py`: files may not have texts for numbers, but lists for tuples.

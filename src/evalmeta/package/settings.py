@@ -121,7 +121,7 @@ def _problem_at(
 
 def _misspelt_adapter(detail: ErrorDetails) -> str | None:
     table = detail["input"]
-    if detail["type"] != "union_tag_not_found" or not isinstance(table, dict):
+    if detail["type"] != "adapter_missing" or not isinstance(table, dict):
         return None
     return next(iter(get_close_matches("adapter", table, n=1)), None)
 
@@ -134,7 +134,7 @@ def _reason(detail: ErrorDetails, key: str, table: Mapping[str, object]) -> tupl
         return "is not a valid key", _nearest(str(wrong), _known_keys(place, table))
     if kind == "missing":
         return "is missing", f"Add {key} = ..."
-    if kind == "union_tag_not_found":
+    if kind == "adapter_missing":
         return "has no adapter", f"Add adapter = ... Known: {', '.join(_ADAPTERS[str(detail['loc'][0])])}."
     return _value_reason(detail, key)
 

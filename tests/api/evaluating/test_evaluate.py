@@ -231,7 +231,7 @@ def test_a_subject_is_closed_once_after_all_runs() -> None:
     [
         (3, "the subject is neither a function nor an object with the method open: int"),
         ({"adapter": "http"}, "the subject's settings are not valid: url: Field required"),
-        ({"url": "x"}, "the subject's settings are not valid: adapter: "),
+        ({"url": "x"}, "the subject's settings are not valid: adapter: Field required"),
         ({"adapter": "htpp"}, "there are no subjects called 'htpp'"),
         (
             {"adapter": "python", "target": "agents/shop:answer"},

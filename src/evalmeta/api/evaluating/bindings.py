@@ -118,5 +118,5 @@ def _settings(group: str, table: Mapping[object, object]) -> Settings:
 def _fault(fault: ErrorDetails, table: Mapping[object, object]) -> str:
     if fault["type"] == "string_pattern_mismatch" and fault["loc"][-1] == "target":
         return f"target {table['target']!r} is not a valid module:name; write {likely_target(str(table['target']))}"
-    keys = [*fault["loc"][2:]] or (["adapter"] if fault["type"].startswith("union_tag") else [])
+    keys = [*fault["loc"][2:]] or (["adapter"] if fault["type"] == "adapter_missing" else [])
     return f"{key_name(keys)}: {fault['msg']}" if keys else fault["msg"]
