@@ -134,10 +134,13 @@ def _may_exist() -> bool:
     """
     if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
         return True
-    return any(map(_may_declare, map(Path, sys.path)))
+    return any(map(_may_declare, sys.path))
 
 
-def _may_declare(place: Path) -> bool:
+# The folders are the same for all groups.
+@cache
+def _may_declare(folder: str) -> bool:
+    place = Path(folder)
     if place.is_file():
         return True
     with suppress(OSError):

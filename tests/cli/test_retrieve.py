@@ -247,7 +247,7 @@ def test_a_manifest_of_what_to_delete_is_not_retrieved(
     done = evalmeta("retrieve", "-x", str(path), *options)
 
     assert done.code == 2
-    assert "says what to delete, not what to take" in done.err
+    assert "lists what to delete, so it cannot select" in done.err
 
 
 @pytest.mark.parametrize("command", ["deploy", "retrieve", "validate"])

@@ -88,7 +88,7 @@ def test_an_unknown_expectation_is_an_error_that_names_the_nearest() -> None:
 def test_a_scorer_of_the_orgs_own_is_undecided_and_named() -> None:
     result = score(Expectation("Courtesy", scorer_type="Custom"), EXCHANGE)
     assert (result.name, result.verdict) == ("Courtesy", Verdict.UNDECIDED)
-    assert result.explanation == "there is no project or org that has the custom scorer 'Courtesy'"
+    assert result.explanation == "the custom scorer 'Courtesy' cannot be found: the run has no project and no org"
 
 
 @pytest.mark.parametrize(

@@ -97,10 +97,12 @@ def test_a_new_column_is_one_row(
 
 
 def test_a_new_filter_of_runs_is_one_row(page: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    new = runs.Choice("outcome", "New here", "anything", ("a", "b"))
-    monkeypatch.setattr(runs, "CHOICES", (new,))
+    new = runs.Choice("status", "New here", "anything", ("COMPLETED", "ERROR"))
+    monkeypatch.setattr(runs, "CHOICES", (*runs.CHOICES, new))
 
-    html = page("/view/runs?outcome=b")
+    html = page("/view/runs?status=ERROR")
 
-    assert '<label for="outcome">New here</label>' in html
-    assert '<option value="b" selected>b</option>' in html
+    assert '<label for="status">New here</label>' in html
+    assert '<option value="ERROR" selected>ERROR</option>' in html
+    assert "No run matches" in html
+    assert "No run matches" not in page("/view/runs?status=COMPLETED")

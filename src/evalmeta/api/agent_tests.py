@@ -266,11 +266,11 @@ def _function_like(root: Path, name: str) -> str:
 def refuse_same_names(tests: Iterable[FileTest]) -> None:
     """Refuse to run two files whose results would be those of one test."""
     known: dict[tuple[MetadataType, str], FileTest] = {}
-    for own in (test for test in tests if parse_test_name(test.path.name)):
-        other = known.setdefault((own.type, own.name.casefold()), own)
-        if other is not own:
+    for test in (test for test in tests if parse_test_name(test.path.name)):
+        other = known.setdefault((test.type, test.name.casefold()), test)
+        if other is not test:
             raise UsageError(
-                f"{shown(other.path)} and {shown(own.path)} have the same full name, {own.name!r}",
+                f"{shown(other.path)} and {shown(test.path)} have the same full name, {test.name!r}",
                 actions=["Rename or leave out one of them: the history and baselines identify definitions by name."],
             )
 

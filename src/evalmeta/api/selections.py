@@ -95,9 +95,10 @@ def _read(path: Path) -> bytes:
 
 
 def refuse_destructive(path: Path) -> None:
-    """Lets a manifest pass unless its name says that it names what to delete."""
+    """Refuse a manifest whose name says that it lists what to delete."""
     if path.name in DESTRUCTIVE_FILES:
-        raise UsageError(f"{shown(path)} says what to delete, not what to take.", actions=("Name a package.xml.",))
+        message = f"{shown(path)} lists what to delete, so it cannot select what to deploy or retrieve"
+        raise UsageError(message, actions=("Name a package.xml.",))
 
 
 def validate_selection(

@@ -116,7 +116,7 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit with its code; no error ends in a traceback."""
     if "_EVALMETA_COMPLETE" in os.environ:
-        import evalmeta.cli.completions  # noqa: F401 - registers its completion, which other calls do not need
+        import evalmeta.cli.completions  # noqa: F401 - registers the shells before click looks for one
     as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
     options = CallOptions()
     # An error is printed after the command's own context has ended, and can suggest commands.

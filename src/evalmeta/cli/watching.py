@@ -88,7 +88,7 @@ def file_events(root: Path, paths: Sequence[Path]) -> _Events:
     try:
         yield from _batches(places)
     except OSError:
-        # The system watches only so many folders; a project may have more.
+        # The system limits the number of watched folders, and a project may have more.
         yield from _batches(places, force_polling=True)
 
 

@@ -156,7 +156,7 @@ DATA: Final[Mapping[Need, tuple[Callable[[Rubric, Terms], bool], str]]] = {
         lambda rubric, _: bool(rubric.passages),
         "no retrieved context with content, neither from the agent nor in the data or its trace",
     ),
-    "reference": (lambda rubric, _: bool(rubric.expected), "no reference: there is no final response to compare with"),
+    "reference": (lambda rubric, _: bool(rubric.expected), "no reference with which to compare the final response"),
     "rubrics": (lambda _, terms: bool(terms.rubrics), "no rubrics"),
     "truth": (
         lambda rubric, _: bool(rubric.facts or rubric.expected),

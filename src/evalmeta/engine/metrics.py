@@ -1,6 +1,6 @@
 """The metrics that a rater judges, a row each: evalmeta's own, those of Google ADK, and those of Databricks.
 
-All else derives from the rows: the scorers (`scorers/judged.py`, `scorers/rated.py`), the prompts of the LLM rater
+All else derives from the rows: the scorers (`scorers/judged.py`), the prompts of the LLM rater
 (`raters/llm/prompts.py`: raise `PROMPT_VERSION` there when a text changes), what the offline rater judges, and the
 tables of docs/rating.md. A metric that definitions may name also has a row in `model/expectations.py`.
 

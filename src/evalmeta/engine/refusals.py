@@ -1,4 +1,4 @@
-"""Answers that refuse, or that say that they are none, in several languages."""
+"""Recognise answers that refuse, or that say that they have no answer, in several languages."""
 
 from __future__ import annotations
 

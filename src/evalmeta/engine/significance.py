@@ -168,7 +168,7 @@ def _passed_now(margins: _Margins) -> _Distribution:
 @lru_cache(maxsize=_CACHED)
 def _lower_tails(margins: _Margins) -> tuple[int, tuple[float, ...]]:
     lowest, probabilities = _passed_now(margins)
-    return lowest, tuple(min(1.0, number) for number in accumulate(probabilities))
+    return lowest, tuple(min(1.0, probability) for probability in accumulate(probabilities))
 
 
 def _repeated(one: _Distribution, count: int) -> _Distribution:

@@ -129,10 +129,10 @@ def _places(expectations: Sequence[Expectation], results: Sequence[TestResult]) 
 def without_own_verdicts(result: CaseResult, reason: str) -> CaseResult:
     """Return a case with the org's verdict beside each result that evalmeta did not judge, for the reason given."""
     results = (
-        compared
-        if compared.verdicts or compared.is_measured
-        else compared._replace(verdicts=Verdicts(compared.verdict, Verdict.UNDECIDED, reason, compared.explanation))
-        for compared in result.results
+        judged
+        if judged.verdicts or judged.is_measured
+        else judged._replace(verdicts=Verdicts(judged.verdict, Verdict.UNDECIDED, reason, judged.explanation))
+        for judged in result.results
     )
     return result._replace(results=tuple(results))
 
@@ -169,8 +169,8 @@ def _doubts(result: CaseResult, case: Case | None) -> Iterator[Doubt]:
             yield from _broken_call(result.error, case)
         return
     yield from _missing(result.results, case.turns[-1].expectations)
-    for compared in result.results:
-        yield from _meaningless(compared, result)
+    for judged in result.results:
+        yield from _meaningless(judged, result)
 
 
 def _broken_call(error: str, case: Case) -> Iterator[Doubt]:
@@ -218,8 +218,8 @@ def _is_as_expected(results: Iterable[TestResult]) -> bool:
 def _changed_verdicts(run: Run, earlier: Sequence[Run]) -> Iterator[Doubt]:
     """Yield the ratings that passed in some runs of the same definition and failed in others."""
     seen: defaultdict[tuple[int, str], Counter[Verdict]] = defaultdict(Counter)
-    for other in (run, *earlier):
-        for case in other.cases:
+    for past_run in (run, *earlier):
+        for case in past_run.cases:
             for result in case.results:
                 name = canonical_name(result.name)
                 verdict = result.verdicts.org if result.verdicts else result.verdict

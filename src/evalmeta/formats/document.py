@@ -106,7 +106,7 @@ def read_bytes(path: Path, most: int = limits.MAX_JSON_BYTES) -> bytes:
 
 
 def chunks_of(path: Path, most: int | None = None) -> Iterator[bytes]:
-    """Yield the bytes of a file, at most so many; raise NotFound if it cannot be read."""
+    """Yield the bytes of a file, at most `most` of them; raise NotFound if it cannot be read."""
     left = most
     try:
         if stat.S_ISFIFO(path.stat().st_mode):

@@ -215,7 +215,11 @@ def published_schema() -> str:
 def with_checks(schema: str, checks: Iterable[Check], *, metrics: Iterable[str] = METRICS) -> str:
     """Return the text of the schema with properties for these checks, and with the names of metrics."""
     properties, names = "".join(map(_property, checks)), ",".join(f"\n        {json.dumps(name)}" for name in metrics)
-    return _METRICS.sub(lambda _: names, _PROPERTIES.sub(lambda _: properties, schema, count=1), count=1)
+    with_properties, replaced = _PROPERTIES.subn(lambda _: properties, schema, count=1)
+    with_names, named = _METRICS.subn(lambda _: names, with_properties, count=1)
+    if not (replaced and named):
+        raise AssertionError("the published schema has no place for checks or metrics")
+    return with_names
 
 
 def _property(check: Check) -> str:

@@ -118,7 +118,7 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None, needs_case
         diagnostics.check()
         groups = root.records("testCases", called="a test case")
         inputs = (record for group in groups for record in group.records("inputs", called="an input"))
-        lines = {number: given.source.place(given.path)[0] for number, given in enumerate(inputs, 1)}
+        lines = {number: record.source.place(record.path)[0] for number, record in enumerate(inputs, 1)}
         return Spec(definition, (), lines, is_own=False)
     iterations, min_pass_rate = _iterations(root), _min_pass_rate(root)
     read = _Cases(root, folder or Path(), is_own=is_own)

@@ -1,7 +1,7 @@
 """The checks of test specs, such as `contains: Paris`: one row per check, from which everything else derives.
 
 A row gives a check its key in test specs and its column in tables (`formats/short_forms.py`, `formats/case_files.py`),
-its part of the JSON Schema (`formats/spec_schema.py`), its row in docs/specs.md, its scorer
+its part of the JSON Schema (`formats/short_forms.py`), its row in docs/specs.md, its scorer
 (`engine/scorers/registry.py`), what definitions hold of it, and what to write instead of other tools' words.
 Installed packages add rows (`plugins.all_checks`).
 

@@ -83,7 +83,7 @@ def create_app(org: Organization, pages: Sequence[BaseRoute] = ()) -> Starlette:
 
 
 async def _answer_by_handlers(app: Starlette, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request for which the application has no route, once more with those of registered handlers."""
+    """Add the routes of registered handlers and route the request again; raise 404 if they were added before."""
     if not add_registered_routes(app):
         raise HTTPException(HTTPStatus.NOT_FOUND)
     await app.router.app(scope, receive, send)

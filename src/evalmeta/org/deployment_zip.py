@@ -164,12 +164,12 @@ def _others(manifest: Manifest, entries: Mapping[str, bytes]) -> tuple[list[Depl
     named = [
         (types.name, member) for types in manifest.types if not metadata_type(types.name) for member in types.members
     ]
-    failures = [_unsupported(type_name, text, MANIFEST) for type_name, text in named if text != WILDCARD]
-    words = {word for _, text in named for word in _WORDS.split(text)}
+    failures = [_unsupported(type_name, member, MANIFEST) for type_name, member in named if member != WILDCARD]
+    words = {word for _, member in named for word in _WORDS.split(member)}
     ours = {MANIFEST, *_DESTRUCTIVE, *(row.directory for row in TYPES)}
     files = {name for name in entries if name.partition("/")[0] not in ours}
     others = {name for name in files if not words.isdisjoint(_WORDS.split(name))}
-    wildcards = {type_name for type_name, text in named if text == WILDCARD}
+    wildcards = {type_name for type_name, member in named if member == WILDCARD}
     if not wildcards:
         return failures, others
     only = wildcards.pop() if len(wildcards) == 1 else ""

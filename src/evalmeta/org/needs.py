@@ -31,7 +31,7 @@ class Need(NamedTuple):
 def needs_of(
     evaluation: Evaluation, options: RunOptions, *, subject: SubjectSettings | None = None, asks: bool = True
 ) -> list[Need]:
-    """Return what a run needs: `subject` has the agent's settings if they are not the project's.
+    """Return what a run needs; `subject` replaces the project's settings of the agent.
 
     A run that does not ask needs no agent. Only the selected cases count.
     """

@@ -128,7 +128,7 @@ def main(root: str) -> int:
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)
         project = find_project(Path(root))
-        needs = [Need(*load) for load in orjson.loads(sys.stdin.buffer.read())]
+        needs = [Need(*fields) for fields in orjson.loads(sys.stdin.buffer.read())]
         errors = (fault_of(need, project.settings, root=project.root) for need in needs)
         faults = [RunFault(error, (number,)) for number, error in enumerate(errors) if error is not None]
         output.write(orjson.dumps(write_faults(faults)))

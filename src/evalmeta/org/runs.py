@@ -370,7 +370,7 @@ def placeholders(org: Organization, run: Run) -> tuple[CaseResult, ...]:
             for case in cases.values()
             if (iteration, case.number) not in done
         ]
-    return tuple(error._replace(results=_errors(cases[error.number], error.error or "")) for error in errors)
+    return tuple(case._replace(results=_errors(cases[case.number], case.error or "")) for case in errors)
 
 
 def _not_run(run: Run, case: Case, iteration: int) -> CaseResult:

@@ -1,1 +1,1 @@
-"""What only other people's clients of a served org need: queries, records, single components, REST deployments."""
+"""Requests that only other clients send to a served org: queries, records, single components, REST deployments."""

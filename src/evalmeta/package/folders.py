@@ -32,7 +32,7 @@ def files_below(folder: Path) -> Iterator[Path]:
         if _VIRTUAL_ENVIRONMENT in files and where != root:
             folders.clear()
             continue
-        folders[:] = [text for text in folders if not _is_skipped(ignore, where, text)]
+        folders[:] = [name for name in folders if not _is_skipped(ignore, where, name)]
         below = folder / where[len(root) :].lstrip(os.sep)
         visible = (file for file in files if not file.startswith("."))
         yield from (below / text for text in visible if not ignore.ignores(f"{where}{os.sep}{text}"))

@@ -49,7 +49,9 @@ def _read_fault(source: JsonObject) -> RunFault:
     error = _CLASSES.get(text(source, "name"), UsageError)(
         text(source, "message"), actions=[str(action) for action in actions] if isinstance(actions, list) else ()
     )
-    return RunFault(error, tuple(run for run in runs if isinstance(run, int)) if isinstance(runs, list) else ())
+    return RunFault(
+        error, tuple(number for number in runs if isinstance(number, int)) if isinstance(runs, list) else ()
+    )
 
 
 def joined_error(faults: Sequence[RunFault], tests: Sequence[str]) -> EvalmetaError:

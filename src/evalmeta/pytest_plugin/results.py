@@ -150,7 +150,7 @@ class SessionResults:
         added: dict[str, object] = {"evaluation": note["evaluation"], "verdict": note["verdict"]}
         if note["inputs"] is not None:
             added["inputs"] = note["inputs"]
-        kept = [member for member in item.user_properties if member[0] not in added]
+        kept = [entry for entry in item.user_properties if entry[0] not in added]
         item.user_properties[:] = [*kept, *added.items()]
         report.user_properties = list(item.user_properties)
         return note

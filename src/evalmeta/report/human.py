@@ -223,12 +223,13 @@ def _details(part: CaseDetails) -> str:
 
 def limits_of(reports: Sequence[Report]) -> list[Limits]:
     """Return the limits of each run; the runs of a report share its limits."""
-    counts = [report.summary for report in reports]
-    judged = [count.judges_enough and count.pass_rate is not None for count in counts]
+    summaries = [report.summary for report in reports]
+    judged = [summary.judges_enough and summary.pass_rate is not None for summary in summaries]
     failing = [
-        count.failed + count.errors if enough else count.total for count, enough in zip(counts, judged, strict=True)
+        summary.failed + summary.errors if enough else summary.total
+        for summary, enough in zip(summaries, judged, strict=True)
     ]
-    undecided = [count.undecided if enough else 0 for count, enough in zip(counts, judged, strict=True)]
+    undecided = [summary.undecided if enough else 0 for summary, enough in zip(summaries, judged, strict=True)]
     return list(map(Limits, _shares(failing, _FAILING), _shares(undecided, _UNDECIDED)))
 
 

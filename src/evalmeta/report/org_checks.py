@@ -64,8 +64,8 @@ def _doubt_texts(run: Run) -> Iterator[str]:
     cases: dict[tuple[str, str], set[int]] = {}
     for doubt in run.doubts:
         cases.setdefault((doubt.code, doubt.text), set()).add(doubt.number)
-    for (code, text), case in cases.items():
-        numbers = sorted(case - {0})
+    for (code, text), in_cases in cases.items():
+        numbers = sorted(in_cases - {0})
         where = f"{'case' if len(numbers) == 1 else 'cases'} {number_ranges(numbers)}: " if numbers else ""
         yield one_line(f"{where}{text} ({code})", chars=_TEXT_CHARS)
 

@@ -1,4 +1,4 @@
-"""The wing with the offline rater: rules that decide what is plain; no network, no key, no model.
+"""The offline rater: rules decide clear cases, without network, key or model.
 
 The core loads it by its name (`model/entry_points.py`) and imports nothing of it.
 """

@@ -1,4 +1,4 @@
-"""What processes share of an agent: its pace if it has a rate limit, and the places for cases that ask it at a time."""
+"""The rate limit and the concurrency of an agent, which all processes share."""
 
 from __future__ import annotations
 

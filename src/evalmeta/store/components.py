@@ -185,7 +185,7 @@ class Receipts:
 
     def keep(self, kind: ReceiptKind, job_id: str, *, now: float, sent: Sent | None = None) -> None:
         """Save a job as the most recent of its kind, and delete jobs that orgs have forgotten."""
-        hashes = {type_: {name: data.hex() for name, data in ours.items()} for type_, ours in (sent or {}).items()}
+        hashes = {type_: {name: digest.hex() for name, digest in ours.items()} for type_, ours in (sent or {}).items()}
         encoded = None if sent is None else orjson.dumps(hashes)
         sql = "INSERT INTO receipt (project, org_url, kind, job_id, kept_at, sent) VALUES (?, ?, ?, ?, ?, ?)"
         with self._database.transaction():

@@ -97,7 +97,7 @@ class Database:
 
     @contextmanager
     def waiting(self, seconds: float) -> Iterator[None]:
-        """Raise StoreLocked in the block if another program has locked the database for so many seconds."""
+        """Raise StoreLocked in the block if another program has locked the database for `seconds`."""
         [(usual,)] = self.query("PRAGMA busy_timeout")
         self.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
         try:

@@ -1,4 +1,4 @@
-"""What is kept of judges: ratings of language models, and how often judges were right about labelled pairs.
+"""Stored ratings of language models, and how often raters were right about labelled pairs.
 
 Ratings are in a database, or in the memory of the process. The checks that `evalmeta rater check` made are a file of a
 state folder.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evalmeta.store.database import Database, Row
 
 # The condition for each field of `RunFilter` that is set, except `outcome`.
-_CONDITIONS: Final = {
+CONDITIONS: Final = {
     "id": "id = ?",
     "text": "instr(lower(definition || ' ' || subject || ' ' || id), lower(?))",
     "test": "definition = ? COLLATE NOCASE",
@@ -246,9 +246,9 @@ def recent_runs(
 
 def _rows(database: Database, wanted: RunFilter, *, limit: int, after: tuple[float, str] | None = None) -> list[Row]:
     """Return the rows of the view that a filter finds, the newest first; only fields that are set make conditions."""
-    fields = {**{name: getattr(wanted, name) for name in _CONDITIONS}, "user": _only(wanted.user)}
+    fields = {**{name: getattr(wanted, name) for name in CONDITIONS}, "user": _only(wanted.user)}
     values = {name: value for name, value in fields.items() if value != getattr(_ALL, name)}
-    conditions = [_OUTCOMES.get(wanted.outcome, "1"), *(_CONDITIONS[name] for name in values)]
+    conditions = [_OUTCOMES.get(wanted.outcome, "1"), *(CONDITIONS[name] for name in values)]
     if after:
         conditions.append("(started, id) < (?, ?)")
     sql = f"{_RUNS} {' AND '.join(conditions)} ORDER BY started DESC, id DESC LIMIT ?"

@@ -61,8 +61,8 @@ def find_actions_unchecked(scope: OrgScope) -> Iterator[Finding]:
     Defect D5: the actions of the agent must contain the expected ones, so there is nothing to compare.
     """
     places = [
-        _place(case, place)
-        for case, place, expectation in _expectations(scope.definition)
+        _place(index, place)
+        for index, place, expectation in _expectations(scope.definition)
         if expectation.expected_value
         and canonical_name(expectation.name) == ACTIONS
         and _NO_ACTIONS.fullmatch(expectation.expected_value)
@@ -82,10 +82,10 @@ def find_comparisons_twice(scope: OrgScope) -> Iterator[Finding]:
     for name in sorted(_COMPARISONS):
         repeated: list[tuple[Step, ...]] = []
         counts: list[int] = []
-        for case, test_case in enumerate(scope.definition.test_cases):
+        for index, test_case in enumerate(scope.definition.test_cases):
             places = [place for place, other in enumerate(test_case.expectations) if other.name == name]
             if len(places) > 1:
-                repeated.append(_place(case, places[1]))
+                repeated.append(_place(index, places[1]))
                 counts.append(len(places))
         if repeated:
             message = f"the test case has {counts[0]} {name}; test runs of orgs may return the result of only one"
@@ -99,12 +99,12 @@ def find_metrics_of_refusals(scope: OrgScope) -> Iterator[Finding]:
 
     Defect D21: the judge expects the answer that the agent rightly refuses.
     """
-    for case, test_case in enumerate(scope.definition.test_cases):
+    for index, test_case in enumerate(scope.definition.test_cases):
         metrics = [(place, other.name) for place, other in enumerate(test_case.expectations) if other.name in _METRICS]
         if metrics and any(map(_expects_refusal, test_case.expectations)):
             place, name = metrics[0]
             message = f"the test case expects a refusal; test runs of orgs often fail {name} for right refusals"
-            yield Finding(_place(case, place), message, "Remove coherence and completeness from this test case.")
+            yield Finding(_place(index, place), message, "Remove coherence and completeness from this test case.")
 
 
 @rule("expectation-one-engine", ORGS, documented=WARNING, orgs=WARNING)
@@ -114,7 +114,7 @@ def find_one_engine(scope: OrgScope) -> Iterator[Finding]:
     Defect D4: a test run compares the text of a run-eval reference, not its value.
     """
     seen: set[str] = set()
-    for case, place, expectation in _expectations(scope.definition):
+    for index, place, expectation in _expectations(scope.definition):
         if (
             expectation.name not in seen
             and expectation_kind(expectation.name) is None
@@ -122,12 +122,12 @@ def find_one_engine(scope: OrgScope) -> Iterator[Finding]:
         ):
             seen.add(expectation.name)
             message = f"only evalmeta can judge {quote(expectation.name)}, a scorer of an installed package"
-            yield Finding(_place(case, place), message, "Run the test with evalmeta; orgs refuse the expectation.")
+            yield Finding(_place(index, place), message, "Run the test with evalmeta; orgs refuse the expectation.")
         for parameter in expectation.parameters:
             if parameter.value.lstrip().startswith("{") and _STEP_REFERENCE.fullmatch(parameter.value):
                 message = f"only sf agent test run-eval resolves {quote(parameter.value.strip())}"
                 hint = "Write a JSONPath such as $.generatedData.outcome; test runs compare the text in braces."
-                yield Finding(_place(case, place), message, hint)
+                yield Finding(_place(index, place), message, hint)
 
 
 @rule("context-variable-undeclared", ORGS, documented=WARNING, orgs=WARNING)
@@ -137,9 +137,9 @@ def find_variables_undeclared(scope: OrgScope) -> Iterator[Finding]:
     Defect D11: test cases with an undeclared variable hung for 18 to 22 minutes, then failed.
     """
     used: dict[str, list[tuple[Step, ...]]] = {}
-    for case, test_case in enumerate(scope.definition.test_cases):
+    for index, test_case in enumerate(scope.definition.test_cases):
         for place, variable in enumerate(test_case.inputs.context_variables):
-            steps = (("testCase", case), ("inputs", 0), ("contextVariable", place), ("variableName", 0))
+            steps = (("testCase", index), ("inputs", 0), ("contextVariable", place), ("variableName", 0))
             used.setdefault(variable.name.strip().removeprefix("$Context."), []).append(steps)
     agent = scope.definition.subject_name
     declared = scope.declared_variables(agent) if used and scope.declared_variables else None
@@ -154,9 +154,9 @@ def find_variables_undeclared(scope: OrgScope) -> Iterator[Finding]:
 
 
 def _expectations(definition: Definition) -> Iterator[tuple[int, int, Expectation]]:
-    for case, test_case in enumerate(definition.test_cases):
+    for index, test_case in enumerate(definition.test_cases):
         for place, expectation in enumerate(test_case.expectations):
-            yield case, place, expectation
+            yield index, place, expectation
 
 
 def _place(case: int, expectation: int) -> tuple[Step, ...]:

@@ -53,7 +53,7 @@ class _Session(NamedTuple):
 
 
 class Viewer:
-    """The pages of a project for the users of its org, who have its tokens; `token` makes who has it the admin."""
+    """Serve a project's pages to users of its org, who log in with their tokens; the holder of `token` is the admin."""
 
     def __init__(self, project: Project, token: str) -> None:
         self._project = project

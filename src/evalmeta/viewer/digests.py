@@ -47,8 +47,8 @@ class ExpectationCounts(TypedDict):
 class Digest(TypedDict):
     """The numbers of a run; its counts, its coverage and its verdict are those of its kept tally, in `ListedRun`.
 
-    The 95 % interval of the pass rate are shares of 0 to 1, latencies are milliseconds. `counts` is empty for runs of
-    many cases. `checks` is what a check of another org's verdicts found.
+    The bounds of the 95 % interval of the pass rate are shares, 0 to 1, latencies are milliseconds. `counts` is empty
+    for runs of many cases. `checks` is what a check of another org's verdicts found.
     """
 
     outcome: str
@@ -133,7 +133,7 @@ def _digest(source: Source, listed: ListedRun) -> Digest:
         flaky=[counts.number for counts in statistics.flaky[:_MAX_FLAKY]],
         expectations=_expectations(verdicts),
         checks=[*check_lines(run, report.tally.differences)] if listed.org_url else [],
-        reasons=[(name, reasons_text(reason)) for name, reason in undecided_reasons(report).items()],
+        reasons=[(name, reasons_text(reasons)) for name, reasons in undecided_reasons(report).items()],
         counts=_counts(statistics),
     )
 

@@ -64,24 +64,17 @@ CHOICES: Final = (
     Choice("branch", "Branch", "all branches", "branch"),
     Choice("tag", "Tag", "all tags", "tag"),
 )
-_FIELDS: Final = ("text", *(choice.name for choice in CHOICES), "suite", "since", "until")
+_OTHER_FIELDS: Final = ("text", "suite", "since", "until")
 
 
 def runs_page(source: Source, query: Query) -> Page:
     """Return the runs that match the filters, the newest first."""
-    wanted = {name: text_of(query, name) for name in _FIELDS}
+    names = [*(choice.name for choice in CHOICES), *_OTHER_FIELDS]
+    wanted = {name: text_of(query, name) for name in names}
     outcome = wanted["outcome"] if wanted["outcome"] in OUTCOMES else ""
+    texts = {name: value for name, value in wanted.items() if name not in {"outcome", "since", "until"}}
     shown = RunFilter(
-        text=wanted["text"],
-        test=wanted["test"],
-        subject=wanted["subject"],
-        outcome=outcome,
-        branch=wanted["branch"],
-        tag=wanted["tag"],
-        suite=wanted["suite"],
-        since=_day(wanted["since"]),
-        until=_day(wanted["until"], days=1),
-        user=source.user,
+        **texts, outcome=outcome, since=_day(wanted["since"]), until=_day(wanted["until"], days=1), user=source.user
     )
     page = run_page(source.database, shown, limit=limits.VIEW_ROWS, after=_place(text_of(query, "after")))
     given = {name: value for name, value in wanted.items() if value}

@@ -72,7 +72,7 @@ def test_without_the_wing_of_the_offline_rater_everything_is_undecided(
         assert isinstance(rating, Rating)
         assert (rating.score, rating.verdict, rating.rater) == (None, Verdict.UNDECIDED, "rules")
         assert rating.explanation.startswith(
-            "there is no offline rater: 'rules' of the entry points evalmeta.raters cannot"
+            "the offline rater is not installed: 'rules' of the entry points evalmeta.raters cannot"
         )
         asyncio.run(rater.close())
 

@@ -34,7 +34,7 @@ def test_two_projects_with_modules_of_one_name_do_not_mix(tmp_path: Path) -> Non
 def test_folders_of_one_name_without_init_do_not_mix(tmp_path: Path) -> None:
     one, two = (project(tmp_path / name, bots__agent=f"NAME = {name!r}") for name in ("one", "two"))
     assert [load(root, "bots.agent").NAME for root in (one, two, one)] == ["one", "two", "one"]
-    with pytest.raises(SettingsError, match=r"no .*bots\.py"):
+    with pytest.raises(SettingsError, match=r"bots\.py does not exist"):
         load(tmp_path, "bots")
 
 
@@ -70,7 +70,7 @@ def test_an_installed_module_can_be_the_target(tmp_path: Path) -> None:
 
 
 def test_a_missing_module_is_reported_with_its_file(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"no .*bots/agent\.py") as caught:
+    with pytest.raises(SettingsError, match=r"bots/agent\.py does not exist") as caught:
         load(tmp_path, "bots.agent")
     assert "Create" in caught.value.actions[0]
 

@@ -243,10 +243,7 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
             rater.load_for(map(canonical_name, names))
     errors = _faults(needs, loaded) if needs else []
     if errors or isinstance(subject, EvalmetaError) or isinstance(rater, EvalmetaError):
-        return [
-            *(evalmeta_error for evalmeta_error in (subject, rater) if isinstance(evalmeta_error, EvalmetaError)),
-            *errors,
-        ]
+        return [*(bound for bound in (subject, rater) if isinstance(bound, EvalmetaError)), *errors]
     options = replace(options, setup=bindings.setup(loaded, options))
     scorers = make_scorers(options.scoring, rater, find_custom=_custom_scorers(loaded.root))
     return _Task(loaded, options, bindings.agent(loaded), subject, scorers)

@@ -347,7 +347,7 @@ def same_test(name: str, known: Collection[str], root: Path | None) -> str | Non
     if name in known:
         return name
     last = PurePosixPath(name).name
-    others = [text for text in known if PurePosixPath(text).name == last and "/" in name + text]
+    others = [other for other in known if PurePosixPath(other).name == last and "/" in name + other]
     gone = [other for other in others if root is None or not (root / other).is_file()]
     return gone[0] if len(gone) == 1 else None
 

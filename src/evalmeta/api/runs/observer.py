@@ -1,4 +1,4 @@
-"""Who follows the runs of a call: the command line prints what it learns here."""
+"""The interface to which a call that runs tests reports; the command line implements it and prints."""
 
 from __future__ import annotations
 

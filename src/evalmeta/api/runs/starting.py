@@ -84,7 +84,7 @@ class RunCall:
 
 
 async def make_plan(call: RunCall, observer: Observer) -> list[PlannedRun]:
-    """Return what the runs would ask; raise the same errors as starting them."""
+    """Return what the runs would ask, without checking that agents and raters can be used."""
     if call.target is None:
         check_rater(call.project, call.options)
     async with connect(call.project, call.target, remark=observer.warn) as connection:

@@ -1,4 +1,4 @@
-"""Waiting for runs together, until a time: their progress, and how runs end that are not done then."""
+"""Wait for runs up to a time limit, show their progress, and let unfinished runs continue."""
 
 from __future__ import annotations
 

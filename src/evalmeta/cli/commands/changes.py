@@ -86,10 +86,10 @@ def diff(names: tuple[str, ...], *, target_org: str | None, as_json: bool) -> in
 
 
 def _report(found: Sequence[Difference], *, as_json: bool) -> int:
-    problems = [problem for compared in found for problem in compared.problems]
+    problems = [problem for difference in found for problem in difference.problems]
     status = EXIT_FAILED if problems else EXIT_PASSED
     if as_json:
-        comparable = [difference_json(compared) for compared in found if not compared.problems]
+        comparable = [difference_json(difference) for difference in found if not difference.problems]
         print_json(
             {"differences": comparable, "problems": [problem_json(problem) for problem in problems]}, status=status
         )

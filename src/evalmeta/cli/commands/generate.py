@@ -125,7 +125,7 @@ def completion(context: click.Context, shell: str) -> None:
     evalmeta completion fish > ~/.config/fish/completions/evalmeta.fish
     evalmeta completion powershell >> $PROFILE
     """
-    import evalmeta.cli.completions  # noqa: F401 - registers its completion, which only this command needs
+    import evalmeta.cli.completions  # noqa: F401 - registers the shells before click looks for one
 
     program = context.find_root()
     kind = get_completion_class(shell)

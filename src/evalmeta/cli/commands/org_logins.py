@@ -144,9 +144,9 @@ def logout(*, target_org: str | None, everything: bool, as_json: bool) -> None:
         raise click.UsageError("Name a login with --target-org, or use --all.")
     gone = api.logins.list_logins() if everything else [api.logins.find_login(target_org or "")]
     chosen = _default_here()
-    for removed in gone:
-        api.logins.log_out(removed)
-        if chosen in _names(removed):
+    for login in gone:
+        api.logins.log_out(login)
+        if chosen in _names(login):
             warn(f"{chosen} is still this project's default. To unset it, run: evalmeta org default --unset")
     if as_json:
         print_json([removed.username for removed in gone])

@@ -58,7 +58,9 @@ def rater() -> None:
 
 @rater.command()
 @click.argument(
-    "metric", required=False, shell_complete=lambda _, __, begun: [text for text in METRICS if text.startswith(begun)]
+    "metric",
+    required=False,
+    shell_complete=lambda _, __, begun: [metric for metric in METRICS if metric.startswith(begun)],
 )
 @click.option("--rater", "name", metavar="NAME", help="An LLM rater of evalmeta.toml, whose rubric is added.")
 @json_option
@@ -79,7 +81,7 @@ def show(*, metric: str | None, name: str | None, as_json: bool) -> None:
     if as_json:
         print_json(_prompts_json(metrics, rubric))
     else:
-        click.echo("\n\n".join(_page(text, rubric) for text in metrics))
+        click.echo("\n\n".join(_page(metric, rubric) for metric in metrics))
 
 
 def _known(metric: str) -> str:

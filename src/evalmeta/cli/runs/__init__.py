@@ -1,1 +1,1 @@
-"""How the commands run tests: options, calls, earlier runs, reports, baselines."""
+"""How the commands run tests: options, calls, progress, reports, baselines."""

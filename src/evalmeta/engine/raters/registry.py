@@ -58,13 +58,13 @@ def offline_rater(settings: RulesRater | None = None, *, root: Path | None = Non
 
 
 class _Undecided:
-    """What stands for the offline rater where it is not installed."""
+    """Replaces the offline rater if it is not installed; decides nothing."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
 
     def __call__(self, _: Rubric) -> Rating:
-        return Rating(None, Verdict.UNDECIDED, f"there is no offline rater: {self._reason}", OFFLINE_RATER)
+        return Rating(None, Verdict.UNDECIDED, f"the offline rater is not installed: {self._reason}", OFFLINE_RATER)
 
     async def close(self) -> None:
         pass

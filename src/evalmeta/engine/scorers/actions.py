@@ -60,7 +60,7 @@ def action_scorer(match: ActionMatch = "exact") -> Scorer:
         taken = exchange.generated.actions
         actual = tuple([action.name for action in taken or ()])
         if expectation.expected_value is None:
-            explanation = "no expectedValue: there are no actions to compare with"
+            explanation = "expectedValue is missing, so the actions cannot be compared"
             return undecided(expectation, explanation, actual="" if taken is None else render_actions(actual))
         expected = _expected(expectation.expected_value)
         if expected is None:
@@ -201,7 +201,7 @@ def topic_scorer(match: TopicMatch = "exact", *, aliases: bool = True) -> Scorer
         actual = exchange.generated.topic or ""
         expected = (expectation.expected_value or "").strip()
         if not expected:
-            return undecided(expectation, "no expectedValue: there is no topic to compare with", actual=actual)
+            return undecided(expectation, "expectedValue is missing, so the topic cannot be compared", actual=actual)
         if exchange.generated.topic is None:
             return undecided(expectation, "the agent does not report its topic", expected=expected)
         expected_name, actual_name = normalise(expected), normalise(actual)
@@ -232,7 +232,7 @@ def score_handoff(expectation: Expectation, exchange: Exchange) -> TestResult:
     """
     expected = (expectation.expected_value or "").strip()
     if not expected:
-        return undecided(expectation, "no expectedValue: there is no agent to compare with")
+        return undecided(expectation, "expectedValue is missing, so the agent cannot be compared")
     agents = [agent for action in exchange.generated.actions or () if (agent := _agent_of(action))]
     if not agents:
         explanation = "the agent reported no handoff: no action transfer_to_agent with agent_name, or transfer_to_NAME"

@@ -28,7 +28,7 @@ _NEEDS_LLM: Final = f"{NEEDS_MODEL}carry out the prompt of this custom scorer, a
 
 def no_scorer(name: str) -> str:
     """Find no custom scorer: there is no project that could have it."""
-    return f"there is no project or org that has the custom scorer {name!r}"
+    return f"the custom scorer {name!r} cannot be found: the run has no project and no org"
 
 
 def custom_scorer(rater: Rater, find: FindScorer) -> Scorer:

@@ -44,7 +44,7 @@ def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
         actual, expected = exchange.generated.outcome, (expectation.expected_value or "").strip()
         metric = canonical_name(expectation.name)
         if "reference" in METRICS[metric].needs and not expected:
-            return undecided(expectation, "no expectedValue: there is no response to compare with", actual=actual)
+            return undecided(expectation, "expectedValue is missing, so the response cannot be compared", actual=actual)
         rubric = Rubric(
             metric,
             exchange.utterance,
@@ -192,7 +192,7 @@ def _ask(question: _Question, rater: Rater) -> TestResult | Awaitable[TestResult
     rating = rater(first.rubric)
     if rating is None:
         return _undecided(question, NEEDS_LLM)
-    ratings = [rating, *(rater(other.rubric) for other in others)]
+    ratings = [rating, *(rater(part.rubric) for part in others)]
     # Offline raters return their ratings at once.
     return _awaited(question, ratings) if any(map(isawaitable, ratings)) else _result(question, ratings)
 

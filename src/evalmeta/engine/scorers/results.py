@@ -1,4 +1,4 @@
-"""Constructors of the results that scorers return, and what silence passes.
+"""Constructors of the results that scorers return, and a wrapper that leaves empty answers undecided.
 
 An empty answer without actions proves nothing, so checks that it would pass are undecided.
 """

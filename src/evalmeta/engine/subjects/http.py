@@ -208,7 +208,7 @@ def _actions(reply: JsonValue, paths: _Paths) -> list[JsonValue] | None:
         actions = actions[0]
     elif not actions or (len(actions) == 1 and actions[0] is None):
         return [] if paths.matches_list("actions", reply) else None
-    return [_action(value, paths) for value in actions]
+    return [_action(action, paths) for action in actions]
 
 
 def _action(action: JsonValue, paths: _Paths) -> JsonValue:

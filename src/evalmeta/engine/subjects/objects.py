@@ -390,7 +390,7 @@ def import_from(root: Path, name: str, *, called: str) -> ModuleType:
         for earlier in _project_modules:
             sys.modules.pop(earlier, None)
         _project_modules.clear()
-        shadowed = {text: sys.modules.pop(text) for text in _shadowed(folder)}
+        shadowed = {module_name: sys.modules.pop(module_name) for module_name in _shadowed(folder)}
         known = set(sys.modules)
         sys.path.insert(0, str(folder))
         importlib.invalidate_caches()
@@ -406,7 +406,9 @@ def import_from(root: Path, name: str, *, called: str) -> ModuleType:
         finally:
             sys.path.remove(str(folder))
             new = sys.modules.keys() - known - shadowed.keys()
-            _project_modules.update(text for text in new if _is_in_project(sys.modules[text], folder))
+            _project_modules.update(
+                module_name for module_name in new if _is_in_project(sys.modules[module_name], folder)
+            )
             sys.modules.update(shadowed)
 
 
@@ -436,7 +438,7 @@ def _import_failed(root: Path, name: str, called: str, error: BaseException) -> 
         file = root.joinpath(*name.split(".")).with_suffix(".py")
         near = get_close_matches(name, own_modules(root), n=1)
         return SettingsError(
-            f"the module of {called} cannot be found: there is no {file}",
+            f"the module of {called} cannot be found: {file} does not exist",
             actions=(
                 f"Did you mean the module {near[0]}?" if near else f"Create {file}, or correct the module's name.",
             ),

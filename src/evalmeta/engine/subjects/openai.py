@@ -152,7 +152,7 @@ def _text(content: JsonValue) -> str | None:
 
 
 def _actions(message: JsonObject) -> list[JsonObject]:
-    calls = [value.get("function") for value in list_of_objects(message, "tool_calls")]
+    calls = [tool_call.get("function") for tool_call in list_of_objects(message, "tool_calls")]
     if message.get("function_call"):
         calls.append(message["function_call"])
     actions: list[JsonObject] = []

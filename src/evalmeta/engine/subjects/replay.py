@@ -259,7 +259,7 @@ def _recordings(document: JsonValue) -> Recordings:
     if isinstance(document, list):
         if not document:
             raise MessageUnreadable("it is a list without any run")
-        runs = [_run(value, prefix=f"run {number} of the list: ") for number, value in enumerate(document, 1)]
+        runs = [_run(run, prefix=f"run {number} of the list: ") for number, run in enumerate(document, 1)]
     else:
         runs = [_run(document)]
     recordings = Recordings()

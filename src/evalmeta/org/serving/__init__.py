@@ -1,1 +1,1 @@
-"""A served org: its server, what it accepts of HTTP and from whom, and the file by which commands find it."""
+"""The server of an org: limits of HTTP, allowed hosts, and the file with its address."""

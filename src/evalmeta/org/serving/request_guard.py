@@ -201,7 +201,7 @@ def _shown(path: str) -> str:
 
 
 def _text(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
-    return next((text.decode("latin-1") for data, text in headers if data == name), "")
+    return next((text.decode("latin-1") for header, text in headers if header == name), "")
 
 
 def _too_large() -> HTTPException:

@@ -84,10 +84,12 @@ def already_running(server: Server) -> UsageError:
 
 def _read(state_dir: Path) -> Server | None:
     try:
-        file = read_object((state_dir / _FILE).read_bytes())
+        content = read_object((state_dir / _FILE).read_bytes())
     except (OSError, MessageUnreadable):
         return None
-    return Server(text(file, "url"), integer(file, "pid", 0), number(file, "started", 0), text(file, "process"))
+    return Server(
+        text(content, "url"), integer(content, "pid", 0), number(content, "started", 0), text(content, "process")
+    )
 
 
 def _is_alive(process: str, file: Path) -> bool:

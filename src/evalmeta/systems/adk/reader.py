@@ -265,7 +265,7 @@ def _misplaced(path: Path, label: str) -> Iterator[Problem]:
     """Yield a warning of a configuration that probably belongs to a file but has another name or folder."""
     others = (path.parent.parent / ADK_CONFIG, *sorted(path.parent.glob(f"*/{ADK_CONFIG}")))
     near = (*_configs_in(path.parent), *others, *_configs_in(path.parent.parent))
-    elsewhere = next((path_near for path_near in near if path_near.is_file()), None)
+    elsewhere = next((path for path in near if path.is_file()), None)
     if elsewhere:
         where = os.path.relpath(elsewhere, path.parent)
         message = f"there is no {ADK_CONFIG} beside the file, so ADK's default criteria apply; {where!r} is not read"

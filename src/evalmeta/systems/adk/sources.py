@@ -181,8 +181,8 @@ def agent_named(name: str, root: Path | None) -> object:
         raise UsageError(message, actions=actions) from None
     inner = getattr(module, "agent", None)
     for holder in (module, inner) if isinstance(inner, ModuleType) else (module,):
-        for agent in _AGENTS:
-            named: object = getattr(holder, agent, None)
-            if named is not None and not isinstance(named, ModuleType):
-                return named
+        for attribute in _AGENTS:
+            agent: object = getattr(holder, attribute, None)
+            if agent is not None and not isinstance(agent, ModuleType):
+                return agent
     raise UsageError(f"the module {name!r} has no {', '.join(_AGENTS[:-1])} or {_AGENTS[-1]}", actions=actions)

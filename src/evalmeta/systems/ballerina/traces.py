@@ -195,7 +195,7 @@ def _request_of(result: ChatFunctionMessage, waiting: list[FunctionCall]) -> Fun
 
 
 def _argument_differences(actual: JsonObject, expected: JsonObject) -> Iterator[str]:
-    for name in [*expected, *(text for text in actual if text not in expected)]:
+    for name in [*expected, *(name for name in actual if name not in expected)]:
         if name not in actual:
             yield f"{name!r} is missing"
         elif name not in expected:

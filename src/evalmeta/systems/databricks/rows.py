@@ -420,7 +420,7 @@ def _said(text: str, refuse: _Refuse) -> Request:
 
 def _conversation(value: JsonObject, refuse: _Refuse) -> Request | None:
     """Read a whole conversation; None when there is none."""
-    key = next((conversation for conversation in _CONVERSATIONS if isinstance(value.get(conversation), list)), None)
+    key = next((name for name in _CONVERSATIONS if isinstance(value.get(name), list)), None)
     if key is None:
         if value.get("messages") is not None:
             refuse(f"'messages' are {kind_of(value['messages'])}, not a list", ("messages",))

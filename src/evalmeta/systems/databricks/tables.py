@@ -64,7 +64,7 @@ def run_metrics(cases: Iterable[Case], results: Sequence[CaseResult]) -> dict[st
                 numbers.setdefault(_metric(result), []).append(float(word == "yes"))
         elif result.score is not None:
             numbers.setdefault(_metric(result), []).append(result.score)
-    return {name: fmean(number) if number else math.nan for name, number in numbers.items()}
+    return {name: fmean(values) if values else math.nan for name, values in numbers.items()}
 
 
 def _metric(of: Expectation | TestResult) -> str:

@@ -164,7 +164,7 @@ class _Test:
 
     def _read_evaluator(self, step: Record, kind: str) -> None:
         if kind not in KNOWN:
-            hint = step.diagnostics.suggest(kind.removeprefix(PREFIX), [text.removeprefix(PREFIX) for text in KNOWN])
+            hint = step.diagnostics.suggest(kind.removeprefix(PREFIX), [name.removeprefix(PREFIX) for name in KNOWN])
             step.error("run-eval-type", f"{kind!r} is not a known evaluator", "type", hint=hint)
             return
         self._evaluators.append((step, kind.removeprefix(PREFIX)))

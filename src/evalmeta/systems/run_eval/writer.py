@@ -161,7 +161,7 @@ class _Test:
             return self._answer
         if path == "sessionId":
             return _SESSION
-        member = next((text for text in _STATE if path == text or path.startswith((f"{text}.", f"{text}["))), None)
+        member = next((name for name in _STATE if path == name or path.startswith((f"{name}.", f"{name}["))), None)
         if member is None:
             return None
         return f"{self._at(_STATE[member])['actual']}{path.removeprefix(member)}"

@@ -135,20 +135,20 @@ def history(*, name: str | None, limit: int, as_json: bool) -> None:
 
 def _rows(runs: Sequence[ListedRun]) -> list[list[str]]:
     rows, rates = [], dict[str, float]()
-    for one_run in runs:
-        found = one_run.summary
+    for listed in runs:
+        found = listed.summary
         numbers = (found.passed, found.partly_judged, found.failed, found.errors, found.undecided)
         rate, counts = found.pass_rate, [f"{number:,}" for number in numbers]
-        trend = _trend(rates.get(one_run.definition.casefold()), rate) if one_run.is_whole else ""
-        started = to_timestamp(one_run.started)[:19].replace("T", " ")
-        kinds = {"part": one_run.is_partial, "rescored": one_run.answers_of is not None, "stopped": one_run.is_stopped}
+        trend = _trend(rates.get(listed.definition.casefold()), rate) if listed.is_whole else ""
+        started = to_timestamp(listed.started)[:19].replace("T", " ")
+        kinds = {"part": listed.is_partial, "rescored": listed.answers_of is not None, "stopped": listed.is_stopped}
         kind = ", ".join(word for word, fits in kinds.items() if fits)
-        run, test, org = (one_line(text) for text in (one_run.id, one_run.definition, one_run.org_name))
+        run, test, org = (one_line(text) for text in (listed.id, listed.definition, listed.org_name))
         shown = "" if rate is None else percent(rate)
-        verdict = "" if one_run.verdict is None else VERDICT_WORDS[one_run.verdict]
-        rows.append([run, test, started, one_run.status.value, verdict, kind, org, *counts, shown, trend])
-        if rate is not None and one_run.is_whole:
-            rates[one_run.definition.casefold()] = rate
+        verdict = "" if listed.verdict is None else VERDICT_WORDS[listed.verdict]
+        rows.append([run, test, started, listed.status.value, verdict, kind, org, *counts, shown, trend])
+        if rate is not None and listed.is_whole:
+            rates[listed.definition.casefold()] = rate
     return rows
 
 
