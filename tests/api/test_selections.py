@@ -47,7 +47,7 @@ def test_the_version_that_is_asked_for_comes_first(project: Path) -> None:
 
 def test_destructive_changes_select_nothing_to_take(project: Path) -> None:
     Path("destructiveChanges.xml").write_text(PACKAGE.format(""))
-    with pytest.raises(UsageError, match="says what to delete"):
+    with pytest.raises(UsageError, match="lists what to delete"):
         resolve(find_project(project), Selection(manifest=Path("destructiveChanges.xml")))
 
 

@@ -100,7 +100,7 @@ def test_a_run_without_selected_cases_needs_nothing(org: Organization) -> None:
             "the environment variable NO_SUCH_KEY is not set",
         ),
         ({"subjects": {"Desk": {"adapter": "replay", "file": "no.jsonl"}}}, DESK, "no.jsonl"),
-        ({"subjects": {"Desk": {"adapter": "python", "target": "dsk:answer"}}}, DESK, "there is no"),
+        ({"subjects": {"Desk": {"adapter": "python", "target": "dsk:answer"}}}, DESK, "dsk.py does not exist"),
         (
             {"raters": {"judge": {"adapter": "llm", "model": "m", "url": "http://x", "api_key_env": "NO_SUCH_KEY"}}},
             Need("rater", "judge"),
