@@ -202,7 +202,7 @@ def test_an_agent_that_cannot_be_loaded_stops_the_suite_before_the_first_questio
     settings.write_text(settings.read_text() + '[subjects.Lost]\nadapter = "python"\ntarget = "lost:answer"\n')
     ended = run("test", "run", ".", "--wait")
     assert ended.code != 0
-    assert "there is no lost.py (Test_11)" in ended.err
+    assert "lost.py does not exist (Test_11)" in ended.err
     assert suite.asked() == []
 
 
