@@ -12,7 +12,7 @@ from evalmeta.model.agent_scorer import session_view, transcript_of
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import Verdict
-from evalmeta.store import judges
+from evalmeta.store import judgements as judges
 from evalmeta.xmlio.reader import NAMESPACE
 from org.parts import make_project
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, UsageError
-from evalmeta.formats.json_source import read_json
+from evalmeta.formats.sources import read_json
 from evalmeta.model.comparison import KnownTest
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run_options import Setup
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from evalmeta.formats.json_source import JsonFile
+    from evalmeta.formats.sources import JsonFile
     from evalmeta.model.comparison import KnownTests
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.registry import MetadataType

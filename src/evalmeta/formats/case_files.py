@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta import limits
 from evalmeta.errors import FormatError
-from evalmeta.formats.csv_source import read_csv
 from evalmeta.formats.document import read_bytes
-from evalmeta.formats.json_source import read_json
+from evalmeta.formats.sources import read_csv, read_json
 from evalmeta.formats.spec_cases import case_hints, case_keys, cells
 from evalmeta.formats.testing_center_csv import CSV_COLUMNS
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, YamlScalar, read_yaml, record_value

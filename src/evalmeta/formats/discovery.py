@@ -14,9 +14,9 @@ import orjson
 from evalmeta import limits
 from evalmeta.errors import NotFound
 from evalmeta.formats import likeness
-from evalmeta.formats.csv_source import titles_of
 from evalmeta.formats.document import LINES_NAMES, SPEC_NAMES, TABLE_NAMES, read_bytes
 from evalmeta.formats.registry import HEAD_BYTES, FileHead, FileKind, all_formats, first_format, recognise, without_mark
+from evalmeta.formats.sources import titles_of
 from evalmeta.formats.yaml_source import peek_yaml
 
 if TYPE_CHECKING:

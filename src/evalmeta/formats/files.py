@@ -13,7 +13,6 @@ import orjson
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, FormatError
 from evalmeta.formats.document import SEARCHED, SPEC_NAMES, TABLE_NAMES, Document, Reading, chunks_of, read_bytes
-from evalmeta.formats.json_source import read_json
 from evalmeta.formats.registry import (
     HEAD_BYTES,
     FileKind,
@@ -23,6 +22,7 @@ from evalmeta.formats.registry import (
     recognise,
     settings_files,
 )
+from evalmeta.formats.sources import read_json
 from evalmeta.model.redaction import error_text
 from evalmeta.plugins import plugin_names
 

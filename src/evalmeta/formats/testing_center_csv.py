@@ -14,7 +14,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.formats.csv_source import CsvRow, read_csv
 from evalmeta.formats.diagnostics import (
     Diagnostics,
     Loss,
@@ -25,6 +24,7 @@ from evalmeta.formats.diagnostics import (
     number_losses,
 )
 from evalmeta.formats.document import Document, read_bytes
+from evalmeta.formats.sources import CsvRow, read_csv
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.expectations import (

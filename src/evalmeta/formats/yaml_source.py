@@ -19,8 +19,7 @@ import yaml
 from yaml import events
 
 from evalmeta import limits
-from evalmeta.formats.diagnostics import Diagnostics, foreign_character
-from evalmeta.formats.records import Record, unquoted
+from evalmeta.formats.diagnostics import Diagnostics, Record, foreign_character, unquoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -44,13 +44,13 @@ OWN: Final[Mapping[str, Mapping[str, OwnPoint]]] = {
     },
     # In the order in which the format of a file is recognised.
     "formats": {
-        "definition": OwnPoint("evalmeta.formats.own_formats:DEFINITION"),
-        "run-eval": OwnPoint("evalmeta.systems.run_eval.format:RUN_EVAL"),
+        "definition": OwnPoint("evalmeta.formats.registry:DEFINITION"),
+        "run-eval": OwnPoint("evalmeta.systems.run_eval:RUN_EVAL"),
         "adk": OwnPoint("evalmeta.systems.adk.format:ADK"),
-        "testspec": OwnPoint("evalmeta.formats.own_formats:TESTSPEC"),
-        "csv": OwnPoint("evalmeta.formats.own_formats:CSV"),
-        "ballerina": OwnPoint("evalmeta.systems.ballerina.format:BALLERINA"),
-        "databricks": OwnPoint("evalmeta.systems.databricks.format:DATABRICKS"),
+        "testspec": OwnPoint("evalmeta.formats.registry:TESTSPEC"),
+        "csv": OwnPoint("evalmeta.formats.registry:CSV"),
+        "ballerina": OwnPoint("evalmeta.systems.ballerina:BALLERINA"),
+        "databricks": OwnPoint("evalmeta.systems.databricks:DATABRICKS"),
     },
     "handlers": {
         "org-clients": OwnPoint("evalmeta.org_clients.handlers:HANDLERS"),

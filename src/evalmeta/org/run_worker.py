@@ -31,7 +31,7 @@ from evalmeta.org.subjects import bind_subject, rater_settings_of
 from evalmeta.package.project import find_project
 from evalmeta.store.agent_limits import Pace, RunPlaces
 from evalmeta.store.database import open_database
-from evalmeta.store.judges import NewRatings, Ratings
+from evalmeta.store.judgements import NewRatings, Ratings
 from evalmeta.store.kept_numbers import KeptTally
 from evalmeta.store.runs import RunJournal
 

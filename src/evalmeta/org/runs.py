@@ -35,7 +35,7 @@ from evalmeta.org.setups import setup_of
 from evalmeta.org.subjects import rater_settings_of
 from evalmeta.protocol.run_faults import joined_error
 from evalmeta.protocol.run_options import RunDefinition
-from evalmeta.store.judges import find_check
+from evalmeta.store.judgements import find_check
 from evalmeta.store.remote_runs import RemoteRuns
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml

@@ -17,7 +17,7 @@ from evalmeta.model.tally import summarise
 from evalmeta.package.files import shown
 from evalmeta.report.details import exchanges
 from evalmeta.store.case_lists import ListedCase, case_before, case_history, place_of
-from evalmeta.store.marks import ResultPlace, marks_of_case
+from evalmeta.store.judgements import ResultPlace, marks_of_case
 from evalmeta.store.run_lists import recent_runs
 from evalmeta.viewer.pages import Column, Page, Table, Target, number_of, text_of
 from evalmeta.viewer.run import cases_of, filter_of, filters_in, run_in
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from evalmeta.api.judging.acceptance import Proposal
     from evalmeta.model.run import CaseResult
-    from evalmeta.store.marks import Judgement
+    from evalmeta.store.judgements import Judgement
     from evalmeta.store.run_lists import ListedRun
     from evalmeta.viewer.pages import Query, Source
 

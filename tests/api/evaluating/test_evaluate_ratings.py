@@ -9,7 +9,7 @@ from engine.raters.llm.model_server import ModelServer, judging, model_serving
 from evalmeta import evaluate
 from evalmeta.model.definition import Expectation
 from evalmeta.model.run import Verdict
-from evalmeta.store import judges
+from evalmeta.store import judgements as judges
 from org.parts import make_project
 
 if TYPE_CHECKING:

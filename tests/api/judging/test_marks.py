@@ -12,7 +12,7 @@ from evalmeta.limits import MAX_NOTE_CHARS
 from evalmeta.model.login import ADMIN, User
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
 from evalmeta.store.database import open_database
-from evalmeta.store.marks import keep_mark
+from evalmeta.store.judgements import keep_mark
 from org.parts import make_project
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evalmeta.package.project import Project
     from evalmeta.store.database import Database
-    from evalmeta.store.marks import Judgement
+    from evalmeta.store.judgements import Judgement
 
 PASS, FAILURE, UNDECIDED = Verdict.PASS, Verdict.FAILURE, Verdict.UNDECIDED
 OTHER = User("005000000000002AAA", "Ada", "ada@evalmeta.local", is_admin=False)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from evalmeta.errors import AgentFailed, FormatError
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.json_source import read_json
-from evalmeta.systems.ballerina.threads import read_threads
+from evalmeta.formats.sources import read_json
+from evalmeta.systems.ballerina.reader import read_threads
 from evalmeta.systems.ballerina.traces import (
     ChatAssistantMessage,
     ChatFunctionMessage,

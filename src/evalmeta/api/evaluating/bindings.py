@@ -18,7 +18,7 @@ from evalmeta.model.settings import RaterSettings, Settings, SubjectSettings
 from evalmeta.org import setups
 from evalmeta.org.subjects import bind_subject, rater_settings, sign_in
 from evalmeta.package.config_file import key_name
-from evalmeta.store.judges import FolderRatings, find_check
+from evalmeta.store.judgements import FolderRatings, find_check
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack

@@ -19,7 +19,7 @@ from evalmeta.model.run import ContentKind, RunContent, RunStatus
 from evalmeta.model.run_options import Origin
 from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.store.database import open_database
-from evalmeta.store.judges import Ratings
+from evalmeta.store.judgements import Ratings
 from evalmeta.store.kept_numbers import KeptTally
 from evalmeta.store.runs import RunJournal, Runs
 

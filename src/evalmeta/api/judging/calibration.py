@@ -32,7 +32,7 @@ from evalmeta.model.run_options import OFFLINE_RATER, Scoring
 from evalmeta.org.setups import rater_of
 from evalmeta.org.subjects import rater_settings
 from evalmeta.package.project import find_project
-from evalmeta.store.judges import FolderRatings, keep_check
+from evalmeta.store.judgements import FolderRatings, keep_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

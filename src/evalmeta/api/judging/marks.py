@@ -17,7 +17,7 @@ from evalmeta.model.redaction import redacted
 from evalmeta.model.run import DECIDED, Verdict
 from evalmeta.report.details import exchange_of
 from evalmeta.store.database import open_database
-from evalmeta.store.marks import Mark, ResultPlace, keep_mark, list_marks, remove_mark
+from evalmeta.store.judgements import Mark, ResultPlace, keep_mark, list_marks, remove_mark
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evalmeta.model.run import CaseResult, TestResult
     from evalmeta.package.project import Project
     from evalmeta.store.database import Database
-    from evalmeta.store.marks import Judgement
+    from evalmeta.store.judgements import Judgement
 
 
 _SHOULD_BE: Final[Mapping[str, Verdict]] = {"pass": Verdict.PASS, "fail": Verdict.FAILURE}

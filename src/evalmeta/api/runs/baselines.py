@@ -25,7 +25,7 @@ from evalmeta.api.runs.finished import FinishedRun
 from evalmeta.engine.comparison import pair_cases
 from evalmeta.errors import MessageUnreadable, NotFound, Suggestion, UsageError
 from evalmeta.formats.baseline import read_baseline, write_baseline
-from evalmeta.formats.json_source import read_json
+from evalmeta.formats.sources import read_json
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import RunStatus
 from evalmeta.model.statistics import CaseCounts, RunCounts

@@ -19,7 +19,7 @@ from evalmeta.model.run import Doubt
 from evalmeta.org.subjects import rater_settings
 from evalmeta.protocol.json_fields import from_timestamp
 from evalmeta.store.database import open_database
-from evalmeta.store.judges import Ratings
+from evalmeta.store.judgements import Ratings
 from evalmeta.store.remote_runs import open_remote_runs
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml

@@ -12,13 +12,13 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.errors import did_you_mean
-from evalmeta.formats.records import Record
+from evalmeta.formats.diagnostics import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.formats.diagnostics import Diagnostics
-    from evalmeta.formats.json_source import JsonFile
+    from evalmeta.formats.sources import JsonFile
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 

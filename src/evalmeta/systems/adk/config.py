@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.json_source import read_json
-from evalmeta.formats.records import kind_of
+from evalmeta.formats.diagnostics import Diagnostics, kind_of
+from evalmeta.formats.sources import read_json
 from evalmeta.systems.adk import ADK_CONFIG
 from evalmeta.systems.adk.cases import RUBRIC_TYPES, AdkRecord, read_rubrics
 

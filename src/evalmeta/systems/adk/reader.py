@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.formats.diagnostics import Diagnostics
+from evalmeta.formats.diagnostics import Diagnostics, kind_of
 from evalmeta.formats.document import Document, Reading, read_bytes
-from evalmeta.formats.json_source import read_json
-from evalmeta.formats.records import kind_of
 from evalmeta.formats.registry import HEAD_BYTES
+from evalmeta.formats.sources import read_json
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.problem import Location, Problem, Severity
@@ -49,7 +48,7 @@ from evalmeta.systems.adk.config import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.formats.json_source import JsonFile
+    from evalmeta.formats.sources import JsonFile
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.settings import AdkDialect
     from evalmeta.systems.adk.cases import Rubric

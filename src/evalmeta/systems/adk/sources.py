@@ -17,7 +17,7 @@ import orjson
 from evalmeta import limits
 from evalmeta.errors import FormatError, NotFound, ProjectError, UsageError
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.json_source import read_json
+from evalmeta.formats.sources import read_json
 from evalmeta.package.files import read_file
 from evalmeta.package.project import find_project
 from evalmeta.systems.adk import ADK_CONFIG

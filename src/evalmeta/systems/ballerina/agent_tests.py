@@ -13,9 +13,9 @@ from evalmeta import limits
 from evalmeta.engine.answers import generated_data
 from evalmeta.errors import SubjectError
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.json_source import JsonFile, read_json
+from evalmeta.formats.sources import JsonFile, read_json
 from evalmeta.package.files import read_file
-from evalmeta.systems.ballerina.threads import read_threads, read_trace
+from evalmeta.systems.ballerina.reader import read_threads, read_trace
 from evalmeta.systems.ballerina.traces import (
     ChatAssistantMessage,
     ChatFunctionMessage,

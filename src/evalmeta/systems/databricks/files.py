@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, UsageError, did_you_mean
-from evalmeta.formats.csv_source import read_csv
-from evalmeta.formats.json_source import JsonFile, read_json
-from evalmeta.formats.records import kind_of
+from evalmeta.formats.diagnostics import kind_of
+from evalmeta.formats.sources import JsonFile, read_csv, read_json
 from evalmeta.systems.databricks.rows import COLUMNS, GENAI_COLUMNS, Row
 from evalmeta.systems.databricks.tables import plain_row
 

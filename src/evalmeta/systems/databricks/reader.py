@@ -21,7 +21,7 @@ from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.systems.databricks.files import ValueRow, format_of, rows_in, rows_of_file
 from evalmeta.systems.databricks.metrics import select_metrics
 from evalmeta.systems.databricks.rows import Row, RowContext, is_request, read_row
-from evalmeta.systems.databricks.texts import decoded
+from evalmeta.systems.databricks.traces import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -28,7 +28,7 @@ from evalmeta.model.expectations import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evalmeta.formats.records import Record
+    from evalmeta.formats.diagnostics import Record
     from evalmeta.model.json_value import JsonValue
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.formats.diagnostics import Diagnostics
+from evalmeta.formats.diagnostics import Diagnostics, Record
 from evalmeta.formats.document import Document
-from evalmeta.formats.json_source import read_json
-from evalmeta.formats.records import Record
+from evalmeta.formats.sources import read_json
 from evalmeta.model.definition import ContextVariable
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.systems.run_eval.evaluators import KNOWN, PREFIX, StepOutput, expectation_of, plain, read_operand

@@ -7,9 +7,8 @@ import pstats
 import pytest
 
 from evalmeta.errors import FormatError
-from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.json_source import read_json
-from evalmeta.formats.records import Record
+from evalmeta.formats.diagnostics import Diagnostics, Record
+from evalmeta.formats.sources import read_json
 
 
 def record(text: str) -> tuple[Record, Diagnostics]:

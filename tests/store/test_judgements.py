@@ -7,7 +7,7 @@ import pytest
 from evalmeta import limits
 from evalmeta.model.statistics import JudgeCheck
 from evalmeta.store.database import open_database
-from evalmeta.store.judges import FolderRatings, MemoryRatings, Ratings, find_check, keep_check
+from evalmeta.store.judgements import FolderRatings, MemoryRatings, Ratings, find_check, keep_check
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evalmeta.formats.diagnostics import foreign_character
-from evalmeta.formats.spec_edits import replace_expected
+from evalmeta.formats.expectation_edits import replace_expected
 from evalmeta.formats.testspec import read_spec
 from evalmeta.model.definition import Expectation
 from evalmeta.model.expectations import render_actions
