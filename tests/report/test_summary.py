@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -8,11 +7,12 @@ import pytest
 import report_runs as make
 from evalmeta.engine.statistics import collect
 from evalmeta.model.generated_data import GeneratedData, Tokens
-from evalmeta.model.run import CaseResult, Run, Verdict
+from evalmeta.model.run import CaseResult, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.report import render as render_as
 from evalmeta.report.human import render
-from evalmeta.report.summary import case_rates, statistics_json, statistics_lines
+from evalmeta.report.json import statistics_json
+from evalmeta.report.summary import case_rates, statistics_lines
 
 REPEATED = RunOptions(iterations=2)
 
@@ -25,10 +25,6 @@ def case(number: int, iteration: int = 1, *, verdict: Verdict = Verdict.PASS, **
 def lines(*cases: CaseResult, options: RunOptions | None = None) -> list[str]:
     run = make.run(*cases, options=options)
     return list(statistics_lines(run, collect(run.cases, run.options)))
-
-
-def numbers(run: Run) -> dict[str, object]:
-    return dict(statistics_json(run, collect(run.cases, run.options)))
 
 
 def test_of_a_small_run_asked_once_nothing_is_said() -> None:
@@ -87,25 +83,6 @@ def test_a_summary_holds_the_numbers_before_the_time_it_took() -> None:
     [flaky, took] = [line for line in render([report]).splitlines() if line.startswith("  flaky") or "took" in line]
     assert flaky == "  flaky: case 2 (passed 1 of 2)"
     assert took.endswith("; took 3.2 s")
-
-
-def test_json_has_the_numbers_where_they_were_collected() -> None:
-    rated = make.rated(0.7)
-    report = replace(rated, statistics=collect(rated.run.cases, rated.run.options))
-    found = json.loads(render_as("json", [report]))["evalmeta"]
-    assert found["runId"] == rated.run.id
-    assert found["statistics"] == json.loads(json.dumps(numbers(rated.run)))
-    assert "statistics" not in json.loads(render_as("json", [rated]))["evalmeta"]
-
-
-def test_json_knows_cases_of_repeated_runs_alone() -> None:
-    once = numbers(make.run(case(1, latency_ms=2.0, tokens=Tokens(3, None))))
-    assert "cases" not in once
-    assert once["latencyMilliseconds"] == {"p50": 2.0, "p90": 2.0, "p95": 2.0, "p99": 2.0}
-    assert once["tokens"] == {"input": 3, "output": None, "answers": 1}
-    repeated = numbers(make.run(case(1, verdict=Verdict.ERROR), options=REPEATED))
-    assert repeated["passRateInterval"] is None
-    assert [each["passRate"] for each in repeated["cases"]] == [None]
 
 
 def test_every_report_has_the_chances_of_several_answers_and_the_rate_of_each_case() -> None:

@@ -40,9 +40,9 @@ FORMATS: Final = {
     "jsonl": Format("evalmeta.report.json", "jsonl", "stream_lines"),
     "junit": Format("evalmeta.report.junit", "xml"),
     "tap": Format("evalmeta.report.tap", "tap"),
-    "ctrf": Format("evalmeta.report.ctrf", "ctrf.json"),
+    "ctrf": Format("evalmeta.report.json", "ctrf.json", "stream_ctrf"),
     "csv": Format("evalmeta.report.csv", "csv"),
-    "markdown": Format("evalmeta.report.markdown", "md"),
+    "markdown": Format("evalmeta.report.github", "md", "stream_markdown"),
     "html": Format("evalmeta.report.html", "html"),
     "github": Format("evalmeta.report.github", "github.txt"),
 }

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.report.details import exchange_of, exchanges
-from evalmeta.report.org_checks import doubt_codes
 from evalmeta.report.report import is_partly_judged, verdict_of
+from evalmeta.report.results import doubt_codes
 from evalmeta.report.text import clean
 
 if TYPE_CHECKING:

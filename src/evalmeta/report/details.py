@@ -10,9 +10,8 @@ from evalmeta.model.aggregation import coverage_of, mean_name
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.plugins import is_check
-from evalmeta.report.averages import averages_of, mean_text, missed_averages, score_text
-from evalmeta.report.org_checks import both_verdicts
 from evalmeta.report.report import VERDICT_WORDS, location, verdict_of, why_not_counted
+from evalmeta.report.results import averages_of, both_verdicts, mean_text, missed_averages, score_text
 from evalmeta.report.text import count, one_line, wrap
 
 if TYPE_CHECKING:

@@ -1,19 +1,37 @@
-"""Workflow commands of GitHub Actions, which shows them as annotations beside changed lines; runs as such commands."""
+"""Runs for GitHub: Markdown for job summaries ($GITHUB_STEP_SUMMARY) and comments, and workflow commands.
+
+GitHub shows the commands as annotations beside changed lines.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import html
+import re
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.details import case_title, why_not_passed
-from evalmeta.report.org_checks import check_lines
-from evalmeta.report.report import counts_as_passed, is_brief, outcome, place_of, verdict_of, why_not_counted
-from evalmeta.report.summary import totals
-from evalmeta.report.text import clean, count, one_line, workflow_command
+from evalmeta.report.comparison import comparison_lines, is_unchanged
+from evalmeta.report.details import all_utterances, case_text, case_title, group_cases, group_title, why_not_passed
+from evalmeta.report.report import (
+    VERDICT_WORDS,
+    counts_as_passed,
+    duration,
+    is_brief,
+    location,
+    outcome,
+    place_of,
+    undecided_reasons,
+    verdict_of,
+    why_not_counted,
+)
+from evalmeta.report.results import check_lines, mean_cells, numbered_label, shown_averages
+from evalmeta.report.summary import case_rates, corrected_text, pass_chances, quarantine_lines, reasons_text, totals
+from evalmeta.report.text import clean, count, decimal, one_line, percent, seconds, workflow_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evalmeta.report.details import CaseGroup
     from evalmeta.report.report import Report
 
 
@@ -67,3 +85,167 @@ def _location(report: Report, number: int | None) -> Iterator[tuple[str, str]]:
     yield "file", clean(file)
     if line:
         yield "line", f"{line}"
+
+
+# GitHub allows 65,536 characters in a comment and 1 MiB in a job summary.
+_MAX_CHARS: Final = 60_000
+# Characters with a meaning in Markdown, HTML, tables and for GitHub (mentions, references, emoji, formulas).
+_ACTIVE: Final = re.compile(r"[&<>`*_~\[\]\\|@#$^!]|:(?!\s)|(?<=www)\.", re.IGNORECASE)
+_HEAD: Final = (
+    "| | definition | cases | passed | partly judged | failed | errors | undecided | pass rate | judged | took |",
+    "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+)
+_SHOWN_RATES: Final = 50
+_SIGNS: Final = {True: "✅", False: "❌"}
+_MEANS: Final = {Verdict.PASS: "✅", Verdict.FAILURE: "❌", Verdict.ERROR: "❌", Verdict.UNDECIDED: "❔"}
+
+
+def stream_markdown(reports: Sequence[Report]) -> Iterator[str]:
+    """Yield a table of the runs, then the details of each case that did not pass.
+
+    The text has at most 60,000 characters, so that it fits into a comment; its last line counts the parts that were
+    left out. Texts of tests and answers are escaped, so that they cannot act as Markdown or HTML.
+    """
+    left_out, chars = 0, 0
+    for block in _blocks(reports):
+        if chars + len(block) > _MAX_CHARS:
+            left_out += 1
+            continue
+        yield block
+        chars += len(block)
+    if left_out:
+        yield f"\n{count(left_out, 'more part')} left out because of the size limit; see the other formats.\n"
+
+
+def _blocks(reports: Sequence[Report]) -> Iterator[str]:
+    yield "".join(f"{line}\n" for line in _HEAD)
+    for report in reports:
+        yield f"| {' | '.join(_cells(report))} |\n"
+    if len(reports) > 1:
+        yield f"\n{totals(reports)}\n"
+    for report in reports:
+        if len(reports) == 1 or not _is_told(report):
+            yield from _section(report)
+
+
+def _is_told(report: Report) -> bool:
+    """Return whether the row of a run in the table says all about it."""
+    is_same = report.baseline is None or is_unchanged(report.baseline.comparison)
+    statistics = report.statistics
+    has_more = (
+        report.summary.averages
+        or undecided_reasons(report)
+        or (statistics and (statistics.measures or statistics.corrected))
+    )
+    return is_brief(report) and is_same and not has_more
+
+
+def _cells(report: Report) -> Iterator[str]:
+    summary = report.summary
+    yield _SIGNS[counts_as_passed(report)] if report.run.status.is_over else "⏳"
+    yield _code(one_line(report.run.definition))
+    counts = summary.passed, summary.partly_judged, summary.failed, summary.errors, summary.undecided
+    yield from (f"{number:,}" for number in (summary.total, *counts))
+    yield "none" if summary.pass_rate is None else percent(summary.pass_rate)
+    judged, total, _ = summary.coverage
+    yield "all" if judged == total else f"{judged:,} of {total:,}"
+    yield seconds(duration(report))
+
+
+def _section(report: Report) -> Iterator[str]:
+    yield f"\n### {_code(one_line(report.run.definition))}\n\n{_prose(one_line(outcome(report), chars=400))}\n"
+    yield from filter(None, (_comparison(report), _averages(report), _measures(report), _rates(report)))
+    for name, reasons in undecided_reasons(report).items():
+        yield f"\n- {_code(one_line(name))}: {_prose(reasons_text(reasons))}\n"
+    if checks := "\n".join(check_lines(report.run, report.tally.differences)):
+        yield f"\n<pre>{html.escape(checks, quote=False)}</pre>\n"
+    for line in quarantine_lines(report):
+        yield f"\n- {_prose(line)}\n"
+    # Results that do not count come last.
+    for is_forgiven in (False, True) if report.baseline or report.summary.quarantined else (False,):
+        for group in group_cases(report):
+            if group.verdict is not Verdict.PASS and bool(why_not_counted(report, group.case)) is is_forgiven:
+                yield _details(report, group)
+
+
+def _comparison(report: Report) -> str:
+    """Return what the baseline decides, and the lines of the comparison below it."""
+    baseline = report.baseline
+    if baseline is None:
+        return ""
+    _, *lines = (line.text for line in comparison_lines(baseline.comparison))
+    text, label = html.escape("\n".join(lines), quote=False), _code(one_line(baseline.comparison.before))
+    why = _prose(one_line(baseline.text, chars=400))
+    return f"\n{_SIGNS[baseline.passed]} Compared with {label}: {why}\n\n<pre>{text}</pre>\n"
+
+
+def _details(report: Report, group: CaseGroup) -> str:
+    case, name = group.case, _prose(group_title(report, group))
+    utterances = html.escape(one_line(all_utterances(case)), quote=False)
+    head = f"<b>{VERDICT_WORDS[group.verdict]}</b> {name} <code>{utterances}</code>"
+    where = location(report, case)
+    at = f"\n{_code(one_line(where, chars=400))}\n" if where else ""
+    # An empty line ends an HTML block of Markdown, but not one that begins with <pre>.
+    text = html.escape(case_text(case, report.summary), quote=False)
+    return f"\n<details><summary>{head}</summary>\n{at}\n<pre>{text}</pre>\n\n</details>\n"
+
+
+def _averages(report: Report) -> str:
+    averages, left_out = shown_averages(report.summary)
+    if not averages:
+        return ""
+    rows = ["| | case | average | mean | threshold | results |", "|---|---|---|--:|--:|--:|"]
+    for average in averages:
+        cells = (
+            _code(numbered_label(average)),
+            _code(one_line(average.name)),
+            *mean_cells(average),
+            f"{average.count:,}",
+        )
+        rows.append(f"| {_MEANS[average.verdict]} | {' | '.join(cells)} |")
+    more = f"\nand {count(left_out, 'more average')}\n" if left_out else ""
+    return "\n" + "".join(f"{row}\n" for row in rows) + more
+
+
+def _rates(report: Report) -> str:
+    """Return the rate without the judge's errors, pass@k, and a table of the cases that failed in some iterations."""
+    statistics = report.statistics
+    corrected = corrected_text(statistics.corrected) if statistics and statistics.corrected else ""
+    lines = filter(None, (corrected, pass_chances(statistics) if statistics else ""))
+    text = "".join(f"\n- {_prose(line)}\n" for line in lines)
+    rates = [(counts, rate) for counts, rate in case_rates(report.run, report.statistics) if counts.failed]
+    if not rates:
+        return text
+    rows = ["| case | | pass rate |", "|--:|---|---|"]
+    rows += [
+        f"| {counts.number} | {_code(one_line(counts.utterance))} | {rate} |" for counts, rate in rates[:_SHOWN_RATES]
+    ]
+    left_out = len(rates) - _SHOWN_RATES
+    more = f"\nand {count(left_out, 'more case')}\n" if left_out > 0 else ""
+    return text + "\n" + "".join(f"{row}\n" for row in rows) + more
+
+
+def _measures(report: Report) -> str:
+    measures = report.statistics.measures if report.statistics else ()
+    if not measures:
+        return ""
+    rows = ["| measured | mean | results |", "|---|--:|--:|"]
+    rows += [
+        f"| {_code(one_line(measure.name))} | {decimal(measure.mean)} | {measure.count:,} |" for measure in measures
+    ]
+    return "\n" + "".join(f"{row}\n" for row in rows)
+
+
+def _code(text: str) -> str:
+    """Return text in a code element, in which GitHub ignores mentions."""
+    return f"<code>{_escape(text)}</code>"
+
+
+def _prose(text: str) -> str:
+    # GitHub links @names and #numbers even if they are escaped: a zero-width space prevents that.
+    return _escape(text).replace("&#64;", "&#64;&#8203;").replace("&#35;", "&#35;&#8203;")
+
+
+def _escape(text: str) -> str:
+    """Escape active characters as character references, which never act as Markdown (CommonMark 2.5)."""
+    return _ACTIVE.sub(lambda match: f"&#{ord(match[0])};", text)

@@ -1,4 +1,4 @@
-"""Runs as one self-contained HTML page for screen (light and dark) and paper."""
+"""Runs as one self-contained HTML page for screen (light and dark) and paper, or as a part of a notebook's page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 from difflib import SequenceMatcher
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
@@ -18,31 +18,38 @@ from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.plugins import plugin_names
 from evalmeta.protocol.json_fields import to_timestamp
-from evalmeta.report.averages import mean_cells, mean_text, score_text, shown_averages
-from evalmeta.report.comparison import comparison_lines
-from evalmeta.report.details import exchanges, results_of
+from evalmeta.report.comparison import comparison_lines, verdict
+from evalmeta.report.details import all_utterances, exchanges, group_name, results_of, why_not_passed
 from evalmeta.report.html_pages import choices, lay_out
-from evalmeta.report.org_checks import both_verdicts, check_lines
+from evalmeta.report.human import Limits, find
 from evalmeta.report.report import (
     STATE_WORDS,
+    VERDICT_WORDS,
     counts_as_passed,
     coverage_text,
+    decision,
     duration,
     forgiven_failures,
+    has_passed,
     is_brief,
     outcome,
     undecided_reasons,
 )
-from evalmeta.report.summary import case_rates, corrected_text, milliseconds, reasons_text, totals
+from evalmeta.report.results import both_verdicts, check_lines, mean_cells, mean_text, score_text, shown_averages
+from evalmeta.report.summary import case_rates, corrected_text, milliseconds, reasons_text, totals, verdict_lines
 from evalmeta.report.text import count, decimal, json_text, one_line, percent, seconds, shorten
 from evalmeta.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evalmeta.model.comparison import Comparison
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.run import TestResult
+    from evalmeta.report.details import CaseGroup
     from evalmeta.report.report import Report
+
+    Kind = Literal["good", "bad", "dim"]
 
 
 _SECOND: Final = 999.5
@@ -223,3 +230,78 @@ def _add(parts: list[Part], words: Sequence[str], *, is_different: bool) -> None
         parts[-1] = Part(parts[-1].text + text, is_different=True)
         return
     parts.append(Part(text, is_different))
+
+
+_SHOWN_RUNS: Final = 20
+_SHOWN_CASES: Final = Limits(failing=10, undecided=3)
+_SHOWN_CHANGES: Final = 30
+_KINDS: Final[dict[Verdict, Kind]] = {Verdict.FAILURE: "bad", Verdict.ERROR: "bad"}
+_STYLES: Final[dict[str, Kind]] = {"worse": "bad", "better": "good"}
+
+
+class _Row(NamedTuple):
+    """A case: how its verdict is coloured, the verdict, and the texts of its cells."""
+
+    kind: Kind
+    word: str
+    cells: tuple[str, ...]
+
+
+class _Part(NamedTuple):
+    """A run or a comparison: its name, its verdict in colour, lines, and the cases or the changes."""
+
+    title: str
+    verdict: str
+    kind: Kind
+    lines: Sequence[str] = ()
+    rows: Sequence[_Row] = ()
+    changes: Sequence[tuple[Kind | None, str]] = ()
+    rest: str = ""
+
+
+def runs_html(reports: Sequence[Report]) -> str:
+    """Return runs, those that did not pass first: the verdict and the counts of each, and its first such cases."""
+    ordered = sorted(reports, key=has_passed)
+    parts = [_run_part(report) for report in ordered[:_SHOWN_RUNS]]
+    if len(reports) > 1:
+        parts.insert(0, _Part("All runs", totals(reports), "good" if all(map(has_passed, reports)) else "bad"))
+    if (left := len(reports) - _SHOWN_RUNS) > 0:
+        parts.append(_Part(f"... and {count(left, 'more run')}", "print them to see all", "dim"))
+    return template("notebook.html.j2").render(parts=parts)
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return a comparison: the verdict, and the first lines of what changed."""
+    _, *lines = comparison_lines(comparison)
+    is_worse = comparison.is_regression()
+    changes = [(_STYLES.get(line.style), line.text.strip()) for line in lines[:_SHOWN_CHANGES]]
+    left = len(lines) - _SHOWN_CHANGES
+    part = _Part(
+        one_line(comparison.name, chars=200),
+        verdict(comparison),
+        "bad" if is_worse else "good",
+        changes=changes,
+        rest=f"... and {count(left, 'more line')}; print it to see all" if left > 0 else "",
+    )
+    return template("notebook.html.j2").render(parts=[part])
+
+
+def _run_part(report: Report) -> _Part:
+    _, *lines = verdict_lines(report)
+    findings = find(report, _SHOWN_CASES)
+    left = len(findings.failing) + len(findings.undecided)
+    return _Part(
+        one_line(report.run.definition, chars=200),
+        one_line(decision(report), chars=400),
+        "good" if has_passed(report) else "bad",
+        [line.strip() for line in lines],
+        list(_rows(report, findings.groups)),
+        rest=f"... and {count(left, 'more case')}; save('report.html') shows all of them" if left else "",
+    )
+
+
+def _rows(report: Report, groups: Sequence[CaseGroup]) -> Iterator[_Row]:
+    for group in groups:
+        utterance = one_line(all_utterances(group.case)) or "(no utterance)"
+        cells = (group_name(group), utterance, why_not_passed(group.case, report.summary))
+        yield _Row(_KINDS.get(group.verdict, "dim"), VERDICT_WORDS[group.verdict], cells)

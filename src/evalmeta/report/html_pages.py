@@ -11,9 +11,9 @@ from evalmeta.model.aggregation import by_number, coverage_of
 from evalmeta.model.comparison import Standing
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import WORST_FIRST, Verdict
-from evalmeta.report.averages import averages_of
 from evalmeta.report.details import all_utterances, exchanges
 from evalmeta.report.report import PARTLY, STATE_WORDS, location, verdict_of, why_not_counted
+from evalmeta.report.results import averages_of
 from evalmeta.report.text import SHOWN_CHARS, count
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from evalmeta.model.aggregation import is_failing
 from evalmeta.model.run import Verdict
-from evalmeta.report.averages import missed_averages
 from evalmeta.report.details import (
     CaseGroups,
     case_text,
@@ -33,6 +32,7 @@ from evalmeta.report.report import (
     verdict_of,
     why_not_counted,
 )
+from evalmeta.report.results import missed_averages
 from evalmeta.report.summary import fact_lines, heading, passed_count, suite_lines, undecided_lines, verdict_lines
 from evalmeta.report.text import count, number_ranges, one_line, seconds
 

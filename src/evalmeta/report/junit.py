@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
 from evalmeta.protocol.json_fields import to_timestamp
-from evalmeta.report.averages import averages_of, case_label, mean_text, missed_averages
 from evalmeta.report.details import (
     case_name,
     case_text,
@@ -17,7 +16,6 @@ from evalmeta.report.details import (
     result_text,
     why_not_passed,
 )
-from evalmeta.report.org_checks import both_verdicts, check_lines, doubt_codes
 from evalmeta.report.report import (
     decision,
     duration,
@@ -30,6 +28,15 @@ from evalmeta.report.report import (
     verdict_counts,
     verdict_of,
     why_not_counted,
+)
+from evalmeta.report.results import (
+    averages_of,
+    both_verdicts,
+    case_label,
+    check_lines,
+    doubt_codes,
+    mean_text,
+    missed_averages,
 )
 from evalmeta.report.summary import case_rates, quarantine_lines, reasons_text
 from evalmeta.report.text import clean, count, decimal, shorten

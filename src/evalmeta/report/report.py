@@ -11,7 +11,7 @@ from evalmeta.model.aggregation import coverage_of, verdict_in
 from evalmeta.model.run import DEFAULT_MIN_DECIDED, RunStatus, Verdict
 from evalmeta.model.tally import DETAILS, detail
 from evalmeta.model.tally import has_passed as run_has_passed
-from evalmeta.report.averages import missed_text
+from evalmeta.report.results import missed_text
 from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:

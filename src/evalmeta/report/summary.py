@@ -6,8 +6,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.averages import mean_cells, numbered_label, shown_averages
-from evalmeta.report.org_checks import check_lines
 from evalmeta.report.report import (
     VERDICT_WORDS,
     counts_as_passed,
@@ -21,14 +19,14 @@ from evalmeta.report.report import (
     quarantine_text,
     undecided_reasons,
 )
-from evalmeta.report.text import and_more, clean, count, decimal, one_line, percent, seconds
+from evalmeta.report.results import check_lines, mean_cells, numbered_label, shown_averages
+from evalmeta.report.text import and_more, count, decimal, one_line, percent, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import Run, Summary
-    from evalmeta.model.statistics import CaseCounts, CorrectedRate, Interval, Measure, RunStatistics
+    from evalmeta.model.statistics import CaseCounts, CorrectedRate, RunStatistics
     from evalmeta.report.report import Report
 
 
@@ -230,95 +228,6 @@ def suite_lines(reports: Sequence[Report]) -> Iterator[str]:
     yield f"  {cases}: {_case_counts(reports)}; took {seconds(took)}"
 
 
-def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
-    """Return the statistics as JSON values; unknown numbers are null, and `cases` need several iterations."""
-    body: dict[str, JsonValue] = {
-        "passRateInterval": _interval_json(statistics.interval),
-        "flaky": [counts.number for counts in statistics.flaky],
-        "latencyMilliseconds": None if statistics.latency is None else statistics.latency._asdict(),
-        "tokens": {
-            "input": statistics.tokens.input if statistics.tokens else None,
-            "output": statistics.tokens.output if statistics.tokens else None,
-            "answers": statistics.told_tokens,
-        },
-        "answers": statistics.answers,
-    }
-    if run.options.iterations > 1:
-        body["passAtK"] = [
-            {
-                "k": pass_at_k.k,
-                "anyPasses": pass_at_k.any_passes,
-                "allPass": pass_at_k.all_pass,
-                "cases": pass_at_k.cases,
-            }
-            for pass_at_k in statistics.pass_at
-        ]
-        body["cases"] = [
-            {
-                "testNumber": case.number,
-                "passed": case.passed - case.partly_judged,
-                "partlyJudged": case.partly_judged,
-                "failed": case.failed,
-                "errors": case.errors,
-                "undecided": case.undecided,
-                **({"quarantined": case.quarantined} if case.quarantined else {}),
-                "passRate": case.pass_rate,
-                "passRateInterval": _interval_json(interval),
-            }
-            for case, interval in zip(statistics.cases, statistics.intervals, strict=True)
-        ]
-    if (rate := statistics.corrected) is not None:
-        body["correctedForJudge"] = {
-            "raw": rate.raw,
-            "answers": rate.answers,
-            "rate": rate.rate,
-            "interval": _interval_json(rate.interval),
-            "judge": rate.check._asdict(),
-        }
-    if statistics.measures:
-        body["measures"] = [*measures_json(statistics.measures)]
-    return body
-
-
-def counts_json(summary: Summary) -> JsonObject:
-    """Return how many case results have which verdict as JSON values, partly judged ones apart."""
-    return {
-        "passed": summary.passed,
-        "partlyJudged": summary.partly_judged,
-        "failed": summary.failed,
-        "errors": summary.errors,
-        "undecided": summary.undecided,
-        "quarantined": summary.quarantined,
-    }
-
-
-def coverage_json(report: Report) -> JsonObject:
-    """Return how many results were judged, and why the others were not, as JSON values."""
-    summary = report.summary
-    coverage, min_decided = summary.coverage, summary.min_decided
-    return {
-        "coverage": {
-            "judged": coverage.judged,
-            "results": coverage.total,
-            "share": coverage.share,
-            "required": min_decided,
-        },
-        "undecidedResults": [
-            {
-                "name": clean(name),
-                "count": reasons.total(),
-                "reasons": [{"reason": clean(reason), "count": number} for reason, number in shown_reasons(reasons)],
-            }
-            for name, reasons in undecided_reasons(report).items()
-        ],
-    }
-
-
-def measures_json(measures: Sequence[Measure]) -> list[JsonObject]:
-    """Return the means of measured results as JSON values."""
-    return [{"name": clean(measure.name), "mean": measure.mean, "count": measure.count} for measure in measures]
-
-
 def passed_count(summaries: Sequence[Summary]) -> str:
     """Return `4 passed, 2 partly judged`."""
     passed, partly = sum(summary.passed for summary in summaries), sum(summary.partly_judged for summary in summaries)
@@ -389,7 +298,3 @@ def _known(number: int | None) -> str:
 def milliseconds(duration: float) -> str:
     """Return a short duration with its unit."""
     return f"{duration:,.0f} ms" if duration >= _WHOLE_MILLISECONDS else f"{duration:.2g} ms"
-
-
-def _interval_json(interval: Interval | None) -> JsonObject | None:
-    return None if interval is None else {"low": interval.low, "high": interval.high, "confidence": 0.95}

@@ -6,10 +6,9 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.averages import averages_of, mean_text, score_text
 from evalmeta.report.details import case_name, judged_text, not_passed, why_not_passed
-from evalmeta.report.org_checks import both_verdicts, check_lines
 from evalmeta.report.report import decision, is_partly_judged, location, run_failures, verdict_of, why_not_counted
+from evalmeta.report.results import averages_of, both_verdicts, check_lines, mean_text, score_text
 from evalmeta.report.text import one_line, quote, shorten
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.model.tally import detail
 from evalmeta.protocol.json_fields import integer
-from evalmeta.report.org_checks import check_lines
 from evalmeta.report.report import Report, duration, outcome, undecided_reasons
+from evalmeta.report.results import check_lines
 from evalmeta.report.summary import pass_chances, reasons_text
 from evalmeta.store.kept_numbers import find_digest, keep_digest
 from evalmeta.version import __version__

@@ -130,7 +130,7 @@ class FinishedRuns(tuple[FinishedRun, ...]):
 
     def _repr_html_(self) -> str:
         """Return the runs for a notebook."""
-        from evalmeta.report.notebook import runs_html
+        from evalmeta.report.html import runs_html
 
         return runs_html([_report(run) for run in self])
 
@@ -155,7 +155,7 @@ class ComparedRuns:
 
     def _repr_html_(self) -> str:
         """Return the comparison for a notebook."""
-        from evalmeta.report.notebook import comparison_html
+        from evalmeta.report.html import comparison_html
 
         return comparison_html(self.comparison)
 

@@ -19,8 +19,8 @@ from evalmeta.model.comparison import SuiteComparison
 from evalmeta.package.project import find_project
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.comparison import comparison_json
+from evalmeta.report.json import counts_json
 from evalmeta.report.report import VERDICT_WORDS
-from evalmeta.report.summary import counts_json
 from evalmeta.report.text import one_line, percent
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import report_runs as make
 from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.report import render as render_as
 from evalmeta.report.details import group_cases
-from evalmeta.report.org_checks import check_lines
 from evalmeta.report.report import counts_as_passed
+from evalmeta.report.results import check_lines
 from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
