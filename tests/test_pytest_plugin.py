@@ -13,7 +13,7 @@ import pytest
 import evalmeta
 from evalmeta.errors import UsageError
 from evalmeta.model.quarantine import today
-from evalmeta.pytest_plugin.evaluations import range_error
+from evalmeta.pytest_plugin import range_error
 from formats.discovery_corpus import FOREIGN, NEAR
 from systems.run_eval.payloads import SESSION, evaluator, message, payload
 

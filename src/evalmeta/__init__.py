@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from evalmeta.model.run_options import RunOptions
     from evalmeta.package.project import Project, find_project
     from evalmeta.package.selection import Selection
-    from evalmeta.pytest_plugin.evaluations import evaluation
+    from evalmeta.pytest_plugin import evaluation
 
 
 __all__ = [
@@ -98,7 +98,7 @@ _HOMES: Final = {
     "evalmeta.model.run_options": ("RunOptions",),
     "evalmeta.package.project": ("Project", "find_project"),
     "evalmeta.package.selection": ("Selection",),
-    "evalmeta.pytest_plugin.evaluations": ("evaluation",),
+    "evalmeta.pytest_plugin": ("evaluation",),
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 

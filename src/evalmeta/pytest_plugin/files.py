@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import pytest
 
@@ -25,7 +25,6 @@ from evalmeta.model.tally import summarise
 from evalmeta.package.files import parse_test_name, shown
 from evalmeta.package.forceignore import ForceIgnore, read_forceignore
 from evalmeta.package.project import find_project, has_project
-from evalmeta.pytest_plugin.evaluations import FILE_NOTE, gets_whole_files, is_worker
 from evalmeta.pytest_plugin.questions import Questions
 from evalmeta.pytest_plugin.results import error_text, failure_repr, file_note
 from evalmeta.report.details import case_text, iterations_text, why_not_passed
@@ -138,8 +137,6 @@ def pytest_runtest_makereport(
     report = yield
     if isinstance(item, CaseItem) and report.failed and report.when == "setup" and call.excinfo:
         report.longrepr = item.repr_failure(call.excinfo)
-    if isinstance(item, CaseItem) and item.note and (report.when == "call" or report.failed):
-        vars(report)[FILE_NOTE] = item.note
     return report
 
 
@@ -170,18 +167,24 @@ def _close_questions(config: pytest.Config) -> None:
 
 def _asked_with(item: CaseItem) -> dict[EvaluationFile, list[int]]:
     """Return the cases that run together with a case: those that follow until a test of another kind, by file."""
-    if not gets_whole_files(item.config):
+    if not _gets_whole_files(item.config):
         # Workers must not run the items of other workers.
         return {item.parent: [item.case.number]}
     items = item.session.items
     following = _case_items(islice(items, items.index(item), None))
     # Other workers may run the files that follow.
-    files = [item.parent] if is_worker(item.config) else [case_item.parent for case_item in following]
+    files = [item.parent] if hasattr(item.config, "workerinput") else [case_item.parent for case_item in following]
     found: dict[EvaluationFile, list[int]] = {file: [] for file in files}
     for other in items:
         if isinstance(other, CaseItem) and other.parent in found:
             found[other.parent].append(other.case.number)
     return found
+
+
+def _gets_whole_files(config: pytest.Config) -> bool:
+    """Return whether the process that runs the first test of a file runs all of them; see `pytest_configure_node`."""
+    workerinput = cast("dict[str, str]", getattr(config, "workerinput", {}))
+    return workerinput.get("evalmeta_dist", "each") in {"each", "loadfile", "loadscope"}
 
 
 def _case_items(items: Iterable[pytest.Item]) -> Iterator[CaseItem]:
@@ -308,7 +311,7 @@ class CaseItem(pytest.Item):
         self._file, self._line = place
         self._results: Sequence[CaseResult] = ()
         self._is_quarantined = False
-        self.note: FileNote | None = None
+        self.file_note: FileNote | None = None
 
     def setup(self) -> None:
         """Run the case with the other selected cases of the file; raise the EvalmetaError that prevented it."""
@@ -316,7 +319,7 @@ class CaseItem(pytest.Item):
         if isinstance(answers, EvalmetaError):
             raise answers
         self._results = answers
-        self.note = file_note(self.parent.nodeid, shown(self.parent.path), answers, self.parent.options)
+        self.file_note = file_note(self.parent.nodeid, shown(self.parent.path), answers, self.parent.options)
         self._in_quarantine(answers)
         summary = self._summary
         # JUnit files have these properties.
