@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from evalmeta.cli.commands.rule import rule
+from evalmeta.cli.commands.validate import rule
 from evalmeta.validation.rules import find_rule, list_rules, read_page
 
 if TYPE_CHECKING:

@@ -30,22 +30,22 @@ Exit codes
 
 # The summaries are here so that `evalmeta --help` imports no command.
 _COMMANDS: Final = {
-    "completion": ("generate:completion", "Print the script that completes evalmeta's commands in your shell."),
+    "completion": ("init:completion", "Print the script that completes evalmeta's commands in your shell."),
     "convert": ("convert:convert", "Convert a project between source and metadata format, or a file between formats."),
     "deploy": ("deploy:deploy", "Check definitions and deploy them to the org: all of them, or none."),
-    "diff": ("changes:diff", "Show how definitions differ between the project and the org."),
-    "doctor": ("doctor:doctor", "Check Python, settings, tests, agents, raters, the store and the org."),
+    "diff": ("retrieve:diff", "Show how definitions differ between the project and the org."),
+    "doctor": ("init:doctor", "Check Python, settings, tests, agents, raters, the store and the org."),
     "format": ("convert:format_", "Format definitions and manifests as an org writes them."),
-    "generate": ("generate:generate", "Write test specs, and their JSON Schema for editors."),
+    "generate": ("convert:generate", "Write test specs, and their JSON Schema for editors."),
     "init": ("init:init", "Write evalmeta.toml and the first tests of your agent."),
     "manifest": ("packages:manifest", "Write manifests: package.xml and destructive changes."),
     "org": ("org:org", "Log in to orgs and choose one, or serve the project's own org."),
     "package": ("packages:package", "Build packages for the Metadata API."),
     "rater": ("rater:rater", "Show the prompts of the LLM rater, and measure how well raters judge."),
     "retrieve": ("retrieve:retrieve", "Retrieve definitions from the org into the project."),
-    "rule": ("rule:rule", "Explain a validation rule, or list all rules."),
+    "rule": ("validate:rule", "Explain a validation rule, or list all rules."),
     "run": ("run:run", "Run the tests in files and folders, and show their results."),
-    "status": ("changes:status", "List what changed in the project or in the org since the last deploy or retrieve."),
+    "status": ("retrieve:status", "List what changed in the project or in the org since the last deploy or retrieve."),
     "test": ("agent_test:test", "Run agent tests and show their results."),
     "validate": ("validate:validate", "Check definitions and manifests without an org."),
     "view": ("view:view", "Look at tests, runs, cases, comparisons and trends in a browser."),
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             result = cli.main(arguments, prog_name="evalmeta", standalone_mode=False, obj=options)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - every error becomes text and an exit code
-            from evalmeta.cli.errors import report_error
+            from evalmeta.cli.output import report_error
 
             sys.exit(report_error(error, as_json=as_json))
         sys.exit(result if isinstance(result, int) else 0)

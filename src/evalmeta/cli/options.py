@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 import click
 
 from evalmeta import api
-from evalmeta.cli.completions import complete_metadata
-from evalmeta.cli.suggestions import remember_selection
+from evalmeta.cli.completions import complete_logins, complete_metadata
+from evalmeta.cli.suggestions import remember_selection, remember_target
 from evalmeta.model import registry
 from evalmeta.package.selection import Selection
 
@@ -76,6 +76,16 @@ def selection_options(
         return Selection(source_dirs, manifest, metadata)
 
     return option_group("selection", build, options)
+
+
+target_org_option = click.option(
+    "-o",
+    "--target-org",
+    metavar="NAME_OR_ALIAS",
+    callback=remember_target,
+    shell_complete=complete_logins,
+    help="The login to use, or 'embedded'.  [default: SF_TARGET_ORG, the project's default, the embedded org]",
+)
 
 
 def names_options(command: Command) -> Command:

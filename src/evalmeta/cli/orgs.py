@@ -1,4 +1,4 @@
-"""The org that a command talks to: its option, the line that names it on stderr, its connection."""
+"""The org that a command talks to: the line that names it on stderr, and its connection."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import click
-
 from evalmeta import api
-from evalmeta.cli.completions import complete_logins
 from evalmeta.cli.output import note, warn
 from evalmeta.cli.signals import cancelled_by_signals
-from evalmeta.cli.suggestions import remember_target
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.package.project import find_project
 
@@ -26,16 +22,6 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
 _T = TypeVar("_T")
-
-
-target_org_option = click.option(
-    "-o",
-    "--target-org",
-    metavar="NAME_OR_ALIAS",
-    callback=remember_target,
-    shell_complete=complete_logins,
-    help="The login to use, or 'embedded'.  [default: SF_TARGET_ORG, the project's default, the embedded org]",
-)
 
 
 def run_in_org(target_org: str | None, work: Callable[[Connection, Project], Awaitable[_T]]) -> _T:

@@ -1,4 +1,4 @@
-"""`evalmeta convert` and `evalmeta format`: convert projects and files between formats, and format them."""
+"""`evalmeta convert`, `format` and `generate`: convert projects and files between formats, format them, write specs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.groups import FullHelpGroup
-from evalmeta.cli.options import FOLDER, PATH, api_version_option, names_options, selection_options
-from evalmeta.cli.output import json_option, note, print_json, print_losses, print_problems, print_table
+from evalmeta.cli.options import FOLDER, PATH, api_version_option, names_options, option_group, selection_options
+from evalmeta.cli.output import (
+    json_option,
+    note,
+    print_json,
+    print_losses,
+    print_problems,
+    print_source_notes,
+    print_table,
+)
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
 from evalmeta.formats.registry import all_formats, written_formats
 from evalmeta.package.project import find_project
@@ -23,7 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.api.convert import ConvertedFile
-    from evalmeta.api.specs import DefinitionNames
+    from evalmeta.api.specs import DefinitionNames, SpecTemplate
+    from evalmeta.cli.options import Decorator
     from evalmeta.formats.diagnostics import Written
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.registry import ApiVersion
@@ -218,3 +227,93 @@ def format_(paths: tuple[Path, ...], *, check: bool, as_json: bool) -> int:
         valid = done.files - len({problem.location.path for problem in done.problems})
         note(f"{count(valid, 'file')} already formatted.")
     return status
+
+
+_RUNNERS: Final = ("testing-center", "agentforce-studio")
+_output_option = click.option("-o", "--output-file", type=PATH, help="The file to write.  [default: stdout]")
+_overwrite_option = click.option(
+    "--force", "--force-overwrite", "force", is_flag=True, help="Overwrite a file that has different content."
+)
+
+
+@click.group(cls=FullHelpGroup)
+def generate() -> None:
+    """Write test specs, and their JSON Schema for editors."""
+
+
+_TEMPLATE: Sequence[Decorator] = (
+    click.option("--name", help="The test's name."),
+    click.option("--subject-name", metavar="API_NAME", help="The agent under test."),
+    click.option("--subject-version", metavar="VERSION", help="The agent's version, such as v2."),
+    click.option("--description", help="What the test is for."),
+    click.option(
+        "--test-runner",
+        type=click.Choice(_RUNNERS),
+        default=_RUNNERS[0],
+        show_default=True,
+        help="The service that runs the test.",
+    ),
+    click.option(
+        "--utterance", "utterances", multiple=True, help="The utterance of a test case; repeat it for more test cases."
+    ),
+    click.option("--topic", help="The topic that every test case expects."),
+    click.option("--action", "actions", multiple=True, help="An action that every test case expects; repeatable."),
+    click.option("--outcome", help="The answer that every test case expects."),
+    click.option("--metric", "metrics", multiple=True, help="A metric for every test case; repeatable."),
+)
+
+
+@generate.command()
+@click.option("--from-definition", type=PATH, help="A definition or a table to convert into the spec.")
+@option_group("template", lambda **values: api.specs.SpecTemplate(**values), _TEMPLATE)  # noqa: PLW0108 - loads specs later
+@_output_option
+@_overwrite_option
+@json_option
+def spec(
+    *, from_definition: Path | None, template: SpecTemplate, output_file: Path | None, force: bool, as_json: bool
+) -> None:
+    """Write a test spec from a definition or from options, without prompts.
+
+    \b
+    evalmeta generate spec --from-definition Orders.aiEvaluationDefinition-meta.xml -o specs/Orders.yaml
+    evalmeta generate spec --name Orders --subject-name Order_Agent --utterance "Where is my order?" --topic Orders
+    """
+    if from_definition is None:
+        definition = api.specs.definition_from_template(template)
+    else:
+        names = api.specs.DefinitionNames(template.name, template.subject_name, template.subject_version)
+        source = api.specs.read_source(from_definition, names)
+        print_source_notes(source)
+        definition = source.definition
+    written = api.specs.write_as(definition, "testspec")
+    print_losses(written.losses)
+    _put(written.content, output_file, force=force, as_json=as_json)
+
+
+@generate.command()
+@_output_option
+@_overwrite_option
+@json_option
+def schema(*, output_file: Path | None, force: bool, as_json: bool) -> None:
+    """Write the JSON Schema of test specs, for editors that can use it.
+
+    \b
+    evalmeta generate schema -o specs/testspec.schema.json
+    """
+    from evalmeta.formats.short_forms import spec_schema
+
+    _put(spec_schema(), output_file, force=force, as_json=as_json)
+
+
+def _put(content: bytes, output_file: Path | None, *, force: bool, as_json: bool) -> None:
+    if output_file is None:
+        if as_json:
+            print_json({"contents": content.decode()})
+        else:
+            click.echo(content, nl=False)
+        return
+    state = api.specs.write_converted(output_file, content, overwrite=force)
+    if as_json:
+        print_json({"file": str(output_file), "state": state})
+    else:
+        click.echo(f"{state} {output_file}")

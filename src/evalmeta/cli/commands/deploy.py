@@ -22,8 +22,8 @@ from evalmeta.cli.jobs import (
     wait_option,
     wait_seconds,
 )
-from evalmeta.cli.options import PATH, api_version_option, option_group, selection_options
-from evalmeta.cli.orgs import choose_target, run_in_org, run_in_target, target_org_option
+from evalmeta.cli.options import PATH, api_version_option, option_group, selection_options, target_org_option
+from evalmeta.cli.orgs import choose_target, run_in_org, run_in_target
 from evalmeta.cli.output import json_option, note, print_json, print_table, warn
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
 from evalmeta.model.component import DESTRUCTIVE_FILES, POST_DESTRUCTIVE_FILE, PRE_DESTRUCTIVE_FILE

@@ -9,8 +9,8 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.groups import FullHelpGroup
-from evalmeta.cli.options import FOLDER, PATH, api_version_option, selection_options, zip_name
-from evalmeta.cli.orgs import choose_target, run_in_target, target_org_option
+from evalmeta.cli.options import FOLDER, PATH, api_version_option, selection_options, target_org_option, zip_name
+from evalmeta.cli.orgs import choose_target, run_in_target
 from evalmeta.cli.output import json_option, print_json, print_warnings, warn
 from evalmeta.package.files import shown
 from evalmeta.package.project import find_project

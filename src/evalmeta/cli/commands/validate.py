@@ -1,25 +1,29 @@
-"""`evalmeta validate`: check definitions and manifests without an org."""
+"""`evalmeta validate` and `evalmeta rule`: check definitions and manifests without an org, and explain the rules."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from evalmeta import api
 from evalmeta.cli.options import PATH, selection_options
-from evalmeta.cli.output import json_option, note, print_json, print_problems
+from evalmeta.cli.output import json_option, note, print_json, print_problems, print_table, wants_colour
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
 from evalmeta.package.project import find_project
 from evalmeta.report.problems import FORMATS, problem_json, render
+from evalmeta.validation import rules
 from evalmeta.validation.rules import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.settings import Profile
     from evalmeta.package.selection import Selection
+    from evalmeta.validation.rules import RuleEntry
 
 
 @click.command()
@@ -85,3 +89,56 @@ def _print_project(paths: Sequence[Path]) -> None:
     root = None if paths else find_project(Path.cwd()).root
     if root not in {None, Path.cwd().resolve()}:
         note(f"Project: {root}")
+
+
+_LINE_CHARS: Final = 120
+
+
+@click.command()
+@click.argument(
+    "code",
+    required=False,
+    shell_complete=lambda _, __, begun: [rule.code for rule in rules.list_rules() if rule.code.startswith(begun)],
+)
+@json_option
+def rule(*, code: str | None, as_json: bool) -> None:
+    """Explain a validation rule, or list all rules.
+
+    CODE is the code in brackets after a problem. Without it, all rules are listed.
+
+    \b
+    evalmeta rule
+    evalmeta rule history-order
+    """
+    if code is None:
+        entries = rules.list_rules()
+        if as_json:
+            print_json([_rule_json(rule) for rule in entries])
+            return
+        rows = [(rule.code, rule.orgs, rule.documented, rule.demand) for rule in entries]
+        print_table(["Code", "Orgs", "Documented", "Demand"], rows)
+        return
+    entry = rules.find_rule(code)
+    if as_json:
+        print_json(_rule_json(entry))
+    elif wants_colour():
+        from rich.console import Console
+        from rich.markdown import Markdown
+        from rich.theme import Theme
+
+        # No background: it would stand out on a light terminal.
+        console = Console(file=sys.stdout, force_terminal=True, theme=Theme({"markdown.code": "bold cyan"}))
+        page = Markdown(rules.read_page(entry), code_theme="ansi_dark")
+        console.print(page, width=min(console.width, _LINE_CHARS))
+    else:
+        click.echo(rules.read_page(entry), nl=False)
+
+
+def _rule_json(entry: RuleEntry) -> JsonObject:
+    return {
+        "code": entry.code,
+        "documented": entry.documented.value,
+        "orgs": entry.orgs.value,
+        "demand": entry.demand,
+        "page": rules.read_page(entry),
+    }

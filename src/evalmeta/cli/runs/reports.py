@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from evalmeta import api, report
-from evalmeta.cli.errors import print_error
 from evalmeta.cli.options import FILE, FOLDER, option_group
-from evalmeta.cli.output import console, json_option, note, print_json, print_stream, warn
+from evalmeta.cli.output import console, json_option, note, print_error, print_json, print_stream, warn
 from evalmeta.cli.runs.baselines import show_decision
 from evalmeta.cli.runs.observer import Printer
 from evalmeta.cli.runs.rerun_commands import rerun_commands

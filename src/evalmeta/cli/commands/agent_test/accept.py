@@ -10,8 +10,7 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.jobs import job_options
-from evalmeta.cli.options import IntRange
-from evalmeta.cli.orgs import target_org_option
+from evalmeta.cli.options import IntRange, target_org_option
 from evalmeta.cli.output import json_option, print_json, print_styled
 from evalmeta.errors import UsageError
 from evalmeta.package.files import shown

@@ -10,8 +10,7 @@ import click
 from evalmeta import api
 from evalmeta.cli.commands.deploy import start
 from evalmeta.cli.jobs import wait_option
-from evalmeta.cli.options import PATH, api_version_option, names_options
-from evalmeta.cli.orgs import target_org_option
+from evalmeta.cli.options import PATH, api_version_option, names_options, target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_problems, print_source_notes
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
 from evalmeta.package.files import shown

@@ -10,11 +10,11 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.completions import complete_runs
-from evalmeta.cli.errors import print_error
 from evalmeta.cli.groups import ReportingCommand
 from evalmeta.cli.jobs import job_options, jobs_option, wait_option
-from evalmeta.cli.orgs import run_in_org, target_org_option
-from evalmeta.cli.output import json_option, note, print_json, print_table
+from evalmeta.cli.options import target_org_option
+from evalmeta.cli.orgs import run_in_org
+from evalmeta.cli.output import json_option, note, print_error, print_json, print_table
 from evalmeta.cli.runs.baselines import baseline_option
 from evalmeta.cli.runs.observer import Printer
 from evalmeta.cli.runs.options import checking_options, policy_options, run_options, scoring_options

@@ -10,8 +10,7 @@ import click
 from evalmeta import api
 from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.jobs import job_options
-from evalmeta.cli.options import FILE, IntRange
-from evalmeta.cli.orgs import target_org_option
+from evalmeta.cli.options import FILE, IntRange, target_org_option
 from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.errors import NotFound, Suggestion
 from evalmeta.model.expectations import OUTCOME

@@ -12,8 +12,8 @@ from evalmeta import api
 from evalmeta.cli.completions import complete_runs, complete_tests
 from evalmeta.cli.groups import RenamedOptionsCommand
 from evalmeta.cli.jobs import wait_option
-from evalmeta.cli.options import PATH
-from evalmeta.cli.orgs import choose_target, target_org_option
+from evalmeta.cli.options import PATH, target_org_option
+from evalmeta.cli.orgs import choose_target
 from evalmeta.cli.runs.baselines import confirming_option
 from evalmeta.cli.runs.calls import agent_options, run_call
 from evalmeta.cli.runs.options import (
