@@ -14,7 +14,7 @@ from evalmeta.errors import MessageUnreadable, OrgBusy, OrgError, UsageError, Wa
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.model.run import RunStatus
 from evalmeta.model.run_options import RunOptions
-from evalmeta.protocol.run_options import write_options
+from evalmeta.protocol.runs import write_options
 
 if TYPE_CHECKING:
     from evalmeta.client.connection import Connection

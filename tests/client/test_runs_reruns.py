@@ -8,7 +8,7 @@ from evalmeta.client.runs import extend_run, fetch_definition, rescore_run
 from evalmeta.errors import MessageUnreadable, NotFound, OrgFault, UsageError
 from evalmeta.model.run import ContentKind, RunContent
 from evalmeta.model.run_options import RunOptions
-from evalmeta.protocol.run_options import RunDefinition
+from evalmeta.protocol.runs import RunDefinition
 
 RUN = "4KB000000000001GAA"
 

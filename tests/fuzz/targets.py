@@ -39,7 +39,7 @@ from evalmeta.protocol.metadata_api import (
     MetadataObject,
     RetrieveResult,
 )
-from evalmeta.protocol.run_options import read_options
+from evalmeta.protocol.runs import read_options
 from evalmeta.report import FORMATS, render
 from evalmeta.report.report import Report
 from evalmeta.systems.run_eval.reader import read_payload

@@ -12,7 +12,7 @@ from evalmeta import limits
 from evalmeta.cli.commands.agent_test.run import run
 from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS, Option, RunOptions, Scoring, invalid_option
 from evalmeta.model.settings import Settings
-from evalmeta.protocol.run_options import read_options, write_options
+from evalmeta.protocol.runs import read_options, write_options
 from reference import attributes
 
 ROOT = Path(__file__).parent.parent.parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalmeta.model.run_options import RunOptions, Setup
-from evalmeta.protocol.run_options import read_options, write_options
+from evalmeta.protocol.runs import read_options, write_options
 
 DESK = Setup("python desk:answer", "1111", "rules", "", "0.1.0")
 

@@ -25,7 +25,7 @@ from evalmeta.org.jobs import (
 )
 from evalmeta.org.organization import Organization
 from evalmeta.org.retrievals import list_components
-from evalmeta.org_clients.component_calls import NewComponent, delete_components, rename_component, save_components
+from evalmeta.org_clients.components import NewComponent, delete_components, rename_component, save_components
 from evalmeta.package.archive import read_zip
 from evalmeta.protocol.metadata_api import DeployOptions, DeployResult, RetrieveResult
 from evalmeta.protocol.soap import read_results

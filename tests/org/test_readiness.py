@@ -16,8 +16,7 @@ from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.run_options import RunOptions
 from evalmeta.model.settings import Settings
-from evalmeta.org.needs import Need, needs_of
-from evalmeta.org.readiness import find_faults
+from evalmeta.org.readiness import Need, find_faults, needs_of
 from org.parts import ask, asked, definition, deploy, make_project, opened_of, package
 from org.test_handlers import RUNS, rest, rest_error
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.org.organization import Organization
     from evalmeta.package.project import Project
-    from evalmeta.protocol.run_faults import RunFault
+    from evalmeta.protocol.runs import RunFault
 
 WRONG = '"""The desk."""\n\n\ndef answer(question, customer):\n    return "x"\n'
 PROCESS = "import os, pathlib\npathlib.Path(__file__).with_name('process.txt').write_text(str(os.getpid()))\n"

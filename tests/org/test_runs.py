@@ -18,7 +18,7 @@ from evalmeta.model.run_options import RunOptions
 from evalmeta.org.run_worker import work
 from evalmeta.org.runs import is_abandoned
 from evalmeta.protocol.json_fields import object_at
-from evalmeta.protocol.run_options import write_options
+from evalmeta.protocol.runs import write_options
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal
 from org.parts import asked, definition, embedded, follow_up, make_project, numbers, opened_of, package, started

@@ -17,7 +17,7 @@ from evalmeta.model.run_options import RunOptions
 from evalmeta.protocol.connect import read_case, read_run, write_case, write_run
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import read_object
-from evalmeta.protocol.run_options import read_options, write_options
+from evalmeta.protocol.runs import read_options, write_options
 from protocol.results import cases, json_values, options, runs
 
 CALL = Action("Find", {"id": "7"}, {"found": True}, 120.0)

@@ -13,7 +13,6 @@ from evalmeta.api.lazy_modules import module_getter
 if TYPE_CHECKING:
     from evalmeta.api import agent_tests as agent_tests
     from evalmeta.api import changes as changes
-    from evalmeta.api import convert as convert
     from evalmeta.api import deployments as deployments
     from evalmeta.api import discovery as discovery
     from evalmeta.api import doctor as doctor

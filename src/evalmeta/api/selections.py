@@ -1,18 +1,20 @@
-"""Which components a command works on, and their validation."""
+"""Which components a command works on, their validation, and their conversion between source and metadata format."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import os
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.api.files import Validation, bytes_of, is_beside_deletions, problems_of, validate
-from evalmeta.errors import InvalidMetadata, NotFound, UsageError
-from evalmeta.model.component import DESTRUCTIVE_FILES, ComponentSet, supported_part
+from evalmeta.errors import InvalidMetadata, NotFound, ProjectError, UsageError
+from evalmeta.model.component import DESTRUCTIVE_FILES, PACKAGE_FILE, ComponentSet, supported_part
 from evalmeta.model.registry import parse_api_version
-from evalmeta.package.files import shown, slash_hint
+from evalmeta.package.archive import manifest_of
+from evalmeta.package.files import META_XML_SUFFIX, entry_name, read_file, shown, slash_hint, state_of, write_below
 from evalmeta.package.forceignore import ForceIgnore, read_forceignore
-from evalmeta.package.project import find_project
+from evalmeta.package.project import Project, find_project
 from evalmeta.package.resolver import (
     api_version_of,
     choose,
@@ -25,17 +27,17 @@ from evalmeta.package.resolver import (
 from evalmeta.package.resolver import resolve as resolve_components
 from evalmeta.package.selection import Selection, components_named, components_under, parse_members
 from evalmeta.validation.manifests import validate_manifest
-from evalmeta.xmlio.manifests import index_members
+from evalmeta.xmlio.manifests import index_members, write_manifest
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from evalmeta.model.component import Component, Manifest
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import ApiVersion
     from evalmeta.model.settings import Profile
-    from evalmeta.package.project import Project
+    from evalmeta.package.files import FileState
 
 
 _EVERYTHING = Selection()
@@ -172,3 +174,128 @@ def _ignored_files(project: Project, keys: Container[str]) -> Iterator[str]:
     for file in component_files(project, ForceIgnore(project.root)):
         if file.key in keys and (line := ignore.find_line(file.path)):
             yield f"{shown(file.path)} is ignored by {line}."
+
+
+_SHOWN_FILES: Final = 20
+_SOURCE_FOLDER: Final = Path("main/default")
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedFile:
+    """A converted file: what writing it did, the component's full name (empty for a manifest), and its path."""
+
+    state: FileState
+    full_name: str
+    file: str
+
+
+def convert_source(
+    project: Project,
+    selection: Selection,
+    output_dir: Path,
+    *,
+    api_version: ApiVersion | None = None,
+    overwrite: bool = False,
+) -> tuple[ConvertedFile, ...]:
+    """Write the selected components to a folder in metadata format, with a package.xml."""
+    chosen = resolve(project, selection, api_version=api_version)
+    if not chosen.components:
+        raise NotFound(f"{shown(project.root)} has no components in it.")
+    manifest = write_manifest(manifest_of(chosen.components, chosen.api_version))
+    targets: dict[Path, Component | bytes] = {Path(entry_name(component)): component for component in chosen.components}
+    return _write(output_dir, {Path(PACKAGE_FILE): manifest, **targets}, overwrite=overwrite)
+
+
+def convert_metadata(
+    root_dir: Path, selection: Selection, output_dir: Path | None = None, *, overwrite: bool = False
+) -> tuple[ConvertedFile, ...]:
+    """Write the components of a folder in metadata format, at any depth, in source format.
+
+    A component that the project has already in the output folder keeps its path; others go
+    to `main/default`. Without an output folder, the files are written to the DX project
+    around the current folder.
+    """
+    chosen = resolve(_opened(root_dir), selection).components
+    if not chosen:
+        raise NotFound(f"{shown(root_dir)} has no components in it.")
+    if output_dir is None:
+        project = _dx_project()
+        output_dir, default = project.root, project.package_directories[0].relative_to(project.root)
+    else:
+        default = Path()
+    paths = _existing_paths(output_dir)
+    targets: dict[Path, Component | bytes] = {
+        paths.get(
+            component.key.casefold(), default / _SOURCE_FOLDER / f"{entry_name(component)}{META_XML_SUFFIX}"
+        ): component
+        for component in chosen
+    }
+    return _write(output_dir, targets, overwrite=overwrite)
+
+
+def _dx_project() -> Project:
+    project = find_project(Path.cwd())
+    if not project.is_dx:
+        raise ProjectError(
+            f"{shown(project.root)} is in metadata format, so files in source format cannot be added",
+            actions=("Name the folder to write to: --output-dir.",),
+        )
+    return project
+
+
+def _opened(root_dir: Path) -> Project:
+    if not root_dir.is_dir():
+        raise NotFound(f"{root_dir} does not exist or is not a folder")
+    root = Path(os.path.realpath(root_dir))
+    # A DX project finds components at any depth, by their suffix: retrieved folders are nested.
+    return Project(root, is_dx=True, package_directories=(root,), api_version=None)
+
+
+def _existing_paths(output_dir: Path) -> Mapping[str, Path]:
+    """Return the paths of the components in a folder, according to the project around it.
+
+    Keys are in lower case, because full names ignore case.
+    """
+    folder = Path(os.path.realpath(output_dir))
+    if not folder.is_dir():
+        return {}
+    try:
+        components = find_components(find_project(folder))
+    except ProjectError:
+        return {}
+    inside = (component for component in components if component.path.is_relative_to(folder))
+    return {component.key.casefold(): component.path.relative_to(folder) for component in inside}
+
+
+def _write(
+    output_dir: Path, targets: Mapping[Path, Component | bytes], *, overwrite: bool
+) -> tuple[ConvertedFile, ...]:
+    states = {target: state_of(output_dir / target, _content(source)) for target, source in targets.items()}
+    changed = [target for target, state in states.items() if state == "Changed"]
+    if changed and not overwrite:
+        raise _refused([shown(output_dir / target) for target in changed])
+    return tuple(_written(output_dir, targets, states))
+
+
+def _written(
+    output_dir: Path, targets: Mapping[Path, Component | bytes], states: Mapping[Path, FileState]
+) -> Iterator[ConvertedFile]:
+    root = Path(os.path.realpath(output_dir))
+    for target, source in targets.items():
+        if states[target] != "Unchanged":
+            write_below(root, root / target, _content(source), durable=False)
+        full_name = "" if isinstance(source, bytes) else source.full_name
+        yield ConvertedFile(states[target], full_name, shown(output_dir / target))
+
+
+def _content(source: Component | bytes) -> bytes:
+    return source if isinstance(source, bytes) else read_file(source.path)
+
+
+def _refused(files: list[str]) -> UsageError:
+    more = [f"and {len(files) - _SHOWN_FILES:,} more"] if len(files) > _SHOWN_FILES else []
+    listed = "".join(f"\n  {line}" for line in (*files[:_SHOWN_FILES], *more))
+    return UsageError(
+        f"These files have different content; nothing was written:{listed}",
+        actions=("Choose another folder with --output-dir, or overwrite them with --force.",),
+    )

@@ -32,8 +32,7 @@ from evalmeta.model.run import Run, RunStatus, Verdict
 from evalmeta.model.run_options import invalid_option
 from evalmeta.protocol.connect import read_run, run_status
 from evalmeta.protocol.json_fields import from_timestamp, integer, object_at, optional_text, text
-from evalmeta.protocol.run_faults import read_faults
-from evalmeta.protocol.run_options import read_run_definition, write_options
+from evalmeta.protocol.runs import read_faults, read_run_definition, write_options
 from evalmeta.protocol.testing import plain_status, read_testing_run
 
 if TYPE_CHECKING:
@@ -44,8 +43,7 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import CaseResult
     from evalmeta.model.run_options import RunOptions
-    from evalmeta.protocol.run_faults import RunFault
-    from evalmeta.protocol.run_options import RunDefinition
+    from evalmeta.protocol.runs import RunDefinition, RunFault
 
 
 _FIRST_PAGE: Final = "0-0"

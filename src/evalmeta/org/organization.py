@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import ApiVersion
     from evalmeta.model.run import CaseResult
     from evalmeta.model.settings import Settings
-    from evalmeta.org.needs import Need
     from evalmeta.store.database import Database
 
 
@@ -92,7 +91,7 @@ class Organization:
         settings_name: the settings file's name in messages.
         is_served: whether this process serves other programs, for longer than one command.
         reads_files: whether runs may read files on this machine; only for the embedded org.
-        usable: what an org of one command has found to be usable, so that it is checked and imported once.
+        usable: each `Need` that an org of one command has found to be usable, so that it is checked and imported once.
         token: the admin's token, new for every process; tokens of other users are in the database.
     """
 
@@ -105,7 +104,7 @@ class Organization:
     settings_name: str = SETTINGS_FILE
     is_served: bool = False
     reads_files: bool = False
-    usable: set[Need] = field(default_factory=set, repr=False)
+    usable: set[tuple[str, str, str, str]] = field(default_factory=set, repr=False)
     token: str = field(default_factory=_new_token, repr=False)
 
     @property

@@ -11,28 +11,54 @@ import subprocess
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
 from evalmeta import limits
 from evalmeta.engine.raters.llm.settings import LlmRater
-from evalmeta.engine.scorers.function_imports import check_function
+from evalmeta.engine.scorers.function_imports import check_function, named_functions
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import child_environment
 from evalmeta.model.settings import PluginRater, RulesRater
-from evalmeta.org.needs import Need
 from evalmeta.org.run_files import read_subject
 from evalmeta.org.subjects import bind_subject, rater_settings
 from evalmeta.package.project import SETTINGS_FILE, find_project
 from evalmeta.protocol.json_fields import read_object
-from evalmeta.protocol.run_faults import RunFault, read_faults, write_faults
+from evalmeta.protocol.runs import RunFault, read_faults, write_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evalmeta.model.settings import Settings
+    from evalmeta.model.evaluation import Evaluation
+    from evalmeta.model.run_options import RunOptions
+    from evalmeta.model.settings import Settings, SubjectSettings
     from evalmeta.org.organization import Organization
+
+
+class Need(NamedTuple):
+    """What must be usable before a run starts: a `subject`, a `rater` or a `function`, by its name.
+
+    The subject type is AGENT or PROMPT; `subject` has the agent's settings as JSON if the run has its own.
+    """
+
+    kind: str
+    name: str
+    subject_type: str = "AGENT"
+    subject: str = ""
+
+
+def needs_of(
+    evaluation: Evaluation, options: RunOptions, *, subject: SubjectSettings | None = None, asks: bool = True
+) -> list[Need]:
+    """Return what a run needs; `subject` replaces the project's settings of the agent.
+
+    A run that does not ask needs no agent. Only the selected cases count.
+    """
+    own = "" if subject is None else subject.model_dump_json(exclude_unset=True)
+    agent = [Need("subject", evaluation.subject_name, evaluation.subject_type, own)] if asks else []
+    functions = [Need("function", name) for name in named_functions(evaluation, options)]
+    return [*agent, Need("rater", options.scoring.rater), *functions]
 
 
 _DEFAULT_RATER: Final = RulesRater(adapter="rules")

@@ -26,8 +26,7 @@ from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.org.organization import Organization
 from evalmeta.org.run_files import subjects_of_run
 from evalmeta.org.runs import answers_of_run, evaluation_of_run, quarantines_of_run
-from evalmeta.org.setups import agent_of
-from evalmeta.org.subjects import bind_subject, rater_settings_of
+from evalmeta.org.subjects import agent_of, bind_subject, rater_settings_of
 from evalmeta.package.project import find_project
 from evalmeta.store.agent_limits import Pace, RunPlaces
 from evalmeta.store.database import open_database

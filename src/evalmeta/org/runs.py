@@ -21,7 +21,7 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, t
 from evalmeta.model.run import CaseResult, ContentKind, RunContent, RunStatus, TestResult, Verdict
 from evalmeta.model.run_options import Setup, invalid_option
 from evalmeta.org.lease import is_free
-from evalmeta.org.needs import needs_of
+from evalmeta.org.readiness import find_faults, needs_of
 from evalmeta.org.run_files import (
     current_digest,
     evaluation_in,
@@ -31,17 +31,15 @@ from evalmeta.org.run_files import (
     subjects_of_run,
     test_in,
 )
-from evalmeta.org.setups import setup_of
-from evalmeta.org.subjects import rater_settings_of
-from evalmeta.protocol.run_faults import joined_error
-from evalmeta.protocol.run_options import RunDefinition
+from evalmeta.org.subjects import rater_settings_of, setup_of
+from evalmeta.protocol.runs import RunDefinition, joined_error
 from evalmeta.store.judgements import find_check
 from evalmeta.store.remote_runs import RemoteRuns
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.json_value import JsonObject
@@ -50,9 +48,8 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run
     from evalmeta.model.run_options import RunOptions
-    from evalmeta.org.needs import Need
     from evalmeta.org.organization import Organization
-    from evalmeta.protocol.run_faults import RunFault
+    from evalmeta.org.readiness import Need
 
 
 # The sf CLI recognises by these words, and by "not found", that the test does not exist.
@@ -198,15 +195,8 @@ def _check_room(org: Organization, user: User) -> None:
 
 def check_needs(org: Organization, run: PreparedRun) -> None:
     """Raise one error for all that a run needs and that cannot be used."""
-    if faults := find_run_faults(org, [run]):
+    if faults := find_faults(org, [run.needs]):
         raise joined_error(faults, [run.evaluation.name])
-
-
-def find_run_faults(org: Organization, runs: Sequence[PreparedRun]) -> list[RunFault]:
-    """Return why runs cannot start."""
-    from evalmeta.org.readiness import find_faults
-
-    return find_faults(org, [run.needs for run in runs])
 
 
 def find_remote_run(org: Organization, run_id: str, url: str) -> Run | None:

@@ -1,31 +1,43 @@
-"""Subjects and raters by the names that settings give them, and sessions for subjects in other orgs."""
+"""Agents and raters: those that settings bind to names, what identifies them in runs, and the agents of an org."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+import zlib
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.client.logins import user_logins
+from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import NotFound, SettingsError, SubjectNotBound
+from evalmeta.model.fingerprints import fingerprint
 from evalmeta.model.login import SignedIn
-from evalmeta.model.run_options import OFFLINE_RATER
+from evalmeta.model.redaction import address_in_words, hide_secrets
+from evalmeta.model.registry import TEST_TYPES
+from evalmeta.model.run_options import OFFLINE_RATER, Setup
 from evalmeta.model.settings import RulesRater, Settings
 from evalmeta.package.config_file import key_name
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE
 from evalmeta.package.settings import load_settings
+from evalmeta.store.database import with_checksum
+from evalmeta.store.users import Agents
+from evalmeta.version import __version__
+from evalmeta.xmlio.definitions import subject_of
+from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from evalmeta.engine.interfaces import Subject
     from evalmeta.model.run_options import RunOptions
     from evalmeta.model.settings import RaterSettings, SubjectSettings
     from evalmeta.org.organization import Organization
+    from evalmeta.store.users import AgentState
 
 
 _PYTHON_TARGET: Final = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
@@ -180,3 +192,131 @@ def _load(file: Path) -> Settings:
         # Whoever starts a run has an evalmeta.toml of their own.
         what = f"the settings of the project that serves the org are not valid: {error}"
         raise SettingsError(what, actions=error.actions) from None
+
+
+_PIECE: Final = 1 << 20
+
+
+def setup_of(
+    subjects: Mapping[str, SubjectSettings], subject_name: str, rater: RaterSettings | None, *, root: Path
+) -> Setup:
+    """Return what answers and judges in a run of a project: an agent by its name, and a rater by its settings."""
+    agent, version = agent_of(subjects, subject_name, root=root)
+    judge, prompt = ("", "") if rater is None else rater_of(rater, root=root)
+    return Setup(agent, version, judge, prompt, __version__)
+
+
+def agent_of(subjects: Mapping[str, SubjectSettings], name: str, *, root: Path) -> tuple[str, str]:
+    """Return what identifies an agent, and a fingerprint of its source, which is empty if that is not known.
+
+    An agent without settings is a function with this name.
+    """
+    return described_agent(subjects.get(name) or PythonSubject.model_construct(adapter="python", target=name), root)
+
+
+def described_agent(settings: SubjectSettings, root: Path) -> tuple[str, str]:
+    """Return what `agent_of` returns, for an agent's settings."""
+    text, files = settings.identity(root)
+    return hide_secrets(text), _version(files)
+
+
+def rater_of(settings: RaterSettings, *, root: Path) -> tuple[str, str]:
+    """Return what identifies a rater, and a fingerprint of its models' prompts, which is empty if it has none."""
+    match settings:
+        case RulesRater(embed=embed):
+            return f"rules with {embed}" if embed else "rules", ""
+        case LlmRater():
+            return _models(settings), _prompt(settings, root)
+        case _:
+            return settings.adapter, ""
+
+
+def _models(settings: LlmRater) -> str:
+    parts = [f"llm {'+'.join(settings.model_names)}", f"at {address_in_words(settings.url)}" if settings.url else ""]
+    samples = settings.sample_count
+    parts += [f"with {samples} samples" if samples > 1 else ""]
+    parts += ["" if settings.temperature == 0 else f"at temperature {settings.temperature}"]
+    return " ".join(filter(None, parts))
+
+
+def _prompt(settings: LlmRater, root: Path) -> str:
+    from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, bind_rubric
+
+    digest = bind_rubric(settings, root=root).digest
+    return f"v{PROMPT_VERSION}, rubric {digest}" if digest else f"v{PROMPT_VERSION}"
+
+
+def _version(files: list[Path]) -> str:
+    """Return a fingerprint of the files that exist; empty if there is none."""
+    checksums = [checksum for file in files if (checksum := _checksum(file)) is not None]
+    return fingerprint(*checksums) if checksums else ""
+
+
+def _checksum(file: Path) -> int | None:
+    checksum = 0
+    try:
+        with file.open("rb") as source:
+            while data := source.read(_PIECE):
+                checksum = zlib.crc32(data, checksum)
+    except (OSError, ValueError):
+        return None
+    return checksum
+
+
+AGENT_PREFIX: Final = "0Xx"
+VERSION_PREFIX: Final = "0X9"
+_ID_DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_ID_DIGITS_COUNT: Final = 12
+_AGENT: Final = "AGENT"
+
+
+class Agent(NamedTuple):
+    """An agent with its one version; `state` is None if nobody has activated or deactivated it."""
+
+    name: str
+    is_bound: bool
+    state: AgentState | None
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether the agent can be asked."""
+        return self.is_bound and (self.state is None or self.state.is_active)
+
+    @property
+    def id(self) -> str:
+        """Return its record id."""
+        return _record_id(AGENT_PREFIX, self.name)
+
+    @property
+    def version_id(self) -> str:
+        """Return the record id of its version."""
+        return _record_id(VERSION_PREFIX, self.name)
+
+
+def agents_of(org: Organization) -> list[Agent]:
+    """Return the agents that are bound or that a definition names, by name."""
+    subjects = org.settings().subjects
+    named = set(_named_subjects(org))
+    prompts = {name for name, kind in named if kind != _AGENT} - {name for name, kind in named if kind == _AGENT}
+    names = {name.casefold(): name for name, kind in sorted(named) if kind == _AGENT}
+    names |= {name.casefold(): name for name in subjects if name not in prompts}
+    states = Agents(org.database).states()
+    return [Agent(name, is_bound(subjects, name), states.get(key)) for key, name in sorted(names.items())]
+
+
+def _named_subjects(org: Organization) -> Iterator[tuple[str, str]]:
+    """Yield the name and the type of the subject of each deployed definition."""
+    sql = "SELECT full_name, content FROM component WHERE type = ?"
+    for kind in TEST_TYPES:
+        for name, content in org.database.rows(sql, (kind.name,)):
+            yield subject_of(read_xml(content, label=name))
+
+
+def _record_id(prefix: str, name: str) -> str:
+    """Return the record id of a name: it stays the same when other agents come and go."""
+    number = int.from_bytes(hashlib.sha256(name.casefold().encode()).digest())
+    digits = []
+    for _ in range(_ID_DIGITS_COUNT):
+        number, digit = divmod(number, len(_ID_DIGITS))
+        digits.append(_ID_DIGITS[digit])
+    return with_checksum(prefix + "".join(digits))

@@ -10,10 +10,9 @@ from evalmeta import limits
 from evalmeta.errors import OrgFault
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import ApiVersion
-from evalmeta.org.agents import agents_of
 from evalmeta.org.handlers.rest import authenticated, json_reply, no_resource, read_body
 from evalmeta.org.organization import ORG_ID, run_in_thread
-from evalmeta.org.subjects import unbound_subject
+from evalmeta.org.subjects import agents_of, unbound_subject
 from evalmeta.org_clients.answers import Answers, Page, read_locator, read_page_size
 from evalmeta.org_clients.sobjects import (
     AGENT,
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
     from evalmeta.errors import SubjectNotBound
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
-    from evalmeta.org.agents import Agent
     from evalmeta.org.organization import Organization
+    from evalmeta.org.subjects import Agent
     from evalmeta.org_clients.sobjects import SObject
 
 

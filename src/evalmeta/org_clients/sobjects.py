@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from evalmeta.errors import OrgFault
 from evalmeta.model.registry import metadata_type
-from evalmeta.org.agents import AGENT_PREFIX, VERSION_PREFIX
+from evalmeta.org.subjects import AGENT_PREFIX, VERSION_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -28,7 +28,7 @@ from evalmeta.protocol.json_fields import (
     text,
     to_timestamp,
 )
-from evalmeta.protocol.run_options import read_options, write_options
+from evalmeta.protocol.runs import read_options, write_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -36,7 +36,7 @@ from evalmeta.protocol.json_fields import (
     text,
     to_timestamp,
 )
-from evalmeta.protocol.run_options import write_options
+from evalmeta.protocol.runs import write_options
 
 if TYPE_CHECKING:
     from evalmeta.model.generated_data import GeneratedData

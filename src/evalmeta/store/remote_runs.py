@@ -10,7 +10,7 @@ import orjson
 
 from evalmeta.model.tally import summarise
 from evalmeta.protocol.connect import read_run, write_run
-from evalmeta.protocol.run_options import write_options
+from evalmeta.protocol.runs import write_options
 from evalmeta.store.database import SHORT_ID_CHARS, open_database
 from evalmeta.store.kept_numbers import KeptTally
 

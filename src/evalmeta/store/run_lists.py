@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import orjson
 
 from evalmeta.model.run import RunStatus, Verdict
-from evalmeta.protocol.run_options import read_options
+from evalmeta.protocol.runs import read_options
 from evalmeta.store.kept_numbers import KeptTally, tallies_of
 
 if TYPE_CHECKING:

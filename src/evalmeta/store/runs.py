@@ -13,7 +13,7 @@ from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.model.login import ADMIN
 from evalmeta.model.run import CaseResult, ContentKind, Run, RunContent, RunStatus, Verdict
-from evalmeta.protocol.run_options import read_options, write_options
+from evalmeta.protocol.runs import read_options, write_options
 from evalmeta.store.database import next_ids
 from evalmeta.store.stored_cases import decode_case, encode_case
 

@@ -13,8 +13,7 @@ from evalmeta.api.changes import compare_contents
 from evalmeta.api.doctor.checks import Finding, excerpt, finding_of
 from evalmeta.api.org_targets import connect
 from evalmeta.api.sync import fetch
-from evalmeta.client.agents import agent_versions, names_a_version
-from evalmeta.client.metadata import list_components
+from evalmeta.client.metadata import agent_versions, list_components, names_a_version
 from evalmeta.client.runs import cancel_run, check_runs, fetch_run, run_request, start_run
 from evalmeta.engine.event_loop import EventLoop
 from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, OrgFault, Suggestion, WaitRanOut
@@ -24,7 +23,7 @@ from evalmeta.package.files import read_file, shown
 from evalmeta.package.project import SETTINGS_FILE
 from evalmeta.package.resolver import find_components
 from evalmeta.protocol.json_fields import list_of_objects, text
-from evalmeta.protocol.run_faults import joined_error
+from evalmeta.protocol.runs import joined_error
 from evalmeta.report.text import count
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import read_xml
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Iterator, Sequence
 
     from evalmeta.api.org_targets import Target
-    from evalmeta.client.agents import AgentVersion
     from evalmeta.client.connection import Connection
+    from evalmeta.client.metadata import AgentVersion
     from evalmeta.model.component import Component
     from evalmeta.model.definition import Definition
     from evalmeta.model.registry import MetadataType

@@ -19,15 +19,14 @@ from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.interfaces import LazyRater
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Scheduler
-from evalmeta.engine.scorers.function_imports import functions_of
+from evalmeta.engine.scorers.function_imports import functions_of, named_functions
 from evalmeta.engine.scorers.registry import make_scorers
 from evalmeta.errors import EvalmetaError, TooManyErrors, UsageError
 from evalmeta.model.expectations import canonical_name
 from evalmeta.model.run import Run, RunStatus
 from evalmeta.model.run_options import RunOptions, invalid_option
 from evalmeta.model.tally import Tally
-from evalmeta.org.needs import function_needs
-from evalmeta.protocol.run_faults import RunFault, joined_error
+from evalmeta.protocol.runs import RunFault, joined_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.run import CaseResult, Summary
-    from evalmeta.org.needs import Need
 
     OnResults = Callable[[Sequence[CaseResult]], None]
     One = Definition | Evaluation | Path | str | Iterable[Case | Mapping[str, object]]
@@ -229,9 +227,10 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
         raise UsageError(f"options: {fault}")
     subject, rater = _tried(lambda: bindings.subject(loaded)), _tried(lambda: bindings.rater(loaded, options))
     # The cases of an iterator are available only once.
-    evaluation, needs = loaded.evaluation, []
+    evaluation, errors = loaded.evaluation, list[EvalmetaError]()
     if not isinstance(evaluation.cases, Iterator):
-        needs = function_needs(evaluation, options)
+        if functions := named_functions(evaluation, options):
+            errors = _faults(functions, loaded)
         if isinstance(rater, LazyRater):
             # A set, because a name is known by the first of many thousands of expectations.
             names = {
@@ -241,7 +240,6 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
                 for expectation in turn.expectations
             }
             rater.load_for(map(canonical_name, names))
-    errors = _faults(needs, loaded) if needs else []
     if errors or isinstance(subject, EvalmetaError) or isinstance(rater, EvalmetaError):
         return [*(bound for bound in (subject, rater) if isinstance(bound, EvalmetaError)), *errors]
     options = replace(options, setup=bindings.setup(loaded, options))
@@ -262,9 +260,10 @@ def _custom_scorers(root: Path) -> FindScorer:
     return find
 
 
-def _faults(needs: Sequence[Need], loaded: LoadedEvaluation) -> list[EvalmetaError]:
-    from evalmeta.org.readiness import fault_of
+def _faults(functions: Iterable[str], loaded: LoadedEvaluation) -> list[EvalmetaError]:
+    from evalmeta.org.readiness import Need, fault_of
 
+    needs = (Need("function", name) for name in functions)
     return [error for need in needs if (error := fault_of(need, loaded.settings, root=loaded.root))]
 
 

@@ -71,7 +71,7 @@ def load_evaluations(
 def _load_item(thing: _Source, roots: Roots) -> list[LoadedEvaluation]:
     """Load an item of a list, in which a folder stands for all tests in it."""
     if isinstance(thing, str | Path):
-        from evalmeta.api.evaluating.files import load_tests
+        from evalmeta.api.evaluating.project import load_tests
 
         return load_tests(Path(thing), roots)
     return [_load_one(thing, None, roots)]
@@ -82,11 +82,11 @@ def _load_one(what: _Source, name: str | None, roots: Roots) -> LoadedEvaluation
         evaluation = replace(what, name=name or what.name, cases=_checked(what.cases))
         return roots.root_of().loaded(evaluation, None, EVALUATION_DEFINITION)
     if isinstance(what, str | Path | Definition):
-        from evalmeta.api.evaluating import files as evaluate_files
+        from evalmeta.api.evaluating import project
 
         if isinstance(what, Definition):
-            return evaluate_files.load_definition(what, name, roots)
-        return evaluate_files.load_one_file(Path(what), name, roots)
+            return project.load_definition(what, name, roots)
+        return project.load_one_file(Path(what), name, roots)
     given: object = what
     if not isinstance(given, Iterable) or isinstance(given, Mapping):
         raise UsageError(f"cannot evaluate {type(what).__name__}: pass a definition, a path, cases, or a list")
@@ -179,22 +179,19 @@ class Bindings:
         is_offline = judge is None and rater == OFFLINE_RATER and not has_settings
         if is_offline and subject is not None and not _may_describe(subject):
             return Setup(*object_of(subject), rater, evalmeta=__version__)
-        from evalmeta.api.evaluating import bindings as evaluate_bindings
+        from evalmeta.api.evaluating import project
 
-        agent = evaluate_bindings.agent_of(loaded, subject)
-        prompt = evaluate_bindings.rater_of(loaded, judge, rater)
-        check = evaluate_bindings.check_of(loaded, prompt, scoring.threshold)
-        return Setup(*agent, *prompt, __version__, check)
+        return project.setup_of(loaded, subject, judge, scoring)
 
     def _new_subject(self, loaded: LoadedEvaluation) -> Subject:
         subject, root = self._subject, loaded.root
         if subject is not None and not _may_describe(subject):
             return _subject_of_argument(subject, root)
-        from evalmeta.api.evaluating import bindings as evaluate_bindings
+        from evalmeta.api.evaluating import project
 
         if subject is None:
-            return evaluate_bindings.project_subject(loaded)
-        return evaluate_bindings.described_subject(subject, root) or _subject_of_argument(subject, root)
+            return project.project_subject(loaded)
+        return project.described_subject(subject, root) or _subject_of_argument(subject, root)
 
     def _new_rater(self, loaded: LoadedEvaluation, name: str) -> Rater:
         rater, has_settings = self._rater, loaded.project is not None and loaded.project.declared is not None
@@ -202,12 +199,12 @@ class Bindings:
             return offline_rater()
         if rater is not None and not _may_describe(rater):
             return _rater_of_argument(rater)
-        from evalmeta.api.evaluating import bindings as evaluate_bindings
+        from evalmeta.api.evaluating import project
 
-        cache = self._cache or evaluate_bindings.open_cache(loaded.state_dir, self._stack)
+        cache = self._cache or project.open_cache(loaded.state_dir, self._stack)
         if rater is None:
-            return evaluate_bindings.project_rater(loaded, name, cache)
-        return evaluate_bindings.described_rater(rater, loaded.root, cache) or _rater_of_argument(rater)
+            return project.project_rater(loaded, name, cache)
+        return project.described_rater(rater, loaded.root, cache) or _rater_of_argument(rater)
 
 
 class _SharedSubject:

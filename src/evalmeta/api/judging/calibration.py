@@ -29,8 +29,7 @@ from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.engine.raters.registry import bind_rater
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.model.run_options import OFFLINE_RATER, Scoring
-from evalmeta.org.setups import rater_of
-from evalmeta.org.subjects import rater_settings
+from evalmeta.org.subjects import rater_of, rater_settings
 from evalmeta.package.project import find_project
 from evalmeta.store.judgements import FolderRatings, keep_check
 

@@ -10,14 +10,14 @@ from evalmeta.errors import Suggestion, UsageError
 from evalmeta.model.run import ContentKind
 from evalmeta.model.run_options import Setup
 from evalmeta.org.run_files import subjects_of_run
-from evalmeta.org.setups import agent_of
+from evalmeta.org.subjects import agent_of
 
 if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.model.difference import Difference
     from evalmeta.model.run import Run, RunContent
     from evalmeta.package.project import Project
-    from evalmeta.protocol.run_options import RunDefinition
+    from evalmeta.protocol.runs import RunDefinition
 
 
 class DefinitionChanged(UsageError):

@@ -26,10 +26,9 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
 from evalmeta.model.run import Run, RunStatus, join
 from evalmeta.model.run_options import RUN_OPTIONS, RunOptions, Setup
 from evalmeta.org.organization import PathFilter
-from evalmeta.org.setups import rater_of
-from evalmeta.org.subjects import rater_settings
+from evalmeta.org.subjects import rater_of, rater_settings
 from evalmeta.package.resolver import list_files
-from evalmeta.protocol.run_faults import RunFault, joined_error
+from evalmeta.protocol.runs import RunFault, joined_error
 from evalmeta.store.database import open_database
 from evalmeta.store.remote_runs import RemoteRun, open_remote_runs
 from evalmeta.store.stored_cases import open_cases

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.api.runs.changes import DefinitionChanged
 from evalmeta.api.sync import fetch
-from evalmeta.client.agents import agent_versions, names_a_version
+from evalmeta.client.metadata import agent_versions, names_a_version
 from evalmeta.errors import EvalmetaError, NotFound
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.expectations import ACTIONS, parse_actions
@@ -27,8 +27,8 @@ from evalmeta.xmlio.reader import read_xml
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 
-    from evalmeta.client.agents import AgentVersion
     from evalmeta.client.connection import Connection
+    from evalmeta.client.metadata import AgentVersion
     from evalmeta.engine.interfaces import Exchange, Rater, Scorer
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Evaluation

@@ -30,7 +30,7 @@ from evalmeta.report.text import count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.api.convert import ConvertedFile
+    from evalmeta.api.selections import ConvertedFile
     from evalmeta.api.specs import DefinitionNames, SpecTemplate
     from evalmeta.cli.options import Decorator
     from evalmeta.formats.diagnostics import Written
@@ -149,7 +149,7 @@ def source(
             raise click.UsageError("--root-dir cannot be combined with --source-dir, --manifest and --metadata.")
         selection = Selection(source_dirs=(root_dir,))
     project = find_project(Path.cwd())
-    done = api.convert.convert_source(project, selection, output_dir, api_version=api_version, overwrite=force)
+    done = api.selections.convert_source(project, selection, output_dir, api_version=api_version, overwrite=force)
     _report(done, as_json=as_json)
 
 
@@ -174,7 +174,7 @@ def metadata(selection: Selection, *, root_dir: Path, output_dir: Path | None, f
     evalmeta convert metadata --root-dir mdapi
     evalmeta convert metadata --root-dir mdapi --output-dir force-app
     """
-    done = api.convert.convert_metadata(root_dir, selection, output_dir, overwrite=force)
+    done = api.selections.convert_metadata(root_dir, selection, output_dir, overwrite=force)
     _report(done, as_json=as_json)
 
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
+from evalmeta.engine.plan import select_cases
 from evalmeta.engine.process_exit import ProcessExit, exits_refused
 from evalmeta.engine.subjects.objects import check_call, import_from, own_modules
 from evalmeta.errors import SettingsError
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from evalmeta.engine.subjects.objects import Function
+    from evalmeta.model.evaluation import Evaluation
+    from evalmeta.model.run_options import RunOptions
 
 
 CHECK_INPUTS: Final = ("utterance", "history", "context", "topic", "actions", "generated")
@@ -54,6 +57,19 @@ def check_function(name: str, *, root: Path) -> None:
         return
     example = "score(metric, actual_invocations, expected_invocations, conversation_scenario)"
     check_call(function, (None,) * 4, {}, called=called, root=root, example=example)
+
+
+def named_functions(evaluation: Evaluation, options: RunOptions) -> list[str]:
+    """Return the names of the functions that the selected cases are scored by, each once."""
+    return list(
+        dict.fromkeys(
+            str(expectation.terms["function"])
+            for case in select_cases(evaluation, options)
+            for turn in case.turns
+            for expectation in turn.expectations
+            if expectation.terms and "function" in expectation.terms
+        )
+    )
 
 
 def accepted_inputs(function: Function) -> frozenset[str]:

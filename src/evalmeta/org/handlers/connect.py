@@ -23,11 +23,11 @@ from evalmeta.model.registry import TESTING_DEFINITION, metadata_type, type_at_p
 from evalmeta.model.run import Verdict
 from evalmeta.org.handlers.rest import json_reply, json_stream, read_body, respond
 from evalmeta.org.organization import run_in_thread
+from evalmeta.org.readiness import find_faults
 from evalmeta.org.runs import (
     definition_of_run,
     extend_run,
     find_remote_run,
-    find_run_faults,
     is_abandoned,
     placeholders,
     prepare_file_run,
@@ -38,8 +38,7 @@ from evalmeta.org.runs import (
 )
 from evalmeta.protocol.connect import write_cases, write_run
 from evalmeta.protocol.json_fields import integer, list_of_objects, object_at, read_object, text, to_timestamp
-from evalmeta.protocol.run_faults import RunFault, write_faults
-from evalmeta.protocol.run_options import read_options, write_run_definition
+from evalmeta.protocol.runs import RunFault, read_options, write_faults, write_run_definition
 from evalmeta.protocol.testing import studio_status, write_testing_case, write_testing_run
 from evalmeta.store.database import full_id
 from evalmeta.store.stored_cases import open_cases
@@ -56,7 +55,6 @@ if TYPE_CHECKING:
     from evalmeta.model.run import CaseResult, Run
     from evalmeta.org.organization import Organization
     from evalmeta.org.runs import PreparedRun
-
 
 # The iteration and the number of the last case before a page; 0-0 is the beginning.
 _POSITION: Final = re.compile("([0-9]{1,9})-([0-9]{1,9})")
@@ -120,7 +118,7 @@ async def post_check(call: _Call) -> Response:
             except EvalmetaError as error:
                 faults.append(RunFault(error, (place,)))
         places = [*prepared]
-        of_needs = find_run_faults(org, [*prepared.values()])
+        of_needs = find_faults(org, [run.needs for run in prepared.values()])
         return [*faults, *(fault._replace(runs=tuple(places[number] for number in fault.runs)) for fault in of_needs)]
 
     faults = await run_in_thread(call.org, check)

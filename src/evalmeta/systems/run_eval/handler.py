@@ -18,11 +18,11 @@ from evalmeta import limits
 from evalmeta.errors import FormatError, OrgFault
 from evalmeta.model.generated_data import invoked_actions
 from evalmeta.model.run import Verdict
-from evalmeta.org.agents import agents_of
 from evalmeta.org.handlers.registry import Handlers
 from evalmeta.org.handlers.rest import authenticated, json_reply, read_body
 from evalmeta.org.organization import run_in_thread
 from evalmeta.org.runs import check_needs, is_abandoned, prepare_received_run, start_prepared
+from evalmeta.org.subjects import agents_of
 from evalmeta.store.stored_cases import open_cases
 from evalmeta.systems.run_eval.reader import read_payload
 

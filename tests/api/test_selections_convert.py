@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.api.convert import convert_metadata, convert_source
+from evalmeta.api.selections import convert_metadata, convert_source
 from evalmeta.errors import InvalidMetadata, NotFound, ProjectError, UsageError
 from evalmeta.package.project import Project, find_project
 from evalmeta.package.selection import Selection

@@ -7,7 +7,7 @@ import pytest
 from evalmeta.errors import OrgFault
 from evalmeta.model.login import ADMIN
 from evalmeta.org.jobs import quick_deploy
-from evalmeta.org_clients.component_calls import delete_components, rename_component
+from evalmeta.org_clients.components import delete_components, rename_component
 from evalmeta.protocol.metadata_api import AsyncResult, DeleteResult, DeployOptions, SaveResult, UpsertResult
 from evalmeta.protocol.soap import read_results
 from org.parts import KIND, definition, deploy, package
