@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -17,6 +20,23 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
     Program = Callable[..., Outcome]
+
+# A command that is killed before one of its functions is called.
+KILLED: Final = """
+import os, signal, sys
+from importlib import import_module
+from evalmeta.cli.main import main
+module, name = sys.argv.pop(1).split(":")
+*_, owner = import_module(module), *(getattr(import_module(module), part) for part in name.split(".")[:-1])
+setattr(owner, name.rpartition(".")[2], lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+main()
+"""
+MOMENTS: Final = {
+    "before the deployment is sent": "evalmeta.client.metadata:submit",
+    "after it was sent": "evalmeta.store.components:Receipts.name",
+    "while it is done": "evalmeta.org.jobs:run_deployment",
+    "after it was committed": "evalmeta.api.deployments:_remember",
+}
 
 
 @pytest.fixture
@@ -34,7 +54,7 @@ def deployed(team: Team, evalmeta: Program) -> Team:
 def change_in_org(team: Team, evalmeta: Program, name: str, utterance: str = "theirs") -> None:
     team.go("theirs")
     team.write(name, utterance)
-    evalmeta("deploy")
+    assert evalmeta("deploy", "-c").code == 0
     team.go("mine")
 
 
@@ -225,3 +245,52 @@ def test_a_conflict_counts_its_files_without_the_files_that_were_not_looked_at(
 ) -> None:
     change_in_org(deployed, evalmeta, "A")
     assert "\n1 error in 1 file\n" in evalmeta("deploy").err
+
+
+def killed(moment: str, *arguments: str) -> None:
+    """Runs a command that is killed at a moment."""
+    done = subprocess.run([sys.executable, "-c", KILLED, MOMENTS[moment], *arguments], check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_deployment_that_is_killed_is_no_conflict_with_oneself(
+    deployed: Team, evalmeta: Program, moment: str
+) -> None:
+    deployed.write("A", "second")
+    killed(moment, "deploy")
+    deployed.write("A", "third")
+
+    assert "conflict" not in evalmeta("status").out
+    assert evalmeta("deploy").code == 0
+    assert "are the same" in evalmeta("status").out
+
+
+def test_a_retrieve_after_a_killed_deployment_offers_to_keep_what_was_changed_since(
+    deployed: Team, evalmeta: Program
+) -> None:
+    deployed.write("A", "second")
+    killed("after it was committed", "deploy")
+    deployed.write("A", "third")
+
+    assert "Keep yours: evalmeta deploy\n" in evalmeta("retrieve").err
+
+
+def test_changes_of_others_after_a_killed_deployment_are_still_a_conflict(deployed: Team, evalmeta: Program) -> None:
+    deployed.write("A", "second")
+    killed("after it was committed", "deploy")
+    change_in_org(deployed, evalmeta, "A")
+    deployed.write("A", "third")
+
+    assert "A was changed here and in the org" in evalmeta("deploy").err
+
+
+def test_what_a_killed_deployment_sent_counts_once(deployed: Team, evalmeta: Program) -> None:
+    deployed.write("A", "second")
+    killed("after it was committed", "deploy")
+    deployed.write("A", "third")
+    evalmeta("deploy")
+    change_in_org(deployed, evalmeta, "A", "second")
+    deployed.write("A", "fourth")
+
+    assert "A was changed here and in the org" in evalmeta("deploy").err

@@ -6,6 +6,7 @@ import re
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta import limits
@@ -19,7 +20,7 @@ from evalmeta.package.resolver import find_components
 from evalmeta.protocol.metadata_api import DeployOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from evalmeta.api.packages import DeployPackage
     from evalmeta.client.connection import Connection
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import DeployMessage, DeployResult
+    from evalmeta.store.components import Sent
 
 
 _JOB_ID: Final = re.compile(r"0Af[A-Za-z0-9]{12}(?:[A-Za-z0-9]{3})?")
@@ -106,11 +108,9 @@ async def start(
         with tracking_of(project, connection) as tracking:
             await refuse_newer_in_org(connection, tracking, package.components)
     options = replace(options, single_package=package.single_package)
-    job_id = await metadata.submit(connection, package.zip_file, options=options)
-    with receipts_of(project, connection) as receipts:
-        kind: Literal["validate", "deploy"] = "validate" if options.check_only else "deploy"
-        receipts.keep(kind, job_id, now=time.time(), sent=hashes_of(package.zip_file))
-    return job_id
+    kind: Literal["validate", "deploy"] = "validate" if options.check_only else "deploy"
+    submit = partial(metadata.submit, connection, package.zip_file, options=options)
+    return await _with_receipt(connection, project, submit, kind=kind, sent=hashes_of(package.zip_file))
 
 
 async def finish(
@@ -156,10 +156,26 @@ async def cancel(
 
 async def quick_deploy(connection: Connection, project: Project, validation_id: str) -> str:
     """Deploy exactly what the org validated before, and return the id of the deployment for `finish`."""
-    with _job_errors(validation_id):
-        job_id = await metadata.quick_deploy(connection, validation_id)
     with receipts_of(project, connection) as receipts:
-        receipts.keep("deploy", job_id, now=time.time(), sent=receipts.sent(validation_id))
+        sent = receipts.sent(validation_id)
+    with _job_errors(validation_id):
+        submit = partial(metadata.quick_deploy, connection, validation_id)
+        return await _with_receipt(connection, project, submit, kind="deploy", sent=sent)
+
+
+async def _with_receipt(
+    connection: Connection,
+    project: Project,
+    submit: Callable[[], Awaitable[str]],
+    *,
+    kind: Literal["validate", "deploy"],
+    sent: Sent | None,
+) -> str:
+    """Submit a job and return its id; what it sends is on disk before, because this process may be killed."""
+    with receipts_of(project, connection) as receipts:
+        number = receipts.keep(kind, "", now=time.time(), sent=sent)
+        job_id = await submit()
+        receipts.name(number, job_id)
     return job_id
 
 

@@ -19,6 +19,7 @@ from evalmeta.store.components import Components, Synced, open_receipts, open_tr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -59,6 +60,7 @@ class ComparedComponent:
         listed: the org's component; None if it has none.
         org: the current state in the org.
         base: the last common state.
+        sent: what the project sent to the org in deployments whose end it does not know.
     """
 
     type: MetadataType
@@ -68,20 +70,21 @@ class ComparedComponent:
     listed: FileProperties | None
     org: Synced | None
     base: Synced | None
+    sent: AbstractSet[bytes] = frozenset()
 
     @property
     def state(self) -> SyncState:
         """Return what has changed since the last common state."""
         org, base = (None if synced is None else synced.sha256 for synced in (self.org, self.base))
-        return sync_state(local=self.local_hash, org=org, base=base)
+        return sync_state(local=self.local_hash, org=org, base=org if org in self.sent else base)
 
     @property
     def new_base(self) -> Synced | None:
         """Return the common state to save, if it is not saved yet: a newer date, or content that is the same now."""
         if self.org is None or self.org == self.base:
             return None
-        is_known = self.base is not None and self.base.sha256 == self.org.sha256
-        return self.org if is_known or self.local_hash == self.org.sha256 else None
+        known = {self.local_hash, *self.sent, None if self.base is None else self.base.sha256}
+        return self.org if self.org.sha256 in known else None
 
 
 def tracking_of(project: Project, connection: Connection) -> AbstractContextManager[Tracking]:
@@ -111,7 +114,9 @@ async def compare_components(
     """
     local, listed, base = _by_name(components), await _list(connection, kind), tracking.load(kind.name)
     keys = {*local, *listed, *base} if only is None else {name.casefold() for name in only}
-    compared = await _compare(connection, kind, keys, local=local, listed=listed, base=base)
+    compared = await _compare(
+        connection, kind, keys, local=local, listed=listed, base=base, sent=tracking.sent(kind.name)
+    )
     _update(tracking, kind, compared)
     return [component for component in compared if component.local or component.listed]
 
@@ -132,7 +137,9 @@ async def find_newer_in_org(
             continue
         listed = await _list(connection, kind)
         keys = {key for key in local.keys() & base.keys() & listed.keys() if not _is_unchanged(listed[key], base[key])}
-        compared = await _compare(connection, kind, keys, local=local, listed=listed, base=base)
+        compared = await _compare(
+            connection, kind, keys, local=local, listed=listed, base=base, sent=tracking.sent(kind.name)
+        )
         _update(tracking, kind, compared)
         newer += [
             component for component in compared if component.state in {SyncState.CHANGED_IN_ORG, SyncState.CONFLICT}
@@ -169,6 +176,7 @@ async def _compare(
     local: Mapping[str, Component],
     listed: Mapping[str, FileProperties],
     base: Mapping[str, Synced],
+    sent: Mapping[str, AbstractSet[bytes]],
 ) -> list[ComparedComponent]:
     keys = sorted(keys)
     org = {key: Synced(_UNREAD, properties.last_modified_date) for key, properties in listed.items()}
@@ -186,6 +194,7 @@ async def _compare(
             listed=listed.get(key),
             org=org.get(key),
             base=base.get(key),
+            sent=sent.get(key, frozenset()),
         )
         for key in keys
     ]
@@ -254,16 +263,18 @@ def refuse_changed_files(tracking: Tracking, incoming: Iterable[tuple[Fetched, P
 
 def _changed(tracking: Tracking, incoming: Iterable[tuple[Fetched, Path]]) -> Iterator[tuple[Problem, bool]]:
     """Yield the problem of each changed file, and whether the org's component was changed as well."""
-    known = {row.name: tracking.load(row.name) for row in TYPES}
+    known = {row.name: (tracking.load(row.name), tracking.sent(row.name)) for row in TYPES}
     for fetched, path in incoming:
-        base = known[fetched.type.name].get(fetched.full_name.casefold())
+        key, org = fetched.full_name.casefold(), hash_of(fetched.content)
+        bases, sent = known[fetched.type.name]
+        base = org if org in sent.get(key, ()) else bases[key].sha256 if key in bases else None
         if base is None:
             what = "was never deployed or retrieved from here"
-        elif hash_of(read_file(path)) != base.sha256:
+        elif hash_of(read_file(path)) != base:
             what = f"was changed here {_SINCE}"
         else:
             continue
-        is_conflict = base is not None and hash_of(fetched.content) != base.sha256
+        is_conflict = base not in {None, org}
         yield _problem(fetched.type, fetched.full_name, path, f"{what}, and the org's is different"), is_conflict
 
 
@@ -315,7 +326,9 @@ def states_in_own_org(
         local = {}
     with open_tracking(project.state_dir, root=project.root, org_url=EMBEDDED_URL) as tracking:
         base = {name: synced.sha256 for name, synced in tracking.load(kind.name).items()}
+        sent = tracking.sent(kind.name)
     here, there = ({name.casefold(): data for name, data in hashes.items()} for hashes in (local, org))
+    base |= {key: sha256 for key, sha256 in there.items() if sha256 in sent.get(key, ())}
     names = {name.casefold(): name for name in (*org, *local)}
     return {
         name: sync_state(local=here.get(key), org=there.get(key), base=base.get(key))

@@ -157,6 +157,17 @@ class Tracking:
         rows = self._database.query(sql, (*self._owner, type_name))
         return {name.casefold(): Synced(sha256, modified) for name, sha256, modified in rows}
 
+    def sent(self, type_name: str) -> dict[str, set[bytes]]:
+        """Return the contents that deployments sent whose end is not known here, by full name in lower case.
+
+        A command that is killed does not learn what the org made of its deployment.
+        """
+        contents: dict[str, set[bytes]] = {}
+        for _, sent in self._unfinished():
+            for name, sha256 in sent.get(type_name, {}).items():
+                contents.setdefault(name.casefold(), set()).add(sha256)
+        return contents
+
     def remember(self, type_name: str, components: Mapping[str, Synced]) -> None:
         """Save the current common state of components, by full name, in one transaction."""
         sql = "INSERT OR REPLACE INTO synced VALUES (?, ?, ?, ?, ?, ?)"
@@ -166,12 +177,32 @@ class Tracking:
         )
         with self._database.transaction():
             self._database.execute_many(sql, rows)
+            self._settle(type_name, components)
 
     def forget(self, type_name: str, full_names: Iterable[str]) -> None:
         """Delete components that neither the project nor the org has any more."""
         sql = "DELETE FROM synced WHERE project = ? AND org_url = ? AND type = ? AND full_name = ?"
+        names = list(full_names)
         with self._database.transaction():
-            self._database.execute_many(sql, ((*self._owner, type_name, name) for name in full_names))
+            self._database.execute_many(sql, ((*self._owner, type_name, name) for name in names))
+            self._settle(type_name, names)
+
+    def _unfinished(self) -> list[tuple[int, Sent]]:
+        sql = """
+            SELECT number, sent FROM receipt
+            WHERE project = ? AND org_url = ? AND kind = 'deploy' AND sent NOTNULL ORDER BY number
+        """
+        return [(number, _read_sent(sent)) for number, sent in self._database.query(sql, self._owner)]
+
+    def _settle(self, type_name: str, full_names: Iterable[str]) -> None:
+        """Remove components from what was sent: if the org has the same content again later, others made it so."""
+        settled = {name.casefold() for name in full_names}
+        for number, sent in self._unfinished():
+            ours = sent.get(type_name, {})
+            left = {name: sha256 for name, sha256 in ours.items() if name.casefold() not in settled}
+            if len(left) < len(ours):
+                values = (_written_sent(sent | {type_name: left}), number)
+                self._database.execute("UPDATE receipt SET sent = ? WHERE number = ?", values)
 
 
 class Receipts:
@@ -183,20 +214,28 @@ class Receipts:
         self._database = database
         self._owner = (project, org_url)
 
-    def keep(self, kind: ReceiptKind, job_id: str, *, now: float, sent: Sent | None = None) -> None:
-        """Save a job as the most recent of its kind, and delete jobs that orgs have forgotten."""
-        hashes = {type_: {name: digest.hex() for name, digest in ours.items()} for type_, ours in (sent or {}).items()}
-        encoded = None if sent is None else orjson.dumps(hashes)
+    def keep(self, kind: ReceiptKind, job_id: str, *, now: float, sent: Sent | None = None) -> int:
+        """Save a job as the most recent of its kind, delete jobs that orgs have forgotten, and return its number.
+
+        The id may be empty until `name` is called, for a job that is about to start.
+        """
+        encoded = None if sent is None else _written_sent(sent)
         sql = "INSERT INTO receipt (project, org_url, kind, job_id, kept_at, sent) VALUES (?, ?, ?, ?, ?, ?)"
         with self._database.transaction():
             self._database.execute("DELETE FROM receipt WHERE kept_at < ?", (now - limits.DEPLOY_KEPT_SECONDS,))
             self._database.execute(sql, (*self._owner, kind, job_id, now, encoded))
+            [(number,)] = self._database.query("SELECT last_insert_rowid()")
+        return int(number)
+
+    def name(self, number: int, job_id: str) -> None:
+        """Save the id that the org gave to a job."""
+        self._database.execute("UPDATE receipt SET job_id = ? WHERE number = ?", (job_id, number))
 
     def latest(self, *kinds: ReceiptKind) -> str | None:
         """Return the id of the most recent job of these kinds; None if there is none."""
         sql = """
             SELECT job_id FROM receipt
-            WHERE project = ? AND org_url = ? AND kind IN (SELECT value FROM json_each(?))
+            WHERE project = ? AND org_url = ? AND kind IN (SELECT value FROM json_each(?)) AND job_id <> ''
             ORDER BY number DESC LIMIT 1
         """
         rows = self._database.query(sql, (*self._owner, orjson.dumps(kinds).decode()))
@@ -212,15 +251,21 @@ class Receipts:
         """Return the contents that a job sent; None if they are not known or were deleted."""
         sql = "SELECT sent FROM receipt WHERE project = ? AND org_url = ? AND substr(job_id, 1, ?) = ? AND sent NOTNULL"
         rows = self._database.query(sql, (*self._owner, SHORT_ID_CHARS, job_id[:SHORT_ID_CHARS]))
-        if not rows:
-            return None
-        stored: dict[str, dict[str, str]] = orjson.loads(rows[0][0])
-        return {kind: {name: bytes.fromhex(text) for name, text in ours.items()} for kind, ours in stored.items()}
+        return _read_sent(rows[0][0]) if rows else None
 
     def delete_sent(self, job_id: str) -> None:
         """Delete the contents that a job sent; the job itself is kept."""
         sql = "UPDATE receipt SET sent = NULL WHERE project = ? AND org_url = ? AND substr(job_id, 1, ?) = ?"
         self._database.execute(sql, (*self._owner, SHORT_ID_CHARS, job_id[:SHORT_ID_CHARS]))
+
+
+def _written_sent(sent: Sent) -> bytes:
+    return orjson.dumps({kind: {name: digest.hex() for name, digest in ours.items()} for kind, ours in sent.items()})
+
+
+def _read_sent(encoded: bytes) -> Sent:
+    stored: dict[str, dict[str, str]] = orjson.loads(encoded)
+    return {kind: {name: bytes.fromhex(text) for name, text in ours.items()} for kind, ours in stored.items()}
 
 
 @contextmanager
