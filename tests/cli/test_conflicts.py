@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -9,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from evalmeta.errors import ProjectError
-from evalmeta.package.files import write_file
+from evalmeta.package.files import write_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from cli.team import Team
@@ -226,18 +227,30 @@ def test_what_a_retrieve_wrote_before_it_failed_is_remembered(
     for name in "AB":
         change_in_org(deployed, evalmeta, name)
 
-    def fail_at_b(project: Project, path: Path, content: bytes) -> None:
-        if path.name.startswith("B"):
-            raise ProjectError("B: cannot be written")
-        write_file(project, path, content)
+    def fail_at_b(project: Project, files: Iterable[tuple[Path, bytes]]) -> Iterator[Path]:
+        for path, content in files:
+            if path.name.startswith("B"):
+                raise ProjectError("B: cannot be written")
+            yield from write_files(project, [(path, content)])
 
     with monkeypatch.context() as patched:
-        patched.setattr("evalmeta.api.retrievals.write_file", fail_at_b)
+        patched.setattr("evalmeta.api.retrievals.write_files", fail_at_b)
         assert evalmeta("retrieve").code != 0
     change_in_org(deployed, evalmeta, "A", "again")
 
     assert evalmeta("retrieve").code == 0
     assert b"again" in deployed.path("A").read_bytes()
+
+
+def test_a_retrieve_sweeps_what_a_killed_one_left_beside_a_definition(deployed: Team, evalmeta: Program) -> None:
+    path = deployed.path("A")
+    left, other = path.with_name(f".{path.name}.x7_kd02a"), path.with_name(".notes.x7_kd02a")
+    for file in (left, other):
+        file.touch()
+        os.utime(file, (0, 0))
+
+    assert evalmeta("retrieve").code == 0
+    assert (left.exists(), other.exists()) == (False, True)
 
 
 def test_a_conflict_counts_its_files_without_the_files_that_were_not_looked_at(

@@ -1,17 +1,54 @@
 from __future__ import annotations
 
+import fcntl
+import os
+import signal
 import stat
-from typing import TYPE_CHECKING
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from evalmeta.errors import ProjectError
-from evalmeta.package.files import put_file, read_file, write_below, write_file
+from evalmeta.package.files import (
+    put_file,
+    put_folder,
+    put_pieces,
+    read_file,
+    sweep_unfinished,
+    write_below,
+    write_files,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from evalmeta.package.project import Project
+
+# Writes a file or a folder, and is killed when the first part of it has been written.
+KILLED: Final = """
+import os, signal, sys
+from pathlib import Path
+from evalmeta.package import files
+
+class Entries(dict):
+    def items(self):
+        yield "first", b"half"
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def pieces():
+    yield b"half"
+    os.kill(os.getpid(), signal.SIGKILL)
+
+path = Path(sys.argv[2])
+files.put_pieces(path, pieces()) if sys.argv[1] == "file" else files.put_folder(path, Entries())
+"""
+
+
+def write_file(project: Project, path: Path, content: bytes) -> None:
+    assert list(write_files(project, [(path, content)])) == [path]
 
 
 def test_a_file_is_written_with_the_folders_it_needs(plain_project: Project) -> None:
@@ -125,3 +162,116 @@ def test_a_link_to_itself_is_reported(plain_project: Project) -> None:
     with pytest.raises(ProjectError, match="links form a loop"):
         write_file(plain_project, plain_project.root / "link", b"ours")
     assert (plain_project.root / "link").is_symlink()
+
+
+@pytest.fixture
+def unfinished(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """What a killed process has left behind that wrote `target`."""
+    command = [sys.executable, "-c", KILLED, request.param, str(tmp_path / "target")]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    [left] = tmp_path.iterdir()
+    assert left.name.startswith(".target.")
+    os.utime(left, (0, 0))
+    return left
+
+
+@pytest.mark.parametrize("unfinished", ["file"], indirect=True)
+def test_the_next_file_takes_away_what_a_killed_process_wrote(unfinished: Path) -> None:
+    target = unfinished.parent / "target"
+    put_pieces(target, [b"whole"])
+    assert {path: path.read_bytes() for path in target.parent.iterdir()} == {target: b"whole"}
+
+
+@pytest.mark.parametrize("unfinished", ["folder"], indirect=True)
+def test_the_next_folder_takes_away_what_a_killed_process_wrote(unfinished: Path) -> None:
+    target = unfinished.parent / "target"
+    put_folder(target, {"first": b"1", "deep/second": b"2"})
+    assert list(target.parent.iterdir()) == [target]
+    assert (target / "first").read_bytes() + (target / "deep" / "second").read_bytes() == b"12"
+
+
+@pytest.mark.parametrize("unfinished", ["file", "folder"], indirect=True)
+def test_what_another_process_writes_is_left_alone(unfinished: Path) -> None:
+    descriptor = os.open(unfinished, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    sweep_unfinished(unfinished.parent, lambda _: True)
+    assert unfinished.exists()
+    os.close(descriptor)
+    sweep_unfinished(unfinished.parent, lambda _: True)
+    assert not unfinished.exists()
+
+
+@pytest.mark.parametrize("unfinished", ["file"], indirect=True)
+def test_only_named_files_that_are_not_new_are_swept(unfinished: Path) -> None:
+    others = [unfinished.with_name(name) for name in (".target.old", ".target.12345678.txt", "target.12345678")]
+    for other in others:
+        other.touch()
+        os.utime(other, (0, 0))
+    link = unfinished.with_name(".target.abcdefgh")
+    link.symlink_to(others[0])
+    sweep_unfinished(unfinished.parent, lambda name: name == "another")
+    os.utime(unfinished)
+    sweep_unfinished(unfinished.parent, lambda _: True)
+    assert {*unfinished.parent.iterdir()} == {unfinished, link, *others}
+
+
+def test_a_file_that_is_being_written_is_locked(tmp_path: Path) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"half"
+        [unfinished] = tmp_path.iterdir()
+        os.utime(unfinished, (0, 0))
+        sweep_unfinished(tmp_path, lambda _: True)
+        yield b" and half"
+
+    put_pieces(tmp_path / "target", pieces())
+    assert (tmp_path / "target").read_bytes() == b"half and half"
+
+
+def test_a_folder_that_cannot_be_written_as_a_whole_does_not_appear(tmp_path: Path) -> None:
+    entries: Mapping[str, bytes] = {"first": b"1", "first/second": b"2"}
+    with pytest.raises(ProjectError, match="cannot be written"):
+        put_folder(tmp_path / "target", entries)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is synced to the disk: files and folders, in their order."""
+    kinds: list[str] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        kinds.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return kinds
+
+
+def test_a_file_is_synced_and_then_its_name(tmp_path: Path, synced: list[str]) -> None:
+    put_file(tmp_path / "target", b"new")
+    assert synced == ["file", "folder"]
+
+
+def test_many_files_are_synced_and_then_each_folder_once(plain_project: Project, synced: list[str]) -> None:
+    names = ("a/1", "a/2", "b/1")
+    assert len(list(write_files(plain_project, [(plain_project.root / name, b"new") for name in names]))) == len(names)
+    assert synced == ["file"] * 3 + ["folder"] * 2
+
+
+def test_macos_is_asked_to_empty_the_cache_of_the_disk(
+    tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", lambda _, command: calls.append(command))
+    put_file(tmp_path / "target", b"new")
+    assert (calls, synced) == ([51, 51], [])
+
+
+def test_a_network_disk_of_macos_is_synced_as_it_can_be(
+    tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", -1, raising=False)
+    put_file(tmp_path / "target", b"new")
+    assert synced == ["file", "folder"]

@@ -69,6 +69,7 @@ def test_every_commit_reaches_the_disk_before_it_returns(database: Database) -> 
     full = 2
     assert database.query("PRAGMA synchronous") == [(full,)]
     assert database.query("PRAGMA journal_mode") == [("wal",)]
+    assert [database.query(f"PRAGMA {name}") for name in ("fullfsync", "checkpoint_fullfsync")] == [[(1,)], [(1,)]]
 
 
 def test_a_transaction_commits_all_or_nothing(database: Database) -> None:

@@ -11,7 +11,17 @@ from evalmeta.api.sync import fetched_from, refuse_changed_files, remember_fetch
 from evalmeta.client import metadata
 from evalmeta.model.registry import parse_api_version
 from evalmeta.package.archive import read_zip
-from evalmeta.package.files import put_file, shown, state_of, target_below, target_path, write_below, write_file
+from evalmeta.package.files import (
+    parse_file_name,
+    put_file,
+    put_folder,
+    shown,
+    state_of,
+    sweep_unfinished,
+    target_below,
+    target_path,
+    write_files,
+)
 from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.resolver import find_components, version_in_force
 
@@ -127,17 +137,20 @@ async def retrieve(
             refuse_changed_files(tracking, [(fetched, path) for fetched, path, state in incoming if state == "Changed"])
         for _, path, _ in incoming:
             target_below(project.root, path, called="the project")
-        written: list[RetrievedComponent] = []
+        for folder in {path.parent for _, path, _ in incoming}:
+            sweep_unfinished(folder, lambda name: parse_file_name(name) is not None)
+        changed = [(path, fetched.content) for fetched, path, state in incoming if state != "Unchanged"]
+        written: set[Path] = set()
         try:
-            for fetched, path, state in incoming:
-                if state != "Unchanged":
-                    write_file(project, path, fetched.content)
-                written.append(RetrievedComponent(state, fetched.full_name, shown(path)))
+            written.update(write_files(project, changed))
         finally:
-            remember_fetched(tracking, [fetched for fetched, _, _ in incoming[: len(written)]])
+            remember_fetched(
+                tracking, [fetched for fetched, path, state in incoming if state == "Unchanged" or path in written]
+            )
     unwritten = (f"{file} was not written: {FORCEIGNORE_FILE} matches it" for file in ignored)
     messages = (*lowered, *(message.problem for message in result.messages), *unwritten)
-    return Retrieval(result.id, tuple(written), messages)
+    files = tuple(RetrievedComponent(state, fetched.full_name, shown(path)) for fetched, path, state in incoming)
+    return Retrieval(result.id, files, messages)
 
 
 async def retrieve_package(
@@ -164,9 +177,7 @@ async def retrieve_package(
     state = put_file(file.path, result.zip_file)
     folder = file.path.with_suffix("") if file.unzip else None
     if folder is not None:
-        root = folder.resolve()
-        for name, content in entries.items():
-            write_below(root, root / name, content, durable=False)
+        put_folder(folder, entries)
     messages = (*lowered, *(message.problem for message in result.messages))
     return RetrievedPackage(result.id, file.path, state, folder, tuple(sorted(entries)), messages)
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -14,7 +17,7 @@ from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from evalmeta.model.component import Component
     from evalmeta.model.registry import MetadataType
@@ -23,10 +26,25 @@ if TYPE_CHECKING:
 
 FileState = Literal["Created", "Changed", "Unchanged"]
 
+# What tempfile appends to the name of a file or folder that is being written.
+_UNFINISHED: Final = re.compile(r"\.(.+)\.[a-z0-9_]{8}")
+_UNLOCKED_SECONDS: Final = 3600.0
 
-def write_file(project: Project, path: Path, content: bytes) -> None:
-    """Write a file of the project atomically; raise ProjectError if it is outside, for example behind a link."""
-    write_below(project.root, path, content, called="the project")
+
+def write_files(project: Project, files: Iterable[tuple[Path, bytes]]) -> Iterator[Path]:
+    """Write files of the project, each atomically, and yield their paths; their folders are synced at the end.
+
+    Raise ProjectError if a file is outside the project, for example behind a link.
+    """
+    folders: set[Path] = set()
+    try:
+        for path, content in files:
+            write_below(project.root, path, content, called="the project", sync_folder=False)
+            folders.add(path.parent)
+            yield path
+    finally:
+        for folder in folders:
+            _sync_folder(folder)
 
 
 def write_below(
@@ -36,18 +54,22 @@ def write_below(
     *,
     called: str = "",
     durable: bool = True,
+    sync_folder: bool = True,
     mode: int | None = None,
 ) -> None:
     """Write a file below a folder atomically; links that stay inside the folder are followed.
 
     The content may come in pieces. The folder is an absolute path without links; `called` is its name in messages. If
-    not `durable`, the file may be lost if the machine stops. By default the permissions are those of the existing file,
-    or the usual ones. Raise ProjectError if the file is outside the folder or cannot be written.
+    not `durable`, the file may be lost if the machine stops, and without `sync_folder` its name. By default the
+    permissions are those of the existing file, or the usual ones. Raise ProjectError if the file is outside the folder
+    or cannot be written.
     """
     try:
         target = target_below(folder, path, called=called)
         target.parent.mkdir(parents=True, exist_ok=True)
         _replace(target, content, durable=durable, mode=mode)
+        if durable and sync_folder:
+            _sync_folder(target.parent)
     except OSError as error:
         raise ProjectError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -75,7 +97,84 @@ def put_file(path: Path, content: bytes) -> FileState:
 def put_pieces(path: Path, pieces: Iterable[bytes]) -> None:
     """Write a file that a user named from pieces; it changes only when all of them have been written."""
     target = Path(os.path.realpath(path))
+    sweep_unfinished(target.parent, lambda name: name == target.name)
     write_below(target.parent, target, pieces)
+
+
+def put_folder(folder: Path, entries: Mapping[str, bytes]) -> None:
+    """Write files into a folder that a user named; a new folder appears with all of them, or not at all."""
+    target = Path(os.path.realpath(folder))
+    sweep_unfinished(target.parent, lambda name: name == target.name)
+    if target.exists():
+        for name, content in entries.items():
+            write_below(target, target / name, content, durable=False)
+        return
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+        lock = _locked(unfinished)
+        try:
+            for name, content in entries.items():
+                write_below(unfinished, unfinished / name, content, durable=False)
+            unfinished.chmod(0o777 & ~_umask())
+            unfinished.rename(target)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
+        finally:
+            if lock is not None:
+                os.close(lock)
+    except OSError as error:
+        raise ProjectError(f"{folder}: cannot be written: {error.strerror}") from None
+
+
+def sweep_unfinished(folder: Path, is_ours: Callable[[str], bool]) -> None:
+    """Delete the temporary files and folders of processes that were killed while they wrote something in a folder.
+
+    `is_ours` is asked about the name of what was written.
+    """
+    with suppress(OSError):
+        for entry in os.scandir(folder):
+            named = _UNFINISHED.fullmatch(entry.name)
+            if named and is_ours(named[1]) and _is_abandoned(folder / entry.name):
+                with suppress(OSError):
+                    (shutil.rmtree if entry.is_dir(follow_symlinks=False) else os.unlink)(entry.path)
+
+
+def _is_abandoned(path: Path) -> bool:
+    """Return whether no process writes a temporary file or folder any more.
+
+    Then its lock is free, or it is old where there are no locks. A new one may not be locked yet.
+    """
+    age = time.time() - path.lstat().st_mtime
+    if os.name != "posix":
+        return age > _UNLOCKED_SECONDS
+    lock = None if path.is_symlink() or age < 1 else _locked(path)
+    if lock is not None:
+        os.close(lock)
+    return lock is not None
+
+
+def _locked(path: Path) -> int | None:
+    """Return an open descriptor that holds the lock of a file or folder; None if it cannot be locked."""
+    if os.name != "posix":
+        return None
+    descriptor = os.open(path, os.O_RDONLY)
+    if _lock(descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open file until it is closed, and return whether that was possible."""
+    if os.name == "posix":
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    return False
 
 
 def state_of(path: Path, content: bytes) -> FileState:
@@ -107,15 +206,44 @@ def _replace(path: Path, content: bytes | Iterable[bytes], *, durable: bool, mod
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
+            _lock(descriptor)
             file.writelines([content] if isinstance(content, bytes) else content)
+            file.flush()
             if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        Path(name).chmod(mode)
-        Path(name).replace(path)
+                _sync(descriptor)
+            Path(name).chmod(mode)
+            # Where there are locks, the file has its name before it is unlocked; Windows renames closed files only.
+            if os.name == "posix":
+                Path(name).replace(path)
+        if os.name != "posix":
+            Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _sync(descriptor: int) -> None:
+    """Wait until a file or folder is on the disk."""
+    if os.name == "posix":
+        import fcntl
+
+        # On macOS, fsync leaves the data in the cache of the disk. Network disks may not have the other call.
+        if full := getattr(fcntl, "F_FULLFSYNC", None):
+            with suppress(OSError):
+                fcntl.fcntl(descriptor, full)
+                return
+    os.fsync(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk; some file systems cannot do that, and Windows has no call."""
+    if os.name == "posix":
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                _sync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def _umask() -> int:

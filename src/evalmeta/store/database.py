@@ -181,6 +181,9 @@ def _make_folder(folder: Path) -> None:
 def _prepare(database: Database) -> None:
     database.execute("PRAGMA foreign_keys = ON")
     database.execute("PRAGMA synchronous = FULL")
+    # On macOS, commits are otherwise left in the cache of the disk; other systems ignore it.
+    for name in ("fullfsync", "checkpoint_fullfsync"):
+        database.execute(f"PRAGMA {name} = ON")
     scripts = [path for path in (files("evalmeta.store") / "migrations").iterdir() if path.name.endswith(".sql")]
     migrate(
         database, [script.read_text(encoding="utf-8") for script in sorted(scripts, key=lambda script: script.name)]
