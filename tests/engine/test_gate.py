@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare, compare_all, detectable_fall, noise_of
+from evalmeta.engine.significance import Table, fisher_worse
 from evalmeta.model.comparison import Standing
 from evalmeta.model.statistics import CaseCounts, RunCounts
 
@@ -41,6 +42,12 @@ def test_one_test_alone_is_not_corrected_for_others() -> None:
     assert alone.significance
     assert first.significance
     assert alone.significance.p_value < first.significance.p_value
+
+
+def test_falls_of_all_cases_together_have_four_and_a_half_percent() -> None:
+    fell = compare(compared(side(10, of=10), side(5, of=10)))
+    assert fell.significance
+    assert fell.significance.p_value == pytest.approx(fisher_worse(Table(10, 0, 5, 5)) * 0.05 / 0.045)
 
 
 counts = st.integers(1, 5).flatmap(

@@ -10,6 +10,7 @@ from evalmeta import limits
 from evalmeta.errors import OrgFault
 from evalmeta.model.component import ManifestTypes
 from evalmeta.model.login import ADMIN, User
+from evalmeta.org.deployments import run_deployment
 from evalmeta.org.jobs import cancel_deployment, check_deployment, quick_deploy, run_jobs, submit_deployment
 from evalmeta.package.archive import build_zip
 from evalmeta.protocol.metadata_api import DeployOptions, DeployResult
@@ -202,6 +203,18 @@ def test_what_is_deleted_first_is_made_anew_and_what_is_deleted_last_is_gone(wai
     ]
     deploy(waiting, destructive("destructiveChangesPost.xml", "A", files=files))
     assert waiting.components.list(KIND.name) == []
+
+
+def test_a_deployment_that_another_worker_has_ended_is_not_executed_again(waiting: Organization) -> None:
+    job_id = submit_deployment(waiting, ADMIN, A, DeployOptions())
+    job = waiting.jobs.get("deploy", job_id)
+    assert job
+    run_jobs(waiting)
+    deploy(waiting, destructive("destructiveChanges.xml", "A"))
+    waiting.database.execute("UPDATE job SET request = ? WHERE id = ?", (A, job_id))
+    before = snapshot(waiting)
+    run_deployment(waiting, job)
+    assert snapshot(waiting) == before
 
 
 @pytest.mark.parametrize("options", [CHECK, DeployOptions(check_only=True, rollback_on_error=False)])

@@ -102,6 +102,7 @@ def test_a_released_run_can_be_claimed(runs: Runs) -> None:
 def test_only_the_owner_finishes_a_run(runs: Runs) -> None:
     claim(runs, "w1")
     runs.finish(RUN_ID, "w2", RunStatus.ERROR, error="no", now=120)
+    assert runs.get(RUN_ID).status is RunStatus.IN_PROGRESS
     runs.finish(RUN_ID, "w1", RunStatus.COMPLETED, error=None, now=130)
     run = runs.get(RUN_ID)
     assert (run.status, run.ended, run.error) == (RunStatus.COMPLETED, 130, None)

@@ -41,6 +41,7 @@ def judge(name: str, operator: str, actual: str, expected: str, *, reference: bo
     [
         ("equals", "Hello World", True),
         ("equals", "hello world", False),
+        ("equals", "Hello", False),
         ("contains", "lo Wo", True),
         ("contains", "lo wo", False),
         ("startswith", "Hello", True),

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evalmeta.org.lease import is_free, new_worker, working
+from evalmeta.store.runs import Lease
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NAME_ITSELF = "import sys; from evalmeta.org.lease import new_worker; print(new_worker(), flush=True); sys.stdin.read()"
+
+
+def lease(worker: str) -> Lease:
+    """A lease that has not expired, so that only its worker decides."""
+    return Lease(worker, time.time() + 10)
+
+
+@contextmanager
+def another_worker() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process that lives until its stdin is closed, and the name of its worker."""
+    command = [sys.executable, "-c", NAME_ITSELF]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        yield process, process.stdout.readline().strip()
+        process.kill()
+
+
+def test_a_run_of_a_process_that_is_alive_is_not_free() -> None:
+    with another_worker() as (_, worker):
+        assert not is_free(lease(worker))
+
+
+def test_a_worker_of_this_process_has_its_run_until_it_is_done() -> None:
+    worker = new_worker()
+    with working(worker):
+        assert not is_free(lease(worker))
+    assert is_free(lease(worker))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells when a process started")
+def test_a_process_that_has_the_id_of_a_dead_worker_is_not_this_worker() -> None:
+    with another_worker() as (process, worker):
+        host, _, started, suffix = worker.split(":")
+        assert is_free(lease(f"{host}:{process.pid}:{int(started) - 1}:{suffix}"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells that a process is a zombie")
+def test_a_process_that_has_ended_but_is_still_listed_is_dead() -> None:
+    with another_worker() as (process, worker):
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert Path(f"/proc/{process.pid}/stat").exists()
+        assert is_free(lease(worker))
+
+
+def test_of_a_worker_on_another_machine_only_the_lease_counts() -> None:
+    _, process, started, suffix = new_worker().split(":")
+    worker = f"not-{socket.gethostname()}:{process}:{started}:{suffix}"
+    assert not is_free(lease(worker))
+    assert is_free(Lease(worker, time.time() - 1))
