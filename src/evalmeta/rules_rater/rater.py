@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsFloat, TypeAlias
 
 from evalmeta.engine.metrics import JUDGED_BY_RULES
-from evalmeta.engine.subjects.objects import import_from
+from evalmeta.engine.project_code import import_from
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.run import Verdict
-from evalmeta.rules_rater.ratings import undecided
 
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Rating, Rubric
     from evalmeta.model.settings import RulesRater
-    from evalmeta.rules_rater.ratings import Cosine
+    from evalmeta.rules_rater.text import Cosine
 
 
 _Embed: TypeAlias = Callable[[list[str]], object]
@@ -37,7 +37,8 @@ class Rules:
 
         rating = rate(rubric.expected, rubric.actual, utterance=rubric.utterance, cosine=self.cosine)
         if rating.verdict is Verdict.PASS and (rating.score or 0) < rubric.threshold:
-            return undecided(f"below the threshold of {rubric.threshold:g}; {rating.explanation}")
+            reason = f"below the threshold of {rubric.threshold:g}; {rating.explanation}"
+            return replace(rating, score=None, verdict=Verdict.UNDECIDED, rule="", explanation=reason)
         return rating
 
     def load_for(self, metrics: Iterable[str]) -> None:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CACHED_TEXTS: Final = 32  # a rating asks several times for the words and facts of its three texts
 
@@ -52,6 +55,19 @@ _ARTICLES: Final = frozenset({"a", "an", "the"})
 HARMLESS: Final = word_set(
     "your our here please just now currently good news sure yes of course hello hi thanks sorry okay ok done"
 )
+
+
+Cosine: TypeAlias = "Callable[[str, str], float]"
+"""How alike two texts are, -1 to 1."""
+
+
+class Texts(NamedTuple):
+    """The texts that a rule compares, and whether the expectation describes the answer instead of quoting it."""
+
+    expected: str
+    actual: str
+    utterance: str
+    described: bool
 
 
 @lru_cache(CACHED_TEXTS)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from evalmeta.model.run import Verdict
 from evalmeta.rules_rater.decisions import rate
-from evalmeta.rules_rater.names import replaced_names
-from evalmeta.rules_rater.ratings import Texts
+from evalmeta.rules_rater.finding import replaced_names
+from evalmeta.rules_rater.text import Texts
 
 
 def replaced(expected: str, actual: str, utterance: str = "") -> tuple[list[str], list[str]]:

@@ -4,14 +4,14 @@ import pytest
 
 from evalmeta.engine.refusals import is_refusal
 from evalmeta.model.run import Verdict
-from evalmeta.rules_rater.decisions import rate
-from evalmeta.rules_rater.refusals import (
+from evalmeta.rules_rater.decisions import (
     BREAKDOWN,
     asks_for_more,
     complies,
     continues,
     is_expected_refusal,
     is_plain_refusal,
+    rate,
 )
 
 
