@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalmeta.engine.jsonpath import resolve
+from evalmeta.engine.references import resolve
 from evalmeta.model.jsonpath_parser import read_reference
 
 if TYPE_CHECKING:

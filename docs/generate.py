@@ -44,7 +44,7 @@ from reference import describe_adapters, describe_settings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalmeta.engine.judging import Metric
+    from evalmeta.engine.metrics import Metric
 
 ROOT = Path(__file__).resolve().parent.parent
 PART = re.compile(

@@ -10,12 +10,11 @@ def main() -> None:
     try:
         # Ctrl-C may come while modules are loading.
         from evalmeta.cli.signals import catch_signals, ignore_signals
-        from evalmeta.engine.cycle_search import search_rarely
-        from evalmeta.engine.process_exit import refuse_exits
+        from evalmeta.engine.process import exits_refused, rare_collections
 
         catch_signals()
-        refuse_exits()
-        search_rarely()
+        exits_refused.begin()
+        rare_collections.begin()
         from evalmeta.cli.main import main as run
     except KeyboardInterrupt:
         sys.exit(130)

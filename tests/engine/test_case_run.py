@@ -9,10 +9,9 @@ import pytest
 from engine.builders import TOPIC, Agent, answer_orders, case
 from evalmeta import limits
 from evalmeta.engine.case_run import CasePolicy, run_case
-from evalmeta.engine.plan import WorkItem
 from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.errors import SubjectError
-from evalmeta.model.evaluation import Case, Turn
+from evalmeta.model.evaluation import Case, Turn, WorkItem
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, Verdict
 

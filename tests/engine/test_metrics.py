@@ -11,8 +11,7 @@ import pytest
 from engine.raters.llm.model_server import judgement, ruling
 from engine.raters.llm.test_rater import FixedReplies
 from evalmeta.engine.interfaces import Exchange, Rubric
-from evalmeta.engine.judging import Criteria, Inquiry, Metric
-from evalmeta.engine.metrics import METRICS, OWN, needs_model
+from evalmeta.engine.metrics import METRICS, OWN, Criteria, Inquiry, Metric, needs_model
 from evalmeta.engine.raters.llm.prompts import system_message
 from evalmeta.engine.raters.llm.rater import ModelRater
 from evalmeta.engine.raters.llm.settings import LlmRater

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from engine.builders import TOPIC, Agent, answer_orders, case, evaluation
 from evalmeta.engine.case_run import CasePolicy, rescore_case, run_case
 from evalmeta.engine.interfaces import MemoryJournal, Rating
-from evalmeta.engine.plan import WorkItem
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers
 from evalmeta.errors import RaterError
 from evalmeta.model.definition import Expectation
+from evalmeta.model.evaluation import WorkItem
 from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions, Scoring
 from evalmeta.protocol.connect import read_case, write_case

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from evalmeta.engine.jsonpath import TooManyMatches, resolve
+from evalmeta.engine.references import TooManyMatches, resolve
 from evalmeta.errors import EvalmetaError
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.testing_center_csv import read_testing_center_csv, write_testing_center_csv

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.engine.jsonpath import resolve
+from evalmeta.engine.references import resolve
 from evalmeta.model.generated_data import Action, GeneratedData, reference_root
 from evalmeta.model.jsonpath_parser import parse_reference
 from evalmeta.model.reachability import why_unreachable

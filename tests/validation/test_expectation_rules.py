@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evalmeta.plugins
-from evalmeta.engine.jsonpath import parse_number
+from evalmeta.engine.references import parse_number
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.expectations import NUMERIC_OPERATORS, OPERATORS, STRING_OPERATORS, known_names
 from evalmeta.validation.expectation_rules import (

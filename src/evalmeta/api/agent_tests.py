@@ -14,7 +14,7 @@ from evalmeta.api.endpoints import endpoint_settings, is_url
 from evalmeta.api.files import validate_and_read
 from evalmeta.api.runs.case_lines import CasePlaces, case_places
 from evalmeta.client.metadata import list_components
-from evalmeta.engine.subjects.objects import own_modules
+from evalmeta.engine.project_code import own_modules
 from evalmeta.errors import (
     AmbiguousTestDefinition,
     InvalidMetadata,

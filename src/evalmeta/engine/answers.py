@@ -1,4 +1,4 @@
-"""Check what an agent returned and convert it to GeneratedData; nothing unchecked enters the engine."""
+"""What agents receive and return: the conversation so far, and answers, which are checked and become GeneratedData."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from evalmeta import limits
 from evalmeta.errors import SubjectError
@@ -16,7 +16,9 @@ from evalmeta.model.json_value import is_too_deep, read_json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from evalmeta.model.evaluation import Case
     from evalmeta.model.json_value import JsonObject, JsonValue
+
 
 # Dictionaries keep the order for messages, and their keys are compared as sets.
 _ANSWER_KEYS: Final = dict.fromkeys((
@@ -244,3 +246,42 @@ def _quoted(keys: Iterable[object]) -> str:
 
 def _kind(value: object) -> str:
     return "nothing (None)" if value is None else f"a value of type {type(value).__name__}"
+
+
+Message: TypeAlias = dict[str, str | None]
+
+
+def history_of(case: Case) -> list[Message]:
+    """Return a case's history: mappings with role (`user` or `agent`), message and topic."""
+    return [{"role": entry.role, "message": entry.message, "topic": entry.topic} for entry in case.history]
+
+
+def turn_messages(utterance: str, generated: GeneratedData) -> tuple[Message, Message]:
+    """Return the two messages that a turn adds to the history."""
+    return (
+        {"role": "user", "message": utterance, "topic": None},
+        {"role": "agent", "message": generated.outcome, "topic": generated.topic},
+    )
+
+
+def context_of(case: Case) -> dict[str, JsonValue]:
+    """Return the session's state and the context variables by their names."""
+    return {**case.state, **{variable.name: variable.value for variable in case.context_variables}}
+
+
+def plain_text(value: JsonValue) -> str:
+    """Return a string as it is, and any other value as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def parse_arguments(value: JsonValue) -> JsonValue:
+    """Return the arguments of a tool call, also if they are JSON text; other text becomes `{"arguments": text}`."""
+    if not isinstance(value, str):
+        return value
+    if not value.strip():
+        return {}
+    try:
+        arguments = read_json(value)
+    except ValueError:
+        return {"arguments": value}
+    return arguments if isinstance(arguments, dict) else {"arguments": value}

@@ -13,10 +13,10 @@ from evalmeta import limits
 from evalmeta.engine.answers import generated_data
 from evalmeta.engine.interfaces import Exchange, NothingToClose
 from evalmeta.engine.pacer import Pacer
-from evalmeta.engine.process_exit import ProcessExit
+from evalmeta.engine.process import ProcessExit
+from evalmeta.engine.project_code import traceback_text
 from evalmeta.engine.scorers.registry import score
 from evalmeta.engine.scorers.results import broken
-from evalmeta.engine.tracebacks import traceback_text
 from evalmeta.errors import SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.fingerprints import checks_of
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 
     from evalmeta.engine.interfaces import Rater, Scorer, Session, Subject
-    from evalmeta.engine.plan import WorkItem
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.evaluation import Case, Turn
+    from evalmeta.model.evaluation import Case, Turn, WorkItem
     from evalmeta.model.generated_data import GeneratedData
 
 _T = TypeVar("_T")

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.case_run import CasePolicy, close, rescore_case, run_case
-from evalmeta.engine.cycle_search import rare_searches
-from evalmeta.engine.plan import work_items
-from evalmeta.engine.process_exit import exits_refused
+from evalmeta.engine.process import exits_refused, rare_collections
 from evalmeta.engine.scheduler import Places, Pool
 from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.errors import StoreLocked, TooManyErrors
+from evalmeta.model.evaluation import work_items
 from evalmeta.model.quarantine import Quarantines, today
 from evalmeta.model.run import Verdict
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from evalmeta.engine.interfaces import Journal, Scorer, Subject
-    from evalmeta.engine.plan import WorkItem
-    from evalmeta.model.evaluation import Case, Evaluation
+    from evalmeta.model.evaluation import Case, Evaluation, WorkItem
     from evalmeta.model.run import CaseResult
     from evalmeta.model.run_options import RunOptions
 
@@ -59,7 +57,7 @@ async def execute(
     """
     places = places or Places(Pool(options))
     policy = CasePolicy(scorers, seconds=options.case_timeout, retries=options.retries, pacer=places.pacer)
-    with exits_refused(), rare_searches():
+    with exits_refused(), rare_collections():
         try:
             await _run(evaluation, lambda item: run_case(item, subject, policy), journal, options, on_results, places)
         finally:

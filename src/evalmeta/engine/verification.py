@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.case_run import rescore_case
 from evalmeta.engine.metrics import OWN
-from evalmeta.engine.plan import WorkItem
 from evalmeta.engine.refusals import is_refusal
 from evalmeta.model.aggregation import case_verdict
+from evalmeta.model.evaluation import WorkItem
 from evalmeta.model.expectations import ACTIONS, OUTCOME, canonical_name, expectation_kind, parse_actions
 from evalmeta.model.run import DECIDED, CaseResult, Doubt, RunStatus, TestResult, Verdict, Verdicts
 

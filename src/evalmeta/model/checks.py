@@ -224,7 +224,7 @@ CHECKS: Final = {
             "The maximum of tokens that the answer uses.",
             "the answer used at most this many tokens",
             "500",
-            scorer=f"{_SCORERS}.measures:score_tokens",
+            scorer=f"{_SCORERS}.checks:score_tokens",
             other_names=("cost", "max_tokens"),
             hint="Use tokens for a maximum of tokens.",
         ),

@@ -1,8 +1,12 @@
-"""What the engine runs: a subject, cases, turns and expectations; and how people select cases, such as `1,4-7`."""
+"""What the engine runs: a subject, cases, turns and expectations; which of the cases, and in which order.
+
+People select cases as in `1,4-7`.
+"""
 
 from __future__ import annotations
 
 import re
+import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,12 +16,13 @@ from evalmeta.model.expectations import parse_actions, render_actions, scorer_ki
 from evalmeta.model.registry import TESTING_DEFINITION, metadata_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from evalmeta.model.definition import Definition, Expectation, HistoryMessage
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.quarantine import Quarantine, Quarantines
+    from evalmeta.model.run_options import RunOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +175,42 @@ def _numbers(part: str, text: str) -> range:
 
 def _wrong(text: str) -> str:
     return f"{text!r} is not a valid list of cases, such as 3, 1,4-7 or Order_Desk:3"
+
+
+class WorkItem(NamedTuple):
+    """One case in one iteration; iterations count from 1."""
+
+    iteration: int
+    case: Case
+
+
+def work_items(
+    evaluation: Evaluation, options: RunOptions, finished: Collection[tuple[int, int]]
+) -> Iterator[WorkItem]:
+    """Yield the work that is not finished, iteration by iteration, in the order of the cases or shuffled by the seed.
+
+    Cases are read lazily, except that a seed needs all cases of an iteration at once.
+    """
+    for iteration in range(1, options.iterations + 1):
+        cases = select_cases(evaluation, options)
+        if options.seed is not None:
+            import random
+
+            shuffled = list(cases)
+            random.Random(f"{options.seed}:{iteration}").shuffle(shuffled)
+            cases = iter(shuffled)
+        yield from (WorkItem(iteration, case) for case in cases if (iteration, case.number) not in finished)
+
+
+def select_cases(evaluation: Evaluation, options: RunOptions) -> Iterator[Case]:
+    """Yield the cases of a run: those with the chosen numbers that are in its shard.
+
+    The CRC-32 of `NAME:NUMBER` decides the shard, so that a case never changes its shard when others are added.
+    """
+    numbers = None if options.cases is None else frozenset(options.cases)
+    shard, shards = options.shard or (1, 1)
+    for case in evaluation.cases:
+        if numbers is not None and case.number not in numbers:
+            continue
+        if shards == 1 or zlib.crc32(f"{evaluation.name}:{case.number}".encode()) % shards == shard - 1:
+            yield case

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from evalmeta.engine.subjects.objects import imports_kept
+from evalmeta.engine.project_code import imports_kept
 from evalmeta.model.redaction import tokens_hidden
 from evalmeta.org.handlers.connect import (
     get_definition,

@@ -17,7 +17,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.engine.raters.llm.settings import LlmRater
-from evalmeta.engine.scorers.function_imports import check_function, named_functions
+from evalmeta.engine.scorers.functions import check_function, named_functions
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import child_environment
 from evalmeta.model.settings import PluginRater, RulesRater

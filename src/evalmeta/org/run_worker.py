@@ -202,8 +202,8 @@ async def _work_or_report(org: Organization, run_id: str, resources: RunResource
 
 async def _execute(org: Organization, run: Run, journal: RunJournal, places: Places, resources: RunResources) -> None:
     # Only a worker needs the engine, and an import error must end the run.
+    from evalmeta.engine.project_code import functions_of
     from evalmeta.engine.runner import execute, rescore
-    from evalmeta.engine.scorers.function_imports import functions_of
     from evalmeta.engine.scorers.registry import make_scorers
 
     options = run.options

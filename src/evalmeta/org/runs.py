@@ -10,12 +10,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.engine.plan import select_cases
 from evalmeta.errors import InvalidMetadata, NotFound, OrgFault
 from evalmeta.formats.document import Document, Reading
 from evalmeta.formats.files import document_once
 from evalmeta.formats.registry import all_formats, recognise
-from evalmeta.model.evaluation import evaluation_of
+from evalmeta.model.evaluation import evaluation_of, select_cases
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
 from evalmeta.model.run import CaseResult, ContentKind, RunContent, RunStatus, TestResult, Verdict

@@ -17,7 +17,7 @@ from evalmeta.api.discovery import Searched, kind_in_folder, others_note, source
 from evalmeta.api.evaluating.evaluate import check_evaluation
 from evalmeta.api.evaluating.inputs import load_evaluations
 from evalmeta.api.runs.case_lines import case_places
-from evalmeta.engine.subjects.objects import imports_kept
+from evalmeta.engine.project_code import imports_kept
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound
 from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import Verdict

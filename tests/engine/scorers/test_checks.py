@@ -8,7 +8,8 @@ import pytest
 
 from engine.builders import exchange
 from evalmeta import limits
-from evalmeta.engine.scorers.function_imports import check_function, functions_of
+from evalmeta.engine.project_code import functions_of
+from evalmeta.engine.scorers.functions import check_function
 from evalmeta.engine.scorers.registry import score
 from evalmeta.errors import SettingsError
 from evalmeta.model.definition import Expectation

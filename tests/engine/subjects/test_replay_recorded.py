@@ -3,12 +3,11 @@ from __future__ import annotations
 import asyncio
 
 from evalmeta.engine.case_run import CasePolicy, run_case
-from evalmeta.engine.plan import WorkItem
 from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.engine.subjects.replay import RecordedSubject
 from evalmeta.model.definition import Expectation
-from evalmeta.model.evaluation import Case, Turn
+from evalmeta.model.evaluation import Case, Turn, WorkItem
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, Verdict
 

@@ -17,9 +17,10 @@ from evalmeta.api.evaluating.inputs import Bindings, is_list, load_evaluations
 from evalmeta.api.runs.finished import FinishedRun, FinishedRuns
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.interfaces import LazyRater
+from evalmeta.engine.project_code import functions_of
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Scheduler
-from evalmeta.engine.scorers.function_imports import functions_of, named_functions
+from evalmeta.engine.scorers.functions import named_functions
 from evalmeta.engine.scorers.registry import make_scorers
 from evalmeta.errors import EvalmetaError, TooManyErrors, UsageError
 from evalmeta.model.expectations import canonical_name

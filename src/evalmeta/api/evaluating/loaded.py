@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from evalmeta.engine.plan import select_cases
 from evalmeta.errors import ProjectError, UsageError
+from evalmeta.model.evaluation import select_cases
 from evalmeta.model.quarantine import Quarantines, day_of
 from evalmeta.model.run_options import RunOptions
 from evalmeta.package.project import find_project, settings_of

@@ -11,10 +11,9 @@ from evalmeta.api.org_targets import address_of
 from evalmeta.api.runs.comparisons import find_run, load_run
 from evalmeta.api.runs.finding import is_elsewhere
 from evalmeta.api.sync import fetch
-from evalmeta.engine.plan import select_cases
 from evalmeta.errors import SettingsError, UsageError
 from evalmeta.model.aggregation import is_failing
-from evalmeta.model.evaluation import CaseList, evaluation_of, parse_case_list
+from evalmeta.model.evaluation import CaseList, evaluation_of, parse_case_list, select_cases
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import RunStatus
 from evalmeta.model.tally import summarise

@@ -1,36 +1,32 @@
-"""The checks of test specs: what an answer contains, equals or matches, and what functions of the project say."""
+"""Checks of an answer's text, and of what was measured with it: tokens, calls, latency and retrieved documents.
+
+Measures are judged only where there is a threshold.
+"""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
-from contextlib import closing
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.engine.scorers.function_imports import accepted_inputs, find_function, functions_root
-from evalmeta.engine.scorers.results import broken, judged, measured, undecided
-from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
-from evalmeta.engine.subjects.objects import Calls
-from evalmeta.errors import EvalmetaError, SettingsError, SubjectError
-from evalmeta.model.redaction import error_text
-from evalmeta.model.run import TestResult, Verdict
+from evalmeta.engine.references import parse_number
+from evalmeta.engine.scorers.results import averaged, broken, first_few, judged, measured, threshold_of, undecided
 from evalmeta.model.texts import Pattern, PatternSyntax, plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Mapping
 
     from evalmeta.engine.interfaces import Exchange, Scorer
-    from evalmeta.engine.subjects.objects import Function
     from evalmeta.model.checks import Check
     from evalmeta.model.definition import Expectation
+    from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.run import TestResult
 
 
 _SHOWN: Final = 100
-_RETURNS: Final = "Return True or False, a number, or a mapping with passed, score and reason."
 
 
 def text_scorer(check: Check) -> Scorer:
@@ -124,84 +120,132 @@ def _quoted(text: str) -> str:
     return json.dumps(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…", ensure_ascii=False)
 
 
-class _Outcome(NamedTuple):
-    """What a function says about an answer; without a verdict, the score is only reported."""
-
-    passed: bool | None
-    score: float | None = None
-    reason: str = ""
-
-
-async def score_by_check(expectation: Expectation, exchange: Exchange) -> TestResult:
-    """Judge by the function that the terms name (`"function": "module:name"`).
-
-    evalmeta calls it with the answer, and with those of `CHECK_INPUTS` that it declares: the question, the history as a
-    list of mappings with role, message and topic, the context variables by name, the topic, the actions as a list of
-    mappings with name, input and output (None if the agent does not report them), and the GeneratedData.
-
-    True passes and False fails, and so does an AssertionError. A number is reported and not judged. A mapping has
-    `passed`, `score` or both, and optionally `reason`. Anything else, None included, and other exceptions are ERRORs.
-    Functions that are not coroutine functions run in a thread.
-    """
-    name, answer = str(expectation.terms["function"]), exchange.generated.outcome
-    try:
-        outcome = _outcome(await _called(name, exchange))
-    except EvalmetaError as error:
-        why = " ".join((error_text(error), *error.actions))
-        return broken(expectation, f"the function {name!r:.200} cannot judge: {why}", actual=answer)
-    explanation = outcome.reason or f"{name} returned {outcome.score if outcome.passed is None else outcome.passed}"
-    if outcome.passed is None:
-        return measured(expectation, outcome.score, f"{explanation}; reported, not judged", actual=answer)
-    verdict = Verdict.PASS if outcome.passed else Verdict.FAILURE
-    score = float(outcome.passed) if outcome.score is None else outcome.score
-    return TestResult(expectation.name, verdict, f"{name} passes", answer, score, explanation, expectation.label)
-
-
-async def _called(name: str, exchange: Exchange) -> object:
-    root = functions_root()
-    function = find_function(name, root)
-    call = partial(function, exchange.generated.outcome, **_inputs(function, exchange))
-    try:
-        # A partial of a coroutine function is one too.
-        with closing(Calls(root or Path.cwd())) as calls:
-            return await calls.call(call)
-    except SubjectError as error:
-        if isinstance(error.__cause__, AssertionError):
-            return {"passed": False, "reason": str(error.__cause__).partition("\n")[0] or str(error)}
-        raise
-
-
-def _inputs(function: Function, exchange: Exchange) -> dict[str, object]:
-    generated = exchange.generated
-    turns = (message for turn in exchange.earlier for message in turn_messages(turn.utterance, turn.generated))
-    actions = generated.actions
-    calls = [{"name": action.name, "input": action.input, "output": action.output} for action in actions or ()]
-    known: dict[str, object] = {
-        "utterance": exchange.utterance,
-        "history": [*history_of(exchange.case), *turns],
-        "context": context_of(exchange.case),
-        "topic": generated.topic,
-        "actions": None if actions is None else calls,
-        "generated": generated,
+def measure_scorers() -> Mapping[str, Scorer]:
+    """Return the scorers that report a number and judge nothing, by name: every result is UNDECIDED."""
+    total = _measure_scorer(lambda generated: generated.tokens.total if generated.tokens else None, "tokens")
+    seconds = _measure_scorer(
+        lambda generated: None if generated.latency_ms is None else generated.latency_ms / 1_000, "s", digits=3
+    )
+    return {
+        "agent/total_token_count": total,
+        "agent/input_token_count": _measure_scorer(
+            lambda generated: generated.tokens.input if generated.tokens else None, "tokens"
+        ),
+        "agent/output_token_count": _measure_scorer(
+            lambda generated: generated.tokens.output if generated.tokens else None, "tokens"
+        ),
+        "agent/latency_seconds": seconds,
+        "token_usage_v1": total,
+        "tool_call_count_v1": _measure_scorer(
+            lambda generated: None if generated.actions is None else len(generated.actions), "calls"
+        ),
+        "invocation_duration_v1": seconds,
     }
-    return {name: known[name] for name in accepted_inputs(function)}
 
 
-def _outcome(returned: object) -> _Outcome:
-    """Read what a function returned; raise SettingsError if it is neither a verdict nor a score."""
-    if isinstance(returned, Mapping):
-        passed, score, reason = (returned.get(key) for key in ("passed", "score", "reason"))
-        if (passed is None or isinstance(passed, bool)) and (passed is not None or score is not None):
-            return _Outcome(passed, None if score is None else _number(score), "" if reason is None else str(reason))
-    elif isinstance(returned, bool):
-        return _Outcome(returned)
-    elif isinstance(returned, int | float):
-        return _Outcome(None, _number(returned))
-    shown = repr(returned)[:100]
-    raise SettingsError(f"it returned {shown}.", actions=(_RETURNS,))
+def _measure_scorer(measure: Callable[[GeneratedData], float | None], unit: str, *, digits: int = 0) -> Scorer:
+    def score_measure(expectation: Expectation, exchange: Exchange) -> TestResult:
+        number = measure(exchange.generated)
+        if number is None:
+            return measured(expectation, None, "the agent did not report it")
+        actual = f"{number:.{digits}f}"
+        return measured(expectation, float(number), f"{actual} {unit}; reported, not judged", actual=actual)
+
+    return score_measure
 
 
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SettingsError(f"its score is {value!r:.50}.", actions=("Return a finite number.",))
-    return float(value)
+def latency_scorer(*, judges: bool = True) -> Scorer:
+    """Return the scorer of latency; the score is the latency in milliseconds.
+
+    The answer passes if it took at most the expectedValue, in milliseconds. Without one, and with `judges=False`, the
+    latency is measured and not judged. An unknown latency is UNDECIDED.
+    """
+
+    def score_latency(expectation: Expectation, exchange: Exchange) -> TestResult:
+        latency = exchange.generated.latency_ms
+        expected = (expectation.expected_value or "").strip()
+        is_judged = judges and bool(expected)
+        if latency is None:
+            result = undecided(expectation, "no latency was measured", expected=expected)
+            return result._replace(is_measured=not is_judged)
+        actual = f"{latency:.0f}" if latency >= 1 else f"{latency:.3f}"
+        if not is_judged:
+            explanation = f"{actual} ms; reported, not judged"
+            return measured(expectation, latency, explanation, expected=expected, actual=actual)
+        threshold = _milliseconds(expected)
+        if threshold is None:
+            reason = f"the expectedValue is not a number of milliseconds: {expected!r}"
+            return broken(expectation, reason, actual=actual)
+        passed = latency <= threshold
+        return judged(
+            expectation,
+            passed=passed,
+            expected=expected,
+            actual=actual,
+            explanation=f"{actual} ms, {'within' if passed else 'over'} the threshold of {expected} ms",
+            score=latency,
+        )
+
+    return score_latency
+
+
+def score_tokens(expectation: Expectation, exchange: Exchange) -> TestResult:
+    """Pass if the answer used at most as many tokens as the expectedValue says; unknown tokens are UNDECIDED."""
+    tokens, expected = exchange.generated.tokens, expectation.expected_value or ""
+    total = tokens.total if tokens else None
+    if total is None:
+        return undecided(expectation, "the agent does not report its tokens", expected=expected)
+    passed = total <= int(expected)
+    explanation = f"{total} tokens, {'within' if passed else 'over'} the threshold of {expected}"
+    return judged(
+        expectation, passed=passed, expected=expected, actual=str(total), explanation=explanation, score=float(total)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _milliseconds(text: str) -> float | None:
+    number = parse_number(text)
+    return None if number is None else float(number)
+
+
+def score_document_recall(expectation: Expectation, exchange: Exchange) -> TestResult:
+    """Score the share, 0 to 1, of the expected documents (`uris` of the terms) that the agent retrieved.
+
+    A document counts once. The share is reported (UNDECIDED) unless the terms set a threshold,
+    which the mean of a case must reach. There is no score if the agent reported no retrieval or
+    no document is expected. `uris` that are not a list of texts are an ERROR.
+    """
+    uris = _uris(expectation.terms.get("uris"))
+    if uris is None:
+        return broken(expectation, "the expected documents (uris) are not a list of texts")
+    passages = exchange.generated.retrieved
+    expected = _list(uris)
+    if not uris or passages is None:
+        lack = "the agent did not report what it retrieved" if uris else "the case has no expected documents"
+        result = undecided(expectation, lack, expected=expected if uris else "")
+        return result._replace(threshold=threshold_of(expectation))
+    retrieved = dict.fromkeys(passage.uri for passage in passages)
+    missing = [uri for uri in uris if uri not in retrieved]
+    number = len(uris) - len(missing)
+    explanation = f"{number} of {len(uris)} expected documents were retrieved"
+    return averaged(
+        expectation,
+        score=number / len(uris),
+        expected=expected,
+        actual=_list(retrieved),
+        explanation=f"{explanation}; missing: {first_few(missing)}" if missing else explanation,
+    )
+
+
+def _uris(value: JsonValue) -> list[str] | None:
+    """Return the distinct documents in order, none for null; None if the value is not a list of texts."""
+    if value is None:
+        return []
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return None
+    texts = [text for text in value if isinstance(text, str)]
+    return list(dict.fromkeys(texts)) if len(texts) == len(value) else None
+
+
+def _list(uris: Collection[str]) -> str:
+    return f"[{', '.join(uris)}]"

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.engine.jsonpath import parse_number
-from evalmeta.engine.scorers.operands import NoMatch, NotReported, NoValue, operand_reader
+from evalmeta.engine.references import NoMatch, NotReported, NoValue, operand_reader, parse_number
 from evalmeta.engine.scorers.results import broken, judged, undecided
 from evalmeta.model.checks import comparison_of, reference_of
 from evalmeta.model.definition import Parameter
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from evalmeta.engine.interfaces import Exchange, Scorer
-    from evalmeta.engine.scorers.operands import Read
+    from evalmeta.engine.references import Read
     from evalmeta.model.definition import Expectation
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.run import TestResult

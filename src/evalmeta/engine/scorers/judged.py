@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.engine.interfaces import BEST_RATING, Rating, Rubric
-from evalmeta.engine.judging import DATA, Judged, Part
-from evalmeta.engine.metrics import METRICS, OWN
+from evalmeta.engine.metrics import DATA, METRICS, OWN, Judged, Part
 from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN
 from evalmeta.engine.scorers.results import not_passing_silence, undecided
 from evalmeta.errors import RaterError
+from evalmeta.model.agent_scorer import PromptScorer, session_view
 from evalmeta.model.expectations import canonical_name
 from evalmeta.model.run import NEEDS_MODEL, TestResult, Verdict
 
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
 
     from evalmeta.engine.interfaces import Exchange, Rater, Scorer
-    from evalmeta.engine.judging import Metric
+    from evalmeta.engine.metrics import Metric
     from evalmeta.engine.scorers.judged_terms import Terms
+    from evalmeta.model.agent_scorer import FindScorer
     from evalmeta.model.definition import Expectation
 
 
@@ -284,3 +285,74 @@ def read_parts(explanation: str) -> tuple[JudgedPart, ...]:
     """Return the parts that `write_parts` wrote, with long rationales cut; none for any other text."""
     matches = map(_PART_LINE.fullmatch, explanation.split("\n")[1:])
     return tuple(JudgedPart(*match.groups()) for match in matches if match)
+
+
+_NEEDS_LLM: Final = f"{NEEDS_MODEL}carry out the prompt of this custom scorer, and this run has none"
+
+
+def no_scorer(name: str) -> str:
+    """Find no custom scorer: there is no project that could have it."""
+    return f"the custom scorer {name!r} cannot be found: the run has no project and no org"
+
+
+def custom_scorer(rater: Rater, find: FindScorer) -> Scorer:
+    """Return the scorer of all custom scorers; UNDECIDED, with the reason, if nothing can judge by one."""
+
+    def score_custom(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
+        scorer = find(expectation.name)
+        if not isinstance(scorer, PromptScorer):
+            return undecided(expectation, scorer, actual=exchange.generated.outcome)
+        rating = rater(_scorer_rubric(scorer, exchange))
+        if isinstance(rating, Rating) or not isawaitable(rating):
+            return _score_result(expectation, exchange, scorer, rating)
+        return _await_score(expectation, exchange, scorer, rating)
+
+    return score_custom
+
+
+def _scorer_rubric(scorer: PromptScorer, exchange: Exchange) -> Rubric:
+    generated = exchange.generated
+    return Rubric(
+        scorer.name,
+        exchange.utterance,
+        generated.outcome,
+        history=exchange.history,
+        actions=generated.actions,
+        samples=None if scorer.labels or scorer.is_numeric else 1,
+        scorer=scorer,
+        session=session_view(exchange.case.history, exchange.earlier, exchange.utterance, generated),
+    )
+
+
+async def _await_score(
+    expectation: Expectation, exchange: Exchange, scorer: PromptScorer, rating: Awaitable[Rating]
+) -> TestResult:
+    return _score_result(expectation, exchange, scorer, await rating)
+
+
+def _score_result(expectation: Expectation, exchange: Exchange, scorer: PromptScorer, rating: object) -> TestResult:
+    actual = exchange.generated.outcome
+    if rating is None:
+        return undecided(expectation, _NEEDS_LLM, actual=actual)
+    if not isinstance(rating, Rating):
+        raise RaterError(f"the rater returned {type(rating).__name__}, which is not a Rating")
+    is_measured = rating.verdict is Verdict.UNDECIDED and bool(rating.output)
+    return TestResult(
+        expectation.name,
+        rating.verdict,
+        _passing_scores(scorer),
+        rating.output or actual,
+        rating.score,
+        rating.explanation,
+        expectation.label,
+        rater=rating.rater,
+        is_measured=is_measured,
+    )
+
+
+def _passing_scores(scorer: PromptScorer) -> str:
+    """Return which scores pass; empty if none is judged."""
+    if scorer.labels:
+        return " or ".join(label.value for label in scorer.labels if label.outcome == "Pass")
+    threshold = scorer.values.threshold
+    return f"at least {threshold:g}" if scorer.is_numeric and threshold is not None else ""

@@ -11,14 +11,13 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta.engine.metrics import OWN
-from evalmeta.engine.process_exit import ProcessExit
+from evalmeta.engine.process import ProcessExit
 from evalmeta.engine.raters.registry import offline_rater
 from evalmeta.engine.scorers.actions import score_handoff, topic_scorer
-from evalmeta.engine.scorers.checks import score_by_check, text_scorer
+from evalmeta.engine.scorers.checks import latency_scorer, measure_scorers, score_document_recall, text_scorer
 from evalmeta.engine.scorers.comparisons import comparison_scorer, json_scorer
-from evalmeta.engine.scorers.custom import custom_scorer, no_scorer
-from evalmeta.engine.scorers.judged import judge_scorers, rated_by
-from evalmeta.engine.scorers.measures import latency_scorer, measure_scorers, score_document_recall
+from evalmeta.engine.scorers.functions import score_by_check
+from evalmeta.engine.scorers.judged import custom_scorer, judge_scorers, no_scorer, rated_by
 from evalmeta.engine.scorers.results import broken, not_passing_silence, score_unjudged
 from evalmeta.engine.scorers.trajectories import calls_scorer, score_trajectory
 from evalmeta.errors import RaterError, SettingsError

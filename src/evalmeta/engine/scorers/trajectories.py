@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta.engine.references import has_details
 from evalmeta.engine.scorers.actions import (
     ACTIONS_UNKNOWN,
     MATCH_RULES,
@@ -17,7 +18,6 @@ from evalmeta.engine.scorers.actions import (
     match_rule,
     similarity,
 )
-from evalmeta.engine.scorers.operands import has_details
 from evalmeta.engine.scorers.results import averaged, broken, first_few, judged, threshold_of, undecided
 from evalmeta.model.run import TestResult, Verdict
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
-from evalmeta.engine.subjects.conversation import plain_text
+from evalmeta.engine.answers import plain_text
 from evalmeta.errors import (
     MessageUnreadable,
     OrgUnreachable,

@@ -18,8 +18,7 @@ import orjson
 from pydantic import Field
 
 from evalmeta import limits
-from evalmeta.engine.answers import generated_data
-from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
+from evalmeta.engine.answers import context_of, generated_data, history_of, turn_messages
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.json_value import read_json
 from evalmeta.model.redaction import child_environment, hide_secrets, path_in_words, redacted

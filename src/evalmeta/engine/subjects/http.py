@@ -11,10 +11,9 @@ import orjson
 from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
-from evalmeta.engine.answers import generated_data
+from evalmeta.engine.answers import context_of, generated_data, history_of, parse_arguments, turn_messages
 from evalmeta.engine.interfaces import NothingToClose
-from evalmeta.engine.jsonpath import TooManyMatches, compile_reference, resolve
-from evalmeta.engine.subjects.conversation import context_of, history_of, parse_arguments, turn_messages
+from evalmeta.engine.references import TooManyMatches, compile_reference, resolve
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.jsonpath import Everything, Filter, Range, Reference, ReferenceSyntax
 from evalmeta.model.redaction import address_in_words

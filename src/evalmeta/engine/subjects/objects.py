@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import inspect
 import sys
-import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
-from evalmeta.engine.answers import generated_data
+from evalmeta.engine.answers import context_of, generated_data, history_of, turn_messages
+from evalmeta.engine.event_loop import Threads
 from evalmeta.engine.interfaces import NothingToClose
-from evalmeta.engine.process_exit import ProcessExit, exits_refused
-from evalmeta.engine.subjects.conversation import context_of, history_of, turn_messages
-from evalmeta.engine.subjects.threads import Threads
-from evalmeta.engine.tracebacks import is_in_project, traceback_text
+from evalmeta.engine.project_code import innermost_line, is_in_project, traceback_text
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Coroutine, Iterator, Sequence
-    from types import ModuleType
+    from collections.abc import Collection, Coroutine, Sequence
 
     from evalmeta.engine.interfaces import Session, Subject
+    from evalmeta.engine.project_code import Function
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
 
@@ -148,14 +142,6 @@ def definition_line(defined: object, root: Path) -> str:
     except (TypeError, OSError):
         return ""
     return f"{file.relative_to(root.resolve()) if is_in_project(file, root.resolve()) else file}:{line or 1}: "
-
-
-class Function(Protocol):
-    """Anything that can be called."""
-
-    def __call__(self, *args: object, **inputs: object) -> object:
-        """Return a result, or an awaitable of it."""
-        ...
 
 
 class _FunctionAgent:
@@ -353,113 +339,3 @@ def _is_named(kind: type, name: str) -> bool:
         return True
     module, _, own = name.rpartition(".")
     return getattr(sys.modules.get(module), own, None) is kind
-
-
-_lock: Final = threading.Lock()
-# Modules that an earlier import loaded from its own project.
-_project_modules: Final[set[str]] = set()
-# What `imports_kept` keeps, by project and name, and how many such blocks are open.
-_kept: Final[dict[tuple[Path, str], ModuleType]] = {}
-_keepers: Final[list[object]] = []
-
-
-@contextmanager
-def imports_kept() -> Iterator[None]:
-    """Import each module of a project once while this is open, instead of anew for every check and run."""
-    keeper = object()
-    _keepers.append(keeper)
-    try:
-        yield
-    finally:
-        _keepers.remove(keeper)
-        if not _keepers:
-            _kept.clear()
-
-
-def import_from(root: Path, name: str, *, called: str) -> ModuleType:
-    """Import a module of the project in `root`, or an installed one; raise SettingsError, with the file, if it fails.
-
-    `called` says in the error what names the module.
-    `root` is on `sys.path` during the import. Modules that were imported from a project before are imported anew,
-    unless `imports_kept` is open. Modules of other projects that have the same names are put back afterwards.
-    """
-    folder = root.resolve()
-    with _lock:
-        if kept := _kept.get((folder, name)):
-            return kept
-        for earlier in _project_modules:
-            sys.modules.pop(earlier, None)
-        _project_modules.clear()
-        shadowed = {module_name: sys.modules.pop(module_name) for module_name in _shadowed(folder)}
-        known = set(sys.modules)
-        sys.path.insert(0, str(folder))
-        importlib.invalidate_caches()
-        try:
-            with exits_refused():
-                module = importlib.import_module(name)
-        except (Exception, SystemExit, ProcessExit) as error:
-            raise _import_failed(root, name, called, error) from error
-        else:
-            if _keepers:
-                _kept[folder, name] = module
-            return module
-        finally:
-            sys.path.remove(str(folder))
-            new = sys.modules.keys() - known - shadowed.keys()
-            _project_modules.update(
-                module_name for module_name in new if _is_in_project(sys.modules[module_name], folder)
-            )
-            sys.modules.update(shadowed)
-
-
-def _shadowed(root: Path) -> list[str]:
-    """Return the loaded modules from elsewhere that have the name of a module in the project."""
-    own = own_modules(root) - {*sys.stdlib_module_names, "evalmeta"}
-    return [
-        name
-        for name, module in sys.modules.items()
-        if name.partition(".")[0] in own and not _is_in_project(module, root)
-    ]
-
-
-def own_modules(root: Path) -> set[str]:
-    """Return the names of the modules and packages in a folder."""
-    return {path.stem for path in root.glob("*.py")} | {path.parent.name for path in root.glob("*/__init__.py")}
-
-
-def _is_in_project(module: ModuleType, root: Path) -> bool:
-    # A package without __init__.py has no file, only the folders of its modules.
-    file: str | None = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None)
-    return file is not None and is_in_project(Path(file).resolve(), root)
-
-
-def _import_failed(root: Path, name: str, called: str, error: BaseException) -> SettingsError:
-    if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
-        file = root.joinpath(*name.split(".")).with_suffix(".py")
-        near = get_close_matches(name, own_modules(root), n=1)
-        return SettingsError(
-            f"the module of {called} cannot be found: {file} does not exist",
-            actions=(
-                f"Did you mean the module {near[0]}?" if near else f"Create {file}, or correct the module's name.",
-            ),
-        )
-    if isinstance(error, SyntaxError) and error.filename:
-        line = f"{error.filename}:{error.lineno}: "
-    else:
-        place = innermost_line(error, root.resolve())
-        line = f"{place[0]}:{place[1]}: " if place else ""
-    return SettingsError(
-        f"{called} cannot be imported: {line}{type(error).__name__}: {error}",
-        actions=(f'Make `python -c "import {name}"` work in {root}.',),
-    )
-
-
-def innermost_line(error: BaseException, root: Path) -> tuple[Path, int] | None:
-    """Return the innermost file and line of the project in an exception's traceback, None if there is none."""
-    place, trace = None, error.__traceback__
-    while trace is not None:
-        file = Path(trace.tb_frame.f_code.co_filename)
-        if is_in_project(file, root):
-            place = file, trace.tb_lineno
-        trace = trace.tb_next
-    return place

@@ -8,9 +8,8 @@ from urllib.parse import urlsplit
 from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
-from evalmeta.engine.answers import generated_data
+from evalmeta.engine.answers import context_of, generated_data, parse_arguments, plain_text
 from evalmeta.engine.interfaces import NothingToClose
-from evalmeta.engine.subjects.conversation import context_of, parse_arguments, plain_text
 from evalmeta.engine.subjects.http import fill_headers, header_variables
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.redaction import address_in_words, redacted

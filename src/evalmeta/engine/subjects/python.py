@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from evalmeta.engine.subjects.objects import import_from, subject_of
+from evalmeta.engine.project_code import import_from
+from evalmeta.engine.subjects.objects import subject_of
 from evalmeta.errors import SettingsError
 from evalmeta.model.settings import TARGET, SubjectSettings
 

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
-from evalmeta.engine.scorers.function_imports import find_function, functions_root
+from evalmeta.engine.project_code import find_function, functions_root
 from evalmeta.engine.scorers.results import averaged, broken, measured, threshold_of, undecided
 from evalmeta.engine.subjects.objects import Calls
 from evalmeta.errors import EvalmetaError, SettingsError

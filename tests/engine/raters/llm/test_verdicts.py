@@ -14,8 +14,7 @@ from jsonschema import Draft202012Validator
 from engine.raters.llm.model_server import judgement, judging, model_serving, ruled, ruling, saying
 from engine.raters.llm.test_rater import KEY, RUBRIC, FixedReplies, Kept, rate, rate_all, refuse
 from evalmeta.engine.interfaces import Rating, Rubric
-from evalmeta.engine.judging import CLAIMS, GRADE, YES_NO, YES_NO_EACH, Form, Inquiry
-from evalmeta.engine.metrics import METRICS
+from evalmeta.engine.metrics import CLAIMS, GRADE, METRICS, YES_NO, YES_NO_EACH, Form, Inquiry
 from evalmeta.engine.raters.llm.prompts import answer_schema, rubric_message, system_message
 from evalmeta.engine.raters.llm.rater import ModelRater, bind_llm
 from evalmeta.engine.raters.llm.settings import LlmRater

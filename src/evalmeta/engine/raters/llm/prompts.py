@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.engine.judging import Inquiry
-from evalmeta.engine.metrics import METRICS, OWN
+from evalmeta.engine.metrics import METRICS, OWN, Inquiry
 from evalmeta.engine.raters.labels import Labels, read_pairs
 from evalmeta.engine.raters.llm.scorer_prompts import session_data
 from evalmeta.engine.raters.llm.verdicts import judgement_schema, ruling_schema

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictBool, StrictFloat, StrictInt, StrictStr
 
-from evalmeta.engine.raters.llm.samples import Opinion
-from evalmeta.engine.raters.llm.verdicts import UnreadableReply, read_reply, reply_schema, validated
+from evalmeta.engine.raters.llm.verdicts import Opinion, UnreadableReply, read_reply, reply_schema, validated
 from evalmeta.model.agent_scorer import data_keys, filled_prompt, range_text, transcript_of
 from evalmeta.model.run import Verdict
 

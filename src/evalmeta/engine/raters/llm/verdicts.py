@@ -10,24 +10,25 @@ import json
 import math
 import re
 import unicodedata
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from evalmeta import limits
-from evalmeta.engine.judging import GRADE, YES_NO_EACH
-from evalmeta.engine.metrics import METRICS
-from evalmeta.engine.raters.llm.samples import MAX_EVIDENCE, MAX_RATING, Opinion, verdict_of
+from evalmeta.engine.metrics import GRADE, METRICS, YES_NO_EACH
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from evalmeta.engine.interfaces import Rubric
-    from evalmeta.engine.judging import Form
+    from evalmeta.engine.metrics import Form
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
+_MAX_RATING: Final = 5
+_MAX_EVIDENCE: Final = 3
 _MAX_OBJECTS: Final = 100
 # Models that think aloud write this before their answer.
 _END_OF_THOUGHTS: Final = "</think>"
@@ -40,6 +41,22 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 class UnreadableReply(ValueError):
     """Why a model's reply cannot be used; the text contains nothing of the reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """The verdict of one sample; the score is 0 to 5, or a number of a custom scorer, which gives an output."""
+
+    verdict: Verdict
+    score: float
+    explanation: str
+    model: str = ""
+    output: str = ""
+
+
+def _verdict_of(score: float, rubric: Rubric) -> Verdict:
+    """Return PASS if the score reaches the threshold."""
+    return Verdict.PASS if score >= rubric.threshold else Verdict.FAILURE
 
 
 def _closed_schema(properties: JsonObject) -> JsonObject:
@@ -142,7 +159,7 @@ class Judgement(BaseModel):
     criteria: tuple[Criterion, ...]
     contradictions: tuple[Contradiction, ...]
     reason: str
-    rating: Annotated[int | None, Field(ge=0, le=MAX_RATING)] = None
+    rating: Annotated[int | None, Field(ge=0, le=_MAX_RATING)] = None
     choice: Annotated[str, BeforeValidator(lambda value: str(value).strip())] = ""
 
 
@@ -152,7 +169,7 @@ def judgement_schema(choices: Mapping[str, float] | None = None) -> JsonObject:
     truth: JsonObject = {"type": "boolean"}
     criterion = _closed_schema({"criterion": text, "met": truth, "critical": truth})
     contradiction = _closed_schema({"quote": text, "contradicts": text})
-    rating: JsonObject = {"rating": {"type": "integer", "enum": list(range(MAX_RATING + 1))}}
+    rating: JsonObject = {"rating": {"type": "integer", "enum": list(range(_MAX_RATING + 1))}}
     # A model writes one word after the other: its reasons must come before its rating.
     return reply_schema(
         {
@@ -227,7 +244,7 @@ def opinion_of(judgement: Judgement, rubric: Rubric, *, choices: Mapping[str, fl
         return Opinion(Verdict.FAILURE, score, f"veto: {vetoes}. {reason}")
     missed = [criterion.criterion for criterion in judgement.criteria if not criterion.met]
     not_met = f" (not met: {_listed(missed)})" if missed else ""
-    return Opinion(verdict_of(score, rubric), score, f"{reason}{not_met}")
+    return Opinion(_verdict_of(score, rubric), score, f"{reason}{not_met}")
 
 
 def _vetoes(judgement: Judgement, rubric: Rubric) -> Iterator[str]:
@@ -239,11 +256,11 @@ def _vetoes(judgement: Judgement, rubric: Rubric) -> Iterator[str]:
             f'"{contradiction.quote}" contradicts "{contradiction.contradicts}"'
             for contradiction in judgement.contradictions
         ]
-        yield f"{', '.join(pairs[:MAX_EVIDENCE])}{', …' if len(pairs) > MAX_EVIDENCE else ''}"
+        yield f"{', '.join(pairs[:_MAX_EVIDENCE])}{', …' if len(pairs) > _MAX_EVIDENCE else ''}"
 
 
 def _listed(items: list[str]) -> str:
-    return ", ".join(f'"{item}"' for item in items[:MAX_EVIDENCE]) + (", …" if len(items) > MAX_EVIDENCE else "")
+    return ", ".join(f'"{item}"' for item in items[:_MAX_EVIDENCE]) + (", …" if len(items) > _MAX_EVIDENCE else "")
 
 
 _Label = Annotated[str, BeforeValidator(lambda value: str(value).strip().lower())]
@@ -309,14 +326,14 @@ def weigh(ruling: Ruling, form: Form, rubric: Rubric) -> Opinion:
     bad = [item for item in ruling.items if form.item_labels and item.label not in form.good]
     explanation = ruling.rationale
     if bad:
-        evidence = ", ".join(f'{item.label}: "{item.item}"' for item in bad[:MAX_EVIDENCE])
-        explanation += f" ({evidence}{', …' if len(bad) > MAX_EVIDENCE else ''})"
+        evidence = ", ".join(f'{item.label}: "{item.item}"' for item in bad[:_MAX_EVIDENCE])
+        explanation += f" ({evidence}{', …' if len(bad) > _MAX_EVIDENCE else ''})"
     if form.is_share:
-        score = MAX_RATING * (len(ruling.items) - len(bad)) / len(ruling.items)
+        score = _MAX_RATING * (len(ruling.items) - len(bad)) / len(ruling.items)
     elif form.labels == GRADE.labels:
         score = float(ruling.label)
     elif ruling.label == "yes" and not bad:
-        return Opinion(Verdict.PASS, float(MAX_RATING), explanation)
+        return Opinion(Verdict.PASS, float(_MAX_RATING), explanation)
     else:
         return Opinion(Verdict.FAILURE, 0.0, explanation)
-    return Opinion(verdict_of(score, rubric), score, explanation)
+    return Opinion(_verdict_of(score, rubric), score, explanation)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from engine.builders import exchange
-from evalmeta.engine.scorers.measures import score_document_recall
+from evalmeta.engine.scorers.checks import score_document_recall
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import GeneratedData, Passage
 from evalmeta.model.run import TestResult, Verdict

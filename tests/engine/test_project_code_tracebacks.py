@@ -7,8 +7,8 @@ import pytest
 
 from engine.builders import evaluation, run
 from evalmeta import limits
-from evalmeta.engine.subjects.objects import import_from, subject_of
-from evalmeta.engine.tracebacks import traceback_text
+from evalmeta.engine.project_code import import_from, traceback_text
+from evalmeta.engine.subjects.objects import subject_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.engine.subjects.objects import import_from
+from evalmeta.engine.project_code import import_from
 from evalmeta.errors import SettingsError
 
 if TYPE_CHECKING:

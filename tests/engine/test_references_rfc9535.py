@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.engine.jsonpath import resolve
+from evalmeta.engine.references import resolve
 from evalmeta.model.jsonpath_parser import parse_reference, read_reference
 
 

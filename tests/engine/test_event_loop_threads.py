@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from evalmeta.engine.subjects.threads import Threads
+from evalmeta.engine.event_loop import Threads
 
 
 def _raise(error: BaseException) -> None:
@@ -68,7 +68,7 @@ def test_a_late_answer_is_dropped() -> None:
 def test_a_hung_thread_does_not_keep_the_process() -> None:
     code = (
         f"import asyncio, sys, threading; sys.path[:] = {sys.path!r}\n"
-        "from evalmeta.engine.subjects.threads import Threads\n"
+        "from evalmeta.engine.event_loop import Threads\n"
         "try: asyncio.run(asyncio.wait_for(Threads().call(threading.Event().wait), 0.01))\n"
         "except TimeoutError: print('left')\n"
     )

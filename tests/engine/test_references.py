@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evalmeta.engine.jsonpath import TooManyMatches, compile_reference, resolve
+from evalmeta.engine.references import TooManyMatches, compile_reference, resolve
 from evalmeta.model.generated_data import Action, GeneratedData, reference_root
 
 ROOT = reference_root(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.engine.jsonpath import parse_number
+from evalmeta.engine.references import parse_number
 
 
 @pytest.mark.parametrize(

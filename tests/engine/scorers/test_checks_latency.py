@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from engine.builders import exchange
-from evalmeta.engine.scorers.measures import latency_scorer
+from evalmeta.engine.scorers.checks import latency_scorer
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import TestResult, Verdict
