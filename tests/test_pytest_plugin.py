@@ -12,7 +12,7 @@ import pytest
 
 import evalmeta
 from evalmeta.errors import UsageError
-from evalmeta.model.quarantine import today
+from evalmeta.model.evaluation import today
 from evalmeta.pytest_plugin import range_error
 from formats.discovery_corpus import FOREIGN, NEAR
 from systems.run_eval.payloads import SESSION, evaluator, message, payload

@@ -10,8 +10,7 @@ from evalmeta.api.org_targets import connect
 from evalmeta.api.packages import DeployPackage, pack_project
 from evalmeta.api.sync import receipts_of, tracking_of
 from evalmeta.errors import DeployFailed, EvalmetaError, NotFound, UsageError
-from evalmeta.model.component import Manifest, ManifestTypes
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import TYPES, Manifest, ManifestTypes
 from evalmeta.package.archive import build_zip
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import resolve

@@ -10,8 +10,7 @@ import evalmeta
 from evalmeta.api.packages import manifest_from_org, manifest_from_project, manifest_to_retrieve
 from evalmeta.api.selections import resolve
 from evalmeta.errors import NotFound, UsageError
-from evalmeta.model.component import Manifest, ManifestTypes
-from evalmeta.model.registry import ApiVersion
+from evalmeta.model.registry import ApiVersion, Manifest, ManifestTypes
 from evalmeta.package.project import Project, find_project
 from evalmeta.package.selection import Selection
 

@@ -8,7 +8,7 @@ import pytest
 from evalmeta.api import quarantines
 from evalmeta.api.files import validate
 from evalmeta.api.quarantines import listed_problems
-from evalmeta.model.quarantine import today
+from evalmeta.model.evaluation import today
 from evalmeta.package.project import find_project
 from org.parts import definition
 

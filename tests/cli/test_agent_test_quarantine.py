@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.model.quarantine import today
+from evalmeta.model.evaluation import today
 
 if TYPE_CHECKING:
     from collections.abc import Callable

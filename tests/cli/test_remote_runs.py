@@ -13,8 +13,8 @@ from evalmeta.api.runs.saved import history
 from evalmeta.api.servers import make_token
 from evalmeta.client.logins import user_logins
 from evalmeta.model.definition import Definition
+from evalmeta.model.evaluation import today
 from evalmeta.model.login import Login, Secrets
-from evalmeta.model.quarantine import today
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.package.project import find_project
 from evalmeta.xmlio.definitions import write_definition

@@ -29,8 +29,7 @@ from evalmeta.errors import (
     UsageError,
     WaitRanOut,
 )
-from evalmeta.model.component import Manifest
-from evalmeta.model.registry import NEWEST_API_VERSION
+from evalmeta.model.registry import NEWEST_API_VERSION, Manifest
 from evalmeta.protocol.metadata_api import AsyncResult
 from evalmeta.protocol.soap import write_fault, write_results
 from examples import at_most

@@ -5,7 +5,7 @@ import pytest
 from client.servers import answering, connect
 from evalmeta.client.metadata import list_components, retrieve
 from evalmeta.errors import OrgFault, WaitRanOut
-from evalmeta.model.component import Manifest, ManifestTypes
+from evalmeta.model.registry import Manifest, ManifestTypes
 from evalmeta.protocol.metadata_api import AsyncResult, FileProperties, RetrieveMessage, RetrieveResult
 from evalmeta.protocol.soap import read_call, read_retrieve, write_results
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clients_elsewhere.node import Sf
-from evalmeta.model.component import Manifest, ManifestTypes
+from evalmeta.model.registry import Manifest, ManifestTypes
 from evalmeta.xmlio.manifests import write_manifest
 from org.parts import KIND, definition
 

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from evalmeta.api.files import validate
 from evalmeta.formats.spec_cases import case_keys
 from evalmeta.model.checks import CHECKS, JSON_OPERATORS
-from evalmeta.model.quarantine import today
+from evalmeta.model.evaluation import today
 
 PAGE = (Path(__file__).parents[2] / "docs" / "specs.md").read_text(encoding="utf-8")
 SCHEMA = json.loads((resources.files("evalmeta.formats") / "schemas" / "testspec.schema.json").read_bytes())

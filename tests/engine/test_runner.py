@@ -12,9 +12,8 @@ from evalmeta import limits
 from evalmeta.engine.interfaces import MemoryJournal
 from evalmeta.engine.runner import execute
 from evalmeta.errors import TooManyErrors
-from evalmeta.model.evaluation import Evaluation
+from evalmeta.model.evaluation import Evaluation, Quarantine, Quarantines, today
 from evalmeta.model.generated_data import GeneratedData
-from evalmeta.model.quarantine import Quarantine, Quarantines, today
 from evalmeta.model.run import CaseResult, Verdict
 from evalmeta.model.run_options import RunOptions
 

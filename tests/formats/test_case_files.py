@@ -11,7 +11,7 @@ from evalmeta.formats.document import Reading
 from evalmeta.formats.files import digest_of, read_document
 from evalmeta.formats.testspec import read_spec
 from evalmeta.model.checks import CHECKS
-from evalmeta.model.quarantine import Quarantine, today
+from evalmeta.model.evaluation import Quarantine, today
 from formats.specs import shown
 
 if TYPE_CHECKING:

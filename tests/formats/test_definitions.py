@@ -19,9 +19,8 @@ from evalmeta.model.definition import (
     Parameter,
     TestCase,
 )
-from evalmeta.model.evaluation import Case, Evaluation, Turn
+from evalmeta.model.evaluation import Case, Evaluation, Quarantine, Turn
 from evalmeta.model.generated_data import Action, GeneratedData
-from evalmeta.model.quarantine import Quarantine
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.systems.adk.config import read_test_config
 from evalmeta.systems.adk.reader import read_adk

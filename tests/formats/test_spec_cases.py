@@ -7,7 +7,7 @@ import pytest
 from evalmeta.errors import FormatError
 from evalmeta.formats.testspec import Spec, read_spec
 from evalmeta.model.definition import ContextVariable, HistoryMessage
-from evalmeta.model.quarantine import Quarantine, today
+from evalmeta.model.evaluation import Quarantine, today
 from formats.specs import shown
 
 SOON = today() + timedelta(days=30)

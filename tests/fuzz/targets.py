@@ -17,11 +17,10 @@ from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.testing_center_csv import read_testing_center_csv, write_testing_center_csv
 from evalmeta.formats.testspec import read_testspec
 from evalmeta.formats.testspec_writer import write_testspec
-from evalmeta.model.component import Manifest, ManifestTypes
 from evalmeta.model.generated_data import Action, GeneratedData, invoked_actions, reference_root
 from evalmeta.model.jsonpath import ReferenceSyntax
 from evalmeta.model.jsonpath_parser import parse_reference
-from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.registry import EVALUATION_DEFINITION, Manifest, ManifestTypes
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
 from evalmeta.model.tally import summarise
 from evalmeta.package.archive import build_zip, read_zip

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.builders import case_result, result
 from evalmeta.model.aggregation import case_verdict
-from evalmeta.model.quarantine import Quarantine
+from evalmeta.model.evaluation import Quarantine
 from evalmeta.model.run import NEEDS_MODEL, CaseResult, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.model.tally import detail, summarise

@@ -12,9 +12,8 @@ import httpx
 
 from evalmeta.client.connection import Connection
 from evalmeta.client.runs import fetch_results, poll_run
-from evalmeta.model.component import Manifest, ManifestTypes
 from evalmeta.model.login import ADMIN
-from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TYPES
+from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TYPES, Manifest, ManifestTypes
 from evalmeta.model.run_options import RunOptions
 from evalmeta.model.settings import Settings
 from evalmeta.org.app import create_app, embedded_org

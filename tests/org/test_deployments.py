@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from evalmeta import limits
 from evalmeta.client.metadata import deploy, retrieve
-from evalmeta.model.component import ManifestTypes
+from evalmeta.model.registry import ManifestTypes
 from evalmeta.package.archive import build_zip, read_zip
 from evalmeta.protocol.json_fields import from_timestamp
 from evalmeta.protocol.metadata_api import DeployOptions

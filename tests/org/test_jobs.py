@@ -8,8 +8,8 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.errors import OrgFault
-from evalmeta.model.component import ManifestTypes
 from evalmeta.model.login import ADMIN, User
+from evalmeta.model.registry import ManifestTypes
 from evalmeta.org.deployments import run_deployment
 from evalmeta.org.jobs import cancel_deployment, check_deployment, quick_deploy, run_jobs, submit_deployment
 from evalmeta.package.archive import build_zip

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from evalmeta.errors import OrgFault
-from evalmeta.model.component import Manifest, ManifestTypes
 from evalmeta.model.login import ADMIN
+from evalmeta.model.registry import Manifest, ManifestTypes
 from evalmeta.model.settings import Settings
 from evalmeta.org.jobs import (
     cancel_deployment,

@@ -7,8 +7,7 @@ import pytest
 from evalmeta import limits
 from evalmeta.client.metadata import deploy, describe, list_components, retrieve
 from evalmeta.errors import OrgFault
-from evalmeta.model.component import Manifest, ManifestTypes
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import TYPES, Manifest, ManifestTypes
 from evalmeta.package.archive import read_zip
 from evalmeta.protocol.json_fields import from_timestamp
 from evalmeta.protocol.metadata_api import MetadataObject

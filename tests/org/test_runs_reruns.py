@@ -9,7 +9,7 @@ import pytest
 
 from evalmeta.client.runs import extend_run, fetch_definition, rescore_run
 from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, SubjectNotBound
-from evalmeta.model.quarantine import today
+from evalmeta.model.evaluation import today
 from evalmeta.model.run import Run, RunStatus, Verdict
 from evalmeta.model.run_options import RunOptions, Scoring
 from evalmeta.model.settings import Settings

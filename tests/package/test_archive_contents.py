@@ -3,8 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
-from evalmeta.model.component import Manifest, ManifestTypes
-from evalmeta.model.registry import ApiVersion
+from evalmeta.model.registry import ApiVersion, Manifest, ManifestTypes
 from evalmeta.package.archive import manifest_of, near_limits, package_entries
 from evalmeta.package.resolver import resolve
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta.model.component import Manifest, ManifestTypes
-from evalmeta.model.registry import NEWEST_API_VERSION
+from evalmeta.model.registry import NEWEST_API_VERSION, Manifest, ManifestTypes
 from evalmeta.package.resolver import resolve
 from evalmeta.xmlio.manifests import read_manifest
 from evalmeta.xmlio.reader import read_xml

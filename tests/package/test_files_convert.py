@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.errors import InvalidMetadata
-from evalmeta.model.component import Component
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import TYPES, Component
 from evalmeta.package.files import entry_name, parse_safe_file_name, target_path
 from evalmeta.package.project import Project
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import InvalidMetadata, ProjectError
-from evalmeta.model.component import Manifest, ManifestTypes
 from evalmeta.model.problem import Location, Problem
-from evalmeta.model.registry import NEWEST_API_VERSION, ApiVersion
+from evalmeta.model.registry import NEWEST_API_VERSION, ApiVersion, Manifest, ManifestTypes
 from evalmeta.package.resolver import find_components, resolve
 
 if TYPE_CHECKING:

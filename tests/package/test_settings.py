@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import SettingsError
 from evalmeta.model.entry_points import OWN
-from evalmeta.model.quarantine import today
+from evalmeta.model.evaluation import today
 from evalmeta.model.settings import Settings
 from evalmeta.package.settings import load_settings
 

@@ -6,8 +6,8 @@ from datetime import date
 
 from hypothesis import strategies as st
 
+from evalmeta.model.evaluation import Quarantine
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
-from evalmeta.model.quarantine import Quarantine
 from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalmeta import limits
 from evalmeta.errors import MessageUnreadable, OrgError, OrgFault
-from evalmeta.model.component import Manifest, ManifestTypes
+from evalmeta.model.registry import Manifest, ManifestTypes
 from evalmeta.protocol import soap
 from evalmeta.protocol.metadata_api import (
     AsyncResult,

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from clients_elsewhere.orgs import served_org
-from evalmeta.model.component import Manifest, ManifestTypes
 from evalmeta.model.login import ADMIN
-from evalmeta.model.registry import NEWEST_API_VERSION
+from evalmeta.model.registry import NEWEST_API_VERSION, Manifest, ManifestTypes
 from evalmeta.package.archive import build_zip
 from evalmeta.xmlio.manifests import write_manifest
 from org.certificates import make_certificate

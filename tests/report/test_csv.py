@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import report_runs as make
+from evalmeta.model.evaluation import Quarantine
 from evalmeta.model.generated_data import GeneratedData, Tokens
-from evalmeta.model.quarantine import Quarantine
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.report import render as render_as
 from evalmeta.report.csv import COLUMNS

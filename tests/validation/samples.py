@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalmeta.errors import InvalidMetadata
-from evalmeta.model.component import DESTRUCTIVE_FILES, PACKAGE_FILE
-from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, parse_api_version
+from evalmeta.model.registry import DESTRUCTIVE_FILES, NEWEST_API_VERSION, PACKAGE_FILE, TYPES, parse_api_version
 from evalmeta.package.agent_files import AgentFiles
 from evalmeta.package.files import parse_safe_file_name, shown
 from evalmeta.package.forceignore import read_forceignore

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import InvalidMetadata
-from evalmeta.model.component import PACKAGE_FILE
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import PACKAGE_FILE, TYPES
 from evalmeta.package.files import target_path
 from evalmeta.package.project import find_project
 from evalmeta.validation.rules import CODES, FIXED_CODES

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from evalmeta.model.quarantine import today
+from evalmeta.model.evaluation import today
 from viewer.conftest import RUN
 
 if TYPE_CHECKING:

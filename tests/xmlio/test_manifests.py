@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.model.component import Manifest, ManifestTypes, merge_types
+from evalmeta.model.registry import Manifest, ManifestTypes, merge_types
 from evalmeta.xmlio.manifests import index_members, read_manifest, write_manifest
 from evalmeta.xmlio.reader import read_xml
 

@@ -26,8 +26,8 @@ from evalmeta.errors import (
 )
 from evalmeta.formats.document import SPEC_NAMES, Document, Reading, reading_of
 from evalmeta.formats.files import digest_of, read_document, recent_document, remember
+from evalmeta.model.entry_points import is_target, likely_target
 from evalmeta.model.evaluation import evaluation_of
-from evalmeta.model.python_target import is_target, likely_target
 from evalmeta.model.registry import TEST_TYPES, metadata_type, type_of_run, types_at
 from evalmeta.org.run_files import content_key, run_file_of, test_in
 from evalmeta.org.subjects import unbound_subject

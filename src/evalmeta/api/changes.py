@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.api.files import bytes_of
 from evalmeta.api.sync import compare_components, fetch, tracking_of
 from evalmeta.errors import InvalidMetadata, NotFound
-from evalmeta.model.component import SyncState, hash_of
 from evalmeta.model.difference import Difference, compare, compare_texts
-from evalmeta.model.registry import SCORER_DEFINITION, types_at
+from evalmeta.model.registry import SCORER_DEFINITION, SyncState, hash_of, types_at
 from evalmeta.package.files import read_file, shown
 from evalmeta.package.resolver import find_components
 from evalmeta.xmlio.agent_scorers import check_agent_scorer, texts_by_path
@@ -26,9 +25,8 @@ if TYPE_CHECKING:
     from evalmeta.api.agent_tests import AgentTest
     from evalmeta.api.sync import ComparedComponent
     from evalmeta.client.connection import Connection
-    from evalmeta.model.component import Component
     from evalmeta.model.difference import Change
-    from evalmeta.model.registry import MetadataType
+    from evalmeta.model.registry import Component, MetadataType
     from evalmeta.package.project import Project
     from evalmeta.store.components import Synced
     from evalmeta.xmlio.reader import Document

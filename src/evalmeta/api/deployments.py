@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from evalmeta.api.packages import DeployPackage
     from evalmeta.client.connection import Connection
-    from evalmeta.model.component import ComponentSet
+    from evalmeta.model.registry import ComponentSet
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import DeployMessage, DeployResult

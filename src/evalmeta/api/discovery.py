@@ -15,8 +15,8 @@ from evalmeta.formats.files import format_of, kind_of_file, read_document
 from evalmeta.formats.registry import settings_files
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.model.difference import compare
+from evalmeta.model.evaluation import ended_problem, today
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.quarantine import ended_problem, today
 from evalmeta.package.files import parse_test_name, shown, slash_hint
 from evalmeta.package.folders import files_below
 from evalmeta.package.project import PROJECT_FILE, find_project

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, InvalidMetadata, NotFound, ProjectError
-from evalmeta.model.component import DESTRUCTIVE_FILES, MANIFEST_FILES, WILDCARD, Component
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.registry import NEWEST_API_VERSION, TYPES
+from evalmeta.model.registry import DESTRUCTIVE_FILES, MANIFEST_FILES, NEWEST_API_VERSION, TYPES, WILDCARD, Component
 from evalmeta.package.agent_files import AgentFiles
 from evalmeta.package.files import parse_file_name, put_file, shown, slash_hint
 from evalmeta.package.folders import files_below
@@ -32,9 +31,8 @@ from evalmeta.xmlio.reader import read_xml
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
-    from evalmeta.model.component import ComponentSet
     from evalmeta.model.definition import Definition
-    from evalmeta.model.registry import ApiVersion
+    from evalmeta.model.registry import ApiVersion, ComponentSet
     from evalmeta.model.settings import Profile
     from evalmeta.package.project import Project
     from evalmeta.validation.definition_rules import NamedFile

@@ -13,7 +13,7 @@ from evalmeta.api.selections import read_manifest, refuse_destructive, resolve
 from evalmeta.api.sync import find_unchanged
 from evalmeta.client.metadata import list_components
 from evalmeta.errors import NotFound, Suggestion, UsageError
-from evalmeta.model.component import (
+from evalmeta.model.registry import (
     DESTRUCTIVE_FILES,
     PACKAGE_FILE,
     POST_DESTRUCTIVE_FILE,
@@ -22,8 +22,9 @@ from evalmeta.model.component import (
     Manifest,
     ManifestTypes,
     merge_types,
+    metadata_type,
+    types_at,
 )
-from evalmeta.model.registry import metadata_type, types_at
 from evalmeta.package.archive import build_zip, manifest_of, near_limits, package_entries, read_zip
 from evalmeta.package.files import put_file, read_file, shown
 from evalmeta.package.resolver import api_version_of
@@ -35,9 +36,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.client.connection import Connection
-    from evalmeta.model.component import Component, ComponentSet
     from evalmeta.model.problem import Problem
-    from evalmeta.model.registry import ApiVersion
+    from evalmeta.model.registry import ApiVersion, Component, ComponentSet
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
 

@@ -11,9 +11,8 @@ from evalmeta.api.discovery import search
 from evalmeta.errors import EvalmetaError
 from evalmeta.formats.document import Document, read_bytes, reading_of
 from evalmeta.formats.files import read_document
-from evalmeta.model.evaluation import evaluation_of
+from evalmeta.model.evaluation import ended_problem, evaluation_of, names_of_test, today
 from evalmeta.model.problem import Location, Problem, Severity, quote
-from evalmeta.model.quarantine import ended_problem, names_of_test, today
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.package.files import parse_test_name, shown
 from evalmeta.package.folders import files_below

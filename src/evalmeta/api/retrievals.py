@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from evalmeta.api.sync import Fetched
     from evalmeta.client.connection import Connection
-    from evalmeta.model.component import Manifest
+    from evalmeta.model.registry import Manifest
     from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import RetrieveResult

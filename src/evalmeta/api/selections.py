@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.api.files import Validation, bytes_of, is_beside_deletions, problems_of, validate
 from evalmeta.errors import InvalidMetadata, NotFound, ProjectError, UsageError
-from evalmeta.model.component import DESTRUCTIVE_FILES, PACKAGE_FILE, ComponentSet, supported_part
-from evalmeta.model.registry import parse_api_version
+from evalmeta.model.registry import DESTRUCTIVE_FILES, PACKAGE_FILE, ComponentSet, parse_api_version, supported_part
 from evalmeta.package.archive import manifest_of
 from evalmeta.package.files import META_XML_SUFFIX, entry_name, read_file, shown, slash_hint, state_of, write_below
 from evalmeta.package.forceignore import ForceIgnore, read_forceignore
@@ -33,9 +32,8 @@ from evalmeta.xmlio.reader import read_xml
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
-    from evalmeta.model.component import Component, Manifest
     from evalmeta.model.problem import Problem
-    from evalmeta.model.registry import ApiVersion
+    from evalmeta.model.registry import ApiVersion, Component, Manifest
     from evalmeta.model.settings import Profile
     from evalmeta.package.files import FileState
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.api.org_targets import EMBEDDED_URL
 from evalmeta.client.metadata import list_components, retrieve
 from evalmeta.errors import Conflict, EvalmetaError, Suggestion
-from evalmeta.model.component import Manifest, ManifestTypes, SyncState, hash_of, sync_state
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import TYPES, Manifest, ManifestTypes, SyncState, hash_of, sync_state
 from evalmeta.package.archive import read_zip
 from evalmeta.package.files import parse_safe_file_name, read_file, shown
 from evalmeta.package.resolver import list_files
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.client.connection import Connection
-    from evalmeta.model.component import Component
-    from evalmeta.model.registry import MetadataType
+    from evalmeta.model.registry import Component, MetadataType
     from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import DeployMessage, DeployResult, FileProperties, RetrieveResult
     from evalmeta.store.components import Receipts, Sent, Tracking

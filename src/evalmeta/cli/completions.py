@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import click
 
-    from evalmeta.model.component import Component
+    from evalmeta.model.registry import Component
 
     Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
     from click.shell_completion import CompletionItem

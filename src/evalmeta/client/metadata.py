@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evalmeta.client.connection import Connection
-    from evalmeta.model.component import Manifest
+    from evalmeta.model.registry import Manifest
 
 
 _DEFAULT_OPTIONS: Final = DeployOptions()

@@ -30,8 +30,8 @@ from evalmeta.model.jsonpath import (
     Range,
     Reference,
     ReferenceSyntax,
+    why_unreachable,
 )
-from evalmeta.model.reachability import why_unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

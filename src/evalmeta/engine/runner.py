@@ -13,8 +13,7 @@ from evalmeta.engine.process import exits_refused, rare_collections
 from evalmeta.engine.scheduler import Places, Pool
 from evalmeta.engine.scorers.registry import SCORERS
 from evalmeta.errors import StoreLocked, TooManyErrors
-from evalmeta.model.evaluation import work_items
-from evalmeta.model.quarantine import Quarantines, today
+from evalmeta.model.evaluation import Quarantines, today, work_items
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:

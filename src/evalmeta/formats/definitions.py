@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.formats.diagnostics import Loss, foreign_character, without_foreign
-from evalmeta.model.checks import WHOLE_ANSWERS, comparison_of, comparison_with
+from evalmeta.model.checks import WHOLE_ANSWERS, comparison_of, comparison_with, has_variants
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, OUTCOME, TOPIC, canonical_name, expectation_kind, render_actions
-from evalmeta.model.texts import has_variants
 from evalmeta.plugins import all_checks, is_check
 
 if TYPE_CHECKING:

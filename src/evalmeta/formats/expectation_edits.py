@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from yaml.nodes import Node
 
+    from evalmeta.model.aggregation import NamedResult
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Case, Evaluation
-    from evalmeta.model.named_results import NamedResult
     from evalmeta.model.run import CaseResult, TestResult
 
 

@@ -8,10 +8,9 @@ from importlib import resources
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta.formats.yaml_source import YamlScalar, json_value
-from evalmeta.model.checks import JSON_OPERATORS, reference_of
+from evalmeta.model.checks import JSON_OPERATORS, Pattern, PatternSyntax, reference_of
 from evalmeta.model.definition import Expectation
 from evalmeta.model.expectations import METRICS, render_actions
-from evalmeta.model.texts import Pattern, PatternSyntax
 from evalmeta.plugins import all_checks
 
 if TYPE_CHECKING:
@@ -106,8 +105,8 @@ def _json_check(record: YamlRecord, name: str) -> Expectation:
 
 
 def _why_not_path(path: str) -> str:
+    from evalmeta.model.jsonpath import why_unreachable
     from evalmeta.model.jsonpath_parser import read_reference
-    from evalmeta.model.reachability import why_unreachable
 
     if not path.startswith("$"):
         return f"the path {path!r} does not start with $"

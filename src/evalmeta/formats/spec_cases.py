@@ -13,9 +13,8 @@ from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.short_forms import cell_of, read_check
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, record_value
 from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Parameter
-from evalmeta.model.evaluation import Case, Turn
+from evalmeta.model.evaluation import Case, Quarantine, Turn, end_fault, parse_day
 from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, render_actions
-from evalmeta.model.quarantine import Quarantine, end_fault, parse_day
 from evalmeta.plugins import all_checks
 
 if TYPE_CHECKING:

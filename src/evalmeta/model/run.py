@@ -11,8 +11,8 @@ from evalmeta.model.run_options import RunOptions
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evalmeta.model.evaluation import Quarantine
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.quarantine import Quarantine
 
 
 _TOLERANCE: Final = 1e-9

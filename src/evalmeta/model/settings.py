@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from evalmeta.model.entry_points import OWN
-from evalmeta.model.quarantine import Quarantine, Quarantines, day_of, end_fault, names_of_test, parse_day
+from evalmeta.model.evaluation import Quarantine, Quarantines, day_of, end_fault, names_of_test, parse_day
 from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS, Option, RunOptions, Scoring
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from evalmeta.model.statistics import CaseCounts, JudgeCheck, Measure
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from evalmeta.model.evaluation import Quarantine
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.quarantine import Quarantine
     from evalmeta.model.run import CaseResult, Run, TestResult
     from evalmeta.model.run_options import RunOptions
 

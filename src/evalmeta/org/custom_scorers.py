@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.agent_scorer import FindScorer, ScorerVersion
-    from evalmeta.model.component import Component
+    from evalmeta.model.registry import Component
     from evalmeta.model.run import RunContent
     from evalmeta.org.organization import Organization
     from evalmeta.package.project import Project

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.component import WILDCARD
-from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, metadata_type, parse_api_version
+from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, WILDCARD, metadata_type, parse_api_version
 from evalmeta.package.archive import read_zip
 from evalmeta.package.files import META_XML_SUFFIX, parse_safe_file_name
 from evalmeta.protocol.metadata_api import DeployMessage
@@ -18,9 +17,8 @@ from evalmeta.validation.validator import validate_component
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from evalmeta.model.component import Manifest
     from evalmeta.model.problem import Problem
-    from evalmeta.model.registry import MetadataType
+    from evalmeta.model.registry import Manifest, MetadataType
     from evalmeta.protocol.metadata_api import DeployOptions
 
 

@@ -21,8 +21,8 @@ from evalmeta.store.database import open_database
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalmeta.model.component import Manifest
     from evalmeta.model.login import User
+    from evalmeta.model.registry import Manifest
     from evalmeta.org.organization import Organization
     from evalmeta.protocol.metadata_api import DeployOptions
     from evalmeta.store.jobs import Job, JobKind

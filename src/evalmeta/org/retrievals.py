@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from evalmeta.errors import ArchiveError
-from evalmeta.model.component import WILDCARD, Manifest, ManifestTypes
-from evalmeta.model.registry import NEWEST_API_VERSION, is_other_type, metadata_type, nearest_type_name
+from evalmeta.model.registry import (
+    NEWEST_API_VERSION,
+    WILDCARD,
+    Manifest,
+    ManifestTypes,
+    is_other_type,
+    metadata_type,
+    nearest_type_name,
+)
 from evalmeta.package.archive import build_zip
 from evalmeta.protocol.json_fields import list_of_objects, optional_text, read_object, text, texts, to_timestamp
 from evalmeta.protocol.metadata_api import FileProperties, RetrieveMessage, RetrieveResult

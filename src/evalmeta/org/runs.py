@@ -40,10 +40,9 @@ from evalmeta.xmlio.reader import read_xml
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalmeta.model.evaluation import Case, Evaluation
+    from evalmeta.model.evaluation import Case, Evaluation, Quarantines
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
-    from evalmeta.model.quarantine import Quarantines
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run
     from evalmeta.model.run_options import RunOptions

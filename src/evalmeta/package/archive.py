@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.errors import ArchiveError
-from evalmeta.model.component import PACKAGE_FILE, Manifest, ManifestTypes, merge_types
+from evalmeta.model.registry import PACKAGE_FILE, Manifest, ManifestTypes, merge_types
 from evalmeta.package.files import entry_name
 from evalmeta.package.zip_reader import (
     CENTRAL,
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from evalmeta.model.component import Component, ComponentSet
-    from evalmeta.model.registry import ApiVersion
+    from evalmeta.model.registry import ApiVersion, Component, ComponentSet
     from evalmeta.package.zip_reader import ZipEntry
 
 

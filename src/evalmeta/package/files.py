@@ -19,8 +19,7 @@ from evalmeta.model.registry import TYPES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from evalmeta.model.component import Component
-    from evalmeta.model.registry import MetadataType
+    from evalmeta.model.registry import Component, MetadataType
     from evalmeta.package.project import Project
 
 

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from evalmeta.errors import EvalmetaError, InvalidMetadata, ProjectError
-from evalmeta.model.component import PACKAGE_FILE, WILDCARD, Component, ComponentSet
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import (
     NEWEST_API_VERSION,
     OLDEST_API_VERSION,
+    PACKAGE_FILE,
     TYPES,
+    WILDCARD,
+    Component,
+    ComponentSet,
     is_other_type,
     metadata_type,
     nearest_type_name,
@@ -26,8 +29,7 @@ from evalmeta.package.project import PROJECT_FILE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from evalmeta.model.component import Manifest
-    from evalmeta.model.registry import ApiVersion
+    from evalmeta.model.registry import ApiVersion, Manifest
     from evalmeta.package.forceignore import ForceIgnore
     from evalmeta.package.project import Project
     from evalmeta.xmlio.manifests import Locate

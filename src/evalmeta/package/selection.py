@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.errors import NotFound, ProjectError, UsageError
-from evalmeta.model.component import WILDCARD
-from evalmeta.model.registry import TYPES, metadata_type, nearest_type_name
+from evalmeta.model.registry import TYPES, WILDCARD, metadata_type, nearest_type_name
 from evalmeta.package.files import slash_hint
 from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.resolver import HINTED_MEMBERS, nearest_name
@@ -22,8 +21,7 @@ from evalmeta.package.resolver import HINTED_MEMBERS, nearest_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalmeta.model.component import Component
-    from evalmeta.model.registry import MetadataType
+    from evalmeta.model.registry import Component, MetadataType
     from evalmeta.package.project import Project
 
 

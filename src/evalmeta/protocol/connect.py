@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.aggregation import case_verdict
-from evalmeta.model.quarantine import Quarantine, parse_day
+from evalmeta.model.evaluation import Quarantine, parse_day
 from evalmeta.model.run import CaseResult, Doubt, EarlierTurn, Run, RunStatus, TestResult, Verdict, Verdicts
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import (

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast, get_args, ge
 
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata, MessageUnreadable, OrgFault
-from evalmeta.model.component import Manifest, ManifestTypes
+from evalmeta.model.registry import Manifest, ManifestTypes
 from evalmeta.protocol.metadata_api import DeployOptions, RetrieveResult
 from evalmeta.xmlio.nodes import children, find, read_node, text_of
 from evalmeta.xmlio.reader import NAMESPACE

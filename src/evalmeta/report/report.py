@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evalmeta.model.comparison import Comparison
-    from evalmeta.model.quarantine import Quarantine
+    from evalmeta.model.evaluation import Quarantine
     from evalmeta.model.run import CaseResult, Run, Summary
     from evalmeta.model.statistics import RunStatistics
     from evalmeta.model.tally import DetailedTally

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 import orjson
 
 from evalmeta import limits
-from evalmeta.model.component import hash_of
 from evalmeta.model.login import ADMIN
+from evalmeta.model.registry import hash_of
 from evalmeta.store.database import SHORT_ID_CHARS, next_ids, open_database
 
 if TYPE_CHECKING:

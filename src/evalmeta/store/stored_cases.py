@@ -15,8 +15,8 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import StoreError
+from evalmeta.model.evaluation import Quarantine
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
-from evalmeta.model.quarantine import Quarantine
 from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
 from evalmeta.store.database import open_database
 

@@ -18,8 +18,8 @@ from evalmeta.model.expectations import (
     scorer_names,
     suggest_operator,
 )
+from evalmeta.model.jsonpath import why_unreachable
 from evalmeta.model.problem import quote
-from evalmeta.model.reachability import why_unreachable
 from evalmeta.plugins import plugin_names
 from evalmeta.validation.rule import ERROR, WARNING, Finding, RuleTable, checks_also, nearest, rule
 

@@ -6,11 +6,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from evalmeta.errors import InvalidMetadata
-from evalmeta.model.component import WILDCARD
 from evalmeta.model.problem import Problem, Severity, quote
 from evalmeta.model.registry import (
     NEWEST_API_VERSION,
     TYPES,
+    WILDCARD,
     is_other_type,
     metadata_type,
     nearest_type_name,
@@ -23,7 +23,7 @@ from evalmeta.xmlio.structure import check_structure
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalmeta.model.component import Manifest
+    from evalmeta.model.registry import Manifest
     from evalmeta.xmlio.reader import Document, Step
 
 

@@ -12,7 +12,7 @@ from evalmeta.api.judging.acceptance import propose, write
 from evalmeta.api.judging.marks import mark_result
 from evalmeta.api.runs.comparisons import find_run
 from evalmeta.errors import NotFound, UsageError
-from evalmeta.model.named_results import named_results
+from evalmeta.model.aggregation import named_results
 from evalmeta.model.tally import summarise
 from evalmeta.package.files import shown
 from evalmeta.report.details import exchanges

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.api.sync import states_in_own_org
 from evalmeta.errors import NotFound
-from evalmeta.model.component import SyncState
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import TYPES, SyncState
 from evalmeta.protocol.metadata_api import DeployResult
 from evalmeta.protocol.soap import read_results
 from evalmeta.store.components import Components

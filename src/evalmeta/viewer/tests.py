@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.sync import states_in_own_org
-from evalmeta.model.component import SyncState
-from evalmeta.model.registry import TEST_TYPES
+from evalmeta.model.registry import TEST_TYPES, SyncState
 from evalmeta.model.run import Verdict
 from evalmeta.store.run_lists import recent_runs
 from evalmeta.viewer.digests import changes_between, digest_of

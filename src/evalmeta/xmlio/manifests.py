@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from evalmeta.model.component import Manifest, ManifestTypes
+from evalmeta.model.registry import Manifest, ManifestTypes
 from evalmeta.xmlio.reader import NAMESPACE, local_name
 from evalmeta.xmlio.writer import node, optional, render
 

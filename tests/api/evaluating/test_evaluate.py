@@ -33,7 +33,7 @@ from evalmeta.errors import (
     UsageError,
 )
 from evalmeta.model.definition import Expectation
-from evalmeta.model.quarantine import today
+from evalmeta.model.evaluation import today
 from evalmeta.model.run import CaseResult, RunStatus, Verdict
 from evalmeta.model.run_options import Scoring
 from evalmeta.model.settings import RulesRater

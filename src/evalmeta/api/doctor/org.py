@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from evalmeta.api.org_targets import Target
     from evalmeta.client.connection import Connection
     from evalmeta.client.metadata import AgentVersion
-    from evalmeta.model.component import Component
     from evalmeta.model.definition import Definition
-    from evalmeta.model.registry import MetadataType
+    from evalmeta.model.registry import Component, MetadataType
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
 

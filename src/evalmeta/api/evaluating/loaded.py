@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.errors import ProjectError, UsageError
-from evalmeta.model.evaluation import select_cases
-from evalmeta.model.quarantine import Quarantines, day_of
+from evalmeta.model.evaluation import Quarantines, day_of, select_cases
 from evalmeta.model.run_options import RunOptions
 from evalmeta.package.project import find_project, settings_of
 

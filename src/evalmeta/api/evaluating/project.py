@@ -22,9 +22,9 @@ from evalmeta.engine.subjects.replay import RecordedSubject
 from evalmeta.errors import SettingsError, UsageError
 from evalmeta.formats.document import reading_of
 from evalmeta.formats.files import read_document
+from evalmeta.model.entry_points import likely_target
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.fingerprints import object_of
-from evalmeta.model.python_target import likely_target
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION
 from evalmeta.model.run_options import Setup
 from evalmeta.model.settings import RaterSettings, Settings, SubjectSettings

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta.api.endpoints import chat_settings, check_url
 from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import UsageError
-from evalmeta.model.python_target import is_target, likely_target
+from evalmeta.model.entry_points import is_target, likely_target
 from evalmeta.package.files import shown
 from evalmeta.package.folders import files_below
 

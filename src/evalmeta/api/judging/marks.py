@@ -11,8 +11,8 @@ import orjson
 from evalmeta import limits
 from evalmeta.api.runs.comparisons import find_run
 from evalmeta.errors import NotFound, UsageError
+from evalmeta.model.aggregation import named_results, results_called, shown_names
 from evalmeta.model.expectations import OUTCOME, canonical_name
-from evalmeta.model.named_results import named_results, results_called, shown_names
 from evalmeta.model.redaction import redacted
 from evalmeta.model.run import DECIDED, Verdict
 from evalmeta.report.details import exchange_of

@@ -26,7 +26,7 @@ from evalmeta.cli.options import PATH, api_version_option, option_group, selecti
 from evalmeta.cli.orgs import choose_target, run_in_org, run_in_target
 from evalmeta.cli.output import json_option, note, print_json, print_table, warn
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
-from evalmeta.model.component import DESTRUCTIVE_FILES, POST_DESTRUCTIVE_FILE, PRE_DESTRUCTIVE_FILE
+from evalmeta.model.registry import DESTRUCTIVE_FILES, POST_DESTRUCTIVE_FILE, PRE_DESTRUCTIVE_FILE
 from evalmeta.package.project import find_project
 from evalmeta.protocol.metadata_api import DeployOptions
 from evalmeta.protocol.soap import to_json

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.engine.references import parse_number
 from evalmeta.engine.scorers.results import averaged, broken, first_few, judged, measured, threshold_of, undecided
-from evalmeta.model.texts import Pattern, PatternSyntax, plain_text
+from evalmeta.model.checks import Pattern, PatternSyntax, plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

@@ -10,8 +10,8 @@ from inspect import isawaitable
 from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
+from evalmeta.model.checks import is_blank
 from evalmeta.model.run import TestResult, Verdict
-from evalmeta.model.texts import is_blank
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Collection

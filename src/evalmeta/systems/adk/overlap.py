@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.engine.scorers.results import averaged, broken, first_few, undecided
-from evalmeta.model.texts import normalised
+from evalmeta.model.checks import normalised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from evalmeta.model.component import ManifestTypes, merge_types
+from evalmeta.model.registry import ManifestTypes, merge_types
 
 TYPE = "AiEvaluationDefinition"
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.model.python_target import is_target, likely_target
+from evalmeta.model.entry_points import is_target, likely_target
 
 
 @pytest.mark.parametrize("text", ["shop:answer", "agents.shop:Bot.answer"])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.model.component import SyncState, sync_state
+from evalmeta.model.registry import SyncState, sync_state
 
 
 @pytest.mark.parametrize(
