@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.validation.manifests import validate_manifest
-from evalmeta.validation.validator import validate_component
+from evalmeta.validation.validator import validate_component, validate_manifest
 from evalmeta.xmlio.structure import schema_dir
 from rows import Result, Row, seconds
 from timing import compare, of_work

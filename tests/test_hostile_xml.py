@@ -220,7 +220,7 @@ from contextlib import suppress
 from pathlib import Path
 from evalmeta.errors import EvalmetaError
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.validation.manifests import validate_manifest
+from evalmeta.validation.validator import validate_manifest
 from evalmeta.validation.validator import validate_component
 from evalmeta.protocol.metadata_api import AsyncResult
 from evalmeta.protocol.soap import read_call, read_results

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from clients_elsewhere.node import Sf
 from evalmeta.model.registry import Manifest, ManifestTypes
-from evalmeta.xmlio.manifests import write_manifest
+from evalmeta.xmlio.definitions import write_manifest
 from org.parts import KIND, definition
 
 if TYPE_CHECKING:

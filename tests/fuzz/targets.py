@@ -43,8 +43,7 @@ from evalmeta.report import FORMATS, render
 from evalmeta.report.report import Report
 from evalmeta.systems.run_eval.reader import read_payload
 from evalmeta.systems.run_eval.writer import write_run_eval
-from evalmeta.validation.manifests import validate_manifest
-from evalmeta.validation.validator import validate_component
+from evalmeta.validation.validator import validate_component, validate_manifest
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.reader import read_xml

@@ -24,7 +24,7 @@ from evalmeta.package.archive import build_zip
 from evalmeta.package.project import find_project
 from evalmeta.protocol.metadata_api import DeployOptions
 from evalmeta.store.database import open_database
-from evalmeta.xmlio.manifests import write_manifest
+from evalmeta.xmlio.definitions import write_manifest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

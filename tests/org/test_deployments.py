@@ -21,7 +21,7 @@ from evalmeta.package.archive import build_zip, read_zip
 from evalmeta.protocol.json_fields import from_timestamp
 from evalmeta.protocol.metadata_api import DeployOptions
 from evalmeta.store.database import open_database
-from evalmeta.xmlio.manifests import write_manifest
+from evalmeta.xmlio.definitions import write_manifest
 from examples import at_most
 from org.parts import KIND, ask, definition, everything, opened, package, snapshot, xml_of
 

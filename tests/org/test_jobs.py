@@ -15,7 +15,7 @@ from evalmeta.org.jobs import cancel_deployment, check_deployment, quick_deploy,
 from evalmeta.package.archive import build_zip
 from evalmeta.protocol.metadata_api import DeployOptions, DeployResult
 from evalmeta.protocol.soap import read_results
-from evalmeta.xmlio.manifests import write_manifest
+from evalmeta.xmlio.definitions import write_manifest
 from org.parts import KIND, definition, deploy, everything, package, snapshot, xml_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from evalmeta.org.jobs import cancel_deployment, check_deployment, run_jobs, sub
 from evalmeta.package.archive import build_zip
 from evalmeta.protocol.metadata_api import DeployOptions, DeployResult
 from evalmeta.protocol.soap import read_results
-from evalmeta.xmlio.manifests import write_manifest
+from evalmeta.xmlio.definitions import write_manifest
 from examples import at_most
 from org.parts import KIND, definition, everything, opened, snapshot, xml_of
 

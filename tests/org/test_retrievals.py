@@ -11,7 +11,7 @@ from evalmeta.model.registry import TYPES, Manifest, ManifestTypes
 from evalmeta.package.archive import read_zip
 from evalmeta.protocol.json_fields import from_timestamp
 from evalmeta.protocol.metadata_api import MetadataObject
-from evalmeta.xmlio.manifests import write_manifest
+from evalmeta.xmlio.definitions import write_manifest
 from org.parts import KIND, ask, definition, everything, package, xml_of
 
 if TYPE_CHECKING:

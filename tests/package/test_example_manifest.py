@@ -7,7 +7,7 @@ import pytest
 
 from evalmeta.model.registry import NEWEST_API_VERSION, Manifest, ManifestTypes
 from evalmeta.package.resolver import resolve
-from evalmeta.xmlio.manifests import read_manifest
+from evalmeta.xmlio.definitions import read_manifest
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:

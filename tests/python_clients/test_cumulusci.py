@@ -10,7 +10,7 @@ from clients_elsewhere.orgs import served_org
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import NEWEST_API_VERSION, Manifest, ManifestTypes
 from evalmeta.package.archive import build_zip
-from evalmeta.xmlio.manifests import write_manifest
+from evalmeta.xmlio.definitions import write_manifest
 from org.certificates import make_certificate
 from org.parts import KIND, definition, package, xml_of
 from python_clients.clients import run_client

@@ -9,13 +9,12 @@ from evalmeta.errors import InvalidMetadata
 from evalmeta.model.registry import DESTRUCTIVE_FILES, NEWEST_API_VERSION, PACKAGE_FILE, TYPES, parse_api_version
 from evalmeta.package.agent_files import AgentFiles
 from evalmeta.package.files import parse_safe_file_name, shown
-from evalmeta.package.forceignore import read_forceignore
+from evalmeta.package.folders import read_forceignore
 from evalmeta.package.project import PROJECT_FILE, find_project
-from evalmeta.package.resolver import resolve
-from evalmeta.validation.manifests import validate_manifest
+from evalmeta.package.selection import resolve
 from evalmeta.validation.rules import RulePolicy
-from evalmeta.validation.validator import CheckedFile, check_component, validate_together
-from evalmeta.xmlio.manifests import index_members
+from evalmeta.validation.validator import CheckedFile, check_component, validate_manifest, validate_together
+from evalmeta.xmlio.definitions import index_members
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:

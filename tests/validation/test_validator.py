@@ -9,9 +9,8 @@ from evalmeta.errors import SettingsError
 from evalmeta.model.problem import Problem, Severity
 from evalmeta.model.registry import EVALUATION_DEFINITION, ApiVersion
 from evalmeta.model.settings import Profile, RuleSetting, Settings
-from evalmeta.validation.manifests import validate_manifest
 from evalmeta.validation.rules import RulePolicy, rule_policy
-from evalmeta.validation.validator import validate_component
+from evalmeta.validation.validator import validate_component, validate_manifest
 from evalmeta.xmlio.definitions import write_definition
 from evalmeta.xmlio.reader import NAMESPACE
 from examples import EXAMPLES

@@ -11,8 +11,7 @@ import pytest
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.validation.manifests import validate_manifest
-from evalmeta.validation.validator import validate_component
+from evalmeta.validation.validator import validate_component, validate_manifest
 from evalmeta.xmlio.formatter import format_definition
 from examples import slow_but
 from worst_cases import DEFINITIONS, Worst, worst_definitions, worst_manifests

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from definitions import files_of
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.registry import TEST_TYPES
-from evalmeta.xmlio.definitions import read_definition, write_definition
-from evalmeta.xmlio.formatter import format_definition, format_manifest
-from evalmeta.xmlio.manifests import read_manifest
+from evalmeta.xmlio.definitions import read_definition, read_manifest, write_definition
+from evalmeta.xmlio.formatter import format_definition, format_manifest, replace_text
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
 from strategies import definitions, documents
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from evalmeta.model.definition import Definition
+
 
 SAMPLES = Path(__file__).parent.parent.parent / "metadata-samples"
 FILES = [path for row in TEST_TYPES for path in SAMPLES.rglob(f"*.{row.suffix}*") if "invalid" not in path.parts]
@@ -224,3 +224,28 @@ def test_a_formatted_manifest_names_the_same_and_is_formatted_once(types: list[t
         (name, sorted(members)) for name, members in types
     )
     assert format_manifest(text.encode(), label="A").decode() == text
+
+
+@pytest.mark.parametrize(
+    ("old", "text", "new"),
+    [
+        ("<b>Old</b>", "a < b & c\n", "<b>a &lt; b &amp; c\n</b>"),
+        ("<b/>", "New", "<b>New</b>"),
+        ('<b x="/>" />', "New", '<b x="/>">New</b>'),
+        ("<b><![CDATA[Old]]></b>", "<i>]]>", "<b><![CDATA[<i>]]]]><![CDATA[>]]></b>"),
+        ("<b><![CDATA[Old]]></b>", "a\rb", "<b>a&#13;b</b>"),
+        ("<b>Old<!-- </b> --></b>", "New", "<b>New<!-- </b> --></b>"),
+    ],
+)
+def test_only_the_text_of_the_element_is_replaced(old: str, text: str, new: str) -> None:
+    content = "<a><!-- <b> --><b>One</b>{}<b>Three</b></a>"
+    document = read_xml(content.format(old).encode(), label="x")
+    after = replace_text(document, document.root[1], text)
+    assert after.decode() == content.format(new)
+    assert read_xml(after, label="x").root[1].text == text
+
+
+def test_an_element_with_children_has_no_text_to_replace() -> None:
+    document = read_xml(b"<a><b/></a>", label="x")
+    with pytest.raises(ValueError, match="<a> has children"):
+        replace_text(document, document.root, "New")

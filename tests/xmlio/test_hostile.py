@@ -13,8 +13,7 @@ from lxml import etree
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.validation.manifests import validate_manifest
-from evalmeta.validation.validator import validate_component
+from evalmeta.validation.validator import validate_component, validate_manifest
 from evalmeta.xmlio.nodes import read_node
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
 from examples import EXAMPLES

@@ -9,8 +9,7 @@ from lxml import etree
 
 from evalmeta import limits
 from evalmeta.model.registry import EVALUATION_DEFINITION, TYPES
-from evalmeta.validation.manifests import validate_manifest
-from evalmeta.validation.validator import validate_component
+from evalmeta.validation.validator import validate_component, validate_manifest
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
 from evalmeta.xmlio.structure import check_structure, odd_attributes, schema_dir
 

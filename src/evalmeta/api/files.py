@@ -21,9 +21,14 @@ from evalmeta.package.folders import files_below
 from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.project import find_project
 from evalmeta.package.resolver import list_files, name_problems, version_in_force
-from evalmeta.validation.manifests import validate_manifest
 from evalmeta.validation.rules import rule_policy
-from evalmeta.validation.validator import CheckedFile, read_component, remember_clean, validate_together
+from evalmeta.validation.validator import (
+    CheckedFile,
+    read_component,
+    remember_clean,
+    validate_manifest,
+    validate_together,
+)
 from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest
 from evalmeta.xmlio.reader import read_xml

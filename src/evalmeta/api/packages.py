@@ -29,7 +29,7 @@ from evalmeta.package.archive import build_zip, manifest_of, near_limits, packag
 from evalmeta.package.files import put_file, read_file, shown
 from evalmeta.package.resolver import api_version_of
 from evalmeta.package.selection import MemberPattern, Selection, match_names, parse_members
-from evalmeta.xmlio.manifests import write_manifest
+from evalmeta.xmlio.definitions import write_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -25,8 +25,8 @@ from evalmeta.package.resolver import (
 )
 from evalmeta.package.resolver import resolve as resolve_components
 from evalmeta.package.selection import Selection, components_named, components_under, parse_members
-from evalmeta.validation.manifests import validate_manifest
-from evalmeta.xmlio.manifests import index_members, write_manifest
+from evalmeta.validation.validator import validate_manifest
+from evalmeta.xmlio.definitions import index_members, write_manifest
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:

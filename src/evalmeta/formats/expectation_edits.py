@@ -19,8 +19,8 @@ from evalmeta.model.expectations import ACTIONS, OPERATORS, OUTCOME, TOPIC, cano
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.package.files import shown
 from evalmeta.xmlio.definitions import read_definition
+from evalmeta.xmlio.formatter import replace_text
 from evalmeta.xmlio.reader import local_name, read_xml
-from evalmeta.xmlio.text_edits import replace_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,8 @@ from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, WILDCARD, metadat
 from evalmeta.package.archive import read_zip
 from evalmeta.package.files import META_XML_SUFFIX, parse_safe_file_name
 from evalmeta.protocol.metadata_api import DeployMessage
-from evalmeta.validation.manifests import validate_manifest
 from evalmeta.validation.rules import NO_ORG_RULES, RulePolicy
-from evalmeta.validation.validator import validate_component
+from evalmeta.validation.validator import validate_component, validate_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -22,7 +22,7 @@ from evalmeta.package.archive import build_zip
 from evalmeta.protocol.json_fields import list_of_objects, optional_text, read_object, text, texts, to_timestamp
 from evalmeta.protocol.metadata_api import FileProperties, RetrieveMessage, RetrieveResult
 from evalmeta.protocol.soap import write_results
-from evalmeta.xmlio.manifests import write_manifest
+from evalmeta.xmlio.definitions import write_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

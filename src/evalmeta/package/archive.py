@@ -29,7 +29,7 @@ from evalmeta.package.zip_reader import (
     read_directory,
     refused,
 )
-from evalmeta.xmlio.manifests import write_manifest
+from evalmeta.xmlio.definitions import write_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

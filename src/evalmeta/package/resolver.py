@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import ApiVersion, Manifest
     from evalmeta.package.forceignore import ForceIgnore
     from evalmeta.package.project import Project
-    from evalmeta.xmlio.manifests import Locate
+    from evalmeta.xmlio.definitions import Locate
 
 
 _Names: TypeAlias = "Mapping[str, Sequence[str]]"
@@ -240,10 +240,11 @@ def _declared(project: Project) -> ApiVersion | None:
     path = project.root / PACKAGE_FILE
     if project.is_dx or not path.is_file():
         return None
-    from evalmeta.xmlio import manifests, reader
+    from evalmeta.xmlio.definitions import read_manifest
+    from evalmeta.xmlio.reader import read_xml
 
     try:
-        manifest = manifests.read_manifest(reader.read_xml(read_file(path), label=PACKAGE_FILE))
+        manifest = read_manifest(read_xml(read_file(path), label=PACKAGE_FILE))
     except EvalmetaError:
         return None
     return parse_api_version(manifest.version or "")

@@ -1,4 +1,4 @@
-"""Rules about definitions, their test cases, and all definitions of a project together."""
+"""Rules about definitions and custom scorers as a whole, and about all definitions of a project together."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.model.agent_scorer import AgentScorer
-from evalmeta.model.expectations import expectation_kind, scorer_kind, scorer_names
+from evalmeta.model.agent_scorer import LIGHTNING_TYPES, AgentScorer
+from evalmeta.model.expectations import scorer_kind, scorer_names
 from evalmeta.model.problem import quote
 from evalmeta.model.registry import PARAMETER_API_VERSION
-from evalmeta.validation.rule import ERROR, WARNING, Finding, RuleTable, nearest, rule
+from evalmeta.validation.rule import ERROR, WARNING, Finding, RuleTable, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.definition import Definition, TestCase
+    from evalmeta.model.agent_scorer import ScorerVersion
+    from evalmeta.model.definition import Definition
     from evalmeta.model.problem import Location
     from evalmeta.model.registry import ApiVersion
     from evalmeta.xmlio.reader import Step
@@ -49,8 +50,8 @@ class NamedFile(NamedTuple):
 DEFINITIONS: Final[RuleTable[DefinitionScope, Finding]] = RuleTable()
 # Rules about an AiTestingDefinition as a whole, in addition to those about any definition.
 TESTING_DEFINITIONS: Final[RuleTable[DefinitionScope, Finding]] = RuleTable()
-# About the "utterance", the "case", its context "variables" or its "history".
-CASES: Final[RuleTable[TestCase, Finding]] = RuleTable()
+# Rules about a custom scorer (AiAgentScorerDefinition).
+AGENT_SCORERS: Final[RuleTable[DefinitionScope, Finding]] = RuleTable()
 # Rules about all definitions of a project: they find files, messages and hints.
 PROJECTS: Final[RuleTable[Sequence[NamedFile], tuple[NamedFile, str, str]]] = RuleTable()
 
@@ -224,115 +225,110 @@ def find_history_missing(scope: DefinitionScope) -> Iterator[Finding]:
                 yield Finding((("testCase", place), ("scorer", index), ("name", 0)), message, hint)
 
 
-_ROLES: Final = ("user", "agent")
+@rule("scorer-name-too-long", AGENT_SCORERS, documented=ERROR, orgs=ERROR)
+def find_scorer_name_too_long(scope: DefinitionScope) -> Iterator[Finding]:
+    """The API name of a custom scorer, which is its file's name, has at most 35 characters."""
+    length, most = len(scope.full_name), limits.MAX_SCORER_NAME_CHARS
+    if length > most:
+        message = f"the file name has {length} characters; the API name of a scorer has at most {most}"
+        yield Finding((), message, "Rename the file.")
 
 
-@rule("utterance-empty", CASES, documented=ERROR, orgs=ERROR, about=("utterance",))
-def find_empty_utterance(case: TestCase) -> Iterator[Finding]:
-    """The utterance is not blank."""
-    if not case.inputs.utterance.strip():
-        yield Finding((("inputs", 0), ("utterance", 0)), "the utterance is empty", "Write the request to the agent.")
+@rule("scorer-type-unknown", AGENT_SCORERS, documented=WARNING, orgs=WARNING)
+def find_scorer_type_unknown(scope: DefinitionScope) -> Iterator[Finding]:
+    """A scorer of the data type LightningType has a lightningType that the sf CLI knows."""
+    scorer = scope.scorer
+    if scorer.lightning_type is None and scorer.data_type == "LightningType":
+        hint = f"Add one of {', '.join(LIGHTNING_TYPES)}."
+        yield Finding((), "the scorer has no <lightningType>, and its dataType is LightningType", hint)
+    elif scorer.lightning_type is not None and scorer.lightning_type not in LIGHTNING_TYPES:
+        message = f"{quote(scorer.lightning_type)} is not a known lightningType"
+        yield Finding((("lightningType", 0),), message, f"Write one of {', '.join(LIGHTNING_TYPES)}.")
 
 
-@rule("expectations-missing", CASES, documented=WARNING, orgs=WARNING, about=("case",))
-def find_no_expectations(case: TestCase) -> Iterator[Finding]:
-    """A test case has at least one expectation."""
-    if not case.expectations:
-        yield Finding(
-            (("expectation", 0),),
-            "the test case has no expectation",
-            "Add an <expectation>, or a <scorer> in an AiTestingDefinition; without one, nothing is tested.",
-        )
-
-
-@rule("expectation-twice", CASES, documented=WARNING, orgs=WARNING, about=("case",))
-def find_expectations_twice(case: TestCase) -> Iterator[Finding]:
-    """A standard expectation occurs once per test case."""
-    seen: set[str] = set()
-    for index, expectation in enumerate(case.expectations):
-        kind = expectation_kind(expectation.name)
-        if kind is None or kind.needs == "parameters":
+@rule("scorer-versions", AGENT_SCORERS, documented=ERROR, orgs=ERROR)
+def find_scorer_versions(scope: DefinitionScope) -> Iterator[Finding]:
+    """A custom scorer has at least one version, and its versions have different numbers, from 1."""
+    if not scope.scorer.versions:
+        yield Finding((), "the scorer has no version", "Add a <scorerVersion> with the versionNumber 1.")
+    seen: set[int] = set()
+    for place, version in enumerate(scope.scorer.versions):
+        number = version.number
+        if number is None:
             continue
-        if kind.name in seen:
-            hint = "Keep one of them, or move the other to another test case."
-            yield Finding(
-                (("expectation", index), ("name", 0)), f"{expectation.name} occurs twice in the test case", hint
-            )
-        seen.add(kind.name)
+        if number < 1 or number in seen:
+            what = "belongs to an earlier version" if number in seen else "is less than 1"
+            hint = "Number the versions 1, 2, 3 and so on."
+            yield Finding((_step(place), ("versionNumber", 0)), f"the version number {number} {what}", hint)
+        seen.add(number)
 
 
-@rule("context-variable-twice", CASES, documented=ERROR, orgs=WARNING, about=("variables",))
-def find_context_variables_twice(case: TestCase) -> Iterator[Finding]:
-    """A context variable occurs once per test case."""
+@rule("scorer-engine", AGENT_SCORERS, documented=ERROR, orgs=ERROR)
+def find_scorer_engine(scope: DefinitionScope) -> Iterator[Finding]:
+    """A scorer version whose engine is PromptTemplate names its prompt template in engineRef."""
+    for place, version in enumerate(scope.scorer.versions):
+        if version.engine == "PromptTemplate" and not version.engine_ref.strip():
+            hint = "Write the prompt template's API name into <engineRef>."
+            yield Finding((_step(place), ("engine", 0)), "the engine PromptTemplate has no prompt template", hint)
+
+
+@rule("scorer-outputs", AGENT_SCORERS, documented=ERROR, orgs=ERROR)
+def find_scorer_outputs(scope: DefinitionScope) -> Iterator[Finding]:
+    """A scorer version has at most 101 output values, each once and not blank, and at most one fallback."""
+    for place, version in enumerate(scope.scorer.versions):
+        for steps, message, hint in _output_findings(version):
+            yield Finding((_step(place), *steps), message, hint)
+
+
+@rule("scorer-associations", AGENT_SCORERS, documented=ERROR, orgs=ERROR)
+def find_scorer_associations(scope: DefinitionScope) -> Iterator[Finding]:
+    """A samplingRate is from 0 to 1, and at most one version of a scorer is active; its status is Available."""
+    active: int | None = None
+    for place, version in enumerate(scope.scorer.versions):
+        for index, association in enumerate(version.associations):
+            steps = (_step(place), ("agentAssociation", index))
+            rate = association.sampling_rate
+            if rate is not None and not _is_rate(rate):
+                message = f"the samplingRate {quote(rate)} is not a number from 0 to 1"
+                yield Finding((*steps, ("samplingRate", 0)), message, "Write 0.1 to score about 10% of sessions.")
+            if not association.is_active:
+                continue
+            if version.status != "Available":
+                message = f"the association is active, and the status of its version is {quote(version.status)}"
+                yield Finding((*steps, ("isActive", 0)), message, "Set isActive to false, or the status to Available.")
+            if active not in (None, place):
+                hint = "Set isActive to false in all versions but one."
+                yield Finding((*steps, ("isActive", 0)), "an earlier version of the scorer is active too", hint)
+            active = place if active is None else active
+
+
+def _output_findings(version: ScorerVersion) -> Iterator[Finding]:
+    outputs, most = version.outputs, limits.MAX_SCORER_OUTPUTS
+    if len(outputs) > most:
+        message = f"the version has {len(outputs)} output values; at most {most} are valid"
+        yield Finding((("outputEnumValue", most),), message, "Remove some of them.")
     seen: set[str] = set()
-    for index, variable in enumerate(case.inputs.context_variables):
-        if variable.name in seen:
-            steps = (("inputs", 0), ("contextVariable", index), ("variableName", 0))
-            yield Finding(steps, f"the context variable {quote(variable.name)} occurs twice", "Keep one of them.")
-        seen.add(variable.name)
+    has_fallback = False
+    for index, output in enumerate(outputs):
+        step = ("outputEnumValue", index)
+        if not output.value.strip():
+            yield Finding((step, ("value", 0)), "the output value is empty", "Write the label that it gives.")
+        elif output.value in seen:
+            message = f"the output value {quote(output.value)} occurs more than once"
+            yield Finding((step, ("value", 0)), message, "Keep one of them.")
+        seen.add(output.value)
+        if output.is_fallback and has_fallback:
+            message = "an earlier output value is the fallback"
+            yield Finding((step, ("isFallback", 0)), message, "Set isFallback to false in all values but one.")
+        has_fallback = has_fallback or output.is_fallback
 
 
-@rule("context-variable-empty", CASES, documented=ERROR, orgs=WARNING, about=("variables",))
-def find_context_variables_without_value(case: TestCase) -> Iterator[Finding]:
-    """A context variable has a value."""
-    for index, variable in enumerate(case.inputs.context_variables):
-        if not variable.value:
-            steps = (("inputs", 0), ("contextVariable", index), ("variableValue", 0))
-            message = f"the context variable {quote(variable.name)} has no value"
-            yield Finding(steps, message, "Write its value in <variableValue>; agents receive an empty text.")
+def _is_rate(text: str) -> bool:
+    try:
+        return 0 <= float(text) <= 1
+    except ValueError:
+        return False
 
 
-@rule("history-role", CASES, documented=ERROR, orgs=ERROR, about=("history",))
-def find_history_role(case: TestCase) -> Iterator[Finding]:
-    """Every message has the role user or agent."""
-    for index, message in enumerate(case.inputs.conversation_history):
-        if message.role not in _ROLES:
-            what = "has no role" if message.role is None else f"has the role {quote(message.role)}"
-            yield _about(index, "role", f"message {index} of the history {what}", nearest(message.role or "", _ROLES))
-
-
-@rule("history-order", CASES, documented=ERROR, orgs=ERROR, about=("history",))
-def find_history_order(case: TestCase) -> Iterator[Finding]:
-    """The history begins with the user, alternates user and agent, and ends with the agent.
-
-    Orgs refuse anything else: "there should be 1 user and 1 agent elements alternating.
-    Conversation must end with agent; odd number of turns is not allowed".
-    """
-    roles = [message.role for message in case.inputs.conversation_history]
-    if any(role not in _ROLES for role in roles):
-        return
-    hint = "Alternate user and agent, with the user first and the agent last; the utterance is the user's next message."
-    for index, role in enumerate(roles):
-        due = _ROLES[index % 2]
-        if role != due:
-            yield _about(index, "role", f"message {index} of the history is from the {role}; expected the {due}", hint)
-            return
-    if len(roles) % 2:
-        yield _about(len(roles) - 1, "role", "the history ends with a message from the user", hint)
-
-
-@rule("history-topic", CASES, documented=ERROR, orgs=WARNING, about=("history",))
-def find_history_topic(case: TestCase) -> Iterator[Finding]:
-    """Every message of the agent has a topic."""
-    for index, message in enumerate(case.inputs.conversation_history):
-        if message.role == "agent" and not (message.topic or "").strip():
-            text = f"message {index} of the history is from the agent and has no topic"
-            yield _about(index, "topic", text, "Add <topic>, the topic that the agent used for the message.")
-
-
-@rule("history-index", CASES, documented=ERROR, orgs=WARNING, about=("history",))
-def find_history_index(case: TestCase) -> Iterator[Finding]:
-    """Either every message has an index, counted from 0 without gaps, or none has one."""
-    history = case.inputs.conversation_history
-    if all(message.index is None for message in history):
-        return
-    for place, message in enumerate(history):
-        if message.index != place:
-            what = "has no index" if message.index is None else f"has the index {message.index}"
-            text = f"message {place} of the history {what}; expected {place}"
-            yield _about(place, "index", text, "Number the messages 0, 1, 2 and so on, in order.")
-            return
-
-
-def _about(index: int, field: str, message: str, hint: str) -> Finding:
-    return Finding((("inputs", 0), ("conversationHistory", index), (field, 0)), message, hint)
+def _step(place: int) -> Step:
+    return "scorerVersion", place

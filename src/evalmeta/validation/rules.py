@@ -13,9 +13,8 @@ from evalmeta.model.expectations import expectation_kind, known_names
 from evalmeta.model.login import EMBEDDED
 from evalmeta.model.problem import Severity
 from evalmeta.model.registry import SCORER_DEFINITION, TESTING_DEFINITION
-from evalmeta.validation.agent_scorer_rules import AGENT_SCORERS
-from evalmeta.validation.definition_rules import CASES, DEFINITIONS, PROJECTS, TESTING_DEFINITIONS
-from evalmeta.validation.expectation_rules import EXPECTATIONS
+from evalmeta.validation.case_rules import CASES, EXPECTATIONS
+from evalmeta.validation.definition_rules import AGENT_SCORERS, DEFINITIONS, PROJECTS, TESTING_DEFINITIONS
 from evalmeta.validation.org_rules import ORGS
 
 if TYPE_CHECKING:

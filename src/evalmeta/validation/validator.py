@@ -1,4 +1,4 @@
-"""Validation of definition files: structure and rules, as problems with their locations."""
+"""Validation of definitions and manifests: structure and rules, as problems with their locations."""
 
 from __future__ import annotations
 
@@ -10,24 +10,37 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.agent_scorer import AgentScorer
-from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, SCORER_DEFINITION, TESTING_DEFINITION
+from evalmeta.model.problem import Location, Problem, Severity, quote
+from evalmeta.model.registry import (
+    EVALUATION_DEFINITION,
+    NEWEST_API_VERSION,
+    SCORER_DEFINITION,
+    TESTING_DEFINITION,
+    TYPES,
+    WILDCARD,
+    is_other_type,
+    metadata_type,
+    nearest_type_name,
+    parse_api_version,
+)
 from evalmeta.plugins import is_check
-from evalmeta.validation.definition_rules import CASES, PROJECTS, DefinitionScope, NamedFile
+from evalmeta.validation.case_rules import CASES
+from evalmeta.validation.definition_rules import PROJECTS, DefinitionScope, NamedFile
 from evalmeta.validation.org_rules import ORGS, OrgScope
 from evalmeta.validation.rules import RulePolicy, rules_for, rules_for_case, rules_for_definition
 from evalmeta.xmlio.agent_scorers import read_agent_scorer
-from evalmeta.xmlio.definitions import parse_definition
+from evalmeta.xmlio.definitions import MANIFEST_ROOT, parse_definition, read_manifest
 from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
+from evalmeta.xmlio.structure import check_structure
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Case
-    from evalmeta.model.registry import ApiVersion, MetadataType
+    from evalmeta.model.registry import ApiVersion, Manifest, MetadataType
     from evalmeta.validation.rule import Finding, Rule
-    from evalmeta.xmlio.reader import Document
+    from evalmeta.xmlio.reader import Document, Step
 
 
 _FAR_DOWN: Final = 10_000
@@ -284,3 +297,82 @@ def _location_of_name(document: Document) -> Location:
         start = document.data.find(b"\n", start) + 1
     end = document.data.find(b"<name", start)
     return Location(document.label, line, len(document.data[start:end].decode("utf-8", "replace")) + 1)
+
+
+def validate_manifest(
+    data: bytes, *, label: str, destructive: bool = False, mixed: bool = False
+) -> tuple[Manifest | None, list[Problem]]:
+    """Return a manifest and its problems; the manifest is None if it cannot be read.
+
+    A `destructive` manifest names every component to delete and needs no version. A `mixed` one may name Salesforce
+    types that evalmeta does not support, with a warning.
+    """
+    try:
+        document = read_rooted(data, label, MANIFEST_ROOT)
+    except InvalidMetadata as error:
+        return None, list(error.problems)
+    structure = check_structure(document, "package.xsd")
+    if structure:
+        return None, [problem.problem for problem in structure]
+    manifest = read_manifest(document)
+    check_rest = _check_wildcards if destructive else _check_version
+    problems = chain(_check_types(manifest, document, mixed=mixed), check_rest(manifest, document))
+    return manifest, first_problems(problems)
+
+
+def _check_types(manifest: Manifest, document: Document, *, mixed: bool) -> Iterator[Problem]:
+    for place, types in enumerate(manifest.types):
+        if metadata_type(types.name) is None:
+            step = ("name", 0)
+            if mixed and is_other_type(types.name):
+                message = f"the type {quote(types.name)} is not supported by evalmeta and is skipped"
+                hint = "Use the sf CLI for it."
+                yield _manifest_problem(document, place, step, "manifest-type-other", message, hint, Severity.WARNING)
+            else:
+                near = nearest_type_name(types.name)
+                supported = ", ".join(row.name for row in TYPES)
+                hint = f"Did you mean {near}?" if near else f"Use a separate manifest for {supported}."
+                message = f"the metadata type {quote(types.name)} is not supported by evalmeta"
+                yield _manifest_problem(document, place, step, "manifest-type-unknown", message, hint)
+        for index, member in enumerate(types.members):
+            if not member:
+                hint = "Name a component, or write * for all components of the type."
+                yield _manifest_problem(
+                    document, place, ("members", index), "manifest-member-empty", "a member is empty", hint
+                )
+
+
+def _check_wildcards(manifest: Manifest, document: Document) -> Iterator[Problem]:
+    for place, types in enumerate(manifest.types):
+        for index, member in enumerate(types.members):
+            if WILDCARD in member:
+                message = f"destructive changes cannot use wildcards, such as {quote(member)}"
+                hint = "Name each component to delete."
+                yield _manifest_problem(document, place, ("members", index), "destructive-wildcard", message, hint)
+
+
+def _check_version(manifest: Manifest, document: Document) -> Iterator[Problem]:
+    if manifest.version is None:
+        hint = f"Add <version>{NEWEST_API_VERSION}</version>."
+        location = document.location()
+        yield Problem("manifest-version-missing", Severity.ERROR, location, "the manifest has no <version>", hint)
+        return
+    location = document.location(document.find([("version", 0)]))
+    version = parse_api_version(manifest.version)
+    if version is None:
+        message = f"{quote(manifest.version)} is not a valid API version"
+        yield Problem("manifest-version-invalid", Severity.ERROR, location, message, f"Write {NEWEST_API_VERSION}.")
+        return
+    known = [row for types in manifest.types if (row := metadata_type(types.name))]
+    newest = max(known, key=lambda row: row.since, default=None if manifest.types else TYPES[0])
+    if newest and version < newest.since:
+        message = f"{newest.name} requires API version {newest.since} or later; the manifest has {version}"
+        hint = f"Write <version>{newest.since}</version>."
+        yield Problem("manifest-version-old", Severity.ERROR, location, message, hint)
+
+
+def _manifest_problem(
+    document: Document, place: int, step: Step, code: str, message: str, hint: str, severity: Severity = Severity.ERROR
+) -> Problem:
+    """Return a problem at an element of the manifest's nth `<types>`."""
+    return Problem(code, severity, document.location(document.find([("types", place), step])), message, hint)

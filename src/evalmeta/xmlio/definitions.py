@@ -1,4 +1,4 @@
-"""Definition files: XML to the model and back, for both types of tests."""
+"""Definitions, of both types of tests, and manifests (package.xml, destructive changes): XML to the model and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from evalmeta.model.definition import (
     variable_fields,
 )
 from evalmeta.model.problem import Problem, Severity
-from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
+from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, Manifest, ManifestTypes
 from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
 from evalmeta.xmlio.structure import (
     BOOLEANS,
@@ -37,10 +37,10 @@ from evalmeta.xmlio.structure import (
     find_attributes,
     parse_integer,
 )
-from evalmeta.xmlio.writer import Node, node, render
+from evalmeta.xmlio.writer import Node, node, optional, render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from lxml.etree import _Element as Element
 
@@ -270,3 +270,68 @@ def _element(name: str, fields: Fields, children: Iterable[Node] = ()) -> Node:
     """Return an element with its children in the order of their names, as orgs write them."""
     texts = (node(key, text) for key, text in fields.items() if text is not None)
     return node(name, sorted([*texts, *children], key=lambda child: child.name))
+
+
+Locate: TypeAlias = "Callable[[str, str], tuple[int, int]]"
+
+MANIFEST_ROOT: Final = f"{{{NAMESPACE}}}Package"
+_TYPES: Final = f"{{{NAMESPACE}}}types"
+_MEMBERS: Final = f"{{{NAMESPACE}}}members"
+
+
+def read_manifest(document: Document) -> Manifest:
+    """Return a manifest that fits its schema; blanks around names, members and the version are removed."""
+    root = document.root
+    version = root.findtext(f"{{{NAMESPACE}}}version")
+    return Manifest(
+        types=tuple(_types(element) for element in root.iterchildren(_TYPES)),
+        version=None if version is None else version.strip(),
+        full_name=root.findtext(f"{{{NAMESPACE}}}fullName"),
+        api_access_level=root.findtext(f"{{{NAMESPACE}}}apiAccessLevel"),
+        description=root.findtext(f"{{{NAMESPACE}}}description"),
+        namespace_prefix=root.findtext(f"{{{NAMESPACE}}}namespacePrefix"),
+    )
+
+
+def index_members(document: Document) -> Locate:
+    """Return a function that returns line and column of a type's member, those of the root if it is not listed.
+
+    An empty member means the type's name, an empty type the manifest.
+    """
+    places: dict[tuple[str, str], Element] = {}
+    for block in document.root:
+        if local_name(block) != "types":
+            continue
+        name = _types(block).name
+        for element in block:
+            member = (element.text or "").strip() if local_name(element) == "members" else ""
+            places.setdefault((name, member), element)
+
+    def locate(type_name: str, member: str) -> tuple[int, int]:
+        place = document.location(places.get((type_name, member), document.root))
+        return place.line, place.column
+
+    return locate
+
+
+def write_manifest(manifest: Manifest) -> bytes:
+    """Return a manifest as XML, in the order and form that orgs use.
+
+    A manifest that was read from that form returns the same bytes; from any other form, the same meaning.
+    """
+    children = [
+        *optional("fullName", manifest.full_name),
+        *optional("apiAccessLevel", manifest.api_access_level),
+        *optional("description", manifest.description),
+        *optional("namespacePrefix", manifest.namespace_prefix),
+    ]
+    for types in manifest.types:
+        members = [node("members", member) for member in types.members]
+        children.append(node("types", [*members, node("name", types.name)]))
+    children += optional("version", manifest.version)
+    return render(node("Package", children, xmlns=NAMESPACE), indent=4)
+
+
+def _types(element: Element) -> ManifestTypes:
+    members = tuple((member.text or "").strip() for member in element.iterchildren(_MEMBERS))
+    return ManifestTypes((element.findtext(f"{{{NAMESPACE}}}name") or "").strip(), members)

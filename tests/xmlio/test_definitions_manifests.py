@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.model.registry import Manifest, ManifestTypes, merge_types
-from evalmeta.xmlio.manifests import index_members, read_manifest, write_manifest
+from evalmeta.xmlio.definitions import index_members, read_manifest, write_manifest
 from evalmeta.xmlio.reader import read_xml
 
 SAMPLES = Path(__file__).parents[2] / "metadata-samples"

@@ -1,4 +1,4 @@
-"""Rules about one expectation, or about one scorer of an AiTestingDefinition."""
+"""Rules about a test case, and about one expectation, which is a scorer in an AiTestingDefinition."""
 
 from __future__ import annotations
 
@@ -26,16 +26,130 @@ from evalmeta.validation.rule import ERROR, WARNING, Finding, RuleTable, checks_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalmeta.model.definition import Expectation, Parameter
+    from evalmeta.model.definition import Expectation, Parameter, TestCase
     from evalmeta.model.jsonpath import Reference
     from evalmeta.xmlio.reader import Step
 
 
+# About the "utterance", the "case", its context "variables" or its "history".
+CASES: Final[RuleTable[TestCase, Finding]] = RuleTable()
 # About what an expectation needs, which is "unknown" if its name is, about a "scorer", or about a "custom scorer".
 EXPECTATIONS: Final[RuleTable[Expectation, Finding]] = RuleTable()
 _PARAMETERS: Final = ("parameters", "unknown")
 # The numbers that the engine accepts.
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_ROLES: Final = ("user", "agent")
+
+
+@rule("utterance-empty", CASES, documented=ERROR, orgs=ERROR, about=("utterance",))
+def find_empty_utterance(case: TestCase) -> Iterator[Finding]:
+    """The utterance is not blank."""
+    if not case.inputs.utterance.strip():
+        yield Finding((("inputs", 0), ("utterance", 0)), "the utterance is empty", "Write the request to the agent.")
+
+
+@rule("expectations-missing", CASES, documented=WARNING, orgs=WARNING, about=("case",))
+def find_no_expectations(case: TestCase) -> Iterator[Finding]:
+    """A test case has at least one expectation."""
+    if not case.expectations:
+        yield Finding(
+            (("expectation", 0),),
+            "the test case has no expectation",
+            "Add an <expectation>, or a <scorer> in an AiTestingDefinition; without one, nothing is tested.",
+        )
+
+
+@rule("expectation-twice", CASES, documented=WARNING, orgs=WARNING, about=("case",))
+def find_expectations_twice(case: TestCase) -> Iterator[Finding]:
+    """A standard expectation occurs once per test case."""
+    seen: set[str] = set()
+    for index, expectation in enumerate(case.expectations):
+        kind = expectation_kind(expectation.name)
+        if kind is None or kind.needs == "parameters":
+            continue
+        if kind.name in seen:
+            hint = "Keep one of them, or move the other to another test case."
+            yield Finding(
+                (("expectation", index), ("name", 0)), f"{expectation.name} occurs twice in the test case", hint
+            )
+        seen.add(kind.name)
+
+
+@rule("context-variable-twice", CASES, documented=ERROR, orgs=WARNING, about=("variables",))
+def find_context_variables_twice(case: TestCase) -> Iterator[Finding]:
+    """A context variable occurs once per test case."""
+    seen: set[str] = set()
+    for index, variable in enumerate(case.inputs.context_variables):
+        if variable.name in seen:
+            steps = (("inputs", 0), ("contextVariable", index), ("variableName", 0))
+            yield Finding(steps, f"the context variable {quote(variable.name)} occurs twice", "Keep one of them.")
+        seen.add(variable.name)
+
+
+@rule("context-variable-empty", CASES, documented=ERROR, orgs=WARNING, about=("variables",))
+def find_context_variables_without_value(case: TestCase) -> Iterator[Finding]:
+    """A context variable has a value."""
+    for index, variable in enumerate(case.inputs.context_variables):
+        if not variable.value:
+            steps = (("inputs", 0), ("contextVariable", index), ("variableValue", 0))
+            message = f"the context variable {quote(variable.name)} has no value"
+            yield Finding(steps, message, "Write its value in <variableValue>; agents receive an empty text.")
+
+
+@rule("history-role", CASES, documented=ERROR, orgs=ERROR, about=("history",))
+def find_history_role(case: TestCase) -> Iterator[Finding]:
+    """Every message has the role user or agent."""
+    for index, message in enumerate(case.inputs.conversation_history):
+        if message.role not in _ROLES:
+            what = "has no role" if message.role is None else f"has the role {quote(message.role)}"
+            yield _about(index, "role", f"message {index} of the history {what}", nearest(message.role or "", _ROLES))
+
+
+@rule("history-order", CASES, documented=ERROR, orgs=ERROR, about=("history",))
+def find_history_order(case: TestCase) -> Iterator[Finding]:
+    """The history begins with the user, alternates user and agent, and ends with the agent.
+
+    Orgs refuse anything else: "there should be 1 user and 1 agent elements alternating.
+    Conversation must end with agent; odd number of turns is not allowed".
+    """
+    roles = [message.role for message in case.inputs.conversation_history]
+    if any(role not in _ROLES for role in roles):
+        return
+    hint = "Alternate user and agent, with the user first and the agent last; the utterance is the user's next message."
+    for index, role in enumerate(roles):
+        due = _ROLES[index % 2]
+        if role != due:
+            yield _about(index, "role", f"message {index} of the history is from the {role}; expected the {due}", hint)
+            return
+    if len(roles) % 2:
+        yield _about(len(roles) - 1, "role", "the history ends with a message from the user", hint)
+
+
+@rule("history-topic", CASES, documented=ERROR, orgs=WARNING, about=("history",))
+def find_history_topic(case: TestCase) -> Iterator[Finding]:
+    """Every message of the agent has a topic."""
+    for index, message in enumerate(case.inputs.conversation_history):
+        if message.role == "agent" and not (message.topic or "").strip():
+            text = f"message {index} of the history is from the agent and has no topic"
+            yield _about(index, "topic", text, "Add <topic>, the topic that the agent used for the message.")
+
+
+@rule("history-index", CASES, documented=ERROR, orgs=WARNING, about=("history",))
+def find_history_index(case: TestCase) -> Iterator[Finding]:
+    """Either every message has an index, counted from 0 without gaps, or none has one."""
+    history = case.inputs.conversation_history
+    if all(message.index is None for message in history):
+        return
+    for place, message in enumerate(history):
+        if message.index != place:
+            what = "has no index" if message.index is None else f"has the index {message.index}"
+            text = f"message {place} of the history {what}; expected {place}"
+            yield _about(place, "index", text, "Number the messages 0, 1, 2 and so on, in order.")
+            return
+
+
+def _about(index: int, field: str, message: str, hint: str) -> Finding:
+    return Finding((("inputs", 0), ("conversationHistory", index), (field, 0)), message, hint)
 
 
 @rule("expectation-unknown", EXPECTATIONS, documented=ERROR, orgs=ERROR, about=("unknown",))

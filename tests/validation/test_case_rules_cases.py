@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Inputs, TestCase
-from evalmeta.validation.definition_rules import (
+from evalmeta.validation.case_rules import (
     find_context_variables_twice,
     find_empty_utterance,
     find_history_index,

@@ -10,7 +10,7 @@ import evalmeta.plugins
 from evalmeta.engine.references import parse_number
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.expectations import NUMERIC_OPERATORS, OPERATORS, STRING_OPERATORS, known_names
-from evalmeta.validation.expectation_rules import (
+from evalmeta.validation.case_rules import (
     find_actions_unreadable,
     find_expected_blank,
     find_number_invalid,
