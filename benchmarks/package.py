@@ -9,7 +9,7 @@ from pathlib import Path
 from definitions import make_definition
 from evalmeta.package.archive import build_zip, package_entries
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import resolve
+from evalmeta.package.selection import resolve
 from projects import EVALMETA
 from rows import Goal, Result, Row, seconds
 from timing import compare, of_process, of_work

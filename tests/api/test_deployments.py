@@ -13,7 +13,7 @@ from evalmeta.errors import DeployFailed, EvalmetaError, NotFound, UsageError
 from evalmeta.model.registry import TYPES, Manifest, ManifestTypes
 from evalmeta.package.archive import build_zip
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import resolve
+from evalmeta.package.selection import resolve
 from evalmeta.protocol.metadata_api import DeployOptions
 from evalmeta.xmlio.definitions import write_manifest
 

@@ -8,8 +8,8 @@ import pytest
 from evalmeta.api.deployments import failure_of, outcome_of
 from evalmeta.api.packages import DeployPackage
 from evalmeta.model.problem import Location, Problem, Severity
+from evalmeta.package.folders import find_components
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import find_components
 from evalmeta.protocol.metadata_api import DeployDetails, DeployMessage, DeployResult
 
 if TYPE_CHECKING:

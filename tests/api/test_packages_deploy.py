@@ -10,7 +10,7 @@ from evalmeta.errors import ArchiveError, InvalidMetadata, NotFound
 from evalmeta.model.registry import ApiVersion
 from evalmeta.package.archive import build_zip, read_zip
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import resolve
+from evalmeta.package.selection import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ from evalmeta.errors import InvalidMetadata
 from evalmeta.model.registry import TYPES
 from evalmeta.package.archive import build_zip
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import resolve
+from evalmeta.package.selection import resolve
 from evalmeta.protocol.metadata_api import DeployOptions
 from evalmeta.store.components import Components
 from evalmeta.store.database import open_database

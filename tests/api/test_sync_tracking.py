@@ -11,8 +11,9 @@ from evalmeta.api.sync import compare_components, hashes_of, remember_deployment
 from evalmeta.client.metadata import deploy, list_components
 from evalmeta.model.registry import TYPES
 from evalmeta.package.archive import build_zip, package_entries
+from evalmeta.package.folders import find_components
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import find_components, resolve
+from evalmeta.package.selection import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable

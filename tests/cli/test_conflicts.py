@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from cli.team import Team
     from conftest import Outcome
-    from evalmeta.package.project import Project
 
     Program = Callable[..., Outcome]
 
@@ -227,11 +226,11 @@ def test_what_a_retrieve_wrote_before_it_failed_is_remembered(
     for name in "AB":
         change_in_org(deployed, evalmeta, name)
 
-    def fail_at_b(project: Project, files: Iterable[tuple[Path, bytes]]) -> Iterator[Path]:
+    def fail_at_b(root: Path, files: Iterable[tuple[Path, bytes]]) -> Iterator[Path]:
         for path, content in files:
             if path.name.startswith("B"):
                 raise ProjectError("B: cannot be written")
-            yield from write_files(project, [(path, content)])
+            yield from write_files(root, [(path, content)])
 
     with monkeypatch.context() as patched:
         patched.setattr("evalmeta.api.retrievals.write_files", fail_at_b)

@@ -11,7 +11,7 @@ from evalmeta.client.runs import poll_run, start_run
 from evalmeta.errors import StoreCorrupt, StoreError
 from evalmeta.org.app import embedded_org
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import resolve
+from evalmeta.package.selection import resolve
 from org.parts import KIND, definition, deploy, embedded, make_project, opened_of, package, started
 
 if TYPE_CHECKING:

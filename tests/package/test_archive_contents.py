@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from evalmeta import limits
 from evalmeta.model.registry import ApiVersion, Manifest, ManifestTypes
 from evalmeta.package.archive import manifest_of, near_limits, package_entries
-from evalmeta.package.resolver import resolve
+from evalmeta.package.selection import resolve
 
 if TYPE_CHECKING:
     from evalmeta.package.project import Project

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.model.registry import NEWEST_API_VERSION, Manifest, ManifestTypes
-from evalmeta.package.resolver import resolve
+from evalmeta.package.selection import resolve
 from evalmeta.xmlio.definitions import read_manifest
 from evalmeta.xmlio.reader import read_xml
 

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from evalmeta.errors import ProjectError
+from evalmeta import limits
+from evalmeta.errors import ProjectError, SettingsError
 from evalmeta.package.files import (
+    key_name,
     put_file,
     put_folder,
     put_pieces,
     read_file,
+    read_text,
     sweep_unfinished,
     write_below,
     write_files,
@@ -48,7 +51,7 @@ files.put_pieces(path, pieces()) if sys.argv[1] == "file" else files.put_folder(
 
 
 def write_file(project: Project, path: Path, content: bytes) -> None:
-    assert list(write_files(project, [(path, content)])) == [path]
+    assert list(write_files(project.root, [(path, content)])) == [path]
 
 
 def test_a_file_is_written_with_the_folders_it_needs(plain_project: Project) -> None:
@@ -255,7 +258,9 @@ def test_a_file_is_synced_and_then_its_name(tmp_path: Path, synced: list[str]) -
 
 def test_many_files_are_synced_and_then_each_folder_once(plain_project: Project, synced: list[str]) -> None:
     names = ("a/1", "a/2", "b/1")
-    assert len(list(write_files(plain_project, [(plain_project.root / name, b"new") for name in names]))) == len(names)
+    assert len(list(write_files(plain_project.root, [(plain_project.root / name, b"new") for name in names]))) == len(
+        names
+    )
     assert synced == ["file"] * 3 + ["folder"] * 2
 
 
@@ -275,3 +280,37 @@ def test_a_network_disk_of_macos_is_synced_as_it_can_be(
     monkeypatch.setattr(fcntl, "F_FULLFSYNC", -1, raising=False)
     put_file(tmp_path / "target", b"new")
     assert synced == ["file", "folder"]
+
+
+def test_a_byte_order_mark_is_not_part_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"\xef\xbb\xbf{}")
+    assert read_text(tmp_path / "f", raises=ProjectError) == "{}"
+
+
+def test_a_missing_file_raises_the_requested_error(tmp_path: Path) -> None:
+    with pytest.raises(ProjectError, match="the file does not exist"):
+        read_text(tmp_path / "f", raises=ProjectError)
+
+
+def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "f").open("wb") as file:
+        file.truncate(limits.MAX_SETTINGS_BYTES + 1)
+    with pytest.raises(SettingsError, match=r"larger than 1,000,000 bytes"):
+        read_text(tmp_path / "f", raises=SettingsError)
+
+
+def test_invalid_utf_8_is_reported_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"a\nb\n\xff")
+    with pytest.raises(SettingsError, match=r"f:3: is not UTF-8"):
+        read_text(tmp_path / "f", raises=SettingsError)
+
+
+def test_a_path_that_cannot_be_opened_raises_the_requested_error(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read"):
+        read_text(tmp_path / ("x" * 300), raises=SettingsError)
+
+
+def test_keys_are_quoted_as_in_their_files() -> None:
+    assert key_name(("run", "concurrency")) == "run.concurrency"
+    assert key_name(("subjects", "My Agent", "target")) == 'subjects."My Agent".target'
+    assert key_name(("packageDirectories", 0, "path")) == "packageDirectories[0].path"

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.registry import TYPES, Component
-from evalmeta.package.files import entry_name, parse_safe_file_name, target_path
+from evalmeta.package.files import entry_name, parse_safe_file_name
+from evalmeta.package.folders import target_path
 from evalmeta.package.project import Project
 
 TYPE = TYPES[0]

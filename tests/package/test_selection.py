@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import NotFound, ProjectError, UsageError
-from evalmeta.package.resolver import find_components
+from evalmeta.package.folders import find_components
 from evalmeta.package.selection import Selection, components_under
 
 if TYPE_CHECKING:

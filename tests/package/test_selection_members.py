@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import NotFound, UsageError
-from evalmeta.package.resolver import find_components
+from evalmeta.package.folders import find_components
 from evalmeta.package.selection import components_named, match_names, parse_members
 
 if TYPE_CHECKING:

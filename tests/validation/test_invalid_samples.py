@@ -8,7 +8,7 @@ import pytest
 
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.registry import PACKAGE_FILE, TYPES
-from evalmeta.package.files import target_path
+from evalmeta.package.folders import target_path
 from evalmeta.package.project import find_project
 from evalmeta.validation.rules import CODES, FIXED_CODES
 from validation.samples import (

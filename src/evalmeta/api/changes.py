@@ -12,7 +12,7 @@ from evalmeta.errors import InvalidMetadata, NotFound
 from evalmeta.model.difference import Difference, compare, compare_texts
 from evalmeta.model.registry import SCORER_DEFINITION, SyncState, hash_of, types_at
 from evalmeta.package.files import read_file, shown
-from evalmeta.package.resolver import find_components
+from evalmeta.package.folders import find_components
 from evalmeta.xmlio.agent_scorers import check_agent_scorer, texts_by_path
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import read_xml

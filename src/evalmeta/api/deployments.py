@@ -16,7 +16,7 @@ from evalmeta.client import metadata
 from evalmeta.errors import DeployFailed, EvalmetaError, NotFound, OrgFault, Suggestion, UsageError
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.package.files import shown
-from evalmeta.package.resolver import find_components
+from evalmeta.package.folders import find_components
 from evalmeta.protocol.metadata_api import DeployOptions
 
 if TYPE_CHECKING:

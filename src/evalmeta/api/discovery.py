@@ -18,9 +18,8 @@ from evalmeta.model.difference import compare
 from evalmeta.model.evaluation import ended_problem, today
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.package.files import parse_test_name, shown, slash_hint
-from evalmeta.package.folders import files_below
+from evalmeta.package.folders import files_below, find_components
 from evalmeta.package.project import PROJECT_FILE, find_project
-from evalmeta.package.resolver import find_components
 from evalmeta.report.problems import excerpts_text
 from evalmeta.report.text import and_more
 from evalmeta.validation.rules import rule_policy

@@ -17,10 +17,8 @@ from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import DESTRUCTIVE_FILES, MANIFEST_FILES, NEWEST_API_VERSION, TYPES, WILDCARD, Component
 from evalmeta.package.agent_files import AgentFiles
 from evalmeta.package.files import parse_file_name, put_file, shown, slash_hint
-from evalmeta.package.folders import files_below
-from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
-from evalmeta.package.project import find_project
-from evalmeta.package.resolver import list_files, name_problems, version_in_force
+from evalmeta.package.folders import FORCEIGNORE_FILE, files_below, list_files, name_problems, read_forceignore
+from evalmeta.package.project import find_project, version_in_force
 from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import (
     CheckedFile,

@@ -18,8 +18,7 @@ from evalmeta.errors import LoginFailed, MessageUnreadable, NotFound, OrgFault, 
 from evalmeta.model.login import EMBEDDED, Login, Secrets
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, parse_api_version
 from evalmeta.org.app import embedded_org
-from evalmeta.package.config_file import read_text
-from evalmeta.package.files import put_file
+from evalmeta.package.files import put_file, read_text
 from evalmeta.protocol.json_fields import host_of, is_loopback, org_url, read_object, text
 from evalmeta.store.database import open_database
 

@@ -27,7 +27,7 @@ from evalmeta.model.registry import (
 )
 from evalmeta.package.archive import build_zip, manifest_of, near_limits, package_entries, read_zip
 from evalmeta.package.files import put_file, read_file, shown
-from evalmeta.package.resolver import api_version_of
+from evalmeta.package.project import api_version_of
 from evalmeta.package.selection import MemberPattern, Selection, match_names, parse_members
 from evalmeta.xmlio.definitions import write_manifest
 

@@ -15,9 +15,8 @@ from evalmeta.model.evaluation import ended_problem, evaluation_of, names_of_tes
 from evalmeta.model.problem import Location, Problem, Severity, quote
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.package.files import parse_test_name, shown
-from evalmeta.package.folders import files_below
+from evalmeta.package.folders import files_below, list_files
 from evalmeta.package.project import SETTINGS_FILE
-from evalmeta.package.resolver import list_files
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 

@@ -19,11 +19,10 @@ from evalmeta.package.files import (
     state_of,
     sweep_unfinished,
     target_below,
-    target_path,
     write_files,
 )
-from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
-from evalmeta.package.resolver import find_components, version_in_force
+from evalmeta.package.folders import FORCEIGNORE_FILE, find_components, read_forceignore, target_path
+from evalmeta.package.project import version_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -142,7 +141,7 @@ async def retrieve(
         changed = [(path, fetched.content) for fetched, path, state in incoming if state != "Unchanged"]
         written: set[Path] = set()
         try:
-            written.update(write_files(project, changed))
+            written.update(write_files(project.root, changed))
         finally:
             remember_fetched(
                 tracking, [fetched for fetched, path, state in incoming if state == "Unchanged" or path in written]

@@ -12,19 +12,17 @@ from evalmeta.errors import InvalidMetadata, NotFound, ProjectError, UsageError
 from evalmeta.model.registry import DESTRUCTIVE_FILES, PACKAGE_FILE, ComponentSet, parse_api_version, supported_part
 from evalmeta.package.archive import manifest_of
 from evalmeta.package.files import META_XML_SUFFIX, entry_name, read_file, shown, slash_hint, state_of, write_below
-from evalmeta.package.forceignore import ForceIgnore, read_forceignore
-from evalmeta.package.project import Project, find_project
-from evalmeta.package.resolver import (
-    api_version_of,
-    choose,
+from evalmeta.package.folders import (
+    ForceIgnore,
     component_files,
     find_components,
     list_files,
     name_problems,
-    version_in_force,
+    read_forceignore,
 )
-from evalmeta.package.resolver import resolve as resolve_components
-from evalmeta.package.selection import Selection, components_named, components_under, parse_members
+from evalmeta.package.project import Project, api_version_of, find_project, version_in_force
+from evalmeta.package.selection import Selection, choose, components_named, components_under, parse_members
+from evalmeta.package.selection import resolve as resolve_components
 from evalmeta.validation.validator import validate_manifest
 from evalmeta.xmlio.definitions import index_members, write_manifest
 from evalmeta.xmlio.reader import read_xml

@@ -15,9 +15,9 @@ from evalmeta.formats.testspec import read_spec_file, spec_definition
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, METRICS, OUTCOME, TOPIC, render_actions, scorer_kind, scorer_names
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
-from evalmeta.package.files import put_file, shown, state_of, target_path
-from evalmeta.package.forceignore import read_forceignore
-from evalmeta.package.resolver import api_version_of, find_components
+from evalmeta.package.files import put_file, shown, state_of
+from evalmeta.package.folders import find_components, read_forceignore, target_path
+from evalmeta.package.project import api_version_of
 from evalmeta.validation.definition_rules import is_api_name
 from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import validate_component

@@ -12,7 +12,7 @@ from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import TYPES, Manifest, ManifestTypes, SyncState, hash_of, sync_state
 from evalmeta.package.archive import read_zip
 from evalmeta.package.files import parse_safe_file_name, read_file, shown
-from evalmeta.package.resolver import list_files
+from evalmeta.package.folders import list_files
 from evalmeta.protocol.json_fields import from_timestamp
 from evalmeta.store.components import Components, Synced, open_receipts, open_tracking
 

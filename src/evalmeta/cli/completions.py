@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from click.shell_completion import BashComplete, ShellComplete, add_completion_class, split_arg_string
 
 from evalmeta.model.login import EMBEDDED
+from evalmeta.package.folders import find_components
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import find_components
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,9 +10,9 @@ from evalmeta.model.agent_scorer import PromptScorer, unknown_fields
 from evalmeta.model.registry import SCORER_DEFINITION
 from evalmeta.org.run_files import run_file_of
 from evalmeta.package.files import META_XML_SUFFIX, read_file
-from evalmeta.package.folders import files_below
+from evalmeta.package.folders import files_below, list_files
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import list_files, nearest_name
+from evalmeta.package.selection import nearest_name
 from evalmeta.xmlio.agent_scorers import check_agent_scorer, read_agent_scorer, read_template_text
 from evalmeta.xmlio.reader import read_xml
 

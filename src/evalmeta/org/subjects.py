@@ -20,7 +20,7 @@ from evalmeta.model.redaction import address_in_words, hide_secrets
 from evalmeta.model.registry import TEST_TYPES
 from evalmeta.model.run_options import OFFLINE_RATER, Setup
 from evalmeta.model.settings import RulesRater, Settings
-from evalmeta.package.config_file import key_name
+from evalmeta.package.files import key_name
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE
 from evalmeta.package.settings import load_settings
 from evalmeta.store.database import with_checksum

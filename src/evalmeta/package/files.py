@@ -1,4 +1,4 @@
-"""Reading and atomic writing of files, paths for messages, and the file names of components in each format."""
+"""Reading and atomic writing of files, names of paths and keys for messages, and the file names of components."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta import limits
-from evalmeta.errors import InvalidMetadata, ProjectError
+from evalmeta.errors import ProjectError
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from evalmeta.errors import UsageError
     from evalmeta.model.registry import Component, MetadataType
-    from evalmeta.package.project import Project
 
 
 FileState = Literal["Created", "Changed", "Unchanged"]
@@ -30,15 +30,15 @@ _UNFINISHED: Final = re.compile(r"\.(.+)\.[a-z0-9_]{8}")
 _UNLOCKED_SECONDS: Final = 3600.0
 
 
-def write_files(project: Project, files: Iterable[tuple[Path, bytes]]) -> Iterator[Path]:
-    """Write files of the project, each atomically, and yield their paths; their folders are synced at the end.
+def write_files(root: Path, files: Iterable[tuple[Path, bytes]]) -> Iterator[Path]:
+    """Write files of the project in a folder, each atomically, and yield their paths; folders are synced at the end.
 
     Raise ProjectError if a file is outside the project, for example behind a link.
     """
     folders: set[Path] = set()
     try:
         for path, content in files:
-            write_below(project.root, path, content, called="the project", sync_folder=False)
+            write_below(root, path, content, called="the project", sync_folder=False)
             folders.add(path.parent)
             yield path
     finally:
@@ -310,20 +310,33 @@ def unsafe_name_problem(component: Component, label: str) -> Problem | None:
     return Problem("full-name-unsafe", Severity.ERROR, Location(label), message, hint, component.key)
 
 
-def target_path(project: Project, kind: MetadataType, full_name: str) -> Path:
-    """Return the path of a component that the project does not have yet, always inside the project.
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
-    In a DX project, it is in `main/default` of the default package directory. Raise InvalidMetadata if the full name
-    is not a valid file name, such as `../X` (code `full-name-unsafe`).
-    """
-    if not _FULL_NAME.fullmatch(full_name):
-        message = f"the full name {full_name!r} is not a valid file name"
-        location = Location(f"{kind.directory}/{full_name}.{kind.suffix}")
-        hint = "Rename the component in the org."
-        problem = Problem("full-name-unsafe", Severity.ERROR, location, message, hint, f"{kind.name}:{full_name}")
-        raise InvalidMetadata(message, problems=(problem,), actions=(hint,))
-    file_name = f"{full_name}.{kind.suffix}"
-    if project.is_dx:
-        folder = project.package_directories[0] / "main" / "default" / kind.directory
-        return folder / f"{file_name}{META_XML_SUFFIX}"
-    return project.root / kind.directory / file_name
+
+def read_text(path: Path, *, raises: type[UsageError], max_bytes: int = limits.MAX_SETTINGS_BYTES) -> str:
+    """Return the text of a UTF-8 file of at most `max_bytes`; errors are of the class `raises`."""
+    try:
+        if not path.is_file():
+            raise raises(f"{path}: the file does not exist.")
+        with path.open("rb") as file:
+            data = file.read(max_bytes + 1)
+    except OSError as error:
+        raise raises(f"{path}: cannot be read: {error.strerror}.") from error
+    if len(data) > max_bytes:
+        raise raises(f"{path}: is larger than {max_bytes:,} bytes.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise raises(f"{path}:{line}: is not UTF-8.", actions=("Save the file as UTF-8.",)) from error
+
+
+def key_name(keys: Sequence[str | int]) -> str:
+    """Return a dotted key: `run.concurrency`, `subjects."My Agent".adapter`, `packageDirectories[0].path`."""
+    return "".join(_step(key) for key in keys).removeprefix(".")
+
+
+def _step(key: str | int) -> str:
+    if isinstance(key, int):
+        return f"[{key}]"
+    return f".{key}" if _BARE_KEY.fullmatch(key) else f'."{key}"'

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.errors import NotFound, ProjectError
-from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, parse_api_version
-from evalmeta.package.config_file import key_name, read_text
+from evalmeta.errors import EvalmetaError, NotFound, ProjectError
+from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, PACKAGE_FILE, TYPES, parse_api_version
+from evalmeta.package.files import key_name, read_file, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PROJECT_FILE: Final = "sfdx-project.json"
 SETTINGS_FILE: Final = "evalmeta.toml"
 STATE_FOLDER: Final = ".evalmeta"
-_MARKERS: Final = ("package.xml", *(row.directory for row in TYPES))
+_MARKERS: Final = (PACKAGE_FILE, *(row.directory for row in TYPES))
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _NAMESPACE: Final = re.compile(r"(?:(?=.{1,15}\Z)[A-Za-z](?:_?[A-Za-z0-9])*)?")
 _EXAMPLE: Final = 'such as [{"path": "force-app", "default": true}]'
@@ -256,3 +256,39 @@ def _path_fault(path: object) -> str | None:
 def _slashed(path: str) -> str:
     # Projects saved on Windows may have backslashes between folders.
     return path.replace("\\", "/")
+
+
+def api_version_of(project: Project) -> ApiVersion:
+    """Return the API version with which a project is deployed by default; raise ProjectError if it is too old."""
+    version = version_in_force(project)
+    if version >= OLDEST_API_VERSION:
+        return version
+    raise ProjectError(
+        f"the version in {PACKAGE_FILE}, {version}, is too old: {TYPES[0].name} needs {OLDEST_API_VERSION} or later.",
+        actions=(f"Write <version>{OLDEST_API_VERSION}</version> in {PACKAGE_FILE}.",),
+    )
+
+
+def version_in_force(project: Project) -> ApiVersion:
+    """Return a DX project's sourceApiVersion, or the version in a plain folder's `package.xml`, or the newest one.
+
+    A sourceApiVersion that is too old for agent tests is raised: it is also that of the project's other metadata. A
+    `package.xml` that cannot be read has no version; validation reports why.
+    """
+    if project.api_version is not None:
+        return max(project.api_version, OLDEST_API_VERSION)
+    return _declared_version(project) or NEWEST_API_VERSION
+
+
+def _declared_version(project: Project) -> ApiVersion | None:
+    path = project.root / PACKAGE_FILE
+    if project.is_dx or not path.is_file():
+        return None
+    from evalmeta.xmlio.definitions import read_manifest
+    from evalmeta.xmlio.reader import read_xml
+
+    try:
+        manifest = read_manifest(read_xml(read_file(path), label=PACKAGE_FILE))
+    except EvalmetaError:
+        return None
+    return parse_api_version(manifest.version or "")

@@ -1,6 +1,6 @@
 """The components that a command selects by folders, by a manifest, or by `--metadata` entries.
 
-Such an entry is `Type:Name`, `Type:Order_*`, or `Type` for all components of the type.
+An entry is `Type:Name`, `Type:Order_*`, or `Type` for all components of the type.
 """
 
 from __future__ import annotations
@@ -8,21 +8,39 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fnmatch import translate
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from evalmeta.errors import NotFound, ProjectError, UsageError
-from evalmeta.model.registry import TYPES, WILDCARD, metadata_type, nearest_type_name
+from evalmeta.model.problem import Location, Problem, Severity
+from evalmeta.model.registry import (
+    NEWEST_API_VERSION,
+    PACKAGE_FILE,
+    TYPES,
+    WILDCARD,
+    ComponentSet,
+    is_other_type,
+    metadata_type,
+    nearest_type_name,
+    parse_api_version,
+)
 from evalmeta.package.files import slash_hint
-from evalmeta.package.forceignore import read_forceignore
-from evalmeta.package.resolver import HINTED_MEMBERS, nearest_name
+from evalmeta.package.folders import find_components, read_forceignore, refuse_problems
+from evalmeta.package.project import api_version_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from evalmeta.model.registry import Component, MetadataType
+    from evalmeta.model.registry import ApiVersion, Component, Manifest, MetadataType
     from evalmeta.package.project import Project
+    from evalmeta.xmlio.definitions import Locate
+
+
+_Names: TypeAlias = "Mapping[str, Sequence[str]]"
+# Finding the nearest name takes far longer than finding a name.
+_HINTED_MEMBERS: Final = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +155,7 @@ def match_names(patterns: Sequence[MemberPattern], names: Mapping[str, Sequence[
         listed = ", ".join(str(pattern) for pattern in missing)
         nearest = [
             (member_pattern.type.name, nearest_name(member_pattern.name, names.get(member_pattern.type.name, ())))
-            for member_pattern in missing[:HINTED_MEMBERS]
+            for member_pattern in missing[:_HINTED_MEMBERS]
         ]
         hints = dict.fromkeys(f"Did you mean {kind}:{name}?" for kind, name in nearest if name)
         raise NotFound(f"{where} has no {listed}.", actions=tuple(hints))
@@ -177,3 +195,129 @@ def _matching(pattern: MemberPattern, names: Sequence[str]) -> list[str]:
         return [name for name in names if name == pattern.name]
     matches = re.compile(translate(pattern.name.replace("[", "[[]"))).match
     return [name for name in names if matches(name)]
+
+
+class Choice(NamedTuple):
+    """The components that a manifest selects, and the problems of its entries."""
+
+    components: tuple[Component, ...]
+    problems: tuple[Problem, ...]
+
+
+def resolve(
+    project: Project,
+    *,
+    manifest: Manifest | None = None,
+    manifest_path: Path | None = None,
+    api_version: ApiVersion | None = None,
+    locate: Locate | None = None,
+    may_be_empty: bool = False,
+) -> ComponentSet:
+    """Return the components to deploy: all of the project, or those that the manifest selects.
+
+    `api_version` is by default that of the manifest, or of the project, or the newest one. `locate` returns line and
+    column of a type name, as the manifest spells it, and its member; the member is empty for the type, both are empty
+    for the manifest. With `may_be_empty`, as beside destructive changes, the manifest may select nothing. Raise
+    InvalidMetadata if it names components that the project does not have, and ProjectError like `find_components`.
+    """
+    components = find_components(project)
+    if manifest is None:
+        return ComponentSet(components, api_version or api_version_of(project))
+    choice = choose(components, manifest, manifest_path=manifest_path, locate=locate, may_be_empty=may_be_empty)
+    refuse_problems(choice.problems)
+    declared = parse_api_version(manifest.version) if manifest.version is not None else None
+    version = api_version or declared or api_version_of(project)
+    return ComponentSet(choice.components, version)
+
+
+def choose(
+    components: Sequence[Component],
+    manifest: Manifest,
+    *,
+    manifest_path: Path | None = None,
+    locate: Locate | None = None,
+    may_be_empty: bool = False,
+) -> Choice:
+    """Return the components that a manifest selects; the arguments are those of `resolve`.
+
+    Other types of Salesforce are skipped; the reader of manifests reports them.
+    """
+    names: dict[str, list[str]] = {row.name: [] for row in TYPES}
+    for component in components:
+        names[component.type.name].append(component.full_name)
+    path = str(manifest_path or PACKAGE_FILE)
+
+    def located(type_name: str, member: str) -> Location:
+        return Location(path, *locate(type_name, member)) if locate else Location(path)
+
+    problems = tuple(dict.fromkeys(_problems(manifest, names, located, may_be_empty=may_be_empty)))
+    selected = frozenset(_selected_keys(manifest, names))
+    return Choice(tuple(component for component in components if component.key in selected), problems)
+
+
+def _problems(
+    manifest: Manifest, names: _Names, locate: Callable[[str, str], Location], *, may_be_empty: bool
+) -> Iterator[Problem]:
+    if manifest.version is not None and parse_api_version(manifest.version) is None:
+        hint = f"Write a version such as {NEWEST_API_VERSION}."
+        message = f"{manifest.version!r} is not a valid API version"
+        yield Problem("manifest-version-invalid", Severity.ERROR, locate("", ""), message, hint)
+    unresolved = [*_unknown_types(manifest, locate), *_missing_members(manifest, names, locate)]
+    yield from unresolved
+    if not (may_be_empty or unresolved or any(_selected_keys(manifest, names))):
+        hint = "Add members that the project has, or `*` for all of a type."
+        message = "the manifest selects nothing"
+        yield Problem("manifest-selects-nothing", Severity.ERROR, locate("", ""), message, hint)
+
+
+def _unknown_types(manifest: Manifest, locate: Callable[[str, str], Location]) -> Iterator[Problem]:
+    for block in manifest.types:
+        if metadata_type(block.name) or is_other_type(block.name):
+            continue
+        near = nearest_type_name(block.name)
+        hint = f"Did you mean {near}?" if near else f"Known types: {', '.join(row.name for row in TYPES)}."
+        message = f"evalmeta does not handle the type {block.name!r}"
+        yield Problem("manifest-type-unknown", Severity.ERROR, locate(block.name, ""), message, hint)
+
+
+def _missing_members(manifest: Manifest, names: _Names, locate: Callable[[str, str], Location]) -> Iterator[Problem]:
+    known = {name: frozenset(full_names) for name, full_names in names.items()}
+    named = (entry for entry in _entries(manifest) if entry[2] != WILDCARD)
+    missing = (entry for entry in named if entry[2] not in known[entry[0]])
+    for number, (name, spelt, member) in enumerate(missing):
+        hint = _missing_hint(member, names[name]) if number < _HINTED_MEMBERS else ""
+        message = f"the project has no {name} {member!r}"
+        where = locate(spelt, member)
+        yield Problem("manifest-member-missing", Severity.ERROR, where, message, hint, f"{name}:{member}")
+
+
+def _selected_keys(manifest: Manifest, names: _Names) -> Iterator[str]:
+    for name, _, member in _entries(manifest):
+        members = names[name] if member == WILDCARD else (member,)
+        yield from (f"{name}:{full_name}" for full_name in members)
+
+
+def _entries(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
+    """Yield type name, type name as the manifest spells it, and member; each member of a type once."""
+    united: dict[tuple[str, str], str] = {}
+    for block in manifest.types:
+        row = metadata_type(block.name)
+        if row is None:
+            continue
+        for member in block.members:
+            united.setdefault((row.name, member), block.name)
+    return ((name, spelt, member) for (name, member), spelt in united.items())
+
+
+def _missing_hint(member: str, names: Sequence[str]) -> str:
+    if WILDCARD in member:
+        return f"Write a <members> for each name, or only {WILDCARD} for all components of the type."
+    near = nearest_name(member, names)
+    return f"Did you mean {near}?" if near else ""
+
+
+def nearest_name(name: str, names: Sequence[str]) -> str | None:
+    """Return the name that is most like another, ignoring case; None if none is like it."""
+    folded = {text.casefold(): text for text in names}
+    near = get_close_matches(name.casefold(), folded, n=1)
+    return folded[near[0]] if near else None

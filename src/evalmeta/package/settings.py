@@ -16,7 +16,7 @@ from evalmeta.errors import SettingsError
 from evalmeta.model.entry_points import OWN, likely_target
 from evalmeta.model.problem import Location, Problem, Severity, quote
 from evalmeta.model.settings import Settings, rater_adapter, subject_adapter
-from evalmeta.package.config_file import key_name, read_text
+from evalmeta.package.files import key_name, read_text
 from evalmeta.plugins import plugin_names
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ import asyncio, json, sys
 from evalmeta import connect, deploy, retrieve
 from evalmeta.client.runs import poll_run, start_run
 from evalmeta.package.project import find_project
-from evalmeta.package.resolver import resolve
+from evalmeta.package.selection import resolve
 from pathlib import Path
 
 async def work():

@@ -20,8 +20,8 @@ from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, OrgFault, 
 from evalmeta.model.redaction import error_text
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TESTING_DEFINITION
 from evalmeta.package.files import read_file, shown
+from evalmeta.package.folders import find_components
 from evalmeta.package.project import SETTINGS_FILE
-from evalmeta.package.resolver import find_components
 from evalmeta.protocol.json_fields import list_of_objects, text
 from evalmeta.protocol.runs import joined_error
 from evalmeta.report.text import count

@@ -30,9 +30,8 @@ from evalmeta.model.run_options import Setup
 from evalmeta.model.settings import RaterSettings, Settings, SubjectSettings
 from evalmeta.org.runs import read_evaluation
 from evalmeta.org.subjects import agent_of, bind_subject, described_agent, rater_of, rater_settings, sign_in
-from evalmeta.package.config_file import key_name
-from evalmeta.package.files import parse_test_name, shown
-from evalmeta.package.resolver import version_in_force
+from evalmeta.package.files import key_name, parse_test_name, shown
+from evalmeta.package.project import version_in_force
 from evalmeta.store.judgements import FolderRatings, find_check
 from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import validate_component

@@ -16,10 +16,16 @@ from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import TOPIC
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, PARAMETER_API_VERSION
 from evalmeta.package.agent_files import NO_AGENTS, find_agents
-from evalmeta.package.files import read_file, shown, target_path, write_below
-from evalmeta.package.folders import files_below
-from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, STATE_FOLDER, find_project, has_project
-from evalmeta.package.resolver import version_in_force
+from evalmeta.package.files import read_file, shown, write_below
+from evalmeta.package.folders import files_below, target_path
+from evalmeta.package.project import (
+    PROJECT_FILE,
+    SETTINGS_FILE,
+    STATE_FOLDER,
+    find_project,
+    has_project,
+    version_in_force,
+)
 from evalmeta.package.settings import load_settings
 from evalmeta.xmlio.definitions import write_definition
 

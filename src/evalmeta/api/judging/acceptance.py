@@ -25,7 +25,7 @@ from evalmeta.model.expectations import ACTIONS, OPERATORS, OUTCOME, TOPIC, cano
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import Verdict
 from evalmeta.package.files import parse_file_name, read_file, shown, write_below
-from evalmeta.package.resolver import find_components
+from evalmeta.package.folders import find_components
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,7 +27,7 @@ from evalmeta.model.run import Run, RunStatus, join
 from evalmeta.model.run_options import RUN_OPTIONS, RunOptions, Setup
 from evalmeta.org.organization import PathFilter
 from evalmeta.org.subjects import rater_of, rater_settings
-from evalmeta.package.resolver import list_files
+from evalmeta.package.folders import list_files
 from evalmeta.protocol.runs import RunFault, joined_error
 from evalmeta.store.database import open_database
 from evalmeta.store.remote_runs import RemoteRun, open_remote_runs

@@ -18,7 +18,7 @@ from evalmeta.cli.output import json_option, note, print_json, print_table, warn
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, ProjectError, Suggestion, UsageError
 from evalmeta.model.login import EMBEDDED, ByKey, BySf
 from evalmeta.model.redaction import child_environment
-from evalmeta.package.config_file import read_text
+from evalmeta.package.files import read_text
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from evalmeta.errors import (
 )
 from evalmeta.model.registry import type_of_run
 from evalmeta.package.files import put_pieces, shown
-from evalmeta.package.resolver import find_components
+from evalmeta.package.folders import find_components
 from evalmeta.report.json import run_document
 from evalmeta.report.report import Report, has_passed, why_incomplete
 from evalmeta.report.text import JsonList, blocks

@@ -16,7 +16,7 @@ from evalmeta import limits
 from evalmeta.engine.metrics import METRICS
 from evalmeta.errors import UsageError
 from evalmeta.model.expectations import canonical_name
-from evalmeta.package.config_file import read_text
+from evalmeta.package.files import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import ProjectError
-from evalmeta.package.resolver import component_files
+from evalmeta.package.folders import component_files
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,8 @@ import pytest
 from evalmeta.errors import InvalidMetadata, ProjectError
 from evalmeta.model.problem import Location, Problem
 from evalmeta.model.registry import NEWEST_API_VERSION, ApiVersion, Manifest, ManifestTypes
-from evalmeta.package.resolver import find_components, resolve
+from evalmeta.package.folders import find_components
+from evalmeta.package.selection import resolve
 
 if TYPE_CHECKING:
     from evalmeta.package.project import Project
