@@ -30,9 +30,8 @@ from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunStatus
 from evalmeta.model.run_options import RunOptions
 from evalmeta.org.run_worker import main as work
-from evalmeta.org.runs import start_run
 from evalmeta.store.database import open_database
-from org.parts import asked, definition, deploy, make_project, opened_of, package
+from org.parts import asked, definition, deploy, make_project, opened_of, package, start_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -19,7 +19,7 @@ from evalmeta.model.settings import Settings
 from evalmeta.org.app import create_app, embedded_org
 from evalmeta.org.jobs import JobQueue, run_jobs, submit_deployment
 from evalmeta.org.organization import Organization
-from evalmeta.org.runs import start_run
+from evalmeta.org.runs import prepare_run, start_prepared
 from evalmeta.package.archive import build_zip
 from evalmeta.package.project import find_project
 from evalmeta.protocol.metadata_api import DeployOptions
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
     from pathlib import Path
 
+    from evalmeta.model.login import User
+    from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
 
@@ -49,6 +51,7 @@ __all__ = [
     "opened_of",
     "package",
     "snapshot",
+    "start_run",
     "started",
     "xml_of",
 ]
@@ -171,6 +174,11 @@ def deploy(org: Organization, zip_file: bytes, options: DeployOptions = DeployOp
     job_id = submit_deployment(replace(org, wake=lambda: None), ADMIN, zip_file, options)
     run_jobs(org)
     return job_id
+
+
+def start_run(org: Organization, kind: MetadataType, name: str, options: RunOptions, *, user: User = ADMIN) -> str:
+    """Create a run of a deployed definition, launch a worker, and return its id."""
+    return start_prepared(org, prepare_run(org, kind, name, options), user=user)
 
 
 def started(project: Project, *, cases: int, options: RunOptions = RunOptions()) -> str:  # noqa: B008 - immutable

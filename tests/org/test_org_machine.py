@@ -24,7 +24,7 @@ from evalmeta.org.jobs import (
     submit_retrieve,
 )
 from evalmeta.org.organization import Organization
-from evalmeta.org.retrievals import list_components
+from evalmeta.org.retrievals import iterate_components
 from evalmeta.org_clients.components import NewComponent, delete_components, rename_component, save_components
 from evalmeta.package.archive import read_zip
 from evalmeta.protocol.metadata_api import DeployOptions, DeployResult, RetrieveResult
@@ -172,7 +172,7 @@ class Org(RuleBasedStateMachine):
         assert len({component.id for component in self.listed()}) == len(self.there)
 
     def listed(self) -> list[object]:
-        return list_components(replace(self.org), KIND)
+        return list(iterate_components(replace(self.org), KIND))
 
 
 TestOrg = Org.TestCase

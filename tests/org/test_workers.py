@@ -11,9 +11,8 @@ from evalmeta.errors import OrgFault, StoreError
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunStatus
 from evalmeta.model.run_options import RunOptions
-from evalmeta.org.runs import start_run
 from evalmeta.org.workers import DetachedWorker, InProcessWorkers, ServedWorkers, sweep_run_logs
-from org.parts import asked, definition, deploy, make_project, opened_of, package, started
+from org.parts import asked, definition, deploy, make_project, opened_of, package, start_run, started
 
 if TYPE_CHECKING:
     from pathlib import Path

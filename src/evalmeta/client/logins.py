@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import astuple, replace
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +20,7 @@ from evalmeta.package.files import write_below
 from evalmeta.protocol.json_fields import object_at, read_object, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from keyring.backend import KeyringBackend
 
@@ -32,6 +32,12 @@ _T = TypeVar("_T")
 _OTHERS: Final = 0o077
 _SERVICE: Final = "evalmeta"
 _SHOWN: Final = 5
+# The kinds of renewals by their names in files, with the keys of their fields.
+_RENEWALS: Final[Mapping[str, tuple[type[Renewal], tuple[str, ...]]]] = {
+    "sf": (BySf, ("org",)),
+    "refreshToken": (ByRefreshToken, ("clientId", "loginUrl")),
+    "key": (ByKey, ("clientId", "loginUrl", "audience", "keyFile")),
+}
 
 
 def user_logins() -> Logins:
@@ -189,33 +195,15 @@ def _login_of(path: Path, stored: JsonObject) -> Login:
 
 
 def _renewal_json(renewal: Renewal | None) -> JsonObject:
-    match renewal:
-        case None:
-            return {}
-        case BySf():
-            return {"by": "sf", "org": renewal.org}
-        case ByRefreshToken():
-            return {"by": "refreshToken", "clientId": renewal.client_id, "loginUrl": renewal.login_url}
-    return {
-        "by": "key",
-        "clientId": renewal.client_id,
-        "loginUrl": renewal.login_url,
-        "audience": renewal.audience,
-        "keyFile": renewal.key_file,
-    }
+    if renewal is None:
+        return {}
+    by, keys = next((by, keys) for by, (kind, keys) in _RENEWALS.items() if isinstance(renewal, kind))
+    return {"by": by, **dict(zip(keys, astuple(renewal), strict=True))}
 
 
 def _renewal_of(stored: JsonObject) -> Renewal | None:
-    client_id, login_url = text(stored, "clientId"), text(stored, "loginUrl")
-    match text(stored, "by"):
-        case "sf":
-            return BySf(text(stored, "org"))
-        case "refreshToken":
-            return ByRefreshToken(client_id, login_url)
-        case "key":
-            return ByKey(client_id, login_url, text(stored, "audience"), text(stored, "keyFile"))
-        case _:
-            return None
+    known = _RENEWALS.get(text(stored, "by"))
+    return known[0](*(text(stored, key) for key in known[1])) if known else None
 
 
 def _invalid_login(path: Path) -> UsageError:

@@ -80,19 +80,13 @@ def _new_token() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Organization:
-    """What the handlers of one org share.
+    """What the handlers of one org share; agents are imported from the folder `root`.
 
-    Attributes:
-        root: the folder from which subjects are loaded.
-        settings: returns the project's settings as they are now; SettingsError if they are not valid.
-        launch: launches a worker for a run; called with the run's id.
-        wake: wakes the job queue; called when a job waits.
-        trouble: returns why the job queue cannot work, and for how many seconds already; None if it can.
-        settings_name: the settings file's name in messages.
-        is_served: whether this process serves other programs, for longer than one command.
-        reads_files: whether runs may read files on this machine; only for the embedded org.
-        usable: each `Need` that an org of one command has found to be usable, so that it is checked and imported once.
-        token: the admin's token, new for every process; tokens of other users are in the database.
+    `settings` returns the project's settings as they are now, or raises SettingsError. `launch` launches a worker for a
+    run, by its id. `wake` wakes the queue when a job waits, and `trouble` returns why the queue cannot work, and for
+    how many seconds already. A served org answers other programs, and only an embedded one reads files of this machine
+    for runs. `usable` has each `Need` that an org of one command has checked, so that code is imported once. `token` is
+    the admin's, and new for every process; tokens of other users are in the database.
     """
 
     database: Database

@@ -19,9 +19,9 @@ from evalmeta.model.registry import (
     nearest_type_name,
 )
 from evalmeta.package.archive import build_zip
-from evalmeta.protocol.json_fields import list_of_objects, optional_text, read_object, text, texts, to_timestamp
+from evalmeta.protocol.json_fields import read_object, to_timestamp
 from evalmeta.protocol.metadata_api import FileProperties, RetrieveMessage, RetrieveResult
-from evalmeta.protocol.soap import write_results
+from evalmeta.protocol.soap import from_json, to_json, write_results
 from evalmeta.xmlio.definitions import write_manifest
 
 if TYPE_CHECKING:
@@ -37,13 +37,8 @@ _FOLDER: Final = "unpackaged/"
 _MANIFEST: Final = "package.xml"
 
 
-def list_components(org: Organization, kind: MetadataType, *, folder: str = "") -> list[FileProperties]:
-    """Return the org's components of a type, as the API lists them."""
-    return list(iterate_components(org, kind, folder=folder))
-
-
 def iterate_components(org: Organization, kind: MetadataType, *, folder: str = "") -> Iterator[FileProperties]:
-    """Return an iterator over what `list_components` returns, which needs the database no more."""
+    """Return an iterator over the org's components of a type, as the API lists them; it needs the database no more."""
     names = {user.id: user.name for user in org.users.all_users()}
     stored = org.components.list(kind.name)
     return (_properties(kind, component, folder, names) for component in stored)
@@ -51,9 +46,7 @@ def iterate_components(org: Organization, kind: MetadataType, *, folder: str = "
 
 def write_request(manifest: Manifest, *, single_package: bool) -> tuple[bytes, bytes]:
     """Return the stored form of a retrieve's manifest and options."""
-    types = [{"name": kind.name, "members": list(kind.members)} for kind in manifest.types]
-    request = {"types": types, "version": manifest.version}
-    return orjson.dumps(request), orjson.dumps({"singlePackage": single_package})
+    return orjson.dumps(to_json(manifest)), orjson.dumps({"singlePackage": single_package})
 
 
 def run_retrieve(org: Organization, job: Job) -> None:
@@ -61,7 +54,7 @@ def run_retrieve(org: Organization, job: Job) -> None:
 
     A retrieve that is too large for one zip fails with LIMIT_EXCEEDED.
     """
-    manifest = _read_request(org.jobs.request(job.id) or b"{}")
+    manifest = from_json(Manifest, read_object(org.jobs.request(job.id) or b'{"types":[]}'))
     now = time.time()
     folder = "" if read_object(job.options).get("singlePackage") else _FOLDER
     with org.database.transaction():
@@ -109,15 +102,6 @@ def _finish(org: Organization, result: RetrieveResult) -> None:
             org.jobs.finish(result.id, result.status, reply, now=time.time())
 
 
-def _read_request(request: bytes) -> Manifest:
-    content = read_object(request)
-    types = tuple(
-        ManifestTypes(text(value, "name"), tuple(texts(value, "members")))
-        for value in list_of_objects(content, "types")
-    )
-    return Manifest(types, optional_text(content, "version"))
-
-
 def _find(
     org: Organization, manifest: Manifest, folder: str
 ) -> tuple[list[tuple[MetadataType, FileProperties]], list[RetrieveMessage]]:
@@ -125,7 +109,7 @@ def _find(
     messages: list[RetrieveMessage] = []
     for kind, members in _selected(manifest):
         existing = {
-            component.full_name.casefold(): component for component in list_components(org, kind, folder=folder)
+            component.full_name.casefold(): component for component in iterate_components(org, kind, folder=folder)
         }
         names = {name.casefold(): name for name in members if name != WILDCARD}
         keys = existing if WILDCARD in members else [key for key in names if key in existing]

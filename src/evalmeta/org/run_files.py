@@ -33,14 +33,9 @@ _DEFAULT_READING: Final = Reading()
 
 @dataclass(frozen=True, slots=True)
 class RunFile:
-    """What a run stores of its file: not the cases themselves, whose number is not limited.
+    """What a run stores of its file instead of the cases; the path is relative to the project's folder if it is inside.
 
-    Attributes:
-        file: relative to the project's folder if the file is inside.
-        digest: a hash of the content when the run was created.
-        subject_name: the name of the agent.
-        subject: the agent's settings; None to use the project's settings for that name.
-        reading: how the project reads such files.
+    The digest is that of the content when the run was created. Without settings of its own, the agent is the project's.
     """
 
     file: str

@@ -139,11 +139,6 @@ def _check_options(options: RunOptions) -> None:
         raise OrgFault(f"runOptions.{problem}", code="INVALID_API_INPUT")
 
 
-def start_run(org: Organization, kind: MetadataType, name: str, options: RunOptions, *, user: User = ADMIN) -> str:
-    """Create a run of a deployed definition, launch a worker, and return its id; raise like the two steps."""
-    return start_prepared(org, prepare_run(org, kind, name, options), user=user)
-
-
 def start_prepared(org: Organization, run: PreparedRun, *, user: User = ADMIN) -> str:
     """Create a run, launch a worker for it, and return its id.
 

@@ -45,6 +45,19 @@ if TYPE_CHECKING:
 # The sf CLI always uses this version to ask for the user, and whether the org is a Dev Hub.
 _LOGIN_API_VERSION: Final = ApiVersion(51)
 _STATES: Final = {"active": True, "inactive": False}
+_ORGANIZATION_ROW: Final[JsonObject] = {
+    **dict.fromkeys((field.name for field in ORGANIZATION.fields), None),
+    "Id": ORG_ID,
+    "Name": "evalmeta",
+    "InstanceName": "LOCAL",
+    "IsSandbox": False,
+    "OrganizationType": "Developer Edition",
+    "LanguageLocaleKey": "en_US",
+    "DefaultLocaleSidKey": "en_US",
+    "TimeZoneSidKey": "GMT",
+    "CreatedById": ADMIN.id,
+    "LastModifiedById": ADMIN.id,
+}
 
 
 class Records:
@@ -62,9 +75,11 @@ class Records:
 
     def _read(self, name: str) -> Iterator[JsonObject]:
         if name == ORGANIZATION.name:
-            yield _organization()
+            yield _ORGANIZATION_ROW
         elif name == USER.name:
-            yield from (_user_row(user) for user in self._org.users.all_users())
+            for user in self._org.users.all_users():
+                names: JsonObject = {"Username": user.username, "Name": user.name, "Email": user.username}
+                yield {"Id": user.id, **names, "IsActive": True}
         else:
             write = _agent_row if name == AGENT.name else _version_row
             yield from (write(agent) for agent in agents_of(self._org))
@@ -80,27 +95,6 @@ def _activate(org: Organization, user: User, version_id: str, *, is_active: bool
         return unbound_subject(org.settings().subjects, agent.name, root=org.root, settings_name=org.settings_name)
     Agents(org.database).save(agent.name, AgentState(is_active, time.time(), user.id))
     return None
-
-
-def _organization() -> JsonObject:
-    return {
-        **dict.fromkeys((field.name for field in ORGANIZATION.fields), None),
-        "Id": ORG_ID,
-        "Name": "evalmeta",
-        "InstanceName": "LOCAL",
-        "IsSandbox": False,
-        "OrganizationType": "Developer Edition",
-        "LanguageLocaleKey": "en_US",
-        "DefaultLocaleSidKey": "en_US",
-        "TimeZoneSidKey": "GMT",
-        "CreatedById": ADMIN.id,
-        "LastModifiedById": ADMIN.id,
-    }
-
-
-def _user_row(user: User) -> JsonObject:
-    """Return a user's row."""
-    return {"Id": user.id, "Username": user.username, "Name": user.name, "Email": user.username, "IsActive": True}
 
 
 def _agent_row(agent: Agent) -> JsonObject:

@@ -47,14 +47,9 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class SObject:
-    """An object.
+    """An object; its prefix are the first three characters of its record ids, and its first field is Id.
 
-    Attributes:
-        name: its API name.
-        label: its label; with an s, that of several.
-        prefix: the first three characters of its record ids.
-        fields: its fields; the first is Id.
-        children: by the name of a relationship, the object with the records and its field that refers to this one.
+    `children` has, by the name of a relationship, the object with the records and its field that refers to this one.
     """
 
     name: str

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from evalmeta.errors import OrgFault
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_T = TypeVar("_T")
 Kind: TypeAlias = Literal["text", "number", "boolean", "time", "null"]
 _TOKEN: Final = re.compile(
     r"""\s*(?:
@@ -53,14 +57,10 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One condition on a field.
+    """One condition on a field, whose name has dots that lead to parents.
 
-    Attributes:
-        field: the field's name; dots lead to parents.
-        operator: `=`, `!=`, `<`, `<=`, `>`, `>=`, `LIKE`, `IN` or `NOT IN`.
-        values: one value, or those of a list.
-        pattern: the characters of `LIKE`, with `ANY` for `%` and `ONE` for `_`.
-        query: the query that finds the values of `IN`.
+    The operator is `=`, `!=`, `<`, `<=`, `>`, `>=`, `LIKE`, `IN` or `NOT IN`. `pattern` are the characters of `LIKE`,
+    with `ANY` for `%` and `ONE` for `_`; `query` finds the values of `IN`.
     """
 
     field: str
@@ -130,25 +130,29 @@ class _Reader:
     """A reader with one token of lookahead."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = _tokens(text)
+        # The last token is the end of the query.
+        self._tokens = [
+            _Token(match.lastgroup or "", match[match.lastgroup or 0], match.end()) for match in _TOKEN.finditer(text)
+        ]
         self._index = 0
         self._conditions = 0
         self._depth = 0
 
     def query(self, *, can_nest: bool = True) -> Query:
         self._keyword("SELECT")
-        fields = [self._field(can_nest=can_nest)]
-        while self._skip(","):
-            fields.append(self._field(can_nest=can_nest))
+        fields = self._list_of(lambda: self._field(can_nest=can_nest))
         self._keyword("FROM")
         name = self._name()
         where = self._any(can_nest=can_nest) if self._skip("WHERE") else None
-        orders = self._orders() if self._skip("ORDER") else ()
+        orders: tuple[Order, ...] = ()
+        if self._skip("ORDER"):
+            self._keyword("BY")
+            orders = self._list_of(self._order)
         limit = self._count() if self._skip("LIMIT") else None
         offset = self._count() if self._skip("OFFSET") else 0
         if len(fields) > 1 and Count() in fields:
             raise _malformed("COUNT() cannot be combined with fields")
-        return Query(tuple(fields), name, where, orders, limit, offset)
+        return Query(fields, name, where, orders, limit, offset)
 
     def expect_end(self) -> None:
         if self._next.kind != "end":
@@ -246,15 +250,16 @@ class _Reader:
         if self._is("SELECT") and can_nest:
             comparison = Comparison(field, operator, query=self.query(can_nest=False))
         else:
-            comparison = Comparison(field, operator, self._values())
+            comparison = Comparison(field, operator, self._list_of(self._value))
         self._keyword(")")
         return comparison
 
-    def _values(self) -> tuple[Value, ...]:
-        values = [self._value()]
+    def _list_of(self, read: Callable[[], _T]) -> tuple[_T, ...]:
+        """Read parts that commas separate."""
+        parts = [read()]
         while self._skip(","):
-            values.append(self._value())
-        return tuple(values)
+            parts.append(read())
+        return tuple(parts)
 
     def _value(self) -> Value:
         kind = _kind_of(self._next)
@@ -262,13 +267,6 @@ class _Reader:
             raise self._unexpected()
         text = self._take().text
         return Value(kind, _unescaped(text[1:-1]) if kind == "text" else text)
-
-    def _orders(self) -> tuple[Order, ...]:
-        self._keyword("BY")
-        orders = [self._order()]
-        while self._skip(","):
-            orders.append(self._order())
-        return tuple(orders)
 
     def _order(self) -> Order:
         field = self._name()
@@ -293,11 +291,6 @@ class _Reader:
         what = "unexpected end of the query" if kind == "end" else f"unexpected token: {shown!r}"
         expected = f", expecting {instead_of}" if instead_of else ""
         return _malformed(f"{what} at column {end - len(text) + 1}{expected}", hint)
-
-
-def _tokens(text: str) -> list[_Token]:
-    """Return the tokens of a query; the last is its end."""
-    return [_Token(match.lastgroup or "", match[match.lastgroup or 0], match.end()) for match in _TOKEN.finditer(text)]
 
 
 def _kind_of(token: _Token) -> Kind | None:

@@ -9,6 +9,7 @@ SOQL has no unknown truth: null is a value, which equals null and is neither lik
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
@@ -36,6 +37,7 @@ _COMPARED: Final = frozenset({"<", "<=", ">", ">="})
 _NULL: Final = b""
 _ID_LENGTHS: Final = (15, 18)
 _WILDCARDS: Final = {ANY: "%", ONE: "_"}
+_SPECIAL: Final = re.compile(r"[%_\\]")
 _MAX_PATTERN_BYTES: Final = 50_000  # SQLITE_MAX_LIKE_PATTERN_LENGTH
 
 
@@ -189,13 +191,9 @@ def _key_of(value: Value, field: Field) -> Key:
 
 def _pattern(parts: Collection[str]) -> str:
     """Return a pattern for LIKE in SQLite, with `\\` before characters that are not wildcards there."""
-    text = "".join(_WILDCARDS.get(part) or _escaped(part.casefold()) for part in parts)
+    text = "".join(_WILDCARDS.get(part) or _SPECIAL.sub(r"\\\g<0>", part.casefold()) for part in parts)
     # A pattern would end at its first NUL, which no value has.
     text = text.replace("\0", "\uffff")
     if len(text.encode()) > _MAX_PATTERN_BYTES:
         raise OrgFault("the pattern of LIKE is too long", code="QUERY_TOO_COMPLICATED")
     return text
-
-
-def _escaped(text: str) -> str:
-    return "".join(f"\\{char}" if char in "%_\\" else char for char in text)

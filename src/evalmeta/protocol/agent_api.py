@@ -51,13 +51,7 @@ _PROMPTS: Final = frozenset({"promptContent", "promptResponse"})
 
 @dataclass(frozen=True, slots=True)
 class AgentReply:
-    """An agent's reply to one message.
-
-    Attributes:
-        text: the answer, with a line for each message.
-        plan_id: the plan of the answer; empty if unknown.
-        failure: the reported failure, or None.
-    """
+    """An agent's reply: the answer with a line for each message, its plan (empty if unknown), and a failure."""
 
     text: str
     plan_id: str = ""
@@ -138,7 +132,7 @@ def read_reply(reply: JsonObject) -> AgentReply:
     failures = [
         text(message, "message") or "no reason given" for message in messages if text(message, "type") in _FAILURE_TYPES
     ]
-    plan_id = next((found for message in messages if (found := text(message, "planId"))), "")
+    plan_id = next(filter(None, (text(message, "planId") for message in messages)), "")
     return AgentReply("\n".join(filter(None, answers)), plan_id, "; ".join(failures) if failures else None)
 
 

@@ -43,6 +43,7 @@ _ESCAPED_TEXTS: Final = ("actualValue", "expectedValue", "metricExplainability")
 STANDS_FOR: Final = "standsFor"
 """The key that marks a placeholder case."""
 _LATENCY: Final = "output_latency_milliseconds"
+_NO_VERDICT: Final = "the org returned no verdict"
 _RESULTS: Final = {Verdict.PASS: "PASS", Verdict.FAILURE: "FAILURE"}
 # The error of a rating without an expected value; the sf CLI requests such a rating for every case.
 _SKIPPED: Final = "missing expected input"
@@ -121,8 +122,11 @@ def read_run(source: JsonObject, *, run_id: str = "", definition: str = "") -> R
     own = object_at(source, "evalmeta")
     status = run_status(text(own, "status") or text(source, "status"))
     is_over = status in {RunStatus.COMPLETED, RunStatus.ERROR}
+    # Results of evalmeta say whether they are escaped; those of others may be escaped anywhere.
+    also = () if own else ("outcome", "generatedResponse", "topic")
+    is_plain = own.get("plainText") is True
     cases = tuple(
-        read_case(_plain_case(value, own), place=place)
+        read_case(value if is_plain else _translate_case(value, html.unescape, also=also), place=place)
         for place, value in enumerate(list_of_objects(source, "testCases"), 1)
         # A case without a status of the end has no result yet, or never will because its run was canceled.
         if value.get(STANDS_FOR) != "nothing" and (is_over or text(value, "status").upper() in JUDGED)
@@ -165,36 +169,23 @@ def escape_html(plain: str) -> str:
     return html.escape(plain, quote=True).replace("&#x27;", "&#39;")
 
 
-def _plain_case(case: JsonObject, own: JsonObject) -> JsonObject:
-    """Return a case with plain text; evalmeta's results say whether they are escaped, others may be anywhere."""
-    if own.get("plainText") is True:
-        return case
-    return _translate_case(case, html.unescape, also=() if own else ("outcome", "generatedResponse", "topic"))
-
-
 def _translate_case(case: JsonObject, translate: Translation, *, also: tuple[str, ...] = ()) -> JsonObject:
-    inputs, generated = dict(object_at(case, "inputs")), dict(object_at(case, "generatedData"))
-    _translate(inputs, ("utterance",), translate)
-    _translate(generated, ("actionsSequence", "invokedActions", *also), translate)
-    results = []
-    for result in list_of_objects(case, "testResults"):
-        copy = dict(result)
-        _translate(copy, _ESCAPED_TEXTS, translate)
-        results.append(copy)
-    return {**case, "inputs": inputs, "generatedData": generated, "testResults": results}
+    keys, results = ("actionsSequence", "invokedActions", *also), list_of_objects(case, "testResults")
+    return {
+        **case,
+        "inputs": _translated(object_at(case, "inputs"), ("utterance",), translate),
+        "generatedData": _translated(object_at(case, "generatedData"), keys, translate),
+        "testResults": [_translated(result, _ESCAPED_TEXTS, translate) for result in results],
+    }
 
 
-def _translate(target: dict[str, JsonValue], keys: tuple[str, ...], translate: Translation) -> None:
-    for key in keys:
-        value = target.get(key)
-        if isinstance(value, str):
-            target[key] = translate(value)
+def _translated(source: JsonObject, keys: tuple[str, ...], translate: Translation) -> JsonObject:
+    return {**source, **{key: translate(value) for key in keys if isinstance(value := source.get(key), str)}}
 
 
 def write_case(case: CaseResult) -> JsonObject:
     """Write one case result as plain JSON values."""
-    started, ended = to_timestamp(case.started), to_timestamp(case.ended)
-    times = {"startTime": started, "endTime": ended}
+    times = {"startTime": to_timestamp(case.started), "endTime": to_timestamp(case.ended)}
     earlier: list[JsonValue] = [
         {"utterance": turn.utterance, "generatedData": write_generated(turn.generated)} for turn in case.earlier
     ]
@@ -301,9 +292,6 @@ def _message_of(result: TestResult) -> str | None:
             return result.error
 
 
-_NO_VERDICT: Final = "the org returned no verdict"
-
-
 def _read_result(source: JsonObject) -> TestResult:
     name, label, message = text(source, "name"), text(source, "metricLabel"), optional_text(source, "errorMessage")
     status, expected = text(source, "status").upper(), text(source, "expectedValue")
@@ -343,8 +331,7 @@ def _read_verdicts(source: JsonObject) -> Verdicts | None:
 
 def is_only_latency(name: str, source: JsonObject) -> bool:
     """Return whether an org's result is a latency without an expected value, a measurement that always passes there."""
-    is_own = "partialScore" in source
-    return name == _LATENCY and not is_own and not text(source, "expectedValue").strip()
+    return name == _LATENCY and "partialScore" not in source and not text(source, "expectedValue").strip()
 
 
 def _score(source: JsonObject) -> float | None:

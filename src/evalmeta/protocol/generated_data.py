@@ -49,7 +49,8 @@ def read_generated(source: JsonObject) -> GeneratedData:
 
 def write_generated(generated: GeneratedData) -> JsonObject:
     """Write generatedData; unknown actions are empty texts, because Salesforce's clients decode both as text."""
-    tokens, passages, actions = generated.tokens, generated.retrieved, generated.actions
+    tokens, actions = generated.tokens, generated.actions
+    passages = [{"uri": passage.uri, "content": passage.content} for passage in generated.retrieved or ()]
     return {
         "type": "AGENT",
         "topic": generated.topic,
@@ -60,11 +61,7 @@ def write_generated(generated: GeneratedData) -> JsonObject:
         "latencyMilliseconds": generated.latency_ms,
         **({"tokens": {"input": tokens.input, "output": tokens.output}} if tokens else {}),
         **({} if generated.trace is None else {"trace": generated.trace}),
-        **(
-            {}
-            if passages is None
-            else {"retrieved": [{"uri": passage.uri, "content": passage.content} for passage in passages]}
-        ),
+        **({} if generated.retrieved is None else {"retrieved": passages}),
     }
 
 
@@ -96,13 +93,10 @@ def _flatten(value: JsonValue) -> list[JsonObject]:
 
 
 def _parsed(value: JsonValue) -> JsonValue:
-    if not isinstance(value, str) or not value.strip():
-        return value
     try:
-        parsed = read_json(value)
+        return read_json(value) if isinstance(value, str) and value.strip() else value
     except orjson.JSONDecodeError:
         return None
-    return parsed
 
 
 def _action_names(value: JsonValue) -> tuple[str, ...] | None:

@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 
 class Failure(NamedTuple):
-    """What a failed request means for the next attempt.
-
-    Attributes:
-        is_transient: the next attempt may succeed.
-        is_unprocessed: the server has certainly not processed the request, so that repeating it is safe.
-    """
+    """Whether the next attempt may succeed, and whether the server has certainly not processed the failed request."""
 
     is_transient: bool
     is_unprocessed: bool

@@ -168,12 +168,6 @@ def read_auth_url(line: str) -> AuthUrl:
     return AuthUrl(client_id, match["secret"] or "", match["refresh"], org_url(match["instance"]))
 
 
-def write_auth_url(parts: AuthUrl) -> str:
-    """Return an sfdx auth URL for the sf CLI; it grants full access to the org."""
-    host = parts.instance_url.partition("://")[2]
-    return f"force://{parts.client_id}:{parts.client_secret}:{parts.refresh_token}@{host}"
-
-
 def _with_secret(form: Mapping[str, str], client_secret: str) -> dict[str, str]:
     return {**form, "client_secret": client_secret} if client_secret else dict(form)
 

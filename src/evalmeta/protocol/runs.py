@@ -77,11 +77,13 @@ def read_options(source: JsonObject, *, default: RunOptions = _DEFAULT) -> RunOp
     missing = _DEFAULT_WRITTEN if default is _DEFAULT else write_options(default)
     source = {**missing, **source}
     scoring = {**object_at(missing, "scoring"), **object_at(source, "scoring")}
+    origin, setup = object_at(source, "origin"), object_at(source, "setup")
+    suite, branch, revision = (text(origin, name)[: limits.MAX_LABEL_CHARS] for name in Origin._fields[:3])
     return RunOptions(
         **_values(source, RUN_OPTIONS),  # type: ignore[arg-type] # each has the type of its row
         scoring=Scoring(**_values(scoring, SCORING_OPTIONS)),  # type: ignore[arg-type]
-        origin=_read_origin(object_at(source, "origin")),
-        setup=_read_setup(object_at(source, "setup")),
+        origin=Origin(suite, branch, revision, tuple(texts(origin, "tags")[: limits.MAX_RUN_TAGS])),
+        setup=Setup(*(text(setup, name)[: limits.MAX_ERROR_CHARS] for name in Setup._fields)),
     )
 
 
@@ -105,15 +107,6 @@ def _value(source: JsonObject, option: Option) -> object:
             return _integers(value)
     pair = _integers(value) or ()
     return pair if len(pair) == _PAIR else option.default
-
-
-def _read_setup(source: JsonObject) -> Setup:
-    return Setup(*((text(source, name) or "")[: limits.MAX_ERROR_CHARS] for name in Setup._fields))
-
-
-def _read_origin(source: JsonObject) -> Origin:
-    suite, branch, revision = ((text(source, name) or "")[: limits.MAX_LABEL_CHARS] for name in Origin._fields[:3])
-    return Origin(suite, branch, revision, tuple(texts(source, "tags")[: limits.MAX_RUN_TAGS]))
 
 
 def _integers(value: JsonValue) -> tuple[int, ...] | None:
@@ -150,17 +143,13 @@ def write_faults(faults: Iterable[RunFault], *, clean: Callable[[str], str] = st
 
 def read_faults(source: JsonObject) -> list[RunFault]:
     """Read faults; the class of an unknown error is UsageError."""
-    return [_read_fault(value) for value in list_of_objects(source, "faults")]
-
-
-def _read_fault(source: JsonObject) -> RunFault:
-    actions, runs = source.get("actions"), source.get("runs")
-    error = _CLASSES.get(text(source, "name"), UsageError)(
-        text(source, "message"), actions=[str(action) for action in actions] if isinstance(actions, list) else ()
-    )
-    return RunFault(
-        error, tuple(number for number in runs if isinstance(number, int)) if isinstance(runs, list) else ()
-    )
+    return [
+        RunFault(
+            _CLASSES.get(text(fault, "name"), UsageError)(text(fault, "message"), actions=texts(fault, "actions")),
+            _integers(fault.get("runs")) or (),
+        )
+        for fault in list_of_objects(source, "faults")
+    ]
 
 
 def joined_error(faults: Sequence[RunFault], tests: Sequence[str]) -> EvalmetaError:

@@ -10,9 +10,8 @@ import pytest
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunStatus
 from evalmeta.model.run_options import RunOptions
-from evalmeta.org.runs import start_run
 from evalmeta.package.project import find_project
-from org.parts import deploy, opened_of, package
+from org.parts import deploy, opened_of, package, start_run
 from org.servers import served, wait_for
 from suites import make_suite
 

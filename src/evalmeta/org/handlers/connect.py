@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import CaseResult, Run
+    from evalmeta.model.run import Run
     from evalmeta.org.organization import Organization
     from evalmeta.org.runs import PreparedRun
 
@@ -250,12 +250,9 @@ def _all_results(org: Organization, run: Run, *, is_studio: bool) -> Response:
 
 def _result_page(org: Organization, run: Run, *, after: tuple[int, int], is_studio: bool) -> JsonObject:
     # Only clients of evalmeta ask for pages, and they need neither placeholders nor escaped text.
-    run = _with_cases(org, run, org.runs.page(run.id, after=after))
+    paths = org.paths
+    cases = tuple(map(paths.case, org.runs.page(run.id, after=after)))
+    run = replace(run, error=paths.optional(run.error), cases=cases)
     written = write_testing_run(run) if is_studio else write_run(run, escape=False)
     following = f"{run.cases[-1].iteration}-{run.cases[-1].number}" if run.cases else ""
     return {**written, "evalmeta": {**object_at(written, "evalmeta"), "next": following}}
-
-
-def _with_cases(org: Organization, run: Run, cases: Iterable[CaseResult]) -> Run:
-    paths = org.paths
-    return replace(run, error=paths.optional(run.error), cases=tuple(map(paths.case, cases)))

@@ -128,22 +128,10 @@ def _check_deploy(org: Organization, user: User, call: Call) -> bytes:
     return check_deployment(org, user, read_job_id(call), details=details)
 
 
-def _cancel_deploy(org: Organization, user: User, call: Call) -> bytes:
-    return write_results(call.name, [cancel_deployment(org, user, read_job_id(call))])
-
-
-def _quick_deploy(org: Organization, user: User, call: Call) -> bytes:
-    return write_text_result(call.name, quick_deploy(org, user, read_job_id(call)))
-
-
 def _retrieve(org: Organization, user: User, call: Call) -> bytes:
     manifest, single_package = read_retrieve(call)
     job_id = submit_retrieve(org, user, manifest, single_package=single_package)
     return write_results(call.name, [AsyncResult(done=False, id=job_id)])
-
-
-def _check_retrieve(org: Organization, user: User, call: Call) -> bytes:
-    return check_retrieve(org, user, read_job_id(call))
 
 
 def known_type(name: str) -> MetadataType:
@@ -165,9 +153,11 @@ _OPERATIONS: Final[dict[str, Operation]] = {
     "listMetadata": _list,
     "deploy": _deploy,
     "checkDeployStatus": _check_deploy,
-    "cancelDeploy": _cancel_deploy,
-    "deployRecentValidation": _quick_deploy,
+    "cancelDeploy": lambda org, user, call: write_results(call.name, [cancel_deployment(org, user, read_job_id(call))]),
+    "deployRecentValidation": lambda org, user, call: write_text_result(
+        call.name, quick_deploy(org, user, read_job_id(call))
+    ),
     "retrieve": _retrieve,
-    "checkRetrieveStatus": _check_retrieve,
+    "checkRetrieveStatus": lambda org, user, call: check_retrieve(org, user, read_job_id(call)),
     "checkStatus": _check_status,
 }
