@@ -14,11 +14,6 @@ from __future__ import annotations
 from evalmeta.systems.ballerina.agent_tests import (
     assert_tool_call,
     get_all_tool_calls,
-    get_errors,
-    get_final_answer,
-    get_total_execution_time,
-    get_user_query,
-    has_error,
     load_conversation_threads,
     trace_of,
 )
@@ -34,6 +29,11 @@ from evalmeta.systems.ballerina.traces import (
     ToolSchema,
     Trace,
     TraceError,
+    get_errors,
+    get_final_answer,
+    get_total_execution_time,
+    get_user_query,
+    has_error,
 )
 
 __all__ = [

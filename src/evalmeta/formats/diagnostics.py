@@ -99,15 +99,10 @@ def without_foreign(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """One thing that was not written.
+    """One thing that was not written."""
 
-    Attributes:
-        where: the part of the definition, such as `test case 3`.
-        what: the missing or different part of the written file, one sentence.
-    """
-
-    where: str
-    what: str
+    where: str  # the part of the definition, such as `test case 3`
+    what: str  # the missing or different part of the written file, one sentence
 
     def __str__(self) -> str:
         """Return the loss on one line."""
@@ -116,15 +111,11 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A definition in another format, and everything that the format could not hold of it.
-
-    Attributes:
-        config: the content of ADK's test_config.json beside it; None where ADK's defaults apply.
-    """
+    """A definition in another format, and everything that the format could not hold of it."""
 
     content: bytes
     losses: tuple[Loss, ...] = ()
-    config: bytes | None = None
+    config: bytes | None = None  # the content of ADK's test_config.json beside it; None where ADK's defaults apply
 
 
 def case_name(case: TestCase, place: int) -> str:

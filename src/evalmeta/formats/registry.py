@@ -41,39 +41,23 @@ Unclear = Literal["text", "object", "list", "lines"]
 
 
 class FileHead(NamedTuple):
-    """The beginning of a file in a folder, by which a format says whether the file is one of its tests.
-
-    Attributes:
-        name: the file's name.
-        content: what the name says that the content is.
-        data: its first bytes, without the mark of their encoding.
-        format: the name of the format that the content shows; None if it shows none.
-        value: the value of a JSON file; None if the file is damaged or cut.
-        keys: the keys of a JSON object; of a damaged file all its keys.
-        rows: the first objects of a list, of `rows` or of JSON Lines, or the titles of a table.
-    """
+    """The beginning of a file in a folder, by which a format says whether the file is one of its tests."""
 
     name: str
-    content: Content
-    data: bytes = b""
-    format: str | None = None
-    value: JsonValue = None
-    keys: Sequence[str] = ()
-    rows: Sequence[Collection[str]] = ()
+    content: Content  # what the name says that the content is
+    data: bytes = b""  # its first bytes, without the mark of their encoding
+    format: str | None = None  # the name of the format that the content shows; None if it shows none
+    value: JsonValue = None  # the value of a JSON file; None if the file is damaged or cut
+    keys: Sequence[str] = ()  # the keys of a JSON object; of a damaged file all its keys
+    rows: Sequence[Collection[str]] = ()  # the first objects of a list, `rows` or JSON Lines, or the titles of a table
 
 
 class FileKind(NamedTuple):
-    """What a file is by its name and content.
+    """What a file is by its name and content."""
 
-    Attributes:
-        format: the format in which it is read; None if its reader finds it out, or if no reader knows it.
-        why_not: why it is not a test; empty for a test, also for one with mistakes.
-        is_baseline: whether it is a baseline, which commands read by its name only.
-    """
-
-    format: str | None = None
-    why_not: str = ""
-    is_baseline: bool = False
+    format: str | None = None  # in which it is read; None if its reader finds it out, or if no reader knows it
+    why_not: str = ""  # why it is not a test; empty for a test, also for one with mistakes
+    is_baseline: bool = False  # commands read baselines by their names only
 
     @property
     def is_test(self) -> bool:

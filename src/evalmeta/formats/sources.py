@@ -32,13 +32,7 @@ _TOKEN: Final = re.compile(r'[{}]|"[^"\\]*+(?:\\.[^"\\]*+)*+"(?P<is_key>[ \t\r\n
 
 
 class JsonFile:
-    """A JSON file, read.
-
-    Attributes:
-        label: the file's path, for messages.
-        value: the file's content.
-        first_line: the line at which it begins, from 1.
-    """
+    """A JSON file, read: its path for messages, its content, and the line at which it begins, from 1."""
 
     def __init__(self, label: str, value: JsonValue, source: bytes, *, first_line: int = 1) -> None:
         self.label = label

@@ -58,25 +58,15 @@ _EXAMPLE: Final = "Write at least one: an input, and a check such as contains."
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A test spec that was read.
+    """A test spec that was read; iterations and pass rate are None if it does not say."""
 
-    Attributes:
-        definition: what sf knows of it; without test cases if the spec has keys of evalmeta.
-        cases: the test cases of a spec with keys of evalmeta.
-        lines: the line of each test case by its number.
-        is_own: whether the spec has keys of evalmeta.
-        iterations: how often all test cases run; None if the spec does not say.
-        min_pass_rate: the share of test cases that must pass; None if the spec does not say.
-        files: the files with test cases that have some of them, by their numbers.
-    """
-
-    definition: Definition
-    cases: tuple[Case, ...]
-    lines: Mapping[int, int]
-    is_own: bool
+    definition: Definition  # what sf knows of it; without test cases if the spec has keys of evalmeta
+    cases: tuple[Case, ...]  # of a spec with keys of evalmeta
+    lines: Mapping[int, int]  # the line of each test case by its number
+    is_own: bool  # whether the spec has keys of evalmeta
     iterations: int | None = None
     min_pass_rate: float | None = None
-    files: Mapping[int, str] = field(default_factory=dict)
+    files: Mapping[int, str] = field(default_factory=dict)  # files with some of the test cases, by their numbers
 
     def document(self, name: str) -> Document:
         """Return it as the engine runs it."""
@@ -227,18 +217,12 @@ def _kind(cases: JsonValue, subject_type: str) -> MetadataType:
 
 
 class _Cases:
-    """The test cases of a spec with those of the files that it names.
-
-    Attributes:
-        lines: the line of each test case by its number, in its own file.
-        files: the other files, by the numbers of their test cases.
-        others: the diagnostics of the other files.
-    """
+    """The test cases of a spec with those of the files that it names."""
 
     def __init__(self, root: YamlRecord, folder: Path, *, is_own: bool) -> None:
-        self.lines: dict[int, int] = {}
-        self.files: dict[int, str] = {}
-        self.others: list[Diagnostics] = []
+        self.lines: dict[int, int] = {}  # of each test case by its number, in its own file
+        self.files: dict[int, str] = {}  # the other files, by the numbers of their test cases
+        self.others: list[Diagnostics] = []  # of the other files
         self._root = root
         self._folder = folder
         self._is_own = is_own

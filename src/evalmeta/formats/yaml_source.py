@@ -122,15 +122,10 @@ YamlNode: TypeAlias = YamlScalar | YamlSequence | YamlMapping
 
 @dataclass(frozen=True, slots=True)
 class YamlFile:
-    """A YAML document.
+    """A YAML document."""
 
-    Attributes:
-        root: its nodes.
-        value: the same as dicts, lists and scalars; null is None.
-    """
-
-    root: YamlNode
-    value: JsonValue
+    root: YamlNode  # its nodes
+    value: JsonValue  # the same as dicts, lists and scalars; null is None
 
     def place(self, path: Sequence[str | int], *, of_key: bool = False) -> tuple[int, int]:
         """Return the line and column, from 1, of the value at keys and indexes, or of its key."""

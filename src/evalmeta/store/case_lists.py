@@ -26,21 +26,20 @@ if TYPE_CHECKING:
 _CHUNK: Final = 256
 _NO_NUMBER: Final = 2**62
 _UNDECIDED: Final = b'"UNDECIDED"'
+_AFTER: Final = """
+    SELECT number, iteration, body FROM case_result
+    WHERE run_id = ? AND verdict = ? AND (number, iteration) > (?, ?) ORDER BY number ASC, iteration ASC LIMIT ?
+"""
+_BEFORE: Final = _AFTER.replace(">", "<").replace("ASC", "DESC")
 
 
 @dataclass(frozen=True, slots=True)
 class CaseFilter:
-    """Which case results a list shows.
+    """Which case results a list shows."""
 
-    Attributes:
-        verdict: results of cases with this verdict; UNDECIDED also finds cases with an undecided result.
-        name: cases with a result of this name, which has the verdict if there is one.
-        text: cases whose utterances, answers, expectations or explanations contain this text, ignoring case.
-    """
-
-    verdict: Verdict | None = None
-    name: str = ""
-    text: str = ""
+    verdict: Verdict | None = None  # that of the case; UNDECIDED also finds cases with an undecided result
+    name: str = ""  # cases with a result of this name, which has the verdict if there is one
+    text: str = ""  # in utterances, answers, expectations or explanations, ignoring case
 
 
 class Place(NamedTuple):
@@ -60,17 +59,11 @@ class ListedCase(NamedTuple):
 
 
 class CasePage(NamedTuple):
-    """One page of a list.
+    """One page of a list."""
 
-    Attributes:
-        cases: the results.
-        after: where the next page begins; None after the last one.
-        is_whole: whether the search looked at all rows for this page; False if it stopped at its limit.
-    """
-
-    cases: tuple[ListedCase, ...]
-    after: Place | None
-    is_whole: bool = True
+    cases: tuple[ListedCase, ...]  # the results
+    after: Place | None  # where the next page begins; None after the last one
+    is_whole: bool = True  # whether the search looked at all rows for this page; False if it stopped at its limit
 
 
 def count_verdicts(database: Database, run_ids: Sequence[str]) -> Counter[Verdict]:
@@ -107,12 +100,10 @@ def listed_page(cases: Sequence[ListedCase], wanted: CaseFilter, *, limit: int, 
     """Return a page of case results that are in memory, in the order of `case_page`; they are sorted by run."""
     order = [*dict.fromkeys(case.run_id for case in cases)]
     text = wanted.text.casefold()
-    placed = sorted(
-        ((place_of(case, order), case) for case in cases if _matches(case.case, wanted, text)), key=lambda pair: pair[0]
-    )
-    left = [pair for pair in placed if after is None or pair[0] > after]
+    matching = ((place_of(case, order), case) for case in cases if _matches(case.case, wanted, text))
+    left = sorted((pair for pair in matching if after is None or pair[0] > after), key=lambda pair: pair[0])
     page = left[:limit]
-    return CasePage(tuple(listed_case for _, listed_case in page), page[-1][0] if len(left) > limit else None)
+    return CasePage(tuple(case for _, case in page), page[-1][0] if len(left) > limit else None)
 
 
 def place_of(listed: ListedCase, run_ids: Sequence[str]) -> Place:
@@ -124,7 +115,7 @@ def place_of(listed: ListedCase, run_ids: Sequence[str]) -> Place:
 def case_before(database: Database, run_ids: Sequence[str], wanted: CaseFilter, place: Place) -> ListedCase | None:
     """Return the case result before a place in the list of `case_page`; None if it is not found soon."""
     matches = _matcher(wanted)
-    for _, run_id, body in islice(_rows_before(database, run_ids, wanted, place), limits.MAX_SEARCHED_ROWS):
+    for _, run_id, body in islice(_rows(database, run_ids, wanted, place, is_back=True), limits.MAX_SEARCHED_ROWS):
         if case := matches(body):
             return ListedCase(run_id, case)
     return None
@@ -144,51 +135,22 @@ def case_history(database: Database, run_ids: Sequence[str], number: int) -> Ite
 
 
 def _rows(
-    database: Database, run_ids: Sequence[str], wanted: CaseFilter, start: Place
+    database: Database, run_ids: Sequence[str], wanted: CaseFilter, start: Place, *, is_back: bool = False
 ) -> Iterator[tuple[Place, str, bytes]]:
-    only = _only(wanted)
-    sql = """
-        SELECT number, iteration, body FROM case_result
-        WHERE run_id = ? AND verdict = ? AND (number, iteration) > (?, ?) ORDER BY number, iteration LIMIT ?
-    """
-    for rank, verdict in enumerate(WORST_FIRST):
-        if rank < start.verdict or (only and verdict is not only):
+    """Yield the rows behind a place of the list; if `is_back`, those before it in reverse order."""
+    # Results may have another verdict than their case.
+    only = None if wanted.name or wanted.verdict is Verdict.UNDECIDED else wanted.verdict
+    sql, begin = (_BEFORE, (_NO_NUMBER, 0)) if is_back else (_AFTER, (0, 0))
+    groups = [(rank, position) for rank in range(len(WORST_FIRST)) for position in range(len(run_ids))]
+    for group in reversed(groups) if is_back else groups:
+        verdict, run_id = WORST_FIRST[group[0]], run_ids[group[1]]
+        if (only and verdict is not only) or (group > start[:2] if is_back else group < start[:2]):
             continue
-        for position, run_id in enumerate(run_ids):
-            if (rank, position) < start[:2]:
-                continue
-            at = start[2:] if (rank, position) == start[:2] else (0, 0)
-            while rows := database.query(sql, (run_id, verdict.value, *at, _CHUNK)):
-                for number, iteration, body in rows:
-                    yield Place(rank, position, number, iteration), run_id, body
-                at = rows[-1][:2]
-
-
-def _only(wanted: CaseFilter) -> Verdict | None:
-    """Return the verdict of all wanted cases; None if results decide, which may have another one than their case."""
-    return None if wanted.name or wanted.verdict is Verdict.UNDECIDED else wanted.verdict
-
-
-def _rows_before(
-    database: Database, run_ids: Sequence[str], wanted: CaseFilter, start: Place
-) -> Iterator[tuple[Place, str, bytes]]:
-    """Yield what `_rows` yields up to a place, in reverse order."""
-    only = _only(wanted)
-    sql = """
-        SELECT number, iteration, body FROM case_result
-        WHERE run_id = ? AND verdict = ? AND (number, iteration) < (?, ?) ORDER BY number DESC, iteration DESC LIMIT ?
-    """
-    for rank, verdict in reversed([*enumerate(WORST_FIRST)]):
-        if rank > start.verdict or (only and verdict is not only):
-            continue
-        for position, run_id in reversed([*enumerate(run_ids)]):
-            if (rank, position) > start[:2]:
-                continue
-            at = start[2:] if (rank, position) == start[:2] else (_NO_NUMBER, 0)
-            while rows := database.query(sql, (run_id, verdict.value, *at, _CHUNK)):
-                for number, iteration, body in rows:
-                    yield Place(rank, position, number, iteration), run_id, body
-                at = rows[-1][:2]
+        at = start[2:] if group == start[:2] else begin
+        while rows := database.query(sql, (run_id, verdict.value, *at, _CHUNK)):
+            for number, iteration, body in rows:
+                yield Place(*group, number, iteration), run_id, body
+            at = rows[-1][:2]
 
 
 def _matcher(wanted: CaseFilter) -> Callable[[bytes], CaseResult | None]:
@@ -232,11 +194,5 @@ def _texts(case: CaseResult) -> Iterator[str]:
     if case.generated:
         yield case.generated.outcome
     for result in case.results:
-        yield from (
-            result.name,
-            result.label or "",
-            result.expected,
-            result.actual,
-            result.explanation,
-            result.error or "",
-        )
+        yield from (result.name, result.label or "", result.expected)
+        yield from (result.actual, result.explanation, result.error or "")

@@ -161,20 +161,14 @@ _SELECT: Final = """
 
 
 class ResultPlace(NamedTuple):
-    """Where a result is; without a name, all results of a case.
+    """Where a result is; without a name, all results of a case."""
 
-    Attributes:
-        org_url: the address of the run's org; empty for the project's own.
-        name: the name of the expectation; `NAME#1`, `NAME#2` and so on if several results of the turn have it.
-        turn: the judged turn; 0 in a case of one turn.
-    """
-
-    org_url: str
+    org_url: str  # the address of the run's org; empty for the project's own
     run_id: str
     iteration: int
     number: int
-    name: str = ""
-    turn: int = 0
+    name: str = ""  # the name of the expectation; `NAME#1`, `NAME#2` and so on if several results of the turn have it
+    turn: int = 0  # the judged turn; 0 in a case of one turn
 
 
 @dataclass(frozen=True, slots=True)

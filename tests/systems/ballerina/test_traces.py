@@ -22,9 +22,9 @@ from evalmeta.systems.ballerina.traces import (
     TraceError,
     all_tool_calls,
     call_difference,
-    errors_of,
-    execution_seconds,
-    final_answer,
+    get_errors,
+    get_final_answer,
+    get_total_execution_time,
 )
 from systems.ballerina.ballerinasets import ADD, SUBTRACT, assistant, evalset, iteration, result, trace, user
 
@@ -137,29 +137,29 @@ def test_errors_of_iterations_and_of_the_trace_are_found() -> None:
         trace("q", assistant("a"), iteration(assistant("a"))),
         trace("q", "gave up", iteration("no tool"), iteration([result("add", "1"), "no time"])),
     )
-    assert errors_of(good) == ()
-    assert errors_of(bad) == (TraceError("no tool"), TraceError("no time"), TraceError("gave up"))
+    assert get_errors(good) == []
+    assert get_errors(bad) == [TraceError("no tool"), TraceError("no time"), TraceError("gave up")]
 
 
 def test_the_error_that_ended_the_last_iteration_and_the_trace_is_one() -> None:
     [found] = read(trace("q", "gave up", iteration("gave up")))
-    assert errors_of(found) == (TraceError("gave up"),)
+    assert get_errors(found) == [TraceError("gave up")]
 
 
 def test_the_final_answer_is_the_text_of_the_output() -> None:
     answered, silent = read(trace("q", assistant("It is 13.")), trace("q", assistant(None)))
-    assert (final_answer(answered), final_answer(silent)) == ("It is 13.", "")
+    assert (get_final_answer(answered), get_final_answer(silent)) == ("It is 13.", "")
 
 
 def test_an_agent_that_failed_has_no_final_answer() -> None:
     [found] = read(trace("q", "gave up"))
     with pytest.raises(AgentFailed, match="gave up"):
-        final_answer(found)
+        get_final_answer(found)
 
 
 def test_times_are_seconds_of_a_trace_or_an_iteration() -> None:
     [found] = read(trace("q", assistant("a"), iteration(assistant("a"))))
-    assert (execution_seconds(found), execution_seconds(found.iterations[0])) == (2.25, 1.5)
+    assert (get_total_execution_time(found), get_total_execution_time(found.iterations[0])) == (2.25, 1.5)
 
 
 @pytest.mark.parametrize("end", ["2026-02-12T05:47:10.25Z", "2026-02-12T07:47:10.250+02:00", [1770875230, 0.25]])
@@ -241,4 +241,4 @@ def test_whatever_stands_in_a_trace_is_read_or_told(change: dict[str, object]) -
     text = json.dumps({"threads": [{"id": "a", "traces": [{**trace("q", assistant("a")), **change}]}]})
     [thread] = read_threads(read_json(text.encode("utf-8", "surrogatepass"), label="m.json"), diagnostics)
     [found] = thread.traces
-    assert execution_seconds(found) >= 0 or diagnostics.notes == ()
+    assert get_total_execution_time(found) >= 0 or diagnostics.notes == ()

@@ -8,18 +8,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.errors import did_you_mean
 from evalmeta.formats.diagnostics import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from evalmeta.formats.diagnostics import Diagnostics
     from evalmeta.formats.sources import JsonFile
-    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject
 
 
 RUBRIC_TYPES: Final = {
@@ -92,23 +92,14 @@ class Rubric(NamedTuple):
     text: str
     type: str = ""
 
-    def as_json(self) -> JsonObject:
-        """Return the rubric as scorers receive it."""
-        return {"id": self.id, "text": self.text}
-
 
 @dataclass(frozen=True, slots=True)
 class AdkTurn:
-    """One turn.
-
-    Attributes:
-        reference: the expected answer; None when the file has none.
-        calls: the expected tool calls; empty if no calls are expected, None if the file does not say.
-    """
+    """One turn."""
 
     utterance: str
-    reference: str | None = None
-    calls: tuple[Call, ...] | None = None
+    reference: str | None = None  # the expected answer; None when the file has none
+    calls: tuple[Call, ...] | None = None  # empty if no calls are expected, None if the file does not say
     replies: tuple[Reply, ...] = ()
     rubrics: tuple[Rubric, ...] = ()
 
@@ -124,18 +115,13 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class AdkCase:
-    """One case.
-
-    Attributes:
-        session: the start of its session; None when the file has none.
-        not_run: why the case cannot be run; empty if it can.
-    """
+    """One case."""
 
     eval_id: str
     turns: tuple[AdkTurn, ...]
-    session: Session | None = None
+    session: Session | None = None  # the start of its session; None when the file has none
     rubrics: tuple[Rubric, ...] = ()
-    not_run: str = ""
+    not_run: str = ""  # why the case cannot be run; empty if it can
 
 
 def snake(name: str) -> str:
@@ -187,12 +173,11 @@ def read_eval_set(file: JsonFile, diagnostics: Diagnostics) -> tuple[list[AdkCas
     root.number("creationTimestamp")
     if root.require("evalCases") and root.raw("evalCases") == []:
         root.error("adk-empty", f"{root.key('evalCases')!r} is empty: add at least one case", "evalCases")
-    lines = chain(file.lines_of((root.key("evalCases"),)), repeat(0))
-    read = list(zip(root.records("evalCases", called="a case"), lines, strict=False))
-    cases = [_case(record) for record, _ in read]
-    kept = [line for _, line in read]
-    report_repeated_ids(cases, diagnostics, kept)
-    return cases, kept
+    cases = [_case(record) for record in root.records("evalCases", called="a case")]
+    # Without a list there are no lines.
+    lines = [*islice(chain(file.lines_of((root.key("evalCases"),)), repeat(0)), len(cases))]
+    report_repeated_ids(cases, diagnostics, lines)
+    return cases, lines
 
 
 def report_repeated_ids(cases: Sequence[AdkCase], diagnostics: Diagnostics, lines: Sequence[int]) -> None:
@@ -226,11 +211,6 @@ def read_rubrics(record: AdkRecord) -> tuple[Rubric, ...]:
             rubric_record.error("adk-id", f"two rubrics have the id {rubric.id!r}", "rubricId")
         by_id[rubric.id] = rubric
     return tuple(by_id.values())
-
-
-def rubrics_json(rubrics: Iterable[Rubric]) -> JsonValue:
-    """Return rubrics as scorers receive them."""
-    return [rubric.as_json() for rubric in rubrics]
 
 
 def _case(record: AdkRecord) -> AdkCase:

@@ -62,36 +62,25 @@ _EXAMPLE: Final = 'Write {"criteria": {"response_match_score": 0.8}}.'
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A metric that judges every case.
-
-    Attributes:
-        terms: the options of the metric's scorer; `threshold` is the least mean that passes, and is missing
-            for a metric that is only measured.
-        rubrics: the rubrics of every case, for metrics that judge by rubrics.
-    """
+    """A metric that judges every case; `threshold`, missing if it is only measured, is the least mean that passes."""
 
     name: str
-    terms: JsonObject
-    rubrics: tuple[Rubric, ...] = ()
+    terms: JsonObject  # the options of the metric's scorer
+    rubrics: tuple[Rubric, ...] = ()  # of every case, for metrics that judge by rubrics
 
 
 @dataclass(frozen=True, slots=True)
 class AdkConfig:
-    """The criteria of an eval set.
+    """The criteria of an eval set, in the order of the file.
 
-    Attributes:
-        criteria: in the order of the file.
-        is_default: whether there is no file, and ADK's defaults apply.
-        missing: how a turn without the data of a criterion counts: `undecided` leaves it out of the mean, `adk`
-            treats it as without tool calls, or as an empty reference, as ADK does.
-        label: the file, as messages show it, or a text about ADK's defaults.
-        notes: warnings.
+    `missing` is how a turn without the data of a criterion counts: `undecided` leaves it out of the mean, `adk` treats
+    it as without tool calls, or as an empty reference, as ADK does.
     """
 
     criteria: tuple[Criterion, ...]
-    is_default: bool = False
+    is_default: bool = False  # whether there is no file, and ADK's defaults apply
     missing: MissingData = "undecided"
-    label: str = field(default="", compare=False)
+    label: str = field(default="", compare=False)  # the file, as messages show it, or a text about ADK's defaults
     notes: tuple[Problem, ...] = field(default=(), compare=False)
 
 

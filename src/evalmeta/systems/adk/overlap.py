@@ -143,48 +143,23 @@ _SHORT_IES: Final = len("dies")
 # Longer texts are rarely words, and would make the cache large.
 _MAX_CACHED_LENGTH: Final = 40
 
+
+def _rules(**endings: str) -> dict[str, str]:
+    """Return the new ending of each of these endings, which are grouped by the new one."""
+    return {ending: new for new, old in endings.items() for ending in old.split()}
+
+
 _IRREGULAR: Final = {
-    "canning": "canning",
-    "cannings": "canning",
-    "dying": "die",
-    "exceed": "exceed",
-    "howe": "howe",
-    "inning": "inning",
-    "innings": "inning",
-    "lying": "lie",
-    "news": "news",
-    "outing": "outing",
-    "outings": "outing",
-    "proceed": "proceed",
-    "skies": "sky",
-    "sky": "sky",
-    "succeed": "succeed",
-    "tying": "tie",
+    **_rules(canning="canning cannings", inning="inning innings", outing="outing outings", sky="sky skies"),
+    **_rules(die="dying", lie="lying", tie="tying"),
+    **_rules(exceed="exceed", howe="howe", news="news", proceed="proceed", succeed="succeed"),
 }
 _STEP_2: Final = {
-    "alism": "al",
-    "aliti": "al",
-    "alli": "al",
-    "anci": "ance",
-    "ation": "ate",
-    "ational": "ate",
-    "ator": "ate",
-    "biliti": "ble",
-    "bli": "ble",
-    "eli": "e",
-    "enci": "ence",
-    "entli": "ent",
-    "fulli": "ful",
-    "fulness": "ful",
-    "iveness": "ive",
-    "iviti": "ive",
-    "ization": "ize",
-    "izer": "ize",
-    "ousli": "ous",
-    "ousness": "ous",
-    "tional": "tion",
+    **_rules(al="alism aliti alli", ance="anci", ate="ation ational ator", ble="biliti bli", e="eli", ence="enci"),
+    **_rules(ent="entli", ful="fulli fulness", ive="iveness iviti", ize="ization izer", ous="ousli ousness"),
+    **_rules(tion="tional"),
 }
-_STEP_3: Final = {"alize": "al", "ative": "", "ful": "", "ical": "ic", "icate": "ic", "iciti": "ic", "ness": ""}
+_STEP_3: Final = {**_rules(al="alize", ic="ical icate iciti"), **dict.fromkeys(("ative", "ful", "ness"), "")}
 _STEP_4: Final = {
     **dict.fromkeys(("able", "al", "ance", "ant", "ate", "ement", "ence", "ent", "er", "ible", "ic", "ion"), ""),
     **dict.fromkeys(("ism", "iti", "ive", "ize", "ment", "ou", "ous"), ""),

@@ -35,7 +35,6 @@ from evalmeta.systems.adk.cases import (
     read_eval_set,
     read_session,
     report_repeated_ids,
-    rubrics_json,
 )
 from evalmeta.systems.adk.config import (
     DEFAULT_CONFIG,
@@ -116,22 +115,19 @@ def read_adk_file(data: bytes, *, label: str, dialect: AdkDialect = "auto") -> A
 
 
 def _read(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) -> AdkFile:
-    value = file.value
+    value, code, hint = file.value, "adk-form", _EVAL_SET
     if isinstance(value, list):
         return _read_legacy(file, diagnostics, dialect)
-    if isinstance(value, dict) and "conversation" in value and _SET_KEYS.isdisjoint(value):
-        message = "this is a case alone, not an eval set"
-        diagnostics.error("adk-form", message, line=file.first_line, column=1, hint="Put it into the list 'evalCases'.")
-        return AdkFile((), None, ())
-    if isinstance(value, dict) and _is_vertex_dataset(value):
+    if not isinstance(value, dict):
+        code, message = "json-type", f"an eval set is {kind_of(value)}, not an object"
+    elif "conversation" in value and _SET_KEYS.isdisjoint(value):
+        message, hint = "this is a case alone, not an eval set", "Put it into the list 'evalCases'."
+    elif _is_vertex_dataset(value):
         message = "this is an evaluation dataset of agents-cli or Vertex AI, not an eval set of ADK"
-        diagnostics.error("adk-form", message, line=file.first_line, column=1, hint=_EVAL_SET)
-        return AdkFile((), None, ())
-    if isinstance(value, dict):
+    else:
         cases, lines = read_eval_set(file, diagnostics)
         return AdkFile(cases, None, lines)
-    message = f"an eval set is {kind_of(value)}, not an object"
-    diagnostics.error("json-type", message, line=file.first_line, column=1, hint=_EVAL_SET)
+    diagnostics.error(code, message, line=file.first_line, column=1, hint=hint)
     return AdkFile((), None, ())
 
 
@@ -169,11 +165,8 @@ def _note_idle(file: AdkFile, config: AdkConfig, diagnostics: Diagnostics) -> No
     if config.missing == "adk" or any(criterion.name not in _NEEDED for criterion in config.criteria):
         return
     for case, line in zip(file.cases, file.lines, strict=True):
-        if case.not_run:
-            continue
-        if case.turns and not any(
-            _has_data(criterion, case, turn) for criterion in config.criteria for turn in case.turns
-        ):
+        has_data = any(_has_data(criterion, case, turn) for criterion in config.criteria for turn in case.turns)
+        if case.turns and not (case.not_run or has_data):
             message = f"case {case.eval_id!r} runs but is not judged: it has no data for any criterion"
             diagnostics.warn("adk-idle", message, line=line, column=1)
 
@@ -201,11 +194,15 @@ def _case(number: int, case: AdkCase, config: AdkConfig) -> Case:
 
 def _expectations(case: AdkCase, turn: AdkTurn, config: AdkConfig, *, is_last: bool) -> Iterator[Expectation]:
     for criterion in config.criteria:
-        if "function" in criterion.terms:
-            if is_last:
-                yield Expectation(criterion.name, terms={**criterion.terms, **_whole(case)})
-        else:
+        if "function" not in criterion.terms:
             yield _expectation(criterion, case, turn, config)
+        elif is_last:
+            # The user's own function receives the whole conversation.
+            invocations: list[JsonValue] = [
+                {"utterance": turn.utterance, "reference": turn.reference, "calls": _calls_json(turn)}
+                for turn in case.turns
+            ]
+            yield Expectation(criterion.name, terms={**criterion.terms, "invocations": invocations})
 
 
 def _expectation(criterion: Criterion, case: AdkCase, turn: AdkTurn, config: AdkConfig) -> Expectation:
@@ -219,7 +216,8 @@ def _expectation(criterion: Criterion, case: AdkCase, turn: AdkTurn, config: Adk
     if name == FINAL_RESPONSE_MATCH:
         return Expectation(name, turn.reference, terms=terms)
     if name in RUBRIC_TYPES:
-        return Expectation(name, terms={**terms, "rubrics": rubrics_json(_rubrics(criterion, case, turn))})
+        rubrics = [{"id": rubric.id, "text": rubric.text} for rubric in _rubrics(criterion, case, turn)]
+        return Expectation(name, terms={**terms, "rubrics": rubrics})
     return Expectation(name, terms=terms)
 
 
@@ -227,14 +225,6 @@ def _rubrics(criterion: Criterion, case: AdkCase, turn: AdkTurn) -> list[Rubric]
     """Return the rubrics of a turn: those of the criterion, and those of the case and the turn for its metric."""
     wanted = {"", RUBRIC_TYPES.get(criterion.name)}
     return [*criterion.rubrics, *(rubric for rubric in (*case.rubrics, *turn.rubrics) if rubric.type in wanted)]
-
-
-def _whole(case: AdkCase) -> JsonObject:
-    """Return the conversation as the user's own function receives it."""
-    invocations: list[JsonValue] = [
-        {"utterance": turn.utterance, "reference": turn.reference, "calls": _calls_json(turn)} for turn in case.turns
-    ]
-    return {"invocations": invocations}
 
 
 def _calls_json(turn: AdkTurn) -> JsonValue:
@@ -301,8 +291,7 @@ def _read_legacy(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) 
         diagnostics.warn(LEGACY, message, line=file.first_line, column=1, hint=hint)
         return AdkFile(cases, "python", lines)
     chosen, is_guess = _dialect(file, items, diagnostics, dialect)
-    message = f"the format of this file is deprecated; {_READ[chosen]}"
-    hint = f"{_GUESS} {hint}" if is_guess else hint
+    message, hint = f"the format of this file is deprecated; {_READ[chosen]}", f"{_GUESS} {hint}" if is_guess else hint
     diagnostics.warn(LEGACY, message, line=file.first_line, column=1, hint=hint)
     turns = tuple(map(_row, records))
     if chosen == "typescript":

@@ -28,9 +28,6 @@ from evalmeta.systems.ballerina.traces import (
     TraceError,
     all_tool_calls,
     call_difference,
-    errors_of,
-    execution_seconds,
-    final_answer,
 )
 
 if TYPE_CHECKING:
@@ -84,11 +81,6 @@ def trace_of(answer: object, utterance: str = "") -> Trace:
     return _trace(generated, question)
 
 
-def get_user_query(trace: Trace) -> str:
-    """Return the user's message."""
-    return trace.user_message.content
-
-
 def get_all_tool_calls(trace: Trace) -> list[FunctionCall]:
     """Return all tool calls in order.
 
@@ -111,30 +103,6 @@ def assert_tool_call(actual: FunctionCall, expected: FunctionCall) -> None:
     """
     if difference := call_difference(actual, expected):
         raise AssertionError(difference)
-
-
-def has_error(trace: Trace) -> bool:
-    """Say whether an iteration or the trace ended with an error."""
-    return bool(errors_of(trace))
-
-
-def get_errors(trace: Trace) -> list[TraceError]:
-    """Return all errors in order."""
-    return list(errors_of(trace))
-
-
-def get_final_answer(trace: Trace) -> str:
-    """Return the text of the answer.
-
-    Raises:
-        AgentFailed: The agent ended with an error; it fails a test as an assertion does.
-    """
-    return final_answer(trace)
-
-
-def get_total_execution_time(trace: Trace | Iteration) -> float:
-    """Return the duration of a trace, or of one of its iterations, in seconds."""
-    return execution_seconds(trace)
 
 
 def _trace(generated: GeneratedData, question: ChatUserMessage) -> Trace:

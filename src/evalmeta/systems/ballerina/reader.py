@@ -230,9 +230,8 @@ def read_ballerina(data: bytes, *, label: str, name: str) -> Document:
     Cases are numbered from 1 in the order of the file. Raise FormatError if it does not fit.
     """
     file, diagnostics = read_json(data, label=label), Diagnostics(label)
-    if isinstance(file.value, dict) and "threads" in file.value:
-        return _conversations(file, diagnostics, name)
-    return _dataset(file, diagnostics, name)
+    read = _conversations if isinstance(file.value, dict) and "threads" in file.value else _dataset
+    return read(file, diagnostics, name)
 
 
 def read_file(path: Path, *, label: str, name: str) -> Document:
@@ -246,14 +245,14 @@ def _conversations(file: JsonFile, diagnostics: Diagnostics, name: str) -> Docum
     diagnostics.check()
     cases: list[Case] = []
     case_lines: dict[int, int] = {}
-    for place, thread in enumerate(threads):
+    for thread, line in zip(threads, lines, strict=True):
         if not thread.traces:
             message = f"the thread {thread.id!r} has no traces; it is ignored"
-            diagnostics.warn("ballerina-thread", message, line=lines[place], column=1)
+            diagnostics.warn("ballerina-thread", message, line=line, column=1)
             continue
         turns = (Turn(trace.user_message.content, tuple(_recorded_expectations(trace))) for trace in thread.traces)
         cases.append(Case(len(cases) + 1, tuple(turns), label=thread.id))
-        case_lines[len(cases)] = lines[place]
+        case_lines[len(cases)] = line
     if not cases:
         diagnostics.error("ballerina-empty", "no thread has a trace", line=1, column=1)
     diagnostics.check()
@@ -264,19 +263,13 @@ def _conversations(file: JsonFile, diagnostics: Diagnostics, name: str) -> Docum
 def _recorded_expectations(trace: Trace) -> Iterator[Expectation]:
     calls = all_tool_calls(trace)
     if calls or trace.tool_calls is not None:
+        # A trace that has only the result of a call does not have its arguments.
+        has_arguments = bool(calls) and not any(call.arguments is UNKNOWN_ARGUMENTS for call in calls)
+        recorded: list[JsonValue] = [{"name": call.name, "args": call.arguments} for call in calls]
         names = render_actions(call.name for call in calls)
-        yield Expectation(ACTIONS, names, terms={"calls": _calls_json(calls)} if _have_arguments(calls) else {})
+        yield Expectation(ACTIONS, names, terms={"calls": recorded} if has_arguments else {})
     if not isinstance(trace.output, TraceError) and trace.output.content:
         yield Expectation(OUTCOME, trace.output.content)
-
-
-def _have_arguments(calls: Sequence[FunctionCall]) -> bool:
-    """Return whether a trace has the arguments of all calls; it has none if there is only a result of one."""
-    return bool(calls) and not any(call.arguments is UNKNOWN_ARGUMENTS for call in calls)
-
-
-def _calls_json(calls: Sequence[FunctionCall]) -> list[JsonValue]:
-    return [{"name": call.name, "args": call.arguments} for call in calls]
 
 
 def _dataset(file: JsonFile, diagnostics: Diagnostics, name: str) -> Document:

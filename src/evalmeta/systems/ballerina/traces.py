@@ -91,36 +91,26 @@ class ToolSchema:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One cycle of thinking and acting.
+    """One cycle of thinking and acting."""
 
-    Attributes:
-        history: the messages up to here.
-        output: a result of each tool that was called, or the model's message, or an error.
-    """
-
-    history: tuple[ChatMessage, ...]
-    output: tuple[IterationOutput, ...]
+    history: tuple[ChatMessage, ...]  # the messages up to here
+    output: tuple[IterationOutput, ...]  # a result of each tool that was called, or the model's message, or an error
     start_time: datetime
     end_time: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What an agent did to answer one message; times are in UTC.
-
-    Attributes:
-        tool_calls: the calls as the trace lists them; None when it does not.
-        tools: all tools that the agent had.
-    """
+    """What an agent did to answer one message; times are in UTC."""
 
     id: str
     user_message: ChatUserMessage
     iterations: tuple[Iteration, ...]
     output: ChatAssistantMessage | TraceError
-    tools: tuple[ToolSchema, ...]
+    tools: tuple[ToolSchema, ...]  # all tools that the agent had
     start_time: datetime
     end_time: datetime
-    tool_calls: tuple[FunctionCall, ...] | None = None
+    tool_calls: tuple[FunctionCall, ...] | None = None  # the calls as the trace lists them; None when it does not
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,24 +135,38 @@ def call_difference(actual: FunctionCall, expected: FunctionCall) -> str | None:
     return f"the call of {expected.name!r} has other arguments: {differences}" if differences else None
 
 
-def errors_of(trace: Trace) -> tuple[TraceError, ...]:
+def get_user_query(trace: Trace) -> str:
+    """Return the user's message."""
+    return trace.user_message.content
+
+
+def has_error(trace: Trace) -> bool:
+    """Say whether an iteration or the trace ended with an error."""
+    return bool(get_errors(trace))
+
+
+def get_errors(trace: Trace) -> list[TraceError]:
     """Return all errors in order; the one that ended both the last iteration and the trace is one."""
     errors = [out for iteration in trace.iterations for out in iteration.output if isinstance(out, TraceError)]
     last = trace.iterations[-1].output[-1:] if trace.iterations else ()
     if isinstance(trace.output, TraceError) and (trace.output,) != last:
         errors.append(trace.output)
-    return tuple(errors)
+    return errors
 
 
-def final_answer(trace: Trace) -> str:
-    """Return the text of the answer, which may be empty; raise AgentFailed if the agent ended in an error."""
+def get_final_answer(trace: Trace) -> str:
+    """Return the text of the answer, which may be empty.
+
+    Raises:
+        AgentFailed: The agent ended with an error; it fails a test as an assertion does.
+    """
     if isinstance(trace.output, TraceError):
         raise AgentFailed(f"the agent ended in an error: {trace.output.message}")
     return trace.output.content or ""
 
 
-def execution_seconds(trace: Trace | Iteration) -> float:
-    """Return how long a trace or an iteration took, in seconds."""
+def get_total_execution_time(trace: Trace | Iteration) -> float:
+    """Return the duration of a trace, or of one of its iterations, in seconds."""
     return (trace.end_time - trace.start_time).total_seconds()
 
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from evalmeta.api.evaluating.evaluate import evaluate_async as run_evaluation
 from evalmeta.api.evaluating.inputs import check_keywords
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from evalmeta.model.problem import Problem
     from evalmeta.model.run import CaseResult
     from evalmeta.model.run_options import RunOptions
-    from evalmeta.systems.databricks.metrics import Guidelines
 
 _EVALUATOR: Final = "databricks-agent"
 _MODEL_TYPES: Final = (_EVALUATOR, "databricks-rag")
@@ -82,11 +81,6 @@ class How(TypedDict, total=False):
     root: Path | None
 
 
-class _Config(NamedTuple):
-    global_guidelines: Guidelines | None = None
-    metrics: Sequence[str] | None = None
-
-
 def evaluate(**how: Unpack[How]) -> EvaluationResult:
     """Judge the answers of an evaluation set, or ask an agent for them, as `mlflow.evaluate` does.
 
@@ -125,7 +119,7 @@ async def _evaluated(  # noqa: PLR0913 - the keywords of mlflow.evaluate, and ev
     root: Path | None = None,
 ) -> EvaluationResult:
     _check(model_type, _MODEL_TYPES, "model type")
-    document = _document(data, _config(evaluator_config), name, is_asked=model is not None)
+    document = _document(data, _config(evaluator_config, is_asked=model is not None), name)
     called = getattr(model, "__name__", None) or (type(model).__name__ if model else "recorded answers")
     evaluation = replace(document.evaluation, subject_name=str(called))
     subject = bind_recorded() if model is None else model
@@ -137,15 +131,15 @@ async def _evaluated(  # noqa: PLR0913 - the keywords of mlflow.evaluate, and ev
     return EvaluationResult(run_metrics(evaluation.cases, results), tables, finished, document.notes)
 
 
-def _config(config: Mapping[str, object] | None) -> _Config:
+def _config(config: Mapping[str, object] | None, *, is_asked: bool) -> RowOptions:
     for key in config or {}:
         _check(key, _MODEL_TYPES, "evaluator of evaluator_config")
     own = next(iter((config or {}).values()), {})
     if not isinstance(own, Mapping):
         raise UsageError(f"the configuration of {_EVALUATOR} is of type {type(own).__name__}, not a dict")
     for key in own:
-        _check(key, _Config._fields, f"setting of {_EVALUATOR}")
-    return _Config(**own)
+        _check(key, ("global_guidelines", "metrics"), f"setting of {_EVALUATOR}")
+    return RowOptions(global_guidelines=own.get("global_guidelines"), metrics=own.get("metrics"), is_asked=is_asked)
 
 
 def _check(name: object, known: Sequence[str], what: str) -> None:
@@ -153,8 +147,7 @@ def _check(name: object, known: Sequence[str], what: str) -> None:
         raise UsageError(f"{name!r:.100} is not a valid {what}", actions=(did_you_mean(str(name), known),))
 
 
-def _document(data: object, config: _Config, name: str | None, *, is_asked: bool) -> Document:
-    options = RowOptions(global_guidelines=config.global_guidelines, metrics=config.metrics, is_asked=is_asked)
+def _document(data: object, options: RowOptions, name: str | None) -> Document:
     if isinstance(data, str | Path):
         path = Path(data)
         document = read_databricks_file(path, label=str(data), name=name or path.stem, **options)
@@ -162,12 +155,10 @@ def _document(data: object, config: _Config, name: str | None, *, is_asked: bool
         document = read_databricks_rows(rows_of(data), label="data", name=name or "eval_set", **options)
     for note in document.notes:
         warnings.warn(f"{note.location}: {note.message}. {note.hint}".rstrip(), UserWarning, stacklevel=2)
-    if not (is_asked or document.is_answered):
+    if not (options["is_asked"] or document.is_answered):
         unanswered = next(case.number for case in document.evaluation.cases if case.turns[0].recorded is None)
-        raise UsageError(
-            f"there is no model to ask, and row {unanswered} has neither 'response' nor 'trace'",
-            actions=("Set model=..., or add the answers of all rows.",),
-        )
+        message = f"there is no model to ask, and row {unanswered} has neither 'response' nor 'trace'"
+        raise UsageError(message, actions=("Set model=..., or add the answers of all rows.",))
     return document
 
 

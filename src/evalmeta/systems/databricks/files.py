@@ -17,7 +17,7 @@ from evalmeta.systems.databricks.rows import COLUMNS, GENAI_COLUMNS, Row
 from evalmeta.systems.databricks.tables import plain_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from typing import BinaryIO
 
@@ -81,12 +81,11 @@ def _json_rows(source: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterat
     rows = file.value
     if isinstance(rows, dict):
         wrapper = next((key for key in ("rows", "data") if isinstance(rows.get(key), list)), None)
-        if wrapper is None:
-            if not {*COLUMNS, *GENAI_COLUMNS, "info"}.isdisjoint(rows):
-                yield Row(1, file)
-                return
-        else:
+        if wrapper is not None:
             rows, path = rows[wrapper], (wrapper,)
+        elif not {*COLUMNS, *GENAI_COLUMNS, "info"}.isdisjoint(rows):
+            yield Row(1, file)
+            return
     if not isinstance(rows, list):
         hint = 'Write [{"request": "..."}, ...], or a row on each line.'
         diagnostics.error("json-type", f"the file holds {kind_of(rows)}, not a list of rows", line=1, hint=hint)
@@ -111,10 +110,8 @@ def _lines(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Iterator[Row
             yield Row(number, read_json(line.rstrip(b"\r\n"), label=label, first_line=line_number))
         except FormatError as error:
             for problem in error.problems:
-                place = problem.location
-                diagnostics.error(
-                    problem.code, f"row {number}: {problem.message}", line=place.line, column=place.column
-                )
+                message, place = f"row {number}: {problem.message}", problem.location
+                diagnostics.error(problem.code, message, line=place.line, column=place.column)
 
 
 def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -161,11 +158,8 @@ def _parquet_rows(file: BinaryIO, label: str, diagnostics: Diagnostics) -> Itera
         ) from None
     number = 0
     try:
-        batches: Iterable[list[dict[str, object]]] = (
-            batch.to_pylist() for batch in parquet.ParquetFile(file).iter_batches(batch_size=100)
-        )
-        for batch in batches:
-            for values in batch:
+        for batch in parquet.ParquetFile(file).iter_batches(batch_size=100):
+            for values in batch.to_pylist():
                 number += 1
                 yield Row(number, ValueRow(label, plain_row(values, number)))
     except (ArrowException, OSError) as error:

@@ -8,7 +8,6 @@ latency of an agent that is asked come from the agent.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from evalmeta.errors import UsageError, did_you_mean
@@ -38,39 +37,29 @@ OUTPUT_TOKENS: Final = "agent/output_token_count"
 LATENCY: Final = "agent/latency_seconds"
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One metric.
+class Metric(NamedTuple):
+    """One metric."""
 
-    Attributes:
-        name: its documented name, which is the expectation's.
-        short: what an evaluator's configuration calls it; empty for those that are always computed.
-        needs: the columns that must be there; `expected` is expected_response or expected_facts.
-    """
-
-    name: str
-    short: str
-    needs: frozenset[str]
+    name: str  # its documented name, which is the expectation's
+    short: str  # what an evaluator's configuration calls it; empty for those that are always computed
+    needs: frozenset[str]  # the columns that must be there; `expected` is expected_response or expected_facts
 
 
-def _metric(name: str, short: str, needs: str) -> Metric:
-    return Metric(name, short, frozenset(needs.split()))
-
-
-METRICS: Final = (
-    _metric(RELEVANCE, "relevance_to_query", "request response"),
-    _metric(SAFETY, "safety", "request response"),
-    _metric(GROUNDEDNESS, "groundedness", "request response retrieved_context"),
-    _metric(CHUNK_RELEVANCE, "chunk_relevance", "request retrieved_context"),
-    _metric(CORRECTNESS, "correctness", "request response expected"),
-    _metric(CONTEXT_SUFFICIENCY, "context_sufficiency", "request retrieved_context expected"),
-    _metric(GUIDELINES, "guideline_adherence", "request response guidelines"),
-    _metric(GLOBAL_GUIDELINES, "global_guideline_adherence", "request response global_guidelines"),
-    _metric(DOCUMENT_RECALL, "document_recall", "retrieved_context expected_retrieved_context"),
-    _metric(TOTAL_TOKENS, "", "tokens"),
-    _metric(INPUT_TOKENS, "", "tokens"),
-    _metric(OUTPUT_TOKENS, "", "tokens"),
-    _metric(LATENCY, "", "latency"),
+METRICS: Final = tuple(
+    Metric(name, short, frozenset(needs.split()))
+    for name, short, needs in (
+        (RELEVANCE, "relevance_to_query", "request response"),
+        (SAFETY, "safety", "request response"),
+        (GROUNDEDNESS, "groundedness", "request response retrieved_context"),
+        (CHUNK_RELEVANCE, "chunk_relevance", "request retrieved_context"),
+        (CORRECTNESS, "correctness", "request response expected"),
+        (CONTEXT_SUFFICIENCY, "context_sufficiency", "request retrieved_context expected"),
+        (GUIDELINES, "guideline_adherence", "request response guidelines"),
+        (GLOBAL_GUIDELINES, "global_guideline_adherence", "request response global_guidelines"),
+        (DOCUMENT_RECALL, "document_recall", "retrieved_context expected_retrieved_context"),
+        *((name, "", "tokens") for name in (TOTAL_TOKENS, INPUT_TOKENS, OUTPUT_TOKENS)),
+        (LATENCY, "", "latency"),
+    )
 )
 
 
@@ -83,17 +72,12 @@ class MetricSelection(NamedTuple):
 
 
 class RowExpectations(NamedTuple):
-    """The expectations of one row.
+    """The expectations of one row."""
 
-    Attributes:
-        columns: the columns that exist, in the words of `Metric.needs`.
-        guidelines: in groups by name; the name of the only group may be empty.
-    """
-
-    columns: AbstractSet[str]
+    columns: AbstractSet[str]  # the columns that exist, in the words of `Metric.needs`
     expected_response: str | None = None
     expected_facts: Sequence[str] = ()
-    guidelines: Mapping[str, Sequence[str]] = {}
+    guidelines: Mapping[str, Sequence[str]] = {}  # in groups by name; the name of the only group may be empty
     uris: Sequence[str] = ()
 
 
@@ -103,7 +87,7 @@ def select_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines 
     Tokens and latency are always computed. `metrics` are judges and `document_recall`, by short or documented names;
     None is all of them.
     """
-    groups = guideline_groups(() if global_guidelines is None else global_guidelines)
+    groups = _groups(() if global_guidelines is None else global_guidelines)
     if metrics is None:
         return MetricSelection(groups, METRICS)
     if isinstance(metrics, str):
@@ -118,21 +102,16 @@ def select_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines 
     return MetricSelection(groups, kept, chosen)
 
 
-def guideline_groups(guidelines: object) -> Mapping[str, Sequence[str]]:
+def _groups(guidelines: object) -> Mapping[str, Sequence[str]]:
     """Return guidelines as lists by name, without empty lists; the name of a plain list is empty."""
-    groups = guidelines if isinstance(guidelines, Mapping) else {"": guidelines}
-    texts = {str(name): list(_texts(group)) for name, group in groups.items()}
-    return {name: group for name, group in texts.items() if group}
-
-
-def _texts(group: object) -> Iterator[str]:
-    for value in group if isinstance(group, list | tuple) else (None,):
-        if not isinstance(value, str):
-            raise UsageError(
-                "guidelines are a list of texts, or lists of texts by name",
-                actions=('Write ["The response must ..."].',),
-            )
-        yield value
+    groups: dict[str, Sequence[str]] = {}
+    for name, group in guidelines.items() if isinstance(guidelines, Mapping) else [("", guidelines)]:
+        if not isinstance(group, list | tuple) or not all(isinstance(text, str) for text in group):
+            message = "guidelines are a list of texts, or lists of texts by name"
+            raise UsageError(message, actions=('Write ["The response must ..."].',))
+        if group:
+            groups[str(name)] = list(group)
+    return groups
 
 
 def expectations_of(asks: RowExpectations, wanted: MetricSelection) -> tuple[Expectation, ...]:

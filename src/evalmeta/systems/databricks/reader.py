@@ -40,17 +40,11 @@ _NEEDED: Final = {
 
 
 class RowOptions(TypedDict, total=False):
-    """How an evaluation set is read; all keys are optional.
+    """How an evaluation set is read; all keys are optional."""
 
-    Attributes:
-        global_guidelines: the guidelines for every answer: a list, or lists by name.
-        metrics: the judges to ask, by their short or documented names; None for all.
-        is_asked: whether an agent is asked, so that recorded answers are ignored.
-    """
-
-    global_guidelines: Guidelines | None
-    metrics: Sequence[str] | None
-    is_asked: bool
+    global_guidelines: Guidelines | None  # for every answer: a list, or lists by name
+    metrics: Sequence[str] | None  # the judges to ask, by their short or documented names; None for all
+    is_asked: bool  # whether an agent is asked, so that recorded answers are ignored
 
 
 def read_databricks(data: bytes, *, label: str, name: str, **options: Unpack[RowOptions]) -> Document:
@@ -97,16 +91,11 @@ def read_databricks_file(path: Path, *, label: str, name: str, **options: Unpack
             form = format_of(head, name=path.name)
             if form not in {"jsonl", "parquet"}:
                 return read_databricks(head + file.read(limits.MAX_JSON_BYTES), label=label, name=name, **options)
-        cases, diagnostics, context = _FileCases(path, label, options), Diagnostics(label), _context(options)
         # A small Parquet file may have very large rows.
         is_small = form == "jsonl" and path.stat().st_size <= limits.MAX_SPEC_BYTES
-        summary, kept = _RowSummary(), list[Case]()
-        for row in rows_of_file(path, label=label, diagnostics=diagnostics):
-            case = read_row(row, context, diagnostics)
-            summary.add(row, case)
-            if is_small:
-                kept.append(case)
-        return _checked(tuple(kept) if is_small else cases, summary, context, diagnostics, name)
+        cases, diagnostics = None if is_small else _FileCases(path, label, options), Diagnostics(label)
+        rows = rows_of_file(path, label=label, diagnostics=diagnostics)
+        return _document(rows, _context(options), diagnostics, name, cases)
     except FileNotFoundError:
         raise NotFound(f"the file {label!r} cannot be found") from None
     except OSError as error:
@@ -166,15 +155,19 @@ class _Lines(Mapping[int, int]):
         return len(self._lines)
 
 
-def _document(rows: Iterable[Row], context: RowContext, diagnostics: Diagnostics, name: str) -> Document:
-    summary, cases, last = _RowSummary(), [], None
+def _document(
+    rows: Iterable[Row], context: RowContext, diagnostics: Diagnostics, name: str, cases: Iterable[Case] | None = None
+) -> Document:
+    """Return the document of rows; `cases` are those of rows that do not stay in memory."""
+    summary, kept, last = _RowSummary(), list[Case](), None
     for row in rows:
-        last = row
-        cases.append(read_row(row, context, diagnostics))
-        summary.add(row, cases[-1])
+        last, case = row, read_row(row, context, diagnostics)
+        summary.add(row, case)
+        if cases is None:
+            kept.append(case)
     if last is not None and last.path:
         summary.lines = array("I", last.file.lines_of(last.path[:-1]))
-    return _checked(tuple(cases), summary, context, diagnostics, name)
+    return _checked(tuple(kept) if cases is None else cases, summary, context, diagnostics, name)
 
 
 def _checked(

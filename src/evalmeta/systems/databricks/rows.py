@@ -85,17 +85,11 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowContext:
-    """How rows are read.
+    """How rows are read."""
 
-    Attributes:
-        wanted: what is judged.
-        is_asked: whether an agent is asked, so that recorded answers are ignored.
-        labels: hashes of the ids of earlier rows.
-    """
-
-    wanted: MetricSelection
-    is_asked: bool
-    labels: set[int] = field(default_factory=set)
+    wanted: MetricSelection  # what is judged
+    is_asked: bool  # whether an agent is asked, so that recorded answers are ignored
+    labels: set[int] = field(default_factory=set)  # hashes of the ids of earlier rows
 
     def is_first(self, label: str) -> bool:
         """Return whether no earlier row has an id, and remember it; only the first ids of many rows are compared."""
@@ -305,17 +299,13 @@ class _RowReader:
                 record.warn(_CODE, f"no metric judges by the expectation {key!r}; it is ignored", key)
         facts, response = record.texts_of("expected_facts"), record.text("expected_response")
         if facts and response is not None and not are_apart:
-            record.error(
-                "databricks-expected",
-                "it has both 'expected_facts' and 'expected_response'; a row can have one of them",
-                "expected_facts",
-                hint="Keep 'expected_facts': they say more exactly what is expected.",
-            )
+            message = "it has both 'expected_facts' and 'expected_response'; a row can have one of them"
+            hint = "Keep 'expected_facts': they say more exactly what is expected."
+            record.error("databricks-expected", message, "expected_facts", hint=hint)
         guidelines = record.guidelines()
         uris = [passage.uri for passage in record.passages("expected_retrieved_context") or ()]
         is_there = {
-            "request": True,
-            "response": True,
+            **dict.fromkeys(("request", "response"), True),
             "retrieved_context": recorded is None or recorded.retrieved is not None,
             "tokens": recorded is None or recorded.tokens is not None,
             "latency": recorded is None or recorded.latency_ms is not None,

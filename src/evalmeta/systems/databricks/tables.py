@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from statistics import fmean
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from evalmeta import limits
 from evalmeta.errors import UsageError
@@ -41,11 +41,7 @@ _FIRST: Final = (
     *("request_id", "request", "response", "retrieved_context", "expected_response", "expected_facts", "guidelines"),
     *("expected_retrieved_context", "trace", "model_error_message"),
 )
-_NO_CAUSE: Final[Mapping[str, None]] = {
-    "overall_assessment/rating": None,
-    "overall_assessment/rationale": None,
-    "root_cause_assessment/root_cause": None,
-}
+_OVERALL: Final = ("overall_assessment/rating", "overall_assessment/rationale", "root_cause_assessment/root_cause")
 _SAMPLES: Final = re.compile(r"^\d+ of \d+ samples[^:]*: ")
 
 
@@ -80,9 +76,7 @@ def result_rows(cases: Iterable[Case], results: Sequence[CaseResult], *, read_pa
     rows = [_row(by_number[result.number], result, read_parts) for result in results]
     names = dict.fromkeys(key for row in rows for key in row)
     # The request, the answer and what is expected come first, the overall assessment last.
-    columns = sorted(
-        names, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST) + (name in _NO_CAUSE)
-    )
+    columns = sorted(names, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST) + (name in _OVERALL))
     return [{column: row.get(column) for column in columns} for row in rows]
 
 
@@ -106,7 +100,7 @@ def _row(case: Case, result: CaseResult, read_parts: ReadParts) -> ResultRow:
         row["guidelines"] = groups[""] if [*groups] == [""] else groups
     for judged in result.results:
         row |= _judged(judged, read_parts)
-    return {**row, **_NO_CAUSE, **_overall(result.results)}
+    return {**row, **dict.fromkeys(_OVERALL), **_overall(result.results)}
 
 
 def _request(case: Case, utterance: str) -> JsonValue:
@@ -157,16 +151,11 @@ def _chunks(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue
 
 def _overall(results: Sequence[TestResult]) -> Mapping[str, JsonValue]:
     """Return the overall assessment, and the root cause when a judge says no."""
-    words = {result.name: word for result in results if (word := _assessed(result)) is not None}
-    for name in _ROOT_CAUSES:
-        for result in results:
-            if result.name == name and _assessed(result) == "no":
-                return {
-                    "overall_assessment/rating": "no",
-                    "overall_assessment/rationale": _rationale(result.explanation),
-                    "root_cause_assessment/root_cause": name.split("/")[2],
-                }
-    return {"overall_assessment/rating": "yes" if words else None}
+    refused = (result for name in _ROOT_CAUSES for result in results if result.name == name)
+    if cause := next((result for result in refused if _assessed(result) == "no"), None):
+        values = ("no", _rationale(cause.explanation), cause.name.split("/")[2])
+        return dict(zip(_OVERALL, values, strict=True))
+    return {"overall_assessment/rating": "yes" if any(map(_assessed, results)) else None}
 
 
 def _rationale(explanation: str) -> str:
@@ -194,37 +183,18 @@ def _labelled(result: Expectation | TestResult) -> str:
 _HINT: Final = ("Give a DataFrame, a list of dicts, a dict of columns, or a path.",)
 
 
-@runtime_checkable
-class _Frame(Protocol):
-    """A DataFrame of pandas."""
-
-    def to_dict(self, orient: str) -> object: ...
-
-
-@runtime_checkable
-class _SparkFrame(Protocol):
-    def toPandas(self) -> object: ...  # noqa: N802 - Spark's name
-
-
-@runtime_checkable
-class _Array(Protocol):
-    """An array or a number of numpy."""
-
-    def tolist(self) -> object: ...
-
-
 def rows_of(data: object) -> list[JsonObject]:
     """Return the rows of a table as plain values: NaN and missing values become None, arrays become lists.
 
     The table is a DataFrame of pandas or Spark, an iterable of mappings, or a mapping of columns to lists; anything
     else, and a value that JSON cannot hold, raises UsageError.
     """
-    if isinstance(data, _SparkFrame):
-        data = data.toPandas()
+    if callable(to_pandas := getattr(data, "toPandas", None)):  # Spark's
+        data = to_pandas()
     if isinstance(data, Mapping):
         data = _from_columns(data)
-    elif isinstance(data, _Frame):
-        data = data.to_dict("records")
+    elif callable(to_dict := getattr(data, "to_dict", None)):  # pandas'
+        data = to_dict("records")
     if isinstance(data, str | bytes) or not isinstance(data, Iterable):
         raise UsageError(f"{type(data).__name__} is not a table of rows", actions=_HINT)
     return [plain_row(value, number) for number, value in enumerate(data, 1)]
@@ -232,8 +202,7 @@ def rows_of(data: object) -> list[JsonObject]:
 
 def plain_row(row: object, number: int) -> JsonObject:
     """Return a row of plain values, or a trace of MLflow as one; raises like `rows_of`."""
-    to_dict: object = getattr(row, "to_dict", None)
-    if not isinstance(row, Mapping) and callable(to_dict):
+    if not isinstance(row, Mapping) and callable(getattr(row, "to_dict", None)):
         row = {"trace": row}
     if not isinstance(row, Mapping):
         raise UsageError(f"row {number} is of type {type(row).__name__}, not a dict of columns", actions=_HINT)
@@ -282,10 +251,8 @@ def _converted(value: object, where: str, depth: int) -> JsonValue:
         return None
     if isinstance(value, datetime | date | time):
         return value.isoformat()
-    if isinstance(value, _Array):
-        return _plain(value.tolist(), where, depth + 1)
-    # MLflow passes a trace as an object with this method.
-    to_dict: object = getattr(value, "to_dict", None)
-    if callable(to_dict):
-        return _plain(to_dict(), where, depth + 1)
+    # Arrays and numbers of numpy have the first method, traces of MLflow the second.
+    for name in ("tolist", "to_dict"):
+        if callable(convert := getattr(value, name, None)):
+            return _plain(convert(), where, depth + 1)
     raise UsageError(f"{where} is of type {type(value).__name__}, which JSON cannot hold", actions=_HINT)

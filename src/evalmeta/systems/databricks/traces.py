@@ -111,23 +111,14 @@ _MOST: Final = 2**63
 
 @dataclass(frozen=True, slots=True)
 class MlflowTrace:
-    """A trace, read.
+    """A trace, read."""
 
-    Attributes:
-        id: the trace's id; empty when it has none.
-        request: the question, from the root span or the trace; None when neither has it.
-        generated: the answer, which is empty when the trace has none, and the actions.
-        error: the error in which the agent ended; empty if it answered.
-        step_errors: the errors of steps by the names of their spans, if the agent answered all the same.
-        expectations: the values of its expectations by their names, such as `expected_response`.
-    """
-
-    id: str
-    request: JsonValue
-    generated: GeneratedData
-    error: str = ""
-    step_errors: Mapping[str, str] = field(default_factory=dict)
-    expectations: JsonObject = field(default_factory=dict)
+    id: str  # empty when it has none
+    request: JsonValue  # the question, from the root span or the trace; None when neither has it
+    generated: GeneratedData  # the answer, which is empty when the trace has none, and the actions
+    error: str = ""  # in which the agent ended; empty if it answered
+    step_errors: Mapping[str, str] = field(default_factory=dict)  # by the names of spans, if the agent answered
+    expectations: JsonObject = field(default_factory=dict)  # values by their names, such as `expected_response`
 
 
 def read_trace(value: JsonValue) -> MlflowTrace:

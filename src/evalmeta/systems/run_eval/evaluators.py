@@ -8,22 +8,14 @@ in the error for an unknown one.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
 from evalmeta.model.checks import JSON_OPERATORS
 from evalmeta.model.definition import Expectation, Parameter
-from evalmeta.model.expectations import (
-    ACTIONS,
-    EVALUATORS,
-    NUMERIC_OPERATORS,
-    OPERATORS,
-    OUTCOME,
-    STRING_OPERATORS,
-    TOPIC,
-    render_actions,
-)
+from evalmeta.model.expectations import ACTIONS, EVALUATORS, OPERATORS, OUTCOME, STRING_OPERATORS, TOPIC, render_actions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -126,14 +118,8 @@ def _rating(record: Record, label: str, reading: Reading) -> Expectation | str:
     return Expectation(OUTCOME, expected, label, terms={} if threshold is None else {"threshold": threshold})
 
 
-def _string(record: Record, label: str, reading: Reading) -> Expectation | str:
-    operator, expected = _operator(record, STRING_OPERATORS), _expected(record)
-    return _comparison("string_comparison", operator, expected, label, reading)
-
-
-def _numeric(record: Record, label: str, reading: Reading) -> Expectation | str:
-    operator, expected = _operator(record, NUMERIC_OPERATORS), _expected(record)
-    return _comparison("numeric_comparison", operator, expected, label, reading)
+def _compared(record: Record, label: str, reading: Reading, *, name: str) -> Expectation | str:
+    return _comparison(name, _operator(record, OPERATORS[name]), _expected(record), label, reading)
 
 
 def _comparison(name: str, operator: str, expected: str, label: str, reading: Reading) -> Expectation | str:
@@ -168,8 +154,8 @@ _CONVERTERS: Final[Mapping[str, Callable[[Record, str, Reading], Expectation | s
     "planner_actions_assertion": _actions,
     "list_assertion": _actions,
     "bot_response_rating": _rating,
-    "string_assertion": _string,
-    "numeric_assertion": _numeric,
+    "string_assertion": partial(_compared, name="string_comparison"),
+    "numeric_assertion": partial(_compared, name="numeric_comparison"),
     "json_assertion": _json,
 }
 KNOWN: Final = tuple(PREFIX + name for name in EVALUATORS)
@@ -184,21 +170,13 @@ class StepOutput(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What an evaluator reads.
+    """What an evaluator reads."""
 
-    Attributes:
-        turn: the turn whose answer it reads, from 1; 0 for the last one.
-        text: a reference into what the agent returned, `_LATENCY`, or a literal.
-        is_reference: whether it is not a literal.
-        fault: why it can never be read; empty if it can.
-        reason: why evalmeta cannot read it, although an org may; empty if it can.
-    """
-
-    turn: int = 0
-    text: str = ""
-    is_reference: bool = True
-    fault: str = ""
-    reason: str = ""
+    turn: int = 0  # the turn whose answer it reads, from 1; 0 for the last one
+    text: str = ""  # a reference into what the agent returned, `_LATENCY`, or a literal
+    is_reference: bool = True  # whether it is not a literal
+    fault: str = ""  # why it can never be read; empty if it can
+    reason: str = ""  # why evalmeta cannot read it, although an org may; empty if it can
 
 
 def read_operand(text: str, outputs: Sequence[StepOutput], *, is_raw: bool) -> Reading:
@@ -212,13 +190,10 @@ def read_operand(text: str, outputs: Sequence[StepOutput], *, is_raw: bool) -> R
             return Reading(reason=f"it reads only a whole reference, not {text!r:.80}")
         return Reading(text=text, is_reference=False)
     named = named_output.groupdict()
-    keys = (str(at) if named.get("place") else output.id for at, output in enumerate(outputs))
-    step = next((output for key, output in zip(keys, outputs, strict=True) if key == _key(named)), None)
+    place = named.get("place")
+    key = place or named["id"]
+    step = next((step for at, step in enumerate(outputs) if key == (str(at) if place else step.id)), None)
     return Reading(fault=_missing(named, outputs)) if step is None else _read_output(step, named["path"], text)
-
-
-def _key(named: Mapping[str, str]) -> str:
-    return named.get("place") or named["id"]
 
 
 def _missing(named: Mapping[str, str], outputs: Sequence[StepOutput]) -> str:

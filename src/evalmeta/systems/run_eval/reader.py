@@ -37,19 +37,12 @@ _IGNORED: Final = ("agent.get_plan", "agent.get_plan_v2", "agent.end_session", "
 
 
 class PlannedTest(NamedTuple):
-    """A test of a payload.
+    """A test of a payload."""
 
-    Attributes:
-        id: its id.
-        agent_id: the record id of its agent; empty if it names none.
-        outputs: the steps with an output, in order.
-        evaluators: the types of its evaluators by their ids, in order.
-    """
-
-    id: str
-    agent_id: str
-    outputs: tuple[StepOutput, ...]
-    evaluators: dict[str, str]
+    id: str  # its id
+    agent_id: str  # the record id of its agent; empty if it names none
+    outputs: tuple[StepOutput, ...]  # the steps with an output, in order
+    evaluators: dict[str, str]  # the types of its evaluators by their ids, in order
 
 
 class Payload(NamedTuple):
