@@ -85,7 +85,8 @@ class Quiz(Format):
 QUIZ = Quiz()
 """
 CACHES = (
-    *(evalmeta.plugins._found, registry.all_formats, registry._names_by_key, discovery._programs),  # noqa: SLF001 - what is installed does not change otherwise
+    *(evalmeta.plugins._found, evalmeta.plugins._may_declare),  # noqa: SLF001 - what is installed does not change otherwise
+    *(registry.all_formats, registry._names_by_key, discovery._programs),  # noqa: SLF001 - likewise
     *(likeness._known, likeness._by_cut, likeness._keys_of_formats, likeness.meant_key),  # noqa: SLF001 - likewise
 )
 
