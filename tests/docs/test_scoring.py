@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
@@ -11,7 +11,7 @@ from evalmeta.api.runs.org import finish_run
 from evalmeta.api.selections import resolve
 from evalmeta.client.runs import start_run
 from evalmeta.model.expectations import known_names, scorer_names
-from evalmeta.model.run_options import ACTION_MATCHES, SCORING_PROFILES, RunOptions, Scoring, ScoringProfile
+from evalmeta.model.run_options import ActionMatch, RunOptions, Scoring, ScoringProfile
 from evalmeta.package.project import find_project
 from org.parts import embedded
 
@@ -26,11 +26,11 @@ ROW = re.compile(r"^\| (\d+) \| (\w+) \| .+ \| ([A-Z]+) \| ([A-Z]+) \|$", re.MUL
 
 
 def documented(profile: ScoringProfile) -> list[tuple[int, str, str]]:
-    column = 2 + SCORING_PROFILES.index(profile)
+    column = 2 + get_args(ScoringProfile).index(profile)
     return [(int(row[0]), row[1], row[column]) for row in ROW.findall(PAGE)]
 
 
-@pytest.mark.parametrize("profile", SCORING_PROFILES)
+@pytest.mark.parametrize("profile", get_args(ScoringProfile))
 def test_the_sample_project_is_judged_as_its_table_says(
     copy_samples: Callable[[str], Path], profile: ScoringProfile
 ) -> None:
@@ -55,5 +55,5 @@ def test_the_table_has_differences_and_agreements() -> None:
 
 
 def test_every_name_and_every_way_of_matching_has_its_row() -> None:
-    names = {*known_names(), *scorer_names("AGENT"), *scorer_names("PROMPT"), *ACTION_MATCHES}
+    names = {*known_names(), *scorer_names("AGENT"), *scorer_names("PROMPT"), *get_args(ActionMatch)}
     assert [name for name in names if not re.search(rf"^\|.*`{name}`", PAGE, re.MULTILINE)] == []

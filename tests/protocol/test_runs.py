@@ -1,18 +1,20 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.errors import FormatError, NotFound, SettingsError, SubjectNotBound, UsageError
-from evalmeta.model.run_options import ACTION_MATCHES, SCORING_PROFILES, RunOptions, Scoring
+from evalmeta.model.run_options import ActionMatch, RunOptions, Scoring, ScoringProfile
 from evalmeta.protocol.runs import RunFault, joined_error, read_faults, read_options, write_faults, write_options
 
 NUMBERS = st.integers(1, 1000)
 SCORINGS = st.builds(
     Scoring,
-    profile=st.sampled_from(SCORING_PROFILES),
-    actions=st.none() | st.sampled_from(ACTION_MATCHES),
+    profile=st.sampled_from(get_args(ScoringProfile)),
+    actions=st.none() | st.sampled_from(get_args(ActionMatch)),
     topics=st.sampled_from(("exact", "contains")),
     matches=st.sampled_from(("first", "any", "all")),
     threshold=st.floats(0, 5),

@@ -123,19 +123,13 @@ class AgentScorer:
 
 @dataclass(frozen=True, slots=True)
 class PromptScorer:
-    """A scorer that a language model can carry out: the version in use, and the text of its prompt template.
-
-    Attributes:
-        prompt: the text of the template, with its merge fields.
-        json_type: the JSON type of the scores, if there are no labels.
-        labels: the labels that can be given.
-    """
+    """A scorer that a language model can carry out: the version in use, and the text of its prompt template."""
 
     name: str
     version: int
-    prompt: str
-    json_type: str = "string"
-    labels: tuple[OutputValue, ...] = ()
+    prompt: str  # the text of the template, with its merge fields
+    json_type: str = "string"  # the JSON type of the scores, if there are no labels
+    labels: tuple[OutputValue, ...] = ()  # the labels that can be given
     values: ValueRange = ValueRange()
 
     @property

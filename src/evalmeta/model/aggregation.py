@@ -294,16 +294,11 @@ def by_number(cases: Sequence[CaseResult]) -> Iterator[CaseResult]:
 
 
 class NamedResult(NamedTuple):
-    """A result of a case.
+    """A result of a case."""
 
-    Attributes:
-        name: the name of its expectation; `NAME#1`, `NAME#2` and so on if several results of its turn have that name.
-        place: its place among the results of its turn, from 0.
-    """
-
-    name: str
+    name: str  # the name of its expectation; `NAME#1`, `NAME#2` and so on if several results of its turn have that name
     result: TestResult
-    place: int
+    place: int  # its place among the results of its turn, from 0
 
     @property
     def position(self) -> tuple[int, int]:

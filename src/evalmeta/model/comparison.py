@@ -53,26 +53,18 @@ SUSPECTS: Final = (Standing.SUSPECT, Standing.UNJUDGED)
 
 @dataclass(frozen=True, slots=True)
 class CaseComparison:
-    """One case before and after.
-
-    Attributes:
-        number: the number now, or before if the case was removed.
-        before: the counts before; None for a new case.
-        after: the counts now; None for a removed case.
-        p_value: the one-sided p-value of the change of its pass rate, corrected for everything that the command tests;
-            None if there is only one observation before and one now.
-        again: the counts of the answers after it was asked again; None if it was not.
-        needed: how many more answers must fail, and none pass, to show that a suspect case broke; None if it is not
-            suspect, or failing answers cannot show it.
-    """
+    """One case before and after."""
 
     standing: Standing
-    number: int
+    number: int  # the number now, or before if the case was removed
     utterance: str
-    before: CaseCounts | None
-    after: CaseCounts | None
+    before: CaseCounts | None  # the counts before; None for a new case
+    after: CaseCounts | None  # the counts now; None for a removed case
+    # One-sided, for the change of its pass rate, corrected for everything that the command tests; None if there is only
+    # one observation before and one now.
     p_value: float | None = None
-    again: CaseCounts | None = None
+    again: CaseCounts | None = None  # the counts of the answers after it was asked again; None if it was not
+    # How many more answers must fail, and none pass, to show that a suspect case broke; None if none can show it.
     needed: int | None = None
 
     @property
@@ -120,19 +112,12 @@ class CaseComparison:
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """The significance of the change of several cases together.
+    """The significance of the change of several cases together."""
 
-    Attributes:
-        test: `permutation` for the same cases before and after, `fisher` for different ones.
-        p_value: the one-sided p-value, corrected for everything that the command tests.
-        cases: the number of tested cases; of both runs together for `fisher`.
-        rates: the mean pass rate of these cases, before and after, 0 to 1.
-    """
-
-    test: Literal["permutation", "fisher"]
-    p_value: float
-    cases: int
-    rates: tuple[float, float]
+    test: Literal["permutation", "fisher"]  # of the same cases before and after, or of different ones
+    p_value: float  # the one-sided p-value, corrected for everything that the command tests
+    cases: int  # the number of tested cases; of both runs together for `fisher`
+    rates: tuple[float, float]  # the mean pass rate of these cases, before and after, 0 to 1
 
     @property
     def change(self) -> Change:
@@ -152,35 +137,22 @@ class Significance:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A test before and after.
-
-    Attributes:
-        before: the id of the earlier run, or a baseline; `after` is the id of the run.
-        cases: in order of number, removed cases last.
-        significance: None if one run decided nothing.
-        not_asked: the numbers of cases that are skipped because the earlier run, and this run, did not run them.
-        changes: what changed in the test itself.
-        is_uniform: whether answers to a case never differed within a run, so that a run counts as one answer.
-        is_alike: whether answers to a case are known to differ between runs and not within one: failing again in the
-            same run shows nothing.
-        may_be_noise: whether a case is broken unless answers differ between runs and not within one, which a baseline
-            of one run cannot show.
-        runs: the number of runs in the baseline, the most of any case.
-        probes: the numbers of passing cases that must be asked again to tell whether answers differ within a run, and
-            how often each.
-    """
+    """A test before and after."""
 
     name: str
-    before: str
+    before: str  # the id of the earlier run, or a baseline; `after` is the id of the run
     after: str
-    cases: tuple[CaseComparison, ...]
-    significance: Significance | None = None
-    not_asked: tuple[int, int] = (0, 0)
-    changes: ChangesOfTest = field(default_factory=ChangesOfTest)
-    is_uniform: bool = False
+    cases: tuple[CaseComparison, ...]  # in order of number, removed cases last
+    significance: Significance | None = None  # None if one run decided nothing
+    not_asked: tuple[int, int] = (0, 0)  # how many cases the earlier run, and this run, did not run
+    changes: ChangesOfTest = field(default_factory=ChangesOfTest)  # what changed in the test itself
+    is_uniform: bool = False  # whether answers never differed within a run, which counts as one answer then
+    # Whether answers are known to differ between runs and not within one: failing again in the same run shows nothing.
     is_alike: bool = False
+    # Whether a case is broken unless answers differ only between runs, which a baseline of one run cannot show.
     may_be_noise: bool = False
-    runs: int = 1
+    runs: int = 1  # the number of runs in the baseline, the most of any case
+    # The numbers of passing cases to ask again, and how often, to tell whether answers differ within a run.
     probes: tuple[tuple[int, int], ...] = ()
 
     def of(self, *standings: Standing) -> tuple[CaseComparison, ...]:
@@ -215,14 +187,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class SuiteComparison:
-    """All tests of a command before and after.
-
-    Attributes:
-        significance: of all cases of all tests together; None if there is only one test, or nothing was decided.
-    """
+    """All tests of a command before and after."""
 
     tests: tuple[Comparison, ...] = ()
-    significance: Significance | None = None
+    significance: Significance | None = None  # of all cases; None if there is one test, or none was decided
 
     @property
     def is_significantly(self) -> Change:
@@ -244,19 +212,12 @@ def change_of(before: float, after: float) -> Change:
 
 @dataclass(frozen=True, slots=True)
 class KnownTest:
-    """A test in a baseline.
+    """A test in a baseline."""
 
-    Attributes:
-        cases: in order of number; their `runs` end with the latest run.
-        subject: the name of the agent.
-        options: the fingerprint of the options that decide what passes; empty if it is not known.
-        setup: what answered and judged in the latest run.
-    """
-
-    cases: tuple[CaseCounts, ...]
-    subject: str = ""
-    options: str = ""
-    setup: Setup = field(default_factory=Setup)
+    cases: tuple[CaseCounts, ...]  # in order of number; their `runs` end with the latest run
+    subject: str = ""  # the name of the agent
+    options: str = ""  # the fingerprint of the options that decide what passes; empty if it is not known
+    setup: Setup = field(default_factory=Setup)  # what answered and judged in the latest run
 
 
 KnownTests: TypeAlias = Mapping[str, KnownTest]

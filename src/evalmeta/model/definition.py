@@ -7,7 +7,7 @@ unchanged, numbers are integers. Both types have the same model: a `scorer` of a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from evalmeta.model.registry import EVALUATION_DEFINITION
 
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.registry import MetadataType
-
-
-SCORER_TYPES: Final = ("Standard", "OOTB", "Custom")
-"""Standard scorers have two names: the metadata says Standard, some tools say OOTB (out of the box)."""
 
 
 class Parameter(NamedTuple):
@@ -38,7 +34,7 @@ class Expectation:
         expected_value: what to compare with.
         label: the name of a custom criterion in results.
         parameters: the parameters of a custom criterion.
-        scorer_type: Standard or Custom, for scorers only.
+        scorer_type: Standard, which some tools call OOTB (out of the box), or Custom; for scorers only.
         terms: settings of a scorer that only other formats have, as JSON by name.
     """
 

@@ -51,39 +51,25 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference.
-
-    Attributes:
-        case: the number of the test case, or its position if it has no number; None for the definition's own fields.
-        what: the path to what changed, such as `("expectation coherence", "expectedValue")`, with the field names
-            of files; empty for a whole test case.
-        before: the old text, None if there was none.
-        after: the new text. The text of an item that was added or removed is its most telling field.
-    """
+    """One difference."""
 
     kind: ChangeKind
-    case: int | None
+    case: int | None  # the test case's number, else its position; None for the definition's own fields
+    # The path to what changed, such as `("expectation coherence", "expectedValue")`; empty for a whole test case.
     what: tuple[str, ...]
-    before: str | None
-    after: str | None
+    before: str | None  # the old text, None if there was none
+    after: str | None  # the new text. The text of an item that was added or removed is its most telling field
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference between two versions of a definition whose bytes differ.
+    """The difference between two versions of a definition whose bytes differ."""
 
-    Attributes:
-        name: the component's full name; empty for two files.
-        before: the location of the old version, None if there is none; `after` is that of the new version.
-        changes: empty if only the form differs.
-        problems: why the versions cannot be compared.
-    """
-
-    name: str
-    before: str | None
+    name: str  # the component's full name; empty for two files
+    before: str | None  # the location of the old version, None if there is none; `after` is that of the new version
     after: str | None
-    changes: tuple[Change, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    changes: tuple[Change, ...] = ()  # empty if only the form differs
+    problems: tuple[Problem, ...] = ()  # why the versions cannot be compared
 
     @property
     def is_form_only(self) -> bool:

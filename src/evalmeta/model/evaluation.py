@@ -37,17 +37,11 @@ _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 class Quarantine(NamedTuple):
-    """The quarantine of one case.
+    """The quarantine of one case."""
 
-    Attributes:
-        reason: why its result does not count, for people.
-        until: the last day on which it does not count.
-        has_ended: whether the run of the case started after that day, so that its result counts.
-    """
-
-    reason: str
-    until: date
-    has_ended: bool = False
+    reason: str  # why its result does not count, for people
+    until: date  # the last day on which it does not count
+    has_ended: bool = False  # whether the run of the case started after that day, so that its result counts
 
     def on(self, day: date) -> Quarantine:
         """Return the quarantine as it is on a day."""
@@ -83,15 +77,10 @@ _NONE: Final[Mapping[Key, Quarantine]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Quarantines:
-    """The quarantines of the cases of one run.
+    """The quarantines of the cases of one run."""
 
-    Attributes:
-        day: the day on which the run started.
-        listed: those that the project's settings list for the test, by the number, the label or the utterance of the
-            case.
-    """
-
-    day: date
+    day: date  # the day on which the run started
+    # Those of the project's settings for the test, by the number, the label or the utterance of the case.
     listed: Mapping[Key, Quarantine] = field(default_factory=lambda: _NONE)
 
     def find(self, own: Quarantine | None, *keys: Key) -> Quarantine | None:
@@ -118,56 +107,40 @@ def ended_problem(location: Location, case: str, until: date) -> Problem:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message to the agent, and the expectations of the answer.
-
-    Attributes:
-        recorded: the answer that the file already contains; None if there is none.
-        recorded_error: the error in which the recorded agent ended instead of answering; empty if it answered.
-    """
+    """One message to the agent, and the expectations of the answer."""
 
     utterance: str
     expectations: tuple[Expectation, ...] = ()
-    recorded: GeneratedData | None = None
-    recorded_error: str = ""
+    recorded: GeneratedData | None = None  # the answer that the file already contains; None if there is none
+    recorded_error: str = ""  # the error in which the recorded agent ended instead of answering; empty if it answered
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case: turns in one session that begins with history, context variables and state.
-
-    Attributes:
-        label: its name in the file, for people; the number identifies the case.
-        state: the initial state of the session as JSON by name; agents receive it as context, with the variables.
-        not_run: why evalmeta cannot run the case, whose result is this error; empty if it can.
-        quarantine: the quarantine that its file says; None without one.
-    """
+    """One case: turns in one session that begins with history, context variables and state."""
 
     number: int
     turns: tuple[Turn, ...]
     history: tuple[HistoryMessage, ...] = ()
     context_variables: tuple[ContextVariable, ...] = ()
     tags: tuple[str, ...] = ()
-    label: str = ""
+    label: str = ""  # its name in the file, for people; the number identifies the case
+    # The initial state of the session; agents receive it as context, with the variables.
     state: JsonObject = field(default_factory=dict)
-    not_run: str = ""
-    quarantine: Quarantine | None = None
+    not_run: str = ""  # why evalmeta cannot run the case, whose result is this error; empty if it can
+    quarantine: Quarantine | None = None  # the quarantine that its file says; None without one
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A named set of cases for one subject; case numbers are unique.
-
-    Attributes:
-        cases: iterated over once per iteration and not kept in memory, because files may have any length.
-        quarantines: the quarantines of its cases on the day of the run; None for those of its file today.
-    """
+    """A named set of cases for one subject; case numbers are unique."""
 
     name: str
     subject_name: str
-    cases: Iterable[Case]
+    cases: Iterable[Case]  # iterated over once per iteration and not kept in memory, because files may have any length
     subject_version: str | None = None
     subject_type: str = "AGENT"
-    quarantines: Quarantines | None = None
+    quarantines: Quarantines | None = None  # on the day of the run; None for those of its file today
 
 
 def evaluation_of(definition: Definition, *, name: str) -> Evaluation:
@@ -214,17 +187,11 @@ _SHARD: Final = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 
 
 class CaseList(NamedTuple):
-    """Selected cases.
+    """Selected cases."""
 
-    Attributes:
-        name: the definition, as `Type:Name` if two have the name; empty for every definition.
-        numbers: the numbers of the cases; None for all cases.
-        label: the label of a case, or `FILE:LABEL`; its number is not known yet.
-    """
-
-    name: str
-    numbers: frozenset[int] | None
-    label: str = ""
+    name: str  # the definition, as `Type:Name` if two have the name; empty for every definition
+    numbers: frozenset[int] | None  # the numbers of the cases; None for all cases
+    label: str = ""  # the label of a case, or `FILE:LABEL`; its number is not known yet
 
 
 def parse_case_list(text: str, *, is_named: bool = False, takes_labels: bool = False) -> CaseList:

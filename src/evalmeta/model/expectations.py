@@ -23,25 +23,15 @@ Need = Literal["value", "parameters", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class ExpectationKind:
-    """One kind of expectation.
+    """One kind of expectation."""
 
-    Attributes:
-        name: the name in the metadata reference.
-        aliases: later names.
-        needs: what the definition must supply: an expectedValue, parameters, or nothing.
-        label: the name in reports.
-        subjects: the subject types that it supports as a scorer; empty if it is not a scorer.
-        is_expectation: whether an AiEvaluationDefinition may use it.
-        needs_history: whether it judges a conversation.
-    """
-
-    name: str
-    needs: Need
-    label: str
-    aliases: tuple[str, ...] = ()
-    subjects: tuple[str, ...] = ()
-    is_expectation: bool = True
-    needs_history: bool = False
+    name: str  # the name in the metadata reference
+    needs: Need  # what the definition must supply: an expectedValue, parameters, or nothing
+    label: str  # the name in reports
+    aliases: tuple[str, ...] = ()  # later names
+    subjects: tuple[str, ...] = ()  # the subject types that it supports as a scorer; empty if it is not a scorer
+    is_expectation: bool = True  # whether an AiEvaluationDefinition may use it
+    needs_history: bool = False  # whether it judges a conversation
 
 
 TOPIC: Final = "topic_sequence_match"

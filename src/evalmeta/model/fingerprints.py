@@ -30,17 +30,11 @@ _SCORING: Final = Scoring()
 
 
 class CheckChanges(NamedTuple):
-    """How many expectations of a case are weaker, were replaced, or are new or stricter.
+    """How many expectations of a case are weaker, were replaced, or are new or stricter."""
 
-    Attributes:
-        weaker: those that were removed, or whose threshold was lowered.
-        changed: those that became others.
-        new: those that were added, or whose threshold was raised.
-    """
-
-    weaker: int = 0
-    changed: int = 0
-    new: int = 0
+    weaker: int = 0  # those that were removed, or whose threshold was lowered
+    changed: int = 0  # those that became others
+    new: int = 0  # those that were added, or whose threshold was raised
 
 
 class PartChange(NamedTuple):
@@ -52,21 +46,13 @@ class PartChange(NamedTuple):
 
 
 class ChangesOfTest(NamedTuple):
-    """What changed in a test between two runs, so that its results mean something else.
+    """What changed in a test between two runs, so that its results mean something else."""
 
-    Attributes:
-        removed: the number of removed cases.
-        weaker: the number of expectations of the other cases that are weaker: removed, or with a lower threshold.
-        changed: the number of those that became others.
-        new: the number of those that were added, or have a higher threshold.
-        parts: what answered or judged and is another one now.
-    """
-
-    removed: int = 0
-    weaker: int = 0
-    changed: int = 0
-    new: int = 0
-    parts: tuple[PartChange, ...] = ()
+    removed: int = 0  # the number of removed cases
+    weaker: int = 0  # the number of expectations of the other cases that are weaker: removed, or with a lower threshold
+    changed: int = 0  # the number of those that became others
+    new: int = 0  # the number of those that were added, or have a higher threshold
+    parts: tuple[PartChange, ...] = ()  # what answered or judged and is another one now
 
 
 def fingerprint(*values: object) -> str:

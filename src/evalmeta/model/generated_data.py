@@ -36,15 +36,10 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage of a document that the agent retrieved for its answer.
+    """A passage of a document that the agent retrieved for its answer."""
 
-    Attributes:
-        uri: the document.
-        content: the text; None if it was not reported.
-    """
-
-    uri: str
-    content: str | None = None
+    uri: str  # the document
+    content: str | None = None  # the text; None if it was not reported
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,23 +39,14 @@ Renewal: TypeAlias = ByRefreshToken | ByKey | BySf
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A login, without its secrets.
+    """A login, without its secrets."""
 
-    Attributes:
-        username: the user, in upper or lower case.
-        url: the org's address.
-        org_id: the record id of the organization.
-        api_version: the newest API version of the org at the time of the login.
-        alias: the user's name for the login; may be empty.
-        renewal: how to get a new session; None if there is only an access token.
-    """
-
-    username: str
-    url: str
-    org_id: str = ""
-    api_version: str = ""
-    alias: str = ""
-    renewal: Renewal | None = None
+    username: str  # the user, in upper or lower case
+    url: str  # the org's address
+    org_id: str = ""  # the record id of the organization
+    api_version: str = ""  # the newest API version of the org at the time of the login
+    alias: str = ""  # the user's name for the login; may be empty
+    renewal: Renewal | None = None  # how to get a new session; None if there is only an access token
 
     @property
     def name(self) -> str:
@@ -96,19 +87,12 @@ class SignIn(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user.
+    """A user."""
 
-    Attributes:
-        id: the record id, 18 characters beginning with 005.
-        name: the display name.
-        username: the login name, in the form of an email address.
-        is_admin: whether the user may see the jobs of all users.
-    """
-
-    id: str
-    name: str
-    username: str
-    is_admin: bool = False
+    id: str  # the record id, 18 characters beginning with 005
+    name: str  # the display name
+    username: str  # the login name, in the form of an email address
+    is_admin: bool = False  # whether the user may see the jobs of all users
 
 
 ADMIN: Final = User("005000000000001AAA", "Local Admin", "admin@evalmeta.local", is_admin=True)

@@ -34,33 +34,19 @@ NEWEST_API_VERSION: Final = ApiVersion(67)
 
 
 class MetadataType(NamedTuple):
-    """A metadata type.
+    """A metadata type."""
 
-    Attributes:
-        name: the type's name in manifests and the API, and of its root element.
-        directory: the folder of its files in metadata format.
-        suffix: the file suffix without the dot; source format adds `-meta.xml`.
-        since: the first API version with the type.
-        xsd: the schema's file name in `xsd/`.
-        id_prefix: the first three characters of its record ids.
-        expectation: the name of the element of an expectation.
-        subject_types: the types of subjects that can be tested; empty for a type that is not a test.
-        run_prefix: the first three characters of the ids of its runs.
-        run_path: the path of its runs in the Connect API, below `/einstein`.
-        run_key: the key of its name in the Connect API, to start a run.
-    """
-
-    name: str
-    directory: str
-    suffix: str
-    since: ApiVersion
-    xsd: str
-    id_prefix: str
-    expectation: str = ""
-    subject_types: tuple[str, ...] = ()
-    run_prefix: str = ""
-    run_path: str = ""
-    run_key: str = ""
+    name: str  # the type's name in manifests and the API, and of its root element
+    directory: str  # the folder of its files in metadata format
+    suffix: str  # the file suffix without the dot; source format adds `-meta.xml`
+    since: ApiVersion  # the first API version with the type
+    xsd: str  # the schema's file name in `xsd/`
+    id_prefix: str  # the first three characters of its record ids
+    expectation: str = ""  # the name of the element of an expectation
+    subject_types: tuple[str, ...] = ()  # the types of subjects that can be tested; empty for a type that is not a test
+    run_prefix: str = ""  # the first three characters of the ids of its runs
+    run_path: str = ""  # the path of its runs in the Connect API, below `/einstein`
+    run_key: str = ""  # the key of its name in the Connect API, to start a run
 
     @property
     def is_test(self) -> bool:
@@ -174,15 +160,11 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class ComponentSet:
-    """The components of a deployment in order of type and name, and the API version to use.
-
-    Attributes:
-        warnings: about what was selected and is skipped.
-    """
+    """The components of a deployment in order of type and name, and the API version to use."""
 
     components: tuple[Component, ...]
     api_version: ApiVersion
-    warnings: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()  # about what was selected and is skipped
 
 
 WILDCARD: Final = "*"

@@ -79,35 +79,21 @@ WORST_FIRST: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED, Verdict
 
 
 class Doubt(NamedTuple):
-    """Why verdicts of another org may mean less than they seem to; docs/orgs.md explains each code.
+    """Why verdicts of another org may mean less than they seem to; docs/orgs.md explains each code."""
 
-    Attributes:
-        code: what it is about, such as `missing-result`.
-        text: what was seen, for people.
-        number: the number of the case; 0 for the whole run.
-        iteration: its iteration; 0 for the whole run.
-    """
-
-    code: str
-    text: str
-    number: int = 0
-    iteration: int = 0
+    code: str  # what it is about, such as `missing-result`
+    text: str  # what was seen, for people
+    number: int = 0  # the number of the case; 0 for the whole run
+    iteration: int = 0  # its iteration; 0 for the whole run
 
 
 class Verdicts(NamedTuple):
-    """The verdict of another org on a result, and that of evalmeta's own rules on the same answer.
+    """The verdict of another org on a result, and that of evalmeta's own rules on the same answer."""
 
-    Attributes:
-        org: the org's verdict; UNDECIDED if it returned none.
-        local: the verdict of evalmeta's rules; UNDECIDED if they cannot judge it.
-        explanation: the reason for `local`, for people.
-        org_explanation: the reason for `org`.
-    """
-
-    org: Verdict
-    local: Verdict
-    explanation: str = ""
-    org_explanation: str = ""
+    org: Verdict  # the org's verdict; UNDECIDED if it returned none
+    local: Verdict  # the verdict of evalmeta's rules; UNDECIDED if they cannot judge it
+    explanation: str = ""  # the reason for `local`, for people
+    org_explanation: str = ""  # the reason for `org`
 
     @property
     def differ(self) -> bool:
@@ -214,15 +200,13 @@ class Coverage(NamedTuple):
     """The number of results that were judged, of those that should be; measured results do not count.
 
     A case that ended in an error, and a case with nothing to judge, count as one more result that was not judged.
-
-    Attributes:
-        outside: the results that the default share leaves out: those that ended in an error, which fails the run
-            anyway, those that only a language model can judge, in a run without one, and those of turns without data
-            for a metric whose mean over the other turns is judged.
     """
 
     judged: int = 0
     total: int = 0
+    # The results that the default share leaves out: those that ended in an error, which fails the run anyway, those
+    # that only a language model can judge, in a run without one, and those of turns without data for a metric whose
+    # mean over the other turns is judged.
     outside: int = 0
 
     @property

@@ -19,8 +19,6 @@ Matches = Literal["first", "any", "all"]
 Deciding = Literal["org", "local", "both"]
 OFFLINE_RATER: Final = "rules"
 """The name of the rater that needs no settings and no language model."""
-SCORING_PROFILES: Final[tuple[ScoringProfile, ...]] = get_args(ScoringProfile)
-ACTION_MATCHES: Final[tuple[ActionMatch, ...]] = get_args(ActionMatch)
 
 Group = Literal["running", "policy", "scoring", "selection", "checking"]
 _T = TypeVar("_T")
@@ -28,42 +26,26 @@ _KINDS: Final[Mapping[object, str]] = {int: "integer", float: "number", str: "te
 
 
 class Option(NamedTuple):
-    """One option of a run; its setting, its flag, its key of `runOptions`, its bounds and its reference follow from it.
+    """One option of a run, from which its setting, flag, key of `runOptions`, bounds and reference follow."""
 
-    Attributes:
-        group: its group of flags. "running" and "policy" are also the table [run] of the settings, "scoring" is
-            [score]; None if neither a flag nor a setting has its value.
-        help: what the help of commands says.
-        bounds: the least and the largest number; without a largest one, the largest integer.
-        is_above: whether flags and settings must be above the least number.
-        least_on_wire: the least number in `runOptions`, if it is another one.
-        metavar: what stands for its value in the help; empty for the name of its type.
-        alias: another name of its setting.
-        is_sparse: whether `runOptions` leaves out its default.
-        needs_ours: whether only evalmeta's own orgs can follow it; Salesforce orgs ignore it, which is a warning.
-        flag: its flag; this and the following come from the attribute unless the row has another name.
-        wire: its key in `runOptions`, with which evalmeta extends the Connect API.
-        name: its attribute and setting.
-        kind: what its values are: "integer", "number", "text", "choice", "integers" or "pair".
-        choices: the values of a "choice".
-    """
-
+    # Its group of flags. "running" and "policy" are also the table [run] of the settings, "scoring" is [score]; None if
+    # neither a flag nor a setting has its value.
     group: Group | None = None
-    help: str = ""
-    bounds: tuple[float, float | None] | None = None
-    is_above: bool = False
-    least_on_wire: float | None = None
-    metavar: str = ""
-    alias: str = ""
-    is_sparse: bool = False
-    needs_ours: bool = False
-    flag: str = ""
-    wire: str = ""
-    name: str = ""
+    help: str = ""  # what the help of commands says
+    bounds: tuple[float, float | None] | None = None  # the least and the largest number; None for the largest integer
+    is_above: bool = False  # whether flags and settings must be above the least number
+    least_on_wire: float | None = None  # the least number in `runOptions`, if it is another one
+    metavar: str = ""  # what stands for its value in the help; empty for the name of its type
+    alias: str = ""  # another name of its setting
+    is_sparse: bool = False  # whether `runOptions` leaves out its default
+    needs_ours: bool = False  # whether Salesforce orgs ignore it, with a warning; evalmeta's own orgs follow it
+    flag: str = ""  # its flag; this and the following come from the attribute unless the row has another name
+    wire: str = ""  # its key in `runOptions`, with which evalmeta extends the Connect API
+    name: str = ""  # its attribute and setting
     annotation: object = None
     default: object = None
-    kind: str = ""
-    choices: tuple[str, ...] = ()
+    kind: str = ""  # what its values are: "integer", "number", "text", "choice", "integers" or "pair"
+    choices: tuple[str, ...] = ()  # the values of a "choice"
 
     def completed(self, name: str, annotation: object, default: object) -> Option:
         """Return the row with what its attribute says."""
@@ -130,39 +112,23 @@ class Scoring:
 
 
 class Origin(NamedTuple):
-    """Where a run comes from; unknown values are empty.
+    """Where a run comes from; unknown values are empty."""
 
-    Attributes:
-        suite: what the runs of one command have in common.
-        branch: the branch of the project's git repository when the run started.
-        revision: the commit.
-        tags: the tags that chose its cases.
-    """
-
-    suite: str = ""
-    branch: str = ""
-    revision: str = ""
-    tags: tuple[str, ...] = ()
+    suite: str = ""  # what the runs of one command have in common
+    branch: str = ""  # the branch of the project's git repository when the run started
+    revision: str = ""  # the commit
+    tags: tuple[str, ...] = ()  # the tags that chose its cases
 
 
 class Setup(NamedTuple):
-    """What answered in a run and what judged, in words without secrets; unknown values are empty.
+    """What answered in a run and what judged, in words without secrets; unknown values are empty."""
 
-    Attributes:
-        agent: the adapter and its target, such as `python shop:answer`.
-        agent_version: a fingerprint of the agent's source.
-        rater: the rater with its models.
-        prompt: a fingerprint of the prompts with which its models judge.
-        evalmeta: the version of evalmeta.
-        judge_check: how often the rater was right about labelled pairs, as `JudgeCheck.text`.
-    """
-
-    agent: str = ""
-    agent_version: str = ""
-    rater: str = ""
-    prompt: str = ""
-    evalmeta: str = ""
-    judge_check: str = ""
+    agent: str = ""  # the adapter and its target, such as `python shop:answer`
+    agent_version: str = ""  # a fingerprint of the agent's source
+    rater: str = ""  # the rater with its models
+    prompt: str = ""  # a fingerprint of the prompts with which its models judge
+    evalmeta: str = ""  # the version of evalmeta
+    judge_check: str = ""  # how often the rater was right about labelled pairs, as `JudgeCheck.text`
 
     def other_agent(self, now: Setup) -> str:
         """Return which agent answered before and which would now; empty if it is the same, or one is not known."""

@@ -18,18 +18,12 @@ class Interval(NamedTuple):
 
 
 class PassAtK(NamedTuple):
-    """The estimated chances of k answers to the same case, 0 to 1.
-
-    Attributes:
-        any_passes: at least one of k answers passes (pass@k).
-        all_pass: all k answers pass (pass^k).
-        cases: the number of cases with at least k decided answers.
-    """
+    """The estimated chances of k answers to the same case, 0 to 1."""
 
     k: int
-    any_passes: float
-    all_pass: float
-    cases: int
+    any_passes: float  # at least one of k answers passes (pass@k)
+    all_pass: float  # all k answers pass (pass^k)
+    cases: int  # the number of cases with at least k decided answers
 
 
 class Latency(NamedTuple):
@@ -66,31 +60,20 @@ class RunCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CaseCounts:
-    """The verdicts of one case over all iterations, as the run counts them, or over the runs of a baseline.
-
-    Attributes:
-        utterance: what people know the case by: its label if it has several turns and a label.
-        is_averaged: whether the case counts by means over all iterations, which are one observation then.
-        runs: the counts of each run of a baseline, the latest last; empty if there is only one run.
-        checks: the fingerprint of the case's expectations (`model.fingerprints`); empty if it is not known.
-        asked: what was asked, if `utterance` is a label; empty otherwise.
-        passed: in how many iterations nothing failed and something was judged, partly judged ones included.
-        partly_judged: how many of the passed iterations have undecided results.
-        quarantined: in how many iterations the case was in quarantine, which are in no other number.
-    """
+    """The verdicts of one case over all iterations, as the run counts them, or over the runs of a baseline."""
 
     number: int
-    utterance: str
-    passed: int = 0
+    utterance: str  # what people know the case by: its label if it has several turns and a label
+    passed: int = 0  # in how many iterations nothing failed and something was judged, partly judged ones included
     failed: int = 0
     errors: int = 0
     undecided: int = 0
-    is_averaged: bool = False
-    runs: tuple[RunCounts, ...] = ()
-    checks: str = ""
-    asked: str = ""
-    partly_judged: int = 0
-    quarantined: int = 0
+    is_averaged: bool = False  # whether the case counts by means over all iterations, which are one observation then
+    runs: tuple[RunCounts, ...] = ()  # of each run of a baseline, the latest last; empty if there is only one
+    checks: str = ""  # the fingerprint of the case's expectations (`model.fingerprints`); empty if it is not known
+    asked: str = ""  # what was asked, if `utterance` is a label; empty otherwise
+    partly_judged: int = 0  # how many of the passed iterations have undecided results
+    quarantined: int = 0  # in how many iterations the case was in quarantine, which are in no other number
 
     @classmethod
     def of_runs(
@@ -185,53 +168,30 @@ class JudgeCheck(NamedTuple):
 
 
 class CorrectedRate(NamedTuple):
-    """The share of answers that pass, as the judge says and without the errors that it made in its check.
+    """The share of answers that pass, as the judge says and without the errors that it made in its check."""
 
-    Attributes:
-        raw: the share of the answers that it judged.
-        answers: how many these are.
-        rate: the corrected share.
-        interval: its 95 % confidence interval.
-        check: the judge's check.
-    """
-
-    raw: float
-    answers: int
-    rate: float
-    interval: Interval
-    check: JudgeCheck
+    raw: float  # the share of the answers that it judged
+    answers: int  # how many these are
+    rate: float  # the corrected share
+    interval: Interval  # its 95 % confidence interval
+    check: JudgeCheck  # the judge's check
 
 
 @dataclass(frozen=True, slots=True)
 class RunStatistics:
-    """The numbers of a run over its cases and iterations.
+    """The numbers of a run over its cases and iterations."""
 
-    Attributes:
-        cases: counts of each case, in order of number.
-        intervals: the 95 % confidence interval of each case's pass rate, in the same order; None if it was not decided.
-        interval: the same for the run's pass rate, clustered by case; None if cases are averaged over several
-            iterations.
-        latency: the latency of answers; None if it is unknown.
-        timed: the number of answers with a known latency.
-        tokens: the sums over the answers that report tokens; None means unknown.
-        answers: the number of answers.
-        told_tokens: the number of answers that report tokens.
-        measures: the means of results that are measured and not judged, in the order of their first results.
-        pass_at: pass@k and pass^k for k from 1 to the number of iterations; empty if every case counts by its mean.
-        corrected: the share of answers that a checked judge passes, corrected for its errors; None without a check.
-    """
-
-    cases: tuple[CaseCounts, ...]
-    intervals: tuple[Interval | None, ...]
-    interval: Interval | None
-    latency: Latency | None
-    timed: int
-    tokens: Tokens | None
-    answers: int
-    told_tokens: int
-    measures: tuple[Measure, ...] = ()
-    pass_at: tuple[PassAtK, ...] = ()
-    corrected: CorrectedRate | None = None
+    cases: tuple[CaseCounts, ...]  # counts of each case, in order of number
+    intervals: tuple[Interval | None, ...]  # of each case's pass rate, 95 %, in the same order; None if undecided
+    interval: Interval | None  # of the run's pass rate, clustered by case; None if iterations are averaged
+    latency: Latency | None  # the latency of answers; None if it is unknown
+    timed: int  # the number of answers with a known latency
+    tokens: Tokens | None  # the sums over the answers that report tokens; None means unknown
+    answers: int  # the number of answers
+    told_tokens: int  # the number of answers that report tokens
+    measures: tuple[Measure, ...] = ()  # of results that are measured and not judged, in the order of the first
+    pass_at: tuple[PassAtK, ...] = ()  # for k from 1 to the number of iterations; empty if all count by means
+    corrected: CorrectedRate | None = None  # None if the judge was not checked
 
     @property
     def flaky(self) -> tuple[CaseCounts, ...]:

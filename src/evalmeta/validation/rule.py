@@ -36,13 +36,9 @@ class Rule(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One finding of a rule.
+    """One finding of a rule."""
 
-    Attributes:
-        steps: the path from the rule's scope to the faulty element, as pairs of local name and index. The path of
-            a missing element is valid too: its parent is shown.
-    """
-
+    # The path from the rule's scope to the faulty element. That of a missing element is valid too: its parent is shown.
     steps: tuple[Step, ...]
     message: str
     hint: str

@@ -77,16 +77,12 @@ CODES: Final = frozenset(rule.code for rule, _ in all_rules())
 
 @dataclass(frozen=True, slots=True)
 class RulePolicy:
-    """The severity of each rule: a profile, and severities of single rules that override it.
-
-    Attributes:
-        own_subjects: the agents that evalmeta runs, so that no Salesforce org judges their tests.
-        declared_variables: returns the context variables of an agent in lower case; None if they are not known.
-    """
+    """The severity of each rule: a profile, and severities of single rules that override it."""
 
     profile: Profile = "orgs"
     rules: Mapping[str, RuleSetting] = field(default_factory=dict)
-    own_subjects: frozenset[str] = frozenset()
+    own_subjects: frozenset[str] = frozenset()  # agents that evalmeta runs: no Salesforce org judges their tests
+    # Returns the context variables of an agent in lower case; None if they are not known.
     declared_variables: Callable[[str], frozenset[str] | None] | None = field(default=None, compare=False)
 
     @property
@@ -133,18 +129,13 @@ def rule_policy(
 
 @dataclass(frozen=True, slots=True)
 class RuleEntry:
-    """A rule as people look it up.
-
-    Attributes:
-        demand: what the rule demands, in one or two sentences.
-        is_fixed: no profile and no setting changes its severity.
-    """
+    """A rule as people look it up."""
 
     code: str
     documented: Severity
     orgs: Severity
-    demand: str
-    is_fixed: bool = False
+    demand: str  # what the rule demands, in one or two sentences
+    is_fixed: bool = False  # no profile and no setting changes its severity
 
 
 def list_rules() -> tuple[RuleEntry, ...]:

@@ -49,16 +49,11 @@ _CLEAN: Final[set[bytes]] = set()
 
 
 class CheckedFile(NamedTuple):
-    """A checked file: its problems, and what other files of the project need to know about it.
-
-    Attributes:
-        file: None if the definition has no name.
-        clean: the key for `remember_clean`; None if the file has problems, or a rule is off.
-    """
+    """A checked file: its problems, and what other files of the project need to know about it."""
 
     problems: tuple[Problem, ...]
-    file: NamedFile | None
-    clean: bytes | None = None
+    file: NamedFile | None  # None if the definition has no name
+    clean: bytes | None = None  # the key for `remember_clean`; None if the file has problems, or a rule is off
 
 
 class ReadComponent(NamedTuple):

@@ -68,14 +68,10 @@ _VALID_VALUES: Final = {
 
 
 class StructureProblem(NamedTuple):
-    """A problem of structure.
-
-    Attributes:
-        unreadable: the location of the element that cannot be read completely because of the problem. What a rule
-            finds there would only follow from the problem.
-    """
+    """A problem of structure."""
 
     problem: Problem
+    # An element that cannot be read completely: what a rule finds there would only follow from the problem.
     unreadable: Location | None = None
 
 
@@ -295,19 +291,12 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What a schema declares about an element.
+    """What a schema declares about an element."""
 
-    Attributes:
-        children: the declarations of its children by tag; None for an element that contains text.
-        fields: descendants that occur at most once.
-        base: the name of its type, such as `int`.
-        enumeration: the only valid texts; empty if every text is valid.
-    """
-
-    children: Mapping[str, Declaration] | None
-    fields: tuple[Field, ...] = ()
-    base: str = "string"
-    enumeration: tuple[str, ...] = ()
+    children: Mapping[str, Declaration] | None  # its children by tag; None for an element that contains text
+    fields: tuple[Field, ...] = ()  # descendants that occur at most once
+    base: str = "string"  # the name of its type, such as `int`
+    enumeration: tuple[str, ...] = ()  # the only valid texts; empty if every text is valid
 
     def accepts(self, text: str) -> bool:
         """Return whether a text is a valid value of the element."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from evalmeta.engine.scorers.actions import action_scorer, common_length, simila
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import TestResult, Verdict
-from evalmeta.model.run_options import ACTION_MATCHES, ActionMatch
+from evalmeta.model.run_options import ActionMatch
 
 NAMES = st.lists(st.sampled_from("ABCD"), max_size=12)
 
@@ -30,7 +32,7 @@ def test_an_empty_list_means_that_none_were_taken() -> None:
     assert judge("[]", "A").verdict is Verdict.FAILURE
 
 
-@pytest.mark.parametrize("match", ACTION_MATCHES)
+@pytest.mark.parametrize("match", get_args(ActionMatch))
 @pytest.mark.parametrize("expected", ["[]", "['A']"])
 def test_actions_that_the_agent_does_not_report_are_undecided(expected: str, match: ActionMatch) -> None:
     expectation = Expectation("action_sequence_match", expected)
@@ -92,7 +94,7 @@ def test_every_difference_has_an_explanation(wanted: list[str], taken: list[str]
     ],
 )
 def test_every_rule_passes_what_it_documents(taken: str, modes: set[str]) -> None:
-    results = {match: judge("['A', 'B']", *taken, match=match) for match in ACTION_MATCHES}
+    results = {match: judge("['A', 'B']", *taken, match=match) for match in get_args(ActionMatch)}
     assert {match for match, result in results.items() if result.verdict is Verdict.PASS} == modes
     assert len({result.detail for result in results.values()}) == 1
 
@@ -130,7 +132,7 @@ def test_repeated_actions_in_the_wrong_order_have_their_position() -> None:
 
 @given(NAMES, NAMES)
 def test_the_ways_of_matching_agree_with_each_other(wanted: list[str], taken: list[str]) -> None:
-    results = {match: judge(repr(wanted), *taken, match=match) for match in ACTION_MATCHES}
+    results = {match: judge(repr(wanted), *taken, match=match) for match in get_args(ActionMatch)}
     passed = {match for match, result in results.items() if result.verdict is Verdict.PASS}
     assert ("exact" in passed) == (wanted == taken)
     assert ("any_order" in passed) == ({"superset", "subset"} <= passed)
