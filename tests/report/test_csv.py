@@ -4,6 +4,7 @@ import csv
 import io
 from datetime import date
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -15,8 +16,10 @@ from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.report import render as render_as
 from evalmeta.report.csv import COLUMNS
-from evalmeta.report.report import Report, verdict_of
 from evalmeta.report.text import clean
+
+if TYPE_CHECKING:
+    from evalmeta.report.report import Report
 
 render = partial(render_as, "csv")
 
@@ -81,7 +84,7 @@ def test_cells_have_at_most_the_length_that_excel_allows() -> None:
 def test_texts_and_verdicts_read_back(reports: list[Report]) -> None:
     rows = read(*reports)
     expected = [
-        (clean(case.utterance), str(verdict_of(report, case)), *judged)
+        (clean(case.utterance), str(report.verdict_of(case)), *judged)
         for report in reports
         for case in report.run.cases
         for judged in (
@@ -89,7 +92,7 @@ def test_texts_and_verdicts_read_back(reports: list[Report]) -> None:
                 ("MEASURED" if result.is_measured else str(result.verdict), clean(result.actual))
                 for result in case.results
             ]
-            or [(str(verdict_of(report, case)), "")]
+            or [(str(report.verdict_of(case)), "")]
         )
     ]
     names = ("utterance", "case_verdict", "verdict", "actual")

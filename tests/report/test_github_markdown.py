@@ -14,7 +14,6 @@ import report_runs as make
 from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.report import render as render_as
 from evalmeta.report.details import group_cases
-from evalmeta.report.report import counts_as_passed
 from evalmeta.report.results import check_lines
 from evalmeta.report.text import clean
 
@@ -86,7 +85,7 @@ def _check(reports: list[Report]) -> None:
     assert kinds.count("tr_open") == 1 + len(reports) + len(averages) + sum(averages)
     assert kinds.count("td_open") == 11 * len(reports) + 6 * sum(averages)
     # The table says all about a passed run of several.
-    open_runs = [each for each in reports if len(reports) == 1 or not counts_as_passed(each)]
+    open_runs = [report for report in reports if len(reports) == 1 or not report.counts_as_passed]
     assert len(open_runs) <= kinds.count("heading_open") <= len(reports)
     assert not {"fence", "code_block", "hr", "blockquote_open"} & {*kinds}
     blocks = [token.content.strip() for token in tokens if token.type == "html_block"]

@@ -13,7 +13,7 @@ from evalmeta.engine.statistics import collect
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.report import render as render_as
-from evalmeta.report.report import Report, run_failures, why_incomplete
+from evalmeta.report.report import Report, why_incomplete
 from evalmeta.report.text import clean
 
 render = partial(render_as, "ctrf")
@@ -68,7 +68,7 @@ def test_any_texts_make_valid_ctrf(reports: list[Report]) -> None:
 @given(make.reports)
 def test_errors_are_failed_and_undecided_is_other_as_the_summary_counts(report: Report) -> None:
     results = json.loads(render([report]))["results"]
-    summary, broken = report.summary, len(run_failures(report))
+    summary, broken = report.summary, len(report.run_failures)
     counted = results["summary"]
     assert counted["tests"] == len(results["tests"]) == summary.total + broken
     assert (counted["passed"], counted["other"]) == (summary.passed + summary.partly_judged, summary.undecided)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +11,10 @@ import report_runs as make
 from evalmeta.model.generated_data import Action, GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.report import render as render_as
-from evalmeta.report.report import Report, verdict_of
 from evalmeta.report.text import clean
+
+if TYPE_CHECKING:
+    from evalmeta.report.report import Report
 
 render = partial(render_as, "jsonl")
 
@@ -61,4 +64,4 @@ def test_every_case_is_one_line_with_all_keys(reports: list[Report]) -> None:
     cases = [(report, case) for report in reports for case in report.run.cases]
     assert all(line.keys() == KEYS for line in lines)
     assert [line["utterance"] for line in lines] == [case.utterance for _, case in cases]
-    assert [line["verdict"] for line in lines] == [verdict_of(report, case) for report, case in cases]
+    assert [line["verdict"] for line in lines] == [report.verdict_of(case) for report, case in cases]

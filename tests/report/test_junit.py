@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,9 @@ import report_runs as make
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.report import render as render_as
-from evalmeta.report.report import Report, run_failures
+
+if TYPE_CHECKING:
+    from evalmeta.report.report import Report
 
 render = partial(render_as, "junit")
 
@@ -54,7 +57,7 @@ def test_any_texts_make_well_formed_junit(reports: list[Report]) -> None:
 @given(make.reports)
 def test_counts_are_those_of_the_summary_and_of_the_elements(report: Report) -> None:
     [suite] = _root(report)
-    summary, failures = report.summary, run_failures(report)
+    summary, failures = report.summary, report.run_failures
     broken = sum(failure.verdict is Verdict.ERROR for failure in failures)
     counts = [int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")]
     assert counts == [

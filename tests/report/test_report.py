@@ -11,22 +11,13 @@ from evalmeta.engine.gate import compare
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.model.statistics import CaseCounts
-from evalmeta.report.report import (
-    BaselineVerdict,
-    decision,
-    duration,
-    has_passed,
-    location,
-    undecided_reasons,
-    verdict_of,
-    why_incomplete,
-)
+from evalmeta.report.report import BaselineVerdict, decision, why_incomplete
 
 
 @given(make.runs)
 def test_cases_are_counted_as_the_policy_counts_them(run: Run) -> None:
     report = make.report_of(run)
-    verdicts, summary = [verdict_of(report, case) for case in run.cases], report.summary
+    verdicts, summary = [report.verdict_of(case) for case in run.cases], report.summary
     counts = tuple(map(verdicts.count, (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED)))
     assert counts == (summary.passed + summary.partly_judged, summary.failed, summary.errors, summary.undecided)
 
@@ -38,7 +29,7 @@ def test_a_complete_run_is_not_incomplete() -> None:
 def test_a_run_with_missing_cases_has_not_passed() -> None:
     cut = replace(make.run(make.MIXED_CASES[0]), total=3)
     assert why_incomplete(cut) == "the run is COMPLETED with 1 of 3 case results"
-    assert not has_passed(make.report_of(cut))
+    assert not make.report_of(cut).has_passed
 
 
 def test_an_incomplete_run_says_why() -> None:
@@ -92,15 +83,15 @@ def test_undecided_cases_fail_when_asked_to() -> None:
 
 
 def test_a_run_without_an_end_lasts_until_its_last_case() -> None:
-    assert duration(make.report_of(replace(make.run(*make.MIXED_CASES), ended=None))) == 5.25
-    assert duration(make.report_of(replace(make.run(), ended=None, status=RunStatus.NEW))) == 0
+    assert make.report_of(replace(make.run(*make.MIXED_CASES), ended=None)).duration == 5.25
+    assert make.report_of(replace(make.run(), ended=None, status=RunStatus.NEW)).duration == 0
 
 
 def test_a_place_is_as_exact_as_what_is_known() -> None:
     report, case = make.mixed(), make.MIXED_CASES[1]
-    assert location(report, case) == f"{make.FILE}:20"
-    assert location(replace(report, lines={}), case) == make.FILE
-    assert location(replace(report, file=None), case) is None
+    assert report.location(case) == f"{make.FILE}:20"
+    assert replace(report, lines={}).location(case) == make.FILE
+    assert replace(report, file=None).location(case) is None
 
 
 def unjudged(number: int, *explanations: str) -> CaseResult:
@@ -111,13 +102,11 @@ def unjudged(number: int, *explanations: str) -> CaseResult:
 
 
 def test_reasons_are_counted_by_expectation_and_not_by_their_details() -> None:
-    found = undecided_reasons(
-        make.report(
-            unjudged(1, "the words do not decide: similarity 0.41", "the words do not decide: similarity 0.52"),
-            unjudged(2, "the words do not decide: similarity 0.60; missing: 7", "no rater"),
-            make.MIXED_CASES[3],
-        )
-    )
+    found = make.report(
+        unjudged(1, "the words do not decide: similarity 0.41", "the words do not decide: similarity 0.52"),
+        unjudged(2, "the words do not decide: similarity 0.60; missing: 7", "no rater"),
+        make.MIXED_CASES[3],
+    ).undecided_reasons
     assert found == {
         "bot_response_rating": {"the words do not decide": 3, "no rater": 1},
         "coherence": {"only an LLM rater can judge this, and this run has none": 1},
@@ -125,28 +114,28 @@ def test_reasons_are_counted_by_expectation_and_not_by_their_details() -> None:
 
 
 def test_a_reason_that_is_always_the_same_is_shown_in_full() -> None:
-    found = undecided_reasons(make.report(unjudged(1, "refused; perhaps", "refused; perhaps")))
+    found = make.report(unjudged(1, "refused; perhaps", "refused; perhaps")).undecided_reasons
     assert found == {"bot_response_rating": {"refused; perhaps": 2}}
 
 
 def test_an_undecided_result_without_a_reason_gets_one() -> None:
-    assert undecided_reasons(make.report(unjudged(1, ""))) == {"bot_response_rating": {"no rater could judge it": 1}}
+    assert make.report(unjudged(1, "")).undecided_reasons == {"bot_response_rating": {"no rater could judge it": 1}}
 
 
 def test_a_run_that_passed_says_how_many_results_were_judged() -> None:
     report = make.report(make.MIXED_CASES[0], make.MIXED_CASES[3])
-    assert decision(report) == "passed: all judged cases passed; 1 of 3 results were judged (33.33 %)"
+    assert report.decision() == "passed: all judged cases passed; 1 of 3 results were judged (33.33 %)"
 
 
 @pytest.mark.parametrize("min_decided", [0.3, 1 / 3, None])
 def test_a_run_that_judged_enough_passes(min_decided: float | None) -> None:
     options = RunOptions(min_decided=min_decided)
-    assert has_passed(make.report(make.MIXED_CASES[0], make.MIXED_CASES[3], options=options))
+    assert make.report(make.MIXED_CASES[0], make.MIXED_CASES[3], options=options).has_passed
 
 
 def test_a_run_that_judged_too_little_has_not_passed() -> None:
     report = make.report(make.MIXED_CASES[0], make.MIXED_CASES[3], options=RunOptions(min_decided=0.8))
-    assert decision(report) == "not passed: only 1 of 3 results were judged (33.33 %; required: at least 80 %)"
+    assert report.decision() == "not passed: only 1 of 3 results were judged (33.33 %; required: at least 80 %)"
 
 
 def test_a_new_case_with_the_number_of_a_removed_known_failure_is_not_forgiven() -> None:

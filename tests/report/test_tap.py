@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 import report_runs as make
 from evalmeta.model.run import Verdict
 from evalmeta.report import render as render_as
-from evalmeta.report.report import Report, run_failures
 from evalmeta.report.text import clean
+
+if TYPE_CHECKING:
+    from evalmeta.report.report import Report
 
 render = partial(render_as, "tap")
 
@@ -43,7 +46,7 @@ def test_a_hash_in_an_utterance_is_no_directive() -> None:
 @given(st.lists(make.reports, max_size=3))
 def test_points_are_numbered_through_and_planned(reports: list[Report]) -> None:
     numbers = [int(point[2]) for point in map(POINT.fullmatch, render(reports).split("\n")) if point]
-    planned = sum(report.summary.total + len(run_failures(report)) for report in reports)
+    planned = sum(report.summary.total + len(report.run_failures) for report in reports)
     assert numbers == list(range(1, planned + 1))
 
 
@@ -65,5 +68,5 @@ def test_no_text_reaches_a_terminal_with_controls(report: Report) -> None:
 @given(make.reports)
 def test_what_the_summary_counts_is_not_ok(report: Report) -> None:
     lines = render([report]).split("\n")
-    broken = report.summary.failed + report.summary.errors + len(run_failures(report))
+    broken = report.summary.failed + report.summary.errors + len(report.run_failures)
     assert sum(line.startswith("not ok ") for line in lines) == broken

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta.model.comparison import SUSPECTS, Standing
 from evalmeta.model.difference import ChangeKind
-from evalmeta.report.text import count, one_line, percent, quote, wrap
+from evalmeta.report.text import attributes_json, count, one_line, percent, quote, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +70,11 @@ def comparison_lines(comparison: Comparison, *, suspects_fail: bool = False) -> 
             if standing in _SHOWN or case.change != "same":
                 yield _case_line(case)
     numbers = [(standing, len(comparison.of(standing))) for standing in Standing]
-    counts = [_counted(number, standing) for standing, number in numbers if number or standing in _ALWAYS_COUNTED]
+    counts = [
+        count(number, "error") if standing is Standing.ERROR else f"{number:,} {standing}"
+        for standing, number in numbers
+        if number or standing in _ALWAYS_COUNTED
+    ]
     yield StyledLine("plain", f"  {', '.join(counts)}")
     for number, when in zip(comparison.not_asked, (" before", ""), strict=True):
         if number:
@@ -112,10 +116,9 @@ def verdict(comparison: Comparison, *, suspects_fail: bool = False) -> str:
 
 
 def _verdict(comparison: Comparison, *, suspects_fail: bool) -> str:
-    suspects, lost = len(comparison.suspects), len(comparison.lost)
-    reasons = [f"{len(broken):,} broken"] if (broken := comparison.of(Standing.BROKEN)) else []
-    reasons += [f"{suspects:,} suspect"] if suspects else []
-    reasons += [f"{lost:,} passed before and ended in errors"] if lost else []
+    broken, suspects, lost = comparison.of(Standing.BROKEN), comparison.suspects, comparison.lost
+    counted = (broken, "broken"), (suspects, "suspect"), (lost, "passed before and ended in errors")
+    reasons = [f"{len(cases):,} {what}" for cases, what in counted if cases]
     if comparison.is_regression(suspects_fail=suspects_fail):
         return ", ".join(["WORSE", *reasons])
     if reasons:
@@ -131,50 +134,39 @@ def _verdict(comparison: Comparison, *, suspects_fail: bool) -> str:
 
 def comparison_json(comparison: Comparison, *, suspects_fail: bool) -> JsonObject:
     """Return a comparison as JSON values; rates are 0 to 1, and significance is null if no case was judged."""
+    changes = comparison.changes
     return {
-        "name": comparison.name,
-        "before": comparison.before,
-        "after": comparison.after,
+        **attributes_json(comparison, "name", "before", "after"),
         "regression": comparison.is_regression(suspects_fail=suspects_fail),
         "significance": _significance_json(comparison.significance),
         "baselineRuns": comparison.runs,
         "alikeWithinRun": comparison.is_alike,
         "notAsked": dict(zip(("before", "after"), comparison.not_asked, strict=True)),
-        "changes": _changes_json(comparison.changes),
+        "changes": {
+            "casesRemoved": changes.removed,
+            "expectationsWeaker": changes.weaker,
+            "expectationsChanged": changes.changed,
+            "expectationsNew": changes.new,
+            "others": [part._asdict() for part in changes.parts],
+        },
         "counts": {standing.value: len(comparison.of(standing)) for standing in Standing},
         "cases": [
             {
                 "testNumber": case.number,
-                "utterance": case.utterance,
-                "standing": case.standing.value,
+                **attributes_json(case, "utterance", "standing"),
                 "before": _counts_json(case.before),
                 "after": _counts_json(case.after),
                 "askedAgain": _counts_json(case.again),
-                "leftToAsk": case.left_to_ask,
-                "pValue": case.p_value,
+                **attributes_json(case, "left_to_ask", "p_value"),
             }
             for case in comparison.cases
         ],
     }
 
 
-def _changes_json(changes: ChangesOfTest) -> JsonObject:
-    return {
-        "casesRemoved": changes.removed,
-        "expectationsWeaker": changes.weaker,
-        "expectationsChanged": changes.changed,
-        "expectationsNew": changes.new,
-        "others": [part._asdict() for part in changes.parts],
-    }
-
-
 def p_text(p_value: float) -> str:
     """Return `p = 0.031`, or `p < 0.001`."""
     return f"p < {_SMALLEST_P:g}" if p_value < _SMALLEST_P else f"p = {p_value:.2g}"
-
-
-def _counted(number: int, standing: Standing) -> str:
-    return count(number, "error") if standing is Standing.ERROR else f"{number:,} {standing}"
 
 
 def _rates_of(comparison: Comparison) -> str:
@@ -237,22 +229,20 @@ def _explanations(comparison: Comparison) -> Iterator[str]:
 
 
 def _significance_json(significance: Significance | None) -> JsonObject | None:
-    if significance is None:
-        return None
-    return {
-        "test": significance.test,
-        "change": significance.change,
-        "passRate": dict(zip(("before", "after"), significance.rates, strict=True)),
-        "pValue": significance.p_value,
-        "cases": significance.cases,
-        "significant": significance.is_significant,
-    }
+    return (
+        None
+        if significance is None
+        else {
+            **attributes_json(significance, "test", "change"),
+            "passRate": dict(zip(("before", "after"), significance.rates, strict=True)),
+            **attributes_json(significance, "p_value", "cases"),
+            "significant": significance.is_significant,
+        }
+    )
 
 
 def _counts_json(case: CaseCounts | None) -> JsonObject | None:
-    if case is None:
-        return None
-    return {"passed": case.passed, "failed": case.failed, "errors": case.errors, "undecided": case.undecided}
+    return None if case is None else attributes_json(case, "passed", "failed", "errors", "undecided")
 
 
 def difference_lines(difference: Difference) -> Iterator[StyledLine]:
@@ -270,19 +260,13 @@ def difference_lines(difference: Difference) -> Iterator[StyledLine]:
 
 def difference_json(difference: Difference) -> JsonObject:
     """Return a difference as JSON values, without its problems."""
+    texts = ("before", "after")
     return {
         "fullName": difference.name or None,
-        "before": difference.before,
-        "after": difference.after,
+        **attributes_json(difference, *texts),
         "formOnly": difference.is_form_only,
         "changes": [
-            {
-                "kind": change.kind.value,
-                "testCase": change.case,
-                "what": list(change.what),
-                "before": change.before,
-                "after": change.after,
-            }
+            {"kind": change.kind, "testCase": change.case, "what": [*change.what], **attributes_json(change, *texts)}
             for change in difference.changes
         ],
     }

@@ -7,10 +7,8 @@ import io
 import re
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.expectations import expectation_kind
 from evalmeta.report.details import exchange_of, exchanges
-from evalmeta.report.report import is_partly_judged, verdict_of
-from evalmeta.report.results import doubt_codes
+from evalmeta.report.results import doubt_codes, label_of
 from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
@@ -53,10 +51,10 @@ def _lines(rows: Iterable[Sequence[str]]) -> str:
 
 
 def _rows(report: Report, case: CaseResult) -> Iterator[list[str]]:
-    run, verdict = report.run, verdict_of(report, case)
+    run, verdict = report.run, report.verdict_of(case)
     start = [_cell(run.definition), _cell(run.id), f"{case.iteration}", f"{case.number}"]
     label, doubts = _cell(case.label), " ".join(doubt_codes(run, case))
-    flags = ["true" if flag else "false" for flag in (is_partly_judged(report, case), case.is_quarantined)]
+    flags = ["true" if flag else "false" for flag in (report.is_partly_judged(case), case.is_quarantined)]
     if not case.results:
         last = exchanges(case)[-1]
         broken = ["", "", verdict, "", "", "", "", _cell(case.error), ""]
@@ -75,10 +73,8 @@ def _texts(exchange: Exchange) -> list[str]:
 
 
 def _judgement(result: TestResult, case: CaseResult) -> list[str]:
-    kind = expectation_kind(result.name)
-    label = result.label or (kind.label if kind else None)
     texts = (result.expected, result.actual, result.explanation, result.error or case.error, result.rater)
-    word = "MEASURED" if result.is_measured else result.verdict
+    label, word = label_of(result.name, result.label), "MEASURED" if result.is_measured else result.verdict
     return [_cell(result.name), _cell(label), word, _number(result.score), *map(_cell, texts)]
 
 

@@ -10,8 +10,8 @@ from evalmeta.model.aggregation import coverage_of, mean_name
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.plugins import is_check
-from evalmeta.report.report import VERDICT_WORDS, location, verdict_of, why_not_counted
-from evalmeta.report.results import averages_of, both_verdicts, mean_text, missed_averages, score_text
+from evalmeta.report.report import VERDICT_WORDS
+from evalmeta.report.results import averages_of, both_verdicts, label_of, mean_text, missed_averages, score_text
 from evalmeta.report.text import count, one_line, wrap
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def group_cases(report: Report) -> Iterator[CaseGroup]:
 
     The results are read twice, so that only a digest of each group is in memory.
     """
-    if report.run.options.iterations == 1:
-        yield from (CaseGroup(case, verdict_of(report, case)) for case in report.run.cases)
+    if not report.is_repeated:
+        yield from (CaseGroup(case, report.verdict_of(case)) for case in report.run.cases)
         return
     iterations_of: dict[bytes, array[int]] = {}
     for case in report.run.cases:
@@ -69,7 +69,7 @@ def group_cases(report: Report) -> Iterator[CaseGroup]:
         iterations = iterations_of.pop(_digest(report, case), None)
         if iterations is not None:
             total = report.times.results[case.number]
-            yield CaseGroup(case, verdict_of(report, case), tuple(iterations), total)
+            yield CaseGroup(case, report.verdict_of(case), tuple(iterations), total)
 
 
 def _digest(report: Report, case: CaseResult) -> bytes:
@@ -79,7 +79,7 @@ def _digest(report: Report, case: CaseResult) -> bytes:
 
 def _details(report: Report, case: CaseResult) -> tuple[int, Verdict, str]:
     """Return what reports show of a case result: of one that passed, the utterances and what was not judged."""
-    verdict = verdict_of(report, case)
+    verdict = report.verdict_of(case)
     return case.number, verdict, passed_text(case) if verdict is Verdict.PASS else case_text(case, report.summary)
 
 
@@ -88,12 +88,12 @@ class CaseGroups:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._is_repeated = report.run.options.iterations > 1
+        self._is_repeated = report.is_repeated
         self._found: dict[Hashable, tuple[CaseResult, Verdict, list[int]]] = {}
 
     def add(self, case: CaseResult) -> None:
         """Add a case result to its group."""
-        verdict = verdict_of(self._report, case)
+        verdict = self._report.verdict_of(case)
         key: Hashable = _details(self._report, case) if self._is_repeated else len(self._found)
         self._found.setdefault(key, (case, verdict, []))[2].append(case.iteration)
 
@@ -139,7 +139,7 @@ def group_name(group: CaseGroup, *, place: str = "") -> str:
 
 def group_title(report: Report, group: CaseGroup) -> str:
     """Return the name of a group, and why its result does not count, if it does not."""
-    forgiven, name = why_not_counted(report, group.case), group_name(group, place=location(report, group.case) or "")
+    forgiven, name = report.why_not_counted(group.case), group_name(group, place=report.location(group.case) or "")
     return f"{name} ({one_line(forgiven)})" if forgiven else name
 
 
@@ -301,8 +301,7 @@ def _block(results: Sequence[TestResult]) -> tuple[str, list[Field]]:
 
 
 def _title(result: TestResult) -> str:
-    kind = expectation_kind(result.name)
-    label = result.label or (kind.label if kind else "")
+    label = label_of(result.name, result.label)
     if label and is_check(result.name):
         return label
     return f"{label} ({result.name})" if label and label != result.name else result.name

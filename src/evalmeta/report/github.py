@@ -12,18 +12,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.model.run import Verdict
 from evalmeta.report.comparison import comparison_lines, is_unchanged
 from evalmeta.report.details import all_utterances, case_text, case_title, group_cases, group_title, why_not_passed
-from evalmeta.report.report import (
-    VERDICT_WORDS,
-    counts_as_passed,
-    duration,
-    is_brief,
-    location,
-    outcome,
-    place_of,
-    undecided_reasons,
-    verdict_of,
-    why_not_counted,
-)
+from evalmeta.report.report import VERDICT_WORDS
 from evalmeta.report.results import check_lines, mean_cells, numbered_label, shown_averages
 from evalmeta.report.summary import case_rates, corrected_text, pass_chances, quarantine_lines, reasons_text, totals
 from evalmeta.report.text import clean, count, decimal, one_line, percent, seconds, workflow_command
@@ -43,7 +32,7 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
     decision includes the number of cases. In a run that passed by its pass rate, failed cases are warnings, and so are
     failures that a baseline forgives. Undecided cases are not included.
     """
-    shown = [report for report in reports if len(reports) == 1 or not is_brief(report)]
+    shown = [report for report in reports if len(reports) == 1 or not report.is_brief]
     if len(shown) < len(reports):
         yield workflow_command("notice", totals(reports), [("title", "evalmeta")])
     for report in shown:
@@ -51,18 +40,18 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def _commands(report: Report) -> Iterator[str]:
-    passed = counts_as_passed(report)
+    passed = report.counts_as_passed
     title = one_line(f"{report.run.definition}: subject {report.run.subject_name}", chars=200)
     level = "notice" if passed or not report.run.status.is_over else "error"
-    yield workflow_command(level, clean(outcome(report)), [*_location(report, None), ("title", title)])
+    yield workflow_command(level, clean(report.outcome()), [*_location(report, None), ("title", title)])
     if checks := "\n".join(check_lines(report.run, report.tally.differences)):
         yield workflow_command("warning", clean(checks), [*_location(report, None), ("title", title)])
     numbers: set[int] = set()
     for case in report.run.cases:
-        if case.number in numbers or verdict_of(report, case) not in {Verdict.FAILURE, Verdict.ERROR}:
+        if case.number in numbers or report.verdict_of(case) not in {Verdict.FAILURE, Verdict.ERROR}:
             continue
         numbers.add(case.number)
-        forgiven = why_not_counted(report, case)
+        forgiven = report.why_not_counted(case)
         times = "" if case.is_quarantined else _times(report, case.number)
         text = f"{times}{why_not_passed(case, report.summary)}"
         text = f"{clean(forgiven)}: {text}" if forgiven else text
@@ -79,7 +68,7 @@ def _times(report: Report, number: int) -> str:
 
 
 def _location(report: Report, number: int | None) -> Iterator[tuple[str, str]]:
-    file, line = (report.file, None) if number is None else place_of(report, number)
+    file, line = (report.file, None) if number is None else report.place_of(number)
     if not file:
         return
     yield "file", clean(file)
@@ -134,28 +123,28 @@ def _is_told(report: Report) -> bool:
     statistics = report.statistics
     has_more = (
         report.summary.averages
-        or undecided_reasons(report)
+        or report.undecided_reasons
         or (statistics and (statistics.measures or statistics.corrected))
     )
-    return is_brief(report) and is_same and not has_more
+    return report.is_brief and is_same and not has_more
 
 
 def _cells(report: Report) -> Iterator[str]:
     summary = report.summary
-    yield _SIGNS[counts_as_passed(report)] if report.run.status.is_over else "⏳"
+    yield _SIGNS[report.counts_as_passed] if report.run.status.is_over else "⏳"
     yield _code(one_line(report.run.definition))
     counts = summary.passed, summary.partly_judged, summary.failed, summary.errors, summary.undecided
     yield from (f"{number:,}" for number in (summary.total, *counts))
     yield "none" if summary.pass_rate is None else percent(summary.pass_rate)
     judged, total, _ = summary.coverage
     yield "all" if judged == total else f"{judged:,} of {total:,}"
-    yield seconds(duration(report))
+    yield seconds(report.duration)
 
 
 def _section(report: Report) -> Iterator[str]:
-    yield f"\n### {_code(one_line(report.run.definition))}\n\n{_prose(one_line(outcome(report), chars=400))}\n"
+    yield f"\n### {_code(one_line(report.run.definition))}\n\n{_prose(one_line(report.outcome(), chars=400))}\n"
     yield from filter(None, (_comparison(report), _averages(report), _measures(report), _rates(report)))
-    for name, reasons in undecided_reasons(report).items():
+    for name, reasons in report.undecided_reasons.items():
         yield f"\n- {_code(one_line(name))}: {_prose(reasons_text(reasons))}\n"
     if checks := "\n".join(check_lines(report.run, report.tally.differences)):
         yield f"\n<pre>{html.escape(checks, quote=False)}</pre>\n"
@@ -164,7 +153,7 @@ def _section(report: Report) -> Iterator[str]:
     # Results that do not count come last.
     for is_forgiven in (False, True) if report.baseline or report.summary.quarantined else (False,):
         for group in group_cases(report):
-            if group.verdict is not Verdict.PASS and bool(why_not_counted(report, group.case)) is is_forgiven:
+            if group.verdict is not Verdict.PASS and bool(report.why_not_counted(group.case)) is is_forgiven:
                 yield _details(report, group)
 
 
@@ -183,7 +172,7 @@ def _details(report: Report, group: CaseGroup) -> str:
     case, name = group.case, _prose(group_title(report, group))
     utterances = html.escape(one_line(all_utterances(case)), quote=False)
     head = f"<b>{VERDICT_WORDS[group.verdict]}</b> {name} <code>{utterances}</code>"
-    where = location(report, case)
+    where = report.location(case)
     at = f"\n{_code(one_line(where, chars=400))}\n" if where else ""
     # An empty line ends an HTML block of Markdown, but not one that begins with <pre>.
     text = html.escape(case_text(case, report.summary), quote=False)

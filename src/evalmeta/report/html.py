@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from evalmeta.model.checks import OWN_CHECKS, WHOLE_ANSWERS
-from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.plugins import plugin_names
 from evalmeta.protocol.json_fields import to_timestamp
@@ -22,21 +21,17 @@ from evalmeta.report.comparison import comparison_lines, verdict
 from evalmeta.report.details import all_utterances, exchanges, group_name, results_of, why_not_passed
 from evalmeta.report.html_pages import choices, lay_out
 from evalmeta.report.human import Limits, find
-from evalmeta.report.report import (
-    STATE_WORDS,
-    VERDICT_WORDS,
-    counts_as_passed,
-    coverage_text,
-    decision,
-    duration,
-    forgiven_failures,
-    has_passed,
-    is_brief,
-    outcome,
-    undecided_reasons,
+from evalmeta.report.report import STATE_WORDS, VERDICT_WORDS, coverage_text
+from evalmeta.report.results import (
+    both_verdicts,
+    check_lines,
+    label_of,
+    mean_cells,
+    mean_text,
+    score_text,
+    shown_averages,
 )
-from evalmeta.report.results import both_verdicts, check_lines, mean_cells, mean_text, score_text, shown_averages
-from evalmeta.report.summary import case_rates, corrected_text, milliseconds, reasons_text, totals, verdict_lines
+from evalmeta.report.summary import corrected_text, milliseconds, reasons_text, totals, verdict_lines
 from evalmeta.report.text import count, decimal, json_text, one_line, percent, seconds, shorten
 from evalmeta.version import __version__
 
@@ -44,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalmeta.model.comparison import Comparison
-    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.run import TestResult
     from evalmeta.report.details import CaseGroup
     from evalmeta.report.report import Report
@@ -59,13 +53,6 @@ _WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
 _MAX_WORDS: Final = 2_000
 
 
-class _Expectation(NamedTuple):
-    """The number of results of one name by verdict."""
-
-    name: str
-    counts: dict[Verdict, int]
-
-
 def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield the page; texts are cut after 4,000 characters, and cases are left out of a page that would be too large.
 
@@ -76,7 +63,7 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
     """
     style, script = _asset("parts.css") + _asset("run.css"), _asset("run.js")
     hashes = (_hash(style), _hash(script))
-    pages = sorted(lay_out(reports), key=lambda page: counts_as_passed(page.report) + is_brief(page.report))
+    pages = sorted(lay_out(reports), key=lambda page: page.report.counts_as_passed + page.report.is_brief)
     yield from template("run.html.j2").generate(
         pages=pages, choices=choices(pages), style=style, script=script, hashes=hashes, version=__version__
     )
@@ -105,64 +92,35 @@ def environment(*folders: Path) -> Environment:
         "line": one_line,
         "long_line": partial(one_line, chars=400),
         "milliseconds": duration_text,
-        "pretty": _pretty,
+        "pretty": lambda value: shorten(json_text(value, indent=2)),
         "number": "{:g}".format,
         "percent": percent,
         "seconds": seconds,
         "text": shorten,
         "time": time_text,
     }
-    made.globals |= {
-        "both_verdicts": both_verdicts,
-        "case_rates": _case_rates,
-        "check_lines": check_lines,
-        "comparison_lines": comparison_lines,
-        "counts_as_passed": counts_as_passed,
-        "corrected_text": corrected_text,
-        "coverage_text": coverage_text,
-        "duration": duration,
-        "exchanges": exchanges,
-        "expectations": _expectations,
-        "forgiven_failures": forgiven_failures,
-        "mean_cells": mean_cells,
-        "mean_text": mean_text,
-        "reasons_text": reasons_text,
-        "outcome": outcome,
-        "results_of": results_of,
-        "score_text": score_text,
-        "shown_averages": shown_averages,
-        "totals": totals,
-        "undecided_reasons": undecided_reasons,
-        # What these expect is not the whole text, so that a difference of both says nothing.
-        "partial_checks": OWN_CHECKS.union(plugin_names("checks")) - WHOLE_ANSWERS,
-        "word_difference": word_difference,
-        "words": STATE_WORDS,
-    }
+    functions = (
+        *(both_verdicts, check_lines, comparison_lines, corrected_text, coverage_text, exchanges),
+        *(mean_cells, mean_text, reasons_text, results_of, score_text, shown_averages, totals, verdicts_by_name),
+        word_difference,
+    )
+    made.globals |= {function.__name__: function for function in functions}
+    # What partial checks expect is not the whole text, so that a difference of both texts says nothing.
+    made.globals |= {"partial_checks": OWN_CHECKS.union(plugin_names("checks")) - WHOLE_ANSWERS, "words": STATE_WORDS}
     return made
 
 
-def _case_rates(report: Report) -> dict[int, str]:
-    """Return the pass rate of each case over its iterations, by number."""
-    return {counts.number: rate for counts, rate in case_rates(report.run, report.statistics)}
-
-
-def _expectations(report: Report) -> Iterator[_Expectation]:
+def verdicts_by_name(report: Report) -> dict[str, dict[Verdict, int]]:
+    """Return how many results of each name have which verdict."""
     by_name: dict[str, dict[Verdict, int]] = {}
-    judged = (result for case in report.run.cases for result in case.results if not result.is_measured)
-    for result in judged:
-        counts = by_name.setdefault(result.name, dict.fromkeys(Verdict, 0))
-        counts[result.verdict] += 1
-    yield from (_Expectation(name, counts) for name, counts in by_name.items())
+    for result in (result for case in report.run.cases for result in case.results if not result.is_measured):
+        by_name.setdefault(result.name, dict.fromkeys(Verdict, 0))[result.verdict] += 1
+    return by_name
 
 
-def _label(result: TestResult | _Expectation) -> str:
-    kind = expectation_kind(result.name)
-    own = getattr(result, "label", None)
-    return str(own or (kind.label if kind else result.name))
-
-
-def _pretty(value: JsonValue) -> str:
-    return shorten(json_text(value, indent=2))
+def _label(result: TestResult | str) -> str:
+    name, own = (result, None) if isinstance(result, str) else (result.name, result.label)
+    return label_of(name, own) or name
 
 
 def duration_text(value: float) -> str:
@@ -261,10 +219,12 @@ class _Part(NamedTuple):
 
 def runs_html(reports: Sequence[Report]) -> str:
     """Return runs, those that did not pass first: the verdict and the counts of each, and its first such cases."""
-    ordered = sorted(reports, key=has_passed)
+    ordered = sorted(reports, key=lambda report: report.has_passed)
     parts = [_run_part(report) for report in ordered[:_SHOWN_RUNS]]
     if len(reports) > 1:
-        parts.insert(0, _Part("All runs", totals(reports), "good" if all(map(has_passed, reports)) else "bad"))
+        parts.insert(
+            0, _Part("All runs", totals(reports), "good" if all(report.has_passed for report in reports) else "bad")
+        )
     if (left := len(reports) - _SHOWN_RUNS) > 0:
         parts.append(_Part(f"... and {count(left, 'more run')}", "print them to see all", "dim"))
     return template("notebook.html.j2").render(parts=parts)
@@ -292,8 +252,8 @@ def _run_part(report: Report) -> _Part:
     left = len(findings.failing) + len(findings.undecided)
     return _Part(
         one_line(report.run.definition, chars=200),
-        one_line(decision(report), chars=400),
-        "good" if has_passed(report) else "bad",
+        one_line(report.decision(), chars=400),
+        "good" if report.has_passed else "bad",
         [line.strip() for line in lines],
         list(_rows(report, findings.groups)),
         rest=f"... and {count(left, 'more case')}; save('report.html') shows all of them" if left else "",

@@ -12,8 +12,9 @@ from evalmeta.model.comparison import Standing
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import WORST_FIRST, Verdict
 from evalmeta.report.details import all_utterances, exchanges
-from evalmeta.report.report import PARTLY, STATE_WORDS, location, verdict_of, why_not_counted
+from evalmeta.report.report import PARTLY, STATE_WORDS
 from evalmeta.report.results import averages_of
+from evalmeta.report.summary import case_rates
 from evalmeta.report.text import SHOWN_CHARS, count
 
 if TYPE_CHECKING:
@@ -133,9 +134,13 @@ class Page:
             return
         cases = by_number(self.report.run.cases)
         for number, same in groupby(cases, key=lambda case: case.number):
-            iterations = [] if number in self.left_out else [(case, verdict_of(self.report, case)) for case in same]
+            iterations = [] if number in self.left_out else [(case, self.report.verdict_of(case)) for case in same]
             if iterations and all(_state(*iteration) == Verdict.PASS for iteration in iterations) is passed:
                 yield _shown_case(self, number, iterations)
+
+    def rates(self) -> dict[int, str]:
+        """Return the pass rate of each case over its iterations, by number."""
+        return {counts.number: rate for counts, rate in case_rates(self.report.run, self.report.statistics)}
 
     def remark(self) -> str:
         """Return which cases are left out, and why; empty if there are none."""
@@ -172,7 +177,7 @@ def choices(pages: Sequence[Page]) -> list[Choice]:
     offered += [
         Choice(state.lower(), words[state].lower(), sum(page.states[state] for page in pages)) for state in _STATES
     ]
-    if any(page.report.run.options.iterations > 1 for page in pages):
+    if any(page.report.is_repeated for page in pages):
         offered.append(Choice("mixed", "mixed", sum(page.mixed for page in pages)))
     marked = sum((page.marked for page in pages), Counter[str]())
     return offered + [
@@ -215,7 +220,7 @@ def _outline(report: Report) -> dict[int, int]:
     by_number: dict[int, int] = {}
     for case in report.run.cases:
         known = by_number.get(case.number, 0)
-        flags = known & ((1 << _FLAGS) - 1) | _BITS[_state(case, verdict_of(report, case))]
+        flags = known & ((1 << _FLAGS) - 1) | _BITS[_state(case, report.verdict_of(case))]
         if _has_undecided(case):
             flags |= _UNDECIDED_RESULT
         by_number[case.number] = (known >> _FLAGS) + _chars(case) << _FLAGS | flags
@@ -260,6 +265,6 @@ def _shown_case(page: Page, number: int, iterations: list[tuple[CaseResult, Verd
     report, first = page.report, iterations[0][0]
     averages = next(filter(None, (averages_of(report.summary, case) for case, _ in iterations)), ())
     worst = min((_state(*iteration) for iteration in iterations), key=_STATES.index)
-    forgiven = next(filter(None, (why_not_counted(report, case) for case, _ in iterations)), "")
-    where, mark = location(report, first), page.marks.get(number, "")
+    forgiven = next(filter(None, (report.why_not_counted(case) for case, _ in iterations)), "")
+    where, mark = report.location(first), page.marks.get(number, "")
     return ShownCase(number, worst, all_utterances(first), first.label, where, averages, forgiven, mark, iterations)

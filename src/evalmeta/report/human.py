@@ -19,19 +19,7 @@ from evalmeta.report.details import (
     passed_text,
     why_not_passed,
 )
-from evalmeta.report.report import (
-    PARTLY,
-    STATE_WORDS,
-    VERDICT_WORDS,
-    counts_as_passed,
-    duration,
-    is_brief,
-    is_known,
-    is_partly_judged,
-    location,
-    verdict_of,
-    why_not_counted,
-)
+from evalmeta.report.report import PARTLY, STATE_WORDS, VERDICT_WORDS
 from evalmeta.report.results import missed_averages
 from evalmeta.report.summary import fact_lines, heading, passed_count, suite_lines, undecided_lines, verdict_lines
 from evalmeta.report.text import count, number_ranges, one_line, seconds
@@ -131,8 +119,8 @@ def _paragraphs(
         yield _verdict(reports, is_short=True)
         return
     is_suite, is_all = len(reports) > 1, detail == "all"
-    brief = [report for report in reports if is_suite and not is_all and is_brief(report)]
-    others = [report for report in reports if not (is_suite and not is_all and is_brief(report))]
+    brief = [report for report in reports if is_suite and not is_all and report.is_brief]
+    others = [report for report in reports if not (is_suite and not is_all and report.is_brief)]
     yield [Line(_passed_run(report), "word") for report in brief]
     yield map(Line, undecided_lines(brief))
     listed: list[Line] = []
@@ -155,7 +143,7 @@ def _passed_run(report: Report) -> str:
     run, summary = report.run, report.summary
     undecided = f", {summary.undecided:,} undecided" if summary.undecided else ""
     name, run_id = one_line(run.definition), one_line(run.id)
-    took = seconds(duration(report))
+    took = seconds(report.duration)
     return f"{VERDICT_WORDS[Verdict.PASS]} {name}: {passed_count([summary])}{undecided}, run {run_id}, took {took}"
 
 
@@ -169,7 +157,7 @@ def _heading(report: Report, *, has_places: bool) -> Iterator[Line]:
 def _cases(report: Report, findings: Findings, *, is_all: bool) -> Iterator[Line | CaseDetails]:
     for group in group_cases(report) if is_all else findings.groups:
         if group.verdict is Verdict.PASS:
-            word = STATE_WORDS[PARTLY] if is_partly_judged(report, group.case) else VERDICT_WORDS[group.verdict]
+            word = STATE_WORDS[PARTLY] if report.is_partly_judged(group.case) else VERDICT_WORDS[group.verdict]
             name = group_title(report, group) if group.case.is_quarantined else group_name(group)
             start = f"{word:{_WORD_CHARS}} {name}"
             yield Line(f"{start} {passed_text(group.case)}".rstrip(), "word")
@@ -194,7 +182,7 @@ def _others(numbers: Sequence[int]) -> str:
 
 def _run_verdict(report: Report) -> Iterator[Line]:
     first, *others = verdict_lines(report)
-    yield Line(first, "good" if counts_as_passed(report) else "bad")
+    yield Line(first, "good" if report.counts_as_passed else "bad")
     yield from map(Line, others)
 
 
@@ -203,7 +191,7 @@ def _verdict(reports: Sequence[Report], *, is_short: bool = False) -> Iterator[L
     if len(reports) == 1:
         yield from _run_verdict(reports[0])
         return
-    bad = [report for report in reports if not counts_as_passed(report)]
+    bad = [report for report in reports if not report.counts_as_passed]
     for report in bad[:_SHOWN_RUNS] if is_short else ():
         yield Line(next(verdict_lines(report)), "bad")
     if is_short and len(bad) > _SHOWN_RUNS:
@@ -216,7 +204,7 @@ def _verdict(reports: Sequence[Report], *, is_short: bool = False) -> Iterator[L
 def _details(part: CaseDetails) -> str:
     report, (case, verdict, *_), traceback = part
     start = f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {group_title(report, part.group)}"
-    where = location(report, case)
+    where = report.location(case)
     head = f"{start} {one_line(where, chars=400)}" if where else start
     return f"{head}\n{case_text(case, report.summary, indent=_DETAILS_INDENT, traceback=traceback)}"
 
@@ -248,7 +236,7 @@ def has_failing(report: Report) -> bool:
 
 
 def _is_failing(report: Report, case: CaseResult) -> bool:
-    return is_failing(report.summary, case, report.run.options) and not is_known(report, case)
+    return is_failing(report.summary, case, report.run.options) and not report.is_known(case)
 
 
 def find(report: Report, limits: Limits) -> Findings:
@@ -258,13 +246,13 @@ def find(report: Report, limits: Limits) -> Findings:
     for case in report.run.cases:
         if case.is_quarantined:
             continue
-        if is_known(report, case):
+        if report.is_known(case):
             known.add(case.number)
             continue
         if _is_failing(report, case):
             is_kept = failing.add(case)
         else:
-            is_kept = verdict_of(report, case) is Verdict.UNDECIDED and undecided.add(case)
+            is_kept = report.verdict_of(case) is Verdict.UNDECIDED and undecided.add(case)
         if is_kept:
             groups.add(case)
     lines = [
@@ -293,14 +281,14 @@ class _First:
 
 def _line(report: Report, case: CaseResult, which: str) -> str:
     """Return verdict and place of a case that fails its run, its number, and why it did not pass."""
-    place = one_line(location(report, case) or report.run.definition, chars=400)
-    verdict, why = verdict_of(report, case), why_not_passed(case, report.summary)
+    place = one_line(report.location(case) or report.run.definition, chars=400)
+    verdict, why = report.verdict_of(case), why_not_passed(case, report.summary)
     if verdict is Verdict.PASS:
         # The run judged too few results.
         verdict = Verdict.UNDECIDED
     elif case.verdict in {Verdict.PASS, Verdict.UNDECIDED} and not missed_averages(report.summary, case):
         why = f"undecided: {why}" if verdict is Verdict.FAILURE else why
-    if forgiven := why_not_counted(report, case):
+    if forgiven := report.why_not_counted(case):
         why = f"{one_line(forgiven)}: {why}"
     name = numbered_case(case, place=place)
     return f"{VERDICT_WORDS[verdict]:{_FAILURE_CHARS}} {place}  case {name}{which}  {why}"

@@ -11,24 +11,18 @@ from evalmeta.model.run import Verdict
 from evalmeta.protocol.connect import write_case, write_quarantine, write_run
 from evalmeta.protocol.json_fields import object_at
 from evalmeta.report.details import case_name, case_text, judged_text, result_text, why_not_passed
-from evalmeta.report.report import (
-    counts_as_passed,
-    decision,
-    duration,
-    forgiven_failures,
-    has_passed,
-    is_partly_judged,
-    outcome,
-    place_of,
-    run_failures,
-    undecided_reasons,
-    verdict_counts,
-    verdict_of,
-    why_not_counted,
-)
 from evalmeta.report.results import averages_of, check_lines, doubt_codes
 from evalmeta.report.summary import shown_reasons
-from evalmeta.report.text import JsonDocument, JsonList, clean, escape_unsafe, json_text, shorten, stream_json
+from evalmeta.report.text import (
+    JsonDocument,
+    JsonList,
+    attributes_json,
+    clean,
+    escape_unsafe,
+    json_text,
+    shorten,
+    stream_json,
+)
 from evalmeta.version import __version__
 
 if TYPE_CHECKING:
@@ -37,8 +31,14 @@ if TYPE_CHECKING:
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult
-    from evalmeta.model.statistics import Interval, Measure, RunStatistics
-    from evalmeta.report.report import BaselineVerdict, Report
+    from evalmeta.model.statistics import CaseCounts, Interval, Measure, RunStatistics
+    from evalmeta.report.report import Report
+
+
+_RESULT_KEYS: Final = (
+    *("name", "label", "verdict", "score", "expected", "actual", "explanation", "detail", "rater", "error"),
+    "threshold",
+)
 
 
 def stream(reports: Sequence[Report]) -> Iterator[str]:
@@ -57,26 +57,20 @@ def run_document(report: Report) -> JsonDocument:
 
     There are also `averages`, `statistics` and what a `baseline` decides, where they are known.
     """
-    run = write_run(replace(report.run, cases=()), escape=False)
-    own = {**object_at(run, "evalmeta"), "passRate": report.summary.pass_rate, **coverage_json(report)}
-    own["counts"] = counts_json(report.summary)
-    if report.summary.averages:
-        own["averages"] = [*averages_json(report.summary.averages)]
+    run, summary = write_run(replace(report.run, cases=()), escape=False), report.summary
+    own = {**object_at(run, "evalmeta"), "passRate": summary.pass_rate, **_coverage(report)}
+    own |= {"counts": counts_json(summary), **_given(averages=_averages(summary.averages))}
     if report.statistics is not None:
         own["statistics"] = statistics_json(report.run, report.statistics)
     if report.baseline is not None:
-        own["baseline"] = _baseline(report, report.baseline)
+        own["baseline"] = {
+            "name": report.baseline.comparison.before,
+            "passed": report.counts_as_passed,
+            "decision": report.outcome(),
+            # The numbers of the cases whose failures do not count.
+            "forgiven": sorted(filter(report.baseline.forgives, report.times.failed)),
+        }
     return JsonDocument({**run, "testCases": JsonList(map(write_case, report.run.cases)), "evalmeta": own})
-
-
-def _baseline(report: Report, baseline: BaselineVerdict) -> JsonObject:
-    """Return what the comparison with a baseline decides, and the numbers of the cases whose failures do not count."""
-    return {
-        "name": baseline.comparison.before,
-        "passed": counts_as_passed(report),
-        "decision": outcome(report),
-        "forgiven": sorted(filter(baseline.forgives, report.times.failed)),
-    }
 
 
 def stream_lines(reports: Sequence[Report]) -> Iterator[str]:
@@ -93,23 +87,22 @@ def _case(report: Report, case: CaseResult) -> JsonObject:
         "definition": report.run.definition,
         "iteration": case.iteration,
         "number": case.number,
-        "verdict": str(verdict_of(report, case)),
-        "partly_judged": is_partly_judged(report, case),
+        "verdict": report.verdict_of(case),
+        "partly_judged": report.is_partly_judged(case),
         "utterance": case.utterance,
         **_answer(case.generated),
         "error": case.error,
-        "results": [{**_result(result), **verdicts_json(result)} for result in case.results],
-        **({"doubts": [*codes]} if (codes := doubt_codes(report.run, case)) else {}),
+        "results": [*map(_result, case.results)],
+        **_given(doubts=doubt_codes(report.run, case)),
         "label": case.label or None,
         "earlier": [{"utterance": turn.utterance, **_answer(turn.generated)} for turn in case.earlier],
-        **({"traceback": case.traceback} if case.traceback else {}),
-        **({"quarantine": write_quarantine(case.quarantine)} if case.quarantine else {}),
+        **_given(traceback=case.traceback, quarantine=case.quarantine and write_quarantine(case.quarantine)),
     }
 
 
 def _answer(generated: GeneratedData | None) -> JsonObject:
     if generated is None:
-        return {"outcome": None, "topic": None, "actions": None, "latency_ms": None, "tokens": None}
+        return dict.fromkeys(("outcome", "topic", "actions", "latency_ms", "tokens"))
     tokens, actions = generated.tokens, generated.actions
     return {
         "outcome": generated.outcome,
@@ -126,117 +119,78 @@ def _answer(generated: GeneratedData | None) -> JsonObject:
 
 
 def _result(result: TestResult) -> JsonObject:
-    return {
-        "name": result.name,
-        "label": result.label,
-        "verdict": str(result.verdict),
-        "score": result.score,
-        "expected": result.expected,
-        "actual": result.actual,
-        "explanation": result.explanation,
-        "detail": result.detail,
-        "rater": result.rater,
-        "error": result.error,
-        "threshold": result.threshold,
-        "turn": result.turn or None,
-    }
+    values = {name: getattr(result, name) for name in _RESULT_KEYS}
+    return {**values, "turn": result.turn or None, **_verdicts(result)}
 
 
 def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
     """Return the statistics as JSON values; unknown numbers are null, and `cases` need several iterations."""
+    tokens, corrected = statistics.tokens, statistics.corrected
     body: dict[str, JsonValue] = {
-        "passRateInterval": _interval_json(statistics.interval),
+        "passRateInterval": _interval(statistics.interval),
         "flaky": [counts.number for counts in statistics.flaky],
-        "latencyMilliseconds": None if statistics.latency is None else statistics.latency._asdict(),
+        "latencyMilliseconds": statistics.latency and statistics.latency._asdict(),
         "tokens": {
-            "input": statistics.tokens.input if statistics.tokens else None,
-            "output": statistics.tokens.output if statistics.tokens else None,
+            "input": tokens.input if tokens else None,
+            "output": tokens.output if tokens else None,
             "answers": statistics.told_tokens,
         },
         "answers": statistics.answers,
     }
     if run.options.iterations > 1:
+        cases = zip(statistics.cases, statistics.intervals, strict=True)
         body["passAtK"] = [
-            {
-                "k": pass_at_k.k,
-                "anyPasses": pass_at_k.any_passes,
-                "allPass": pass_at_k.all_pass,
-                "cases": pass_at_k.cases,
-            }
-            for pass_at_k in statistics.pass_at
+            attributes_json(chance, "k", "any_passes", "all_pass", "cases") for chance in statistics.pass_at
         ]
-        body["cases"] = [
-            {
-                "testNumber": case.number,
-                "passed": case.passed - case.partly_judged,
-                "partlyJudged": case.partly_judged,
-                "failed": case.failed,
-                "errors": case.errors,
-                "undecided": case.undecided,
-                **({"quarantined": case.quarantined} if case.quarantined else {}),
-                "passRate": case.pass_rate,
-                "passRateInterval": _interval_json(interval),
-            }
-            for case, interval in zip(statistics.cases, statistics.intervals, strict=True)
-        ]
-    if (rate := statistics.corrected) is not None:
-        body["correctedForJudge"] = {
-            "raw": rate.raw,
-            "answers": rate.answers,
-            "rate": rate.rate,
-            "interval": _interval_json(rate.interval),
-            "judge": rate.check._asdict(),
-        }
-    if statistics.measures:
-        body["measures"] = [*measures_json(statistics.measures)]
-    return body
+        body["cases"] = [_case_counts(counts, interval) for counts, interval in cases]
+    if corrected is not None:
+        rates, interval = attributes_json(corrected, "raw", "answers", "rate"), _interval(corrected.interval)
+        body["correctedForJudge"] = {**rates, "interval": interval, "judge": corrected.check._asdict()}
+    return {**body, **_given(measures=_measures(statistics.measures))}
+
+
+def _case_counts(counts: CaseCounts, interval: Interval | None) -> JsonObject:
+    return {
+        "testNumber": counts.number,
+        "passed": counts.passed - counts.partly_judged,
+        **attributes_json(counts, "partly_judged", "failed", "errors", "undecided"),
+        **_given(quarantined=counts.quarantined),
+        "passRate": counts.pass_rate,
+        "passRateInterval": _interval(interval),
+    }
 
 
 def counts_json(summary: Summary) -> JsonObject:
     """Return how many case results have which verdict as JSON values, partly judged ones apart."""
-    return {
-        "passed": summary.passed,
-        "partlyJudged": summary.partly_judged,
-        "failed": summary.failed,
-        "errors": summary.errors,
-        "undecided": summary.undecided,
-        "quarantined": summary.quarantined,
-    }
+    return attributes_json(summary, "passed", "partly_judged", "failed", "errors", "undecided", "quarantined")
 
 
-def coverage_json(report: Report) -> JsonObject:
-    """Return how many results were judged, and why the others were not, as JSON values."""
-    summary = report.summary
-    coverage, min_decided = summary.coverage, summary.min_decided
+def _coverage(report: Report) -> JsonObject:
+    """Return how many results were judged, and why the others were not."""
+    judged, total, _ = coverage = report.summary.coverage
+    required = report.summary.min_decided
     return {
-        "coverage": {
-            "judged": coverage.judged,
-            "results": coverage.total,
-            "share": coverage.share,
-            "required": min_decided,
-        },
+        "coverage": {"judged": judged, "results": total, "share": coverage.share, "required": required},
         "undecidedResults": [
             {
                 "name": clean(name),
                 "count": reasons.total(),
                 "reasons": [{"reason": clean(reason), "count": number} for reason, number in shown_reasons(reasons)],
             }
-            for name, reasons in undecided_reasons(report).items()
+            for name, reasons in report.undecided_reasons.items()
         ],
     }
 
 
-def measures_json(measures: Sequence[Measure]) -> list[JsonObject]:
-    """Return the means of measured results as JSON values."""
+def _measures(measures: Sequence[Measure]) -> JsonValue:
     return [{"name": clean(measure.name), "mean": measure.mean, "count": measure.count} for measure in measures]
 
 
-def _interval_json(interval: Interval | None) -> JsonObject | None:
-    return None if interval is None else {"low": interval.low, "high": interval.high, "confidence": 0.95}
+def _interval(interval: Interval | None) -> JsonObject | None:
+    return interval and {"low": interval.low, "high": interval.high, "confidence": 0.95}
 
 
-def averages_json(averages: Sequence[Average]) -> list[JsonObject]:
-    """Return means as JSON values."""
+def _averages(averages: Sequence[Average]) -> JsonValue:
     return [
         {
             "testNumber": average.number,
@@ -245,15 +199,20 @@ def averages_json(averages: Sequence[Average]) -> list[JsonObject]:
             "mean": average.score,
             "threshold": average.threshold,
             "results": average.count,
-            "verdict": str(average.verdict),
+            "verdict": average.verdict,
         }
         for average in averages
     ]
 
 
-def verdicts_json(result: TestResult) -> JsonObject:
-    """Return both verdicts of a result as JSON values; empty if it was not checked."""
-    return {"verdicts": dict(result.verdicts._asdict())} if result.verdicts else {}
+def _verdicts(result: TestResult) -> JsonObject:
+    """Return both verdicts of a result; empty if it was not checked."""
+    return {"verdicts": result.verdicts._asdict()} if result.verdicts else {}
+
+
+def _given(**values: JsonValue) -> JsonObject:
+    """Return those of the values that are not empty."""
+    return {name: value for name, value in values.items() if value}
 
 
 # CTRF has no status for errors; rawStatus keeps the verdict.
@@ -278,7 +237,7 @@ def stream_ctrf(reports: Sequence[Report]) -> Iterator[str]:
         "tool": {"name": "evalmeta", "version": __version__},
         "summary": _ctrf_summary(reports),
         "tests": JsonList(test for report in reports for test in _tests(report)),
-        "extra": {"runs": [_ctrf_run(report) for report in reports]},
+        "extra": {"runs": [*map(_ctrf_run, reports)]},
     }
     head: JsonObject = {"reportFormat": "CTRF", "specVersion": "0.0.0", "generatedBy": "evalmeta"}
     yield from stream_json(JsonDocument({**head, "results": JsonDocument(results)}), partial(json_text, indent=2))
@@ -288,12 +247,12 @@ def stream_ctrf(reports: Sequence[Report]) -> Iterator[str]:
 def _ctrf_summary(reports: Sequence[Report]) -> JsonObject:
     counts: Counter[str] = Counter()
     for report in reports:
-        for verdict, number in verdict_counts(report).items():
+        for verdict, number in report.verdict_counts.items():
             counts[_STATUS[verdict]] += number
-        counts["failed"] += len(run_failures(report)) - forgiven_failures(report)
-        counts["other"] += forgiven_failures(report) + report.summary.quarantined
+        counts["failed"] += len(report.run_failures) - report.forgiven_failures
+        counts["other"] += report.forgiven_failures + report.summary.quarantined
     start = min((report.run.started for report in reports), default=0.0)
-    stop = max((report.run.started + duration(report) for report in reports), default=0.0)
+    stop = max((report.run.started + report.duration for report in reports), default=0.0)
     return {
         "tests": counts.total(),
         **{status: counts[status] for status in ("passed", "failed", "skipped", "pending", "other")},
@@ -306,28 +265,22 @@ def _ctrf_summary(reports: Sequence[Report]) -> JsonObject:
 
 def _ctrf_run(report: Report) -> JsonObject:
     run, summary = report.run, report.summary
-    averages: JsonObject = {"averages": [*averages_json(summary.averages)]} if summary.averages else {}
-    measures = report.statistics.measures if report.statistics else ()
-    measured: JsonObject = {"measures": [*measures_json(measures)]} if measures else {}
-    checks: list[JsonValue] = [clean(line.strip()) for line in check_lines(run, report.tally.differences)]
+    rates = ("pass_rate", "min_pass_rate", "errors", "undecided", "partly_judged", "quarantined")
     return {
         "id": clean(run.id),
         "definition": clean(run.definition),
         "subject": clean(run.subject_name),
         "subjectVersion": None if run.subject_version is None else clean(run.subject_version),
         "iterations": run.options.iterations,
-        "passed": has_passed(report),
-        "decision": clean(decision(report)),
-        "passRate": summary.pass_rate,
-        "minPassRate": summary.min_pass_rate,
-        "errors": summary.errors,
-        "undecided": summary.undecided,
-        "partlyJudged": summary.partly_judged,
-        "quarantined": summary.quarantined,
-        **coverage_json(report),
-        **({"orgChecks": checks} if checks else {}),
-        **averages,
-        **measured,
+        "passed": report.has_passed,
+        "decision": clean(report.decision()),
+        **attributes_json(summary, *rates),
+        **_coverage(report),
+        **_given(
+            orgChecks=[clean(line.strip()) for line in check_lines(run, report.tally.differences)],
+            averages=_averages(summary.averages),
+            measures=_measures(report.statistics.measures if report.statistics else ()),
+        ),
     }
 
 
@@ -335,15 +288,14 @@ def _tests(report: Report) -> Iterator[JsonObject]:
     flaky = {counts.number for counts in report.statistics.flaky} if report.statistics else set()
     for case in report.run.cases:
         yield _test(report, case, is_flaky=case.number in flaky)
-    for name, verdict, why in run_failures(report):
-        suite = [clean(report.run.definition)]
-        outcome: JsonObject = {"name": name, "status": "failed", "rawStatus": str(verdict), "duration": 0}
-        yield {**outcome, "suite": suite, "message": clean(why)}
+    for name, verdict, why in report.run_failures:
+        status: JsonObject = {"name": name, "status": "failed", "rawStatus": verdict, "duration": 0}
+        yield {**status, "suite": [clean(report.run.definition)], "message": clean(why)}
 
 
 def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
-    verdict, (file, line) = verdict_of(report, case), place_of(report, case.number)
-    forgiven = clean(why_not_counted(report, case))
+    verdict, (file, line) = report.verdict_of(case), report.place_of(case.number)
+    forgiven = clean(report.why_not_counted(case))
     why = result_text(case, report.summary) if case.is_quarantined else why_not_passed(case, report.summary)
     failed = (
         {"message": f"{forgiven}{': ' * bool(forgiven)}{why}", "trace": case_text(case, report.summary, traceback=True)}
@@ -353,56 +305,55 @@ def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
     return {
         "name": case_name(case, report.run),
         "status": "other" if forgiven else _STATUS[verdict],
-        "rawStatus": str(verdict),
+        "rawStatus": verdict,
         "duration": max(0, _milliseconds(case.ended - case.started)),
         "start": _milliseconds(case.started),
         "stop": _milliseconds(case.ended),
         "suite": [clean(report.run.definition)],
         "flaky": is_flaky,
         "parameters": {"utterance": shorten(case.utterance)},
-        "steps": [_step(result) for result in case.results],
+        "steps": [*map(_step, case.results)],
         "extra": _extra(report, case),
         **failed,
-        **({"filePath": clean(file)} if file else {}),
-        **({"line": line} if file and line else {}),
+        **_given(filePath=clean(file or ""), line=line if file else None),
     }
 
 
 def _step(result: TestResult) -> JsonObject:
-    extra: dict[str, JsonValue] = {
-        "verdict": str(result.verdict),
+    extra: JsonObject = {
+        "verdict": result.verdict,
         "expected": shorten(result.expected),
         "actual": shorten(result.actual),
         "explanation": shorten(result.explanation or result.error or ""),
         "score": result.score,
         "rater": None if result.rater is None else clean(result.rater),
+        **_given(turn=result.turn),
+        **({} if result.threshold is None else {"threshold": result.threshold}),
+        **_verdicts(result),
     }
-    if result.turn:
-        extra["turn"] = result.turn
-    if result.threshold is not None:
-        extra["threshold"] = result.threshold
-    return {"name": clean(result.name), "status": _STATUS[result.verdict], "extra": {**extra, **verdicts_json(result)}}
+    return {"name": clean(result.name), "status": _STATUS[result.verdict], "extra": extra}
 
 
 def _extra(report: Report, case: CaseResult) -> JsonObject:
-    extra: dict[str, JsonValue] = {"number": case.number, "iteration": case.iteration}
-    if is_partly_judged(report, case):
-        extra["partlyJudged"] = judged_text(case)
-    if case.label:
-        extra["label"] = clean(case.label)
-    if case.earlier:
-        extra["earlierTurns"] = [
-            {"utterance": shorten(turn.utterance), "answer": shorten(turn.generated.outcome)} for turn in case.earlier
-        ]
-    if codes := doubt_codes(report.run, case):
-        extra["doubts"] = [*codes]
-    averages = averages_of(report.summary, case)
-    if averages:
-        extra["averages"] = [*averages_json(averages)]
+    extra: JsonObject = {
+        "number": case.number,
+        "iteration": case.iteration,
+        **_given(
+            partlyJudged=judged_text(case) if report.is_partly_judged(case) else "",
+            label=clean(case.label),
+            earlierTurns=[
+                {"utterance": shorten(turn.utterance), "answer": shorten(turn.generated.outcome)}
+                for turn in case.earlier
+            ],
+            doubts=doubt_codes(report.run, case),
+            averages=_averages(averages_of(report.summary, case)),
+        ),
+    }
     if case.generated is None:
         return extra
     tokens = case.generated.tokens
-    return extra | {
+    return {
+        **extra,
         "answer": shorten(case.generated.outcome),
         "latencyMilliseconds": case.generated.latency_ms,
         "inputTokens": tokens.input if tokens else None,

@@ -16,19 +16,6 @@ from evalmeta.report.details import (
     result_text,
     why_not_passed,
 )
-from evalmeta.report.report import (
-    decision,
-    duration,
-    forgiven_failures,
-    has_passed,
-    is_partly_judged,
-    place_of,
-    run_failures,
-    undecided_reasons,
-    verdict_counts,
-    verdict_of,
-    why_not_counted,
-)
 from evalmeta.report.results import (
     averages_of,
     both_verdicts,
@@ -64,16 +51,16 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
     include the run's decision and pass rate.
     """
     counts = sum(map(_counts, reports), Counter[str]())
-    total = sum(map(duration, reports))
+    total = sum(report.duration for report in reports)
     root = {"name": "evalmeta", **_numbers(counts), "time": f"{total:.3f}"}
     suites = (_suite(report) for report in reports)
     yield from stream_xml(Stream("testsuites", suites, root), indent=2)
 
 
 def _counts(report: Report) -> Counter[str]:
-    counts = Counter({str(verdict): number for verdict, number in verdict_counts(report).items()})
-    counts.update(failure.verdict for failure in run_failures(report))
-    forgiven, quarantined = forgiven_failures(report), report.summary.quarantined
+    counts = Counter({str(verdict): number for verdict, number in report.verdict_counts.items()})
+    counts.update(failure.verdict for failure in report.run_failures)
+    forgiven, quarantined = report.forgiven_failures, report.summary.quarantined
     return counts + Counter({Verdict.UNDECIDED: forgiven + quarantined}) - Counter({Verdict.FAILURE: forgiven})
 
 
@@ -88,7 +75,7 @@ def _numbers(counts: Counter[str]) -> dict[str, str]:
 
 def _suite(report: Report) -> Stream:
     run = report.run
-    times = {"time": f"{duration(report):.3f}", "timestamp": to_timestamp(run.started)}
+    times = {"time": f"{report.duration:.3f}", "timestamp": to_timestamp(run.started)}
     return Stream("testsuite", _content(report), {"name": clean(run.definition), **_numbers(_counts(report)), **times})
 
 
@@ -97,7 +84,7 @@ def _content(report: Report) -> Iterator[Node]:
     yield node("properties", [node("property", name=name, value=clean(value)) for name, value in _properties(report)])
     for case in run.cases:
         yield _testcase(report, case)
-    for name, verdict, why in run_failures(report):
+    for name, verdict, why in report.run_failures:
         element = node(_ELEMENTS[verdict], clean(why), message=clean(why), type="run")
         yield node("testcase", [element], name=name, classname=clean(run.definition), time="0.000")
 
@@ -117,13 +104,13 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
     yield "results", f"{summary.coverage.total}"
     if summary.min_decided is not None:
         yield "min-decided", f"{summary.min_decided:g}"
-    yield "passed", "true" if has_passed(report) else "false"
-    yield "decision", decision(report)
+    yield "passed", "true" if report.has_passed else "false"
+    yield "decision", report.decision()
     if report.baseline:
         yield "baseline", report.baseline.comparison.before
         yield "passed-against-baseline", "true" if report.baseline.passed else "false"
         yield "decision-by-baseline", report.baseline.text
-    for name, reasons in undecided_reasons(report).items():
+    for name, reasons in report.undecided_reasons.items():
         yield f"undecided-{clean(name)}", f"{reasons.total()}"
         yield f"why-undecided-{clean(name)}", reasons_text(reasons)
     for average in summary.averages:
@@ -141,7 +128,7 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _testcase(report: Report, case: CaseResult) -> Node:
-    run, (file, line) = report.run, place_of(report, case.number)
+    run, (file, line) = report.run, report.place_of(case.number)
     attributes = {"name": case_name(case, run), "classname": clean(run.definition)}
     if file:
         attributes["file"] = clean(file)
@@ -150,7 +137,7 @@ def _testcase(report: Report, case: CaseResult) -> Node:
     attributes["time"] = f"{max(0.0, case.ended - case.started):.3f}"
     properties = [node("property", name=name, value=clean(value)) for name, value in _case_properties(report, case)]
     content = [node("properties", properties)] if properties else []
-    content += _outcome(report, case, verdict_of(report, case))
+    content += _outcome(report, case, report.verdict_of(case))
     return node("testcase", content, **attributes)
 
 
@@ -162,7 +149,7 @@ def _case_properties(report: Report, case: CaseResult) -> Iterator[tuple[str, st
         yield f"turn-{exchange.turn}-utterance", shorten(exchange.utterance)
         if exchange.generated is not None:
             yield f"turn-{exchange.turn}-answer", shorten(exchange.generated.outcome)
-    if is_partly_judged(report, case):
+    if report.is_partly_judged(case):
         yield "partly-judged", judged_text(case)
     for average in averages_of(report.summary, case):
         yield f"average-{clean(average.name)}", mean_text(average)
@@ -175,7 +162,7 @@ def _case_properties(report: Report, case: CaseResult) -> Iterator[tuple[str, st
 
 def _outcome(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[Node]:
     if case.is_quarantined:
-        why = f"{clean(why_not_counted(report, case))}: {result_text(case, report.summary)}"
+        why = f"{clean(report.why_not_counted(case))}: {result_text(case, report.summary)}"
         yield node("skipped", case_text(case, report.summary), message=why)
         return
     if verdict is Verdict.PASS:
@@ -183,7 +170,7 @@ def _outcome(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[Nod
     if verdict is Verdict.UNDECIDED:
         yield node("skipped", case_text(case, report.summary), message=why_not_passed(case, report.summary))
         return
-    if forgiven := why_not_counted(report, case):
+    if forgiven := report.why_not_counted(case):
         message = f"{clean(forgiven)}: {why_not_passed(case, report.summary)}"
         yield node("skipped", case_text(case, report.summary), message=message)
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.run import Verdict
 from evalmeta.report.text import count, decimal, distinct_decimals, number_ranges, one_line
 
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 20
 _LABEL_CHARS: Final = 40
+
+
+def label_of(name: str, label: str | None = None) -> str:
+    """Return the label of a result, or else that of its expectation; empty if it has none."""
+    kind = expectation_kind(name)
+    return label or (kind.label if kind else "")
 
 
 def averages_of(summary: Summary, case: CaseResult) -> tuple[Average, ...]:

@@ -6,19 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.report import (
-    VERDICT_WORDS,
-    counts_as_passed,
-    coverage_text,
-    decision,
-    duration,
-    ended_text,
-    forgiven_failures,
-    has_passed,
-    outcome,
-    quarantine_text,
-    undecided_reasons,
-)
+from evalmeta.report.report import VERDICT_WORDS, coverage_text, ended_text, quarantine_text
 from evalmeta.report.results import check_lines, mean_cells, numbered_label, shown_averages
 from evalmeta.report.text import and_more, count, decimal, one_line, percent, seconds
 
@@ -55,8 +43,8 @@ def heading(report: Report) -> str:
 
 def verdict_lines(report: Report) -> Iterator[str]:
     """Yield whether a run passed and why, and the counts of its case results."""
-    yield one_line(f"{report.run.definition} {outcome(report)}", chars=400)
-    yield f"  {_counts_text(report)}; took {seconds(duration(report))}"
+    yield one_line(f"{report.run.definition} {report.outcome()}", chars=400)
+    yield f"  {_counts_text(report)}; took {seconds(report.duration)}"
 
 
 def fact_lines(report: Report) -> Iterator[str]:
@@ -82,7 +70,7 @@ def undecided_lines(reports: Sequence[Report]) -> Iterator[str]:
     """Yield why results of runs are undecided, and what to do about it; nothing if there are none."""
     by_name: dict[str, Counter[str]] = {}
     for report in reports:
-        for name, reasons in undecided_reasons(report).items():
+        for name, reasons in report.undecided_reasons.items():
             by_name[name] = by_name.get(name, Counter()) + reasons
     if not by_name:
         return
@@ -93,7 +81,7 @@ def undecided_lines(reports: Sequence[Report]) -> Iterator[str]:
     lacking = next((report for report in reports if _judges_too_little(report.summary)), None)
     if lacking:
         yield from (f"  {line}".rstrip() for line in way_out_lines(lacking))
-    elif not fails and all(map(has_passed, reports)):
+    elif not fails and all(report.has_passed for report in reports):
         yield "    Partly judged cases do not fail. To be stricter, use --undecided fail or --min-decided."
         if _needs_rater(by_name):
             yield "    An LLM rater can judge more of them: add one to evalmeta.toml (docs/rating.md) and use --rater."
@@ -114,7 +102,7 @@ def _judged(report: Report) -> str:
     """Return how many results were judged, unless it is all of them, none, or the decision says it already."""
     summary = report.summary
     text = coverage_text(summary)
-    if summary.pass_rate is None or summary.coverage.share >= 1 or text in decision(report):
+    if summary.pass_rate is None or summary.coverage.share >= 1 or text in report.decision():
         return ""
     return f"; {text}"
 
@@ -149,7 +137,7 @@ def way_out_lines(report: Report) -> Iterator[str]:
     summary = report.summary
     lower = "" if summary.judges_enough or summary.pass_rate is None else ", or lower min_decided"
     others = f"correct the expectations that are listed as undecided{lower}."
-    if not _needs_rater(undecided_reasons(report)):
+    if not _needs_rater(report.undecided_reasons):
         yield others.capitalize()
         return
     yield "Add an LLM rater to evalmeta.toml, which needs evalmeta[llm] and the model's API key:"
@@ -219,11 +207,11 @@ def suite_lines(reports: Sequence[Report]) -> Iterator[str]:
     """Yield how many of several runs passed, and the counts of all their case results."""
     nothing = sum(report.summary.counts_nothing for report in reports)
     empty = f", {nothing:,} of them with only cases in quarantine" if nothing else ""
-    yield f"{sum(map(counts_as_passed, reports)):,} of {count(len(reports), 'run')} passed{empty}"
+    yield f"{sum(report.counts_as_passed for report in reports):,} of {count(len(reports), 'run')} passed{empty}"
     begun = min((report.run.started for report in reports), default=0)
-    took = max((report.run.started + duration(report) for report in reports), default=0) - begun
+    took = max((report.run.started + report.duration for report in reports), default=0) - begun
     total = sum(report.summary.total for report in reports)
-    repeats = any(report.run.options.iterations > 1 for report in reports)
+    repeats = any(report.is_repeated for report in reports)
     cases = count(total, "case result" if repeats else "case")
     yield f"  {cases}: {_case_counts(reports)}; took {seconds(took)}"
 
@@ -248,7 +236,7 @@ def _case_counts(reports: Sequence[Report]) -> str:
     counts = [report.summary for report in reports]
     failed, undecided = sum(summary.failed for summary in counts), sum(summary.undecided for summary in counts)
     errors = count(sum(summary.errors for summary in counts), "error")
-    forgiven = sum(map(forgiven_failures, reports))
+    forgiven = sum(report.forgiven_failures for report in reports)
     known = f" ({forgiven:,} forgiven)" if forgiven else ""
     return f"{passed_count(counts)}, {failed:,} failed{known}, {errors}, {undecided:,} undecided{_quarantined(counts)}"
 
@@ -279,7 +267,7 @@ def _average_lines(report: Report) -> Iterator[str]:
     averages, left_out = shown_averages(report.summary)
     if not averages:
         return
-    yield f"  averages over {'turns and iterations' if report.run.options.iterations > 1 else 'the turns of a case'}:"
+    yield f"  averages over {'turns and iterations' if report.is_repeated else 'the turns of a case'}:"
     rows = [("case", "name", "mean", "threshold", "over", "")]
     for average in averages:
         over, word = count(average.count, "result"), VERDICT_WORDS[average.verdict]

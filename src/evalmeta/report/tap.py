@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import case_name, judged_text, not_passed, why_not_passed
-from evalmeta.report.report import decision, is_partly_judged, location, run_failures, verdict_of, why_not_counted
 from evalmeta.report.results import averages_of, both_verdicts, check_lines, mean_text, score_text
 from evalmeta.report.text import one_line, quote, shorten
 
@@ -26,7 +25,7 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
     run and its decision. A run that did not complete, judged too little, or is worse than its baseline, has one more
     point that is not ok. The texts in YAML blocks are JSON strings.
     """
-    points = sum(len(report.run.cases) + len(run_failures(report)) for report in reports)
+    points = sum(len(report.run.cases) + len(report.run_failures) for report in reports)
     yield f"TAP version 14\n1..{points}\n" if points else "TAP version 14\n1..0 # SKIP no cases\n"
     numbers = count(1)
     for report in reports:
@@ -37,23 +36,23 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
 def _lines(report: Report, numbers: Iterator[int]) -> Iterator[str]:
     run = report.run
     yield f"# {one_line(f'{run.definition}: subject {run.subject_name}, run {run.id}', chars=200)}"
-    yield f"# {one_line(decision(report), chars=400)}"
+    yield f"# {one_line(report.decision(), chars=400)}"
     yield from (f"# {line}" for line in check_lines(report.run, report.tally.differences))
     for case in run.cases:
         yield from _case_point(next(numbers), report, case)
-    for name, verdict, why in run_failures(report):
+    for name, verdict, why in report.run_failures:
         yield f"not ok {next(numbers)} - {_escape(one_line(run.definition))}: {name}"
         yield from _block([f"message: {quote(why)}", f"severity: {_severity(verdict)}"])
 
 
 def _case_point(number: int, report: Report, case: CaseResult) -> Iterator[str]:
-    verdict = verdict_of(report, case)
-    name, forgiven = _escape(case_name(case, report.run)), why_not_counted(report, case)
+    verdict = report.verdict_of(case)
+    name, forgiven = _escape(case_name(case, report.run)), report.why_not_counted(case)
     directive = f" # TODO {_escape(one_line(forgiven))}" if forgiven else ""
     match verdict:
         case Verdict.PASS:
             yield f"ok {number} - {name}{directive}"
-            if is_partly_judged(report, case):
+            if report.is_partly_judged(case):
                 yield from _block([f"judged: {quote(judged_text(case))}"])
         case Verdict.UNDECIDED:
             yield f"ok {number} - {name} # SKIP {_escape(why_not_passed(case, report.summary))}"
@@ -65,7 +64,7 @@ def _case_point(number: int, report: Report, case: CaseResult) -> Iterator[str]:
 def _diagnostics(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[str]:
     yield f"message: {quote(why_not_passed(case, report.summary))}"
     yield f"severity: {_severity(verdict)}"
-    where = location(report, case)
+    where = report.location(case)
     if where:
         yield f"at: {quote(where)}"
     if case.label:

@@ -17,7 +17,7 @@ from rich.text import Text
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import blocks, group_title
 from evalmeta.report.human import Line, human_parts, stream
-from evalmeta.report.report import VERDICT_WORDS, location
+from evalmeta.report.report import VERDICT_WORDS
 from evalmeta.report.text import clean, escape_commands, one_line, shorten
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def print_human(
         if isinstance(part, Line):
             _print_line(part, console)
         else:
-            if where := location(part.report, part.group.case):
+            if where := part.report.location(part.group.case):
                 _print_line(Line(one_line(where, chars=400), "whole"), console)
             console.print(_panel(part))
 

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import textwrap
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -155,6 +156,17 @@ def escape_unsafe(document: str) -> str:
 def json_text(value: JsonValue, *, indent: int | None = None) -> str:
     """Return a value as JSON without unsafe characters; NaN and infinity become null."""
     return escape_unsafe(json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, indent=indent))
+
+
+def attributes_json(source: object, *names: str) -> dict[str, JsonValue]:
+    """Return attributes whose values are JSON values; the keys are their names in camel case."""
+    return {_camel_case(name): getattr(source, name) for name in names}
+
+
+@cache
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def _finite(value: JsonValue) -> JsonValue:

@@ -18,7 +18,7 @@ from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.model.tally import detail
 from evalmeta.protocol.json_fields import integer
-from evalmeta.report.report import Report, duration, outcome, undecided_reasons
+from evalmeta.report.report import Report
 from evalmeta.report.results import check_lines
 from evalmeta.report.summary import pass_chances, reasons_text
 from evalmeta.store.kept_numbers import find_digest, keep_digest
@@ -120,8 +120,8 @@ def _digest(source: Source, listed: ListedRun) -> Digest:
     statistics, report = statistics_of(tally), Report(run, tally.summary(), counted=tally)
     latency, tokens = statistics.latency, statistics.tokens
     return Digest(
-        outcome=outcome(report),
-        took=duration(report),
+        outcome=report.outcome(),
+        took=report.duration,
         interval=(statistics.interval.low, statistics.interval.high) if statistics.interval else None,
         p50=latency.p50 if latency else None,
         p95=latency.p95 if latency else None,
@@ -133,7 +133,7 @@ def _digest(source: Source, listed: ListedRun) -> Digest:
         flaky=[counts.number for counts in statistics.flaky[:_MAX_FLAKY]],
         expectations=_expectations(verdicts),
         checks=[*check_lines(run, report.tally.differences)] if listed.org_url else [],
-        reasons=[(name, reasons_text(reasons)) for name, reasons in undecided_reasons(report).items()],
+        reasons=[(name, reasons_text(reasons)) for name, reasons in report.undecided_reasons.items()],
         counts=_counts(statistics),
     )
 

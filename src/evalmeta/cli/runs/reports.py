@@ -32,7 +32,7 @@ from evalmeta.model.registry import type_of_run
 from evalmeta.package.files import put_pieces, shown
 from evalmeta.package.folders import find_components
 from evalmeta.report.json import run_document
-from evalmeta.report.report import Report, has_passed, why_incomplete
+from evalmeta.report.report import Report, why_incomplete
 from evalmeta.report.text import JsonList, blocks
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ def _files(reports: Sequence[Report], output: Output) -> Iterator[tuple[Path, st
 def _exit_code(reports: Sequence[Report]) -> int:
     if not all(one.run.status.is_over for one in reports):
         return EXIT_WAIT_RAN_OUT
-    if all(has_passed(one) for one in reports):
+    if all(one.has_passed for one in reports):
         return EXIT_PASSED
     has_errors = any(one.summary.errors or why_incomplete(one.run) for one in reports)
     return EXIT_FAILED if has_errors else EXIT_EXPECTATION_FAILED
