@@ -54,6 +54,14 @@ def write_file(project: Project, path: Path, content: bytes) -> None:
     assert list(write_files(project.root, [(path, content)])) == [path]
 
 
+def test_whoever_reads_a_file_while_it_is_written_has_the_earlier_content(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    put_file(path, b"before")
+    with path.open("rb") as file:
+        put_file(path, b"after")
+        assert (file.read(), path.read_bytes()) == (b"before", b"after")
+
+
 def test_a_file_is_written_with_the_folders_it_needs(plain_project: Project) -> None:
     path = plain_project.root / "a" / "b" / "c.txt"
     write_file(plain_project, path, b"\r\nnew")
