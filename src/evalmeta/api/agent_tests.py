@@ -66,15 +66,9 @@ _ADDRESS: Final = re.compile(r"[\w.-]+:\d+(/.*)?")
 class FileTest:
     """A test in a file, and the agent under test.
 
-    Attributes:
-        name: the full name of a definition; else the file.
-        file: the file's path, relative to the project's folder if it is in there.
-        type: the type of a definition; AiEvaluationDefinition for other files.
-        subject_name: the agent's name.
-        subject: the agent's settings; None if the project binds it by its name.
-        reading: the project's settings for files of this format.
-        unbound: the error of a run, if the agent is not known or has no adapter.
-        warnings: what is wrong with a definition, but does not prevent a run.
+    `name` is the full name of a definition, or else the file, whose path is relative to the project's folder if it is
+    inside. `subject` has the agent's settings, None if the project binds it by its name, and `unbound` is the error of
+    a run if the agent is not known or has no adapter. `warnings` do not prevent a run.
     """
 
     path: Path
@@ -154,8 +148,12 @@ def _read(path: Path, real: Path, name: str, reading: Reading) -> tuple[Document
     # Readers refuse larger files. The hash comes first, so that a file that changes now is read again.
     is_large = path.exists() and path.stat().st_size > limits.MAX_JSON_BYTES
     digest = "" if is_large else digest_of(path, reading)
-    warnings, definition = _read_definition(path) if parse_test_name(path.name) else ((), None)
-    refuse_errors(warnings)
+    warnings: Sequence[Problem] = ()
+    definition: Definition | None = None
+    if parse_test_name(path.name):
+        validation, [definition] = validate_and_read([path])
+        warnings = validation.problems
+        refuse_errors(warnings)
     if definition is None:
         document = read_document(path, label=shown(path), name=name, reading=reading)
         warnings = tuple(find_rule_problems(path, document))
@@ -164,11 +162,6 @@ def _read(path: Path, real: Path, name: str, reading: Reading) -> tuple[Document
         document = Document(evaluation_of(definition, name=name))
     remember(content_key(real, digest, name, reading), document)
     return document, warnings
-
-
-def _read_definition(path: Path) -> tuple[Sequence[Problem], Definition | None]:
-    validation, [definition] = validate_and_read([path])
-    return validation.problems, definition
 
 
 def _subject(

@@ -15,7 +15,7 @@ from evalmeta.api.sync import hashes_of, receipts_of, refuse_newer_in_org, remem
 from evalmeta.client import metadata
 from evalmeta.errors import DeployFailed, EvalmetaError, NotFound, OrgFault, Suggestion, UsageError
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.package.files import shown
+from evalmeta.package.files import ComponentFile, shown
 from evalmeta.package.folders import find_components
 from evalmeta.protocol.metadata_api import DeployOptions
 
@@ -36,28 +36,14 @@ _DEFAULT: Final = DeployOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class DeployedComponent:
-    """What a deployment did to one component."""
-
-    state: FileState | Literal["Deleted"]
-    full_name: str
-    file: str
-
-
-@dataclass(frozen=True, slots=True)
 class Deployment:
-    """The state of a deployment.
+    """The state of a deployment: the org's reply, and what was deployed and deleted, or would have been.
 
-    Attributes:
-        result: the org's reply.
-        components: what was deployed and deleted, or would have been.
-        problems: why components were refused.
-        warnings: about files.
-        messages: about the deployment as a whole.
+    Problems say why components were refused; warnings are about files, messages about the deployment as a whole.
     """
 
     result: DeployResult
-    components: tuple[DeployedComponent, ...]
+    components: tuple[ComponentFile, ...]
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     messages: tuple[str, ...] = ()
@@ -221,7 +207,7 @@ def outcome_of(result: DeployResult, project: Project, package: DeployPackage | 
     return Deployment(
         result,
         tuple(
-            DeployedComponent(_state(success), success.full_name, files.of(success))
+            ComponentFile(_state(success), success.full_name, files.of(success))
             for success in result.details.component_successes
             if success.component_type
         ),

@@ -46,12 +46,9 @@ _SHOWN_FILES: Final = 3
 
 
 class FoundTests(NamedTuple):
-    """The tests in files and folders.
+    """The tests in files and folders, each once, and the other YAML, JSON, JSON Lines and CSV files, and why.
 
-    Attributes:
-        paths: the files to run, each once.
-        sources: the specs and tables in folders that are not run, because their definitions are, which are the values.
-        others: the other YAML, JSON, JSON Lines and CSV files in folders, and why they are not tests.
+    `sources` are the specs and tables in folders that are not run, because their definitions are, which are the values.
     """
 
     paths: list[Path]
@@ -271,7 +268,9 @@ def _differ(source: Path, definition: Path) -> bool:
         if source.suffix.lower() in TABLE_NAMES:
             given = read_testing_center_csv(data, label=label, name=made.name, subject_name=made.subject_name)
         else:
-            given = _definition_of(_read_spec(data, label, source.parent))
+            from evalmeta.formats.testspec import spec_definition
+
+            given, _ = spec_definition(_read_spec(data, label, source.parent))
     except FormatError:
         return False
     changes = (change for change in compare(given, made) if change.case is not None and change.what[-1:] != ("index",))
@@ -320,9 +319,3 @@ def _read_spec(data: bytes, label: str, folder: Path) -> Spec:
     from evalmeta.formats.testspec import read_spec
 
     return read_spec(data, label=label, folder=folder)
-
-
-def _definition_of(spec: Spec) -> Definition:
-    from evalmeta.formats.testspec import spec_definition
-
-    return spec_definition(spec)[0]

@@ -36,12 +36,8 @@ def endpoint_settings(url: str | None, *, model: str | None = None, api_key_env:
             raise UsageError(f"{option} needs a URL: --agent http://127.0.0.1:8000/v1")
         return {}
     check_url(url, option="--agent")
-    if api_key_env is not None and not _VARIABLE.fullmatch(api_key_env):
-        # It may be the key itself, so it is not shown.
-        raise UsageError(
-            "--api-key-env is not a valid name of an environment variable",
-            actions=["Name the variable that has the key, not the key: --api-key-env OPENAI_API_KEY"],
-        )
+    if api_key_env is not None:
+        check_key_variable(api_key_env)
     if chat := chat_settings(url, model=model, api_key_env=api_key_env):
         return {"adapter": "openai", **chat}
     key: JsonObject = {"headers": {"Authorization": f"Bearer ${{{api_key_env}}}"}} if api_key_env else {}
@@ -59,6 +55,16 @@ def chat_settings(url: str, *, model: str | None, api_key_env: str | None) -> di
     variable = api_key_env or ("OPENAI_API_KEY" if is_openai else "")
     keys = {"url": base, "model": model or (_OPENAI_MODEL if is_openai else "default")}
     return {**keys, "api_key_env": variable} if variable else keys
+
+
+def check_key_variable(name: str) -> None:
+    """Raise UsageError if a name is not that of an environment variable."""
+    if not _VARIABLE.fullmatch(name):
+        # It may be the key itself, so it is not shown.
+        raise UsageError(
+            "--api-key-env is not a valid name of an environment variable",
+            actions=["Name the variable that has the key, not the key: --api-key-env OPENAI_API_KEY"],
+        )
 
 
 def check_url(url: str, *, option: str) -> None:

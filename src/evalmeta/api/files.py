@@ -68,13 +68,7 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class Formatting:
-    """What formatting did.
-
-    Attributes:
-        changed: the files that were written, or would be.
-        problems: why files were skipped.
-        files: the number of files.
-    """
+    """The files that were written, or would be, why files were skipped, and the number of files."""
 
     changed: tuple[str, ...]
     problems: tuple[Problem, ...]
@@ -122,15 +116,12 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None, profile: 
     project = find_project(start or Path.cwd())
     tests, others = _tests_among(sorted(files_below(project.root)))
     found = _validate_files([*files_to_check(start=start), *(test for test in tests if not _is_checked(test))], profile)
-    return Validation((*ignore_problems(project), *_quarantine_problems(project), *found.problems), found.files, others)
+    ended: Sequence[Problem] = ()
+    if project.declared is not None and project.declared.quarantine:
+        from evalmeta.api.quarantines import listed_problems
 
-
-def _quarantine_problems(project: Project) -> Sequence[Problem]:
-    if project.declared is None or not project.declared.quarantine:
-        return ()
-    from evalmeta.api.quarantines import listed_problems
-
-    return listed_problems(project)
+        ended = listed_problems(project)
+    return Validation((*ignore_problems(project), *ended, *found.problems), found.files, others)
 
 
 def format_files(paths: Sequence[Path] = (), *, start: Path | None = None, check: bool = False) -> Formatting:
@@ -286,14 +277,18 @@ def _check_files(profile: Profile | None, files: Sequence[Path]) -> list[Checked
 
 def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> CheckedFile:
     parsed = parse_file_name(path.name)
-    if parsed is None:
-        return CheckedFile(tuple(_check_manifest(path) if path.suffix == ".xml" else _check_other_test(path)), None)
-    force = in_force(path.parent)
-    return _check_component(Component(*parsed, path), force.policy, force.api_version)
+    if parsed is not None:
+        force = in_force(path.parent)
+        return _read_component(Component(*parsed, path), force.policy, force.api_version).checked
+    if path.suffix == ".xml":
+        return CheckedFile(tuple(_check_manifest(path)), None)
+    from evalmeta.api import discovery
+
+    return CheckedFile(tuple(discovery.check_other_test(path)), None)
 
 
 def _check_some(components: Sequence[Component], *, policy: RulePolicy, version: ApiVersion) -> list[CheckedFile]:
-    return [_check_component(component, policy, version) for component in components]
+    return [_read_component(component, policy, version).checked for component in components]
 
 
 def validate_and_read(files: Sequence[Path]) -> tuple[Validation, list[Definition | None]]:
@@ -313,10 +308,6 @@ def validate_and_read(files: Sequence[Path]) -> tuple[Validation, list[Definitio
     return _validation(files, [component.checked for component in read], None), [
         component.definition for component in read
     ]
-
-
-def _check_component(component: Component, policy: RulePolicy, version: ApiVersion) -> CheckedFile:
-    return _read_component(component, policy, version).checked
 
 
 def _read_component(component: Component, policy: RulePolicy, version: ApiVersion) -> ReadComponent:
@@ -376,12 +367,6 @@ def _is_other_test(path: Path) -> bool:
     from evalmeta.formats.files import format_of
 
     return format_of(path, label=shown(path)) != "definition"
-
-
-def _check_other_test(path: Path) -> Sequence[Problem]:
-    from evalmeta.api import discovery
-
-    return discovery.check_other_test(path)
 
 
 def _is_checked(path: Path) -> bool:

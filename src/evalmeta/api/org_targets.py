@@ -40,11 +40,7 @@ _TOKEN: Final = re.compile(r"00D\w{12,15}!.*|eyJ[\w-]+\..*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An org other than the embedded one, with the login for it.
-
-    Attributes:
-        logins: where the login is saved; None if it comes from the environment.
-    """
+    """An org other than the embedded one, with the login for it; `logins` is None if it comes from the environment."""
 
     login: Login
     secrets: Secrets = field(repr=False)

@@ -48,14 +48,10 @@ _FOLDER: Final = "zip/"
 
 @dataclass(frozen=True, slots=True)
 class DeployPackage:
-    """A zip to deploy.
+    """A zip to deploy; without components if it was packed from another folder than the project.
 
-    Attributes:
-        components: the project's components in it; empty if it was packed from another folder.
-        destructive: the files of its manifests of destructive changes, by their names in the zip.
-        single_package: whether package.xml is in its root.
-        warnings: about the project's files.
-        messages: about the package as a whole.
+    `destructive` has the files of its manifests of destructive changes, by their names in the zip. In a single package,
+    package.xml is in the root. Warnings are about the project's files, messages about the package as a whole.
     """
 
     zip_file: bytes
@@ -68,16 +64,9 @@ class DeployPackage:
 
 @dataclass(frozen=True, slots=True)
 class BuiltPackage:
-    """A zip that was written to a file.
+    """A zip that was written to a file: the number of its components, its size in bytes, and its SHA-256 digest.
 
-    Attributes:
-        state: what writing it did to the file.
-        components: the number of components in it.
-        destructive: the names of its manifests of destructive changes.
-        size: its size in bytes.
-        sha256: its SHA-256 digest in hexadecimal.
-        warnings: about the project's files.
-        messages: about the package as a whole.
+    `destructive` has the names of its manifests of destructive changes.
     """
 
     path: Path

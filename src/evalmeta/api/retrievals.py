@@ -12,6 +12,7 @@ from evalmeta.client import metadata
 from evalmeta.model.registry import parse_api_version
 from evalmeta.package.archive import read_zip
 from evalmeta.package.files import (
+    ComponentFile,
     parse_file_name,
     put_file,
     put_folder,
@@ -37,31 +38,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RetrievedComponent:
-    """What a retrieve did to one file."""
-
-    state: FileState
-    full_name: str
-    file: str
-
-
-@dataclass(frozen=True, slots=True)
 class Retrieval:
     """The files that a retrieve wrote, and the org's messages."""
 
     id: str
-    components: tuple[RetrievedComponent, ...]
+    components: tuple[ComponentFile, ...]
     messages: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PackageFile:
-    """How to save a retrieve as a zip.
+    """The zip in which to save a retrieve; `single_package` leaves out the folder `unpackaged` in it.
 
-    Attributes:
-        path: the zip; missing folders are created.
-        unzip: also unpack it into a folder next to it, with its name without `.zip`.
-        single_package: leave out the folder `unpackaged` in the zip.
+    `unzip` also unpacks it into a folder next to it, with its name without `.zip`.
     """
 
     path: Path
@@ -71,15 +60,7 @@ class PackageFile:
 
 @dataclass(frozen=True, slots=True)
 class RetrievedPackage:
-    """A retrieve that was saved as a zip.
-
-    Attributes:
-        file: the zip.
-        state: what writing it did to that file.
-        folder: the folder it was unpacked to; None if it was not.
-        entries: the names of the files in it.
-        messages: the org's messages.
-    """
+    """A retrieve that was saved as a zip, with the names of the files in it, and the folder it was unpacked to."""
 
     id: str
     file: Path
@@ -148,7 +129,7 @@ async def retrieve(
             )
     unwritten = (f"{file} was not written: {FORCEIGNORE_FILE} matches it" for file in ignored)
     messages = (*lowered, *(message.problem for message in result.messages), *unwritten)
-    files = tuple(RetrievedComponent(state, fetched.full_name, shown(path)) for fetched, path, state in incoming)
+    files = tuple(ComponentFile(state, fetched.full_name, shown(path)) for fetched, path, state in incoming)
     return Retrieval(result.id, files, messages)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +11,16 @@ from evalmeta.api.files import Validation, bytes_of, is_beside_deletions, proble
 from evalmeta.errors import InvalidMetadata, NotFound, ProjectError, UsageError
 from evalmeta.model.registry import DESTRUCTIVE_FILES, PACKAGE_FILE, ComponentSet, parse_api_version, supported_part
 from evalmeta.package.archive import manifest_of
-from evalmeta.package.files import META_XML_SUFFIX, entry_name, read_file, shown, slash_hint, state_of, write_below
+from evalmeta.package.files import (
+    META_XML_SUFFIX,
+    ComponentFile,
+    entry_name,
+    read_file,
+    shown,
+    slash_hint,
+    state_of,
+    write_below,
+)
 from evalmeta.package.folders import (
     ForceIgnore,
     component_files,
@@ -176,15 +185,6 @@ _SHOWN_FILES: Final = 20
 _SOURCE_FOLDER: Final = Path("main/default")
 
 
-@dataclass(frozen=True, slots=True)
-class ConvertedFile:
-    """A converted file: what writing it did, the component's full name (empty for a manifest), and its path."""
-
-    state: FileState
-    full_name: str
-    file: str
-
-
 def convert_source(
     project: Project,
     selection: Selection,
@@ -192,7 +192,7 @@ def convert_source(
     *,
     api_version: ApiVersion | None = None,
     overwrite: bool = False,
-) -> tuple[ConvertedFile, ...]:
+) -> tuple[ComponentFile, ...]:
     """Write the selected components to a folder in metadata format, with a package.xml."""
     chosen = resolve(project, selection, api_version=api_version)
     if not chosen.components:
@@ -204,7 +204,7 @@ def convert_source(
 
 def convert_metadata(
     root_dir: Path, selection: Selection, output_dir: Path | None = None, *, overwrite: bool = False
-) -> tuple[ConvertedFile, ...]:
+) -> tuple[ComponentFile, ...]:
     """Write the components of a folder in metadata format, at any depth, in source format.
 
     A component that the project has already in the output folder keeps its path; others go
@@ -265,7 +265,7 @@ def _existing_paths(output_dir: Path) -> Mapping[str, Path]:
 
 def _write(
     output_dir: Path, targets: Mapping[Path, Component | bytes], *, overwrite: bool
-) -> tuple[ConvertedFile, ...]:
+) -> tuple[ComponentFile, ...]:
     states = {target: state_of(output_dir / target, _content(source)) for target, source in targets.items()}
     changed = [target for target, state in states.items() if state == "Changed"]
     if changed and not overwrite:
@@ -275,13 +275,13 @@ def _write(
 
 def _written(
     output_dir: Path, targets: Mapping[Path, Component | bytes], states: Mapping[Path, FileState]
-) -> Iterator[ConvertedFile]:
+) -> Iterator[ComponentFile]:
     root = Path(os.path.realpath(output_dir))
     for target, source in targets.items():
         if states[target] != "Unchanged":
             write_below(root, root / target, _content(source), durable=False)
         full_name = "" if isinstance(source, bytes) else source.full_name
-        yield ConvertedFile(states[target], full_name, shown(output_dir / target))
+        yield ComponentFile(states[target], full_name, shown(output_dir / target))
 
 
 def _content(source: Component | bytes) -> bytes:

@@ -49,15 +49,9 @@ _STARTED: Final[list[subprocess.Popen[bytes]]] = []
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """The status of a project's org and its server.
+    """The status of a project's org in its state folder, and of the server if one is running.
 
-    Attributes:
-        server: None if no server is running.
-        answers: whether the server answers requests.
-        data: the state folder.
-        components: the number of deployed components.
-        runs_in_progress: the number of runs with a worker.
-        runs_waiting: the number of runs that wait for a worker.
+    It has so many deployed components, runs with a worker, and runs that wait for one.
     """
 
     server: Server | None

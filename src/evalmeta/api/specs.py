@@ -61,12 +61,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A definition that was read from a file of any format.
-
-    Attributes:
-        losses: what a definition cannot express of the file.
-        notes: warnings about the file.
-    """
+    """A definition that was read from a file of any format, what it cannot express of the file, and warnings."""
 
     definition: Definition
     losses: tuple[Loss, ...] = ()
@@ -225,12 +220,7 @@ TestRunner = Literal["testing-center", "agentforce-studio"]
 
 @dataclass(frozen=True, slots=True)
 class SpecTemplate:
-    """A test with the same expectations for all test cases.
-
-    Attributes:
-        utterances: one for each test case.
-        topic: what every test case expects, like `actions`, `outcome` and `metrics`; None for no expectation.
-    """
+    """A test with the same expectations for all test cases, one for each utterance; None is no expectation."""
 
     name: str | None = None
     subject_name: str | None = None

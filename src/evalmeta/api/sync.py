@@ -49,16 +49,10 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class ComparedComponent:
-    """A component of a project, an org or both.
+    """A component of a project (`local`, with the hash of its file), an org (`listed`) or both, as the org spells it.
 
-    Attributes:
-        full_name: as the org spells it, if the org has it.
-        local: the project's component; None if it has none.
-        local_hash: the hash of its file.
-        listed: the org's component; None if it has none.
-        org: the current state in the org.
-        base: the last common state.
-        sent: what the project sent to the org in deployments whose end it does not know.
+    `org` is the current state in the org, `base` the last common one, and `sent` is what the project sent to the org in
+    deployments whose end it does not know.
     """
 
     type: MetadataType

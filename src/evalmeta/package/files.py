@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -24,6 +25,16 @@ if TYPE_CHECKING:
 
 
 FileState = Literal["Created", "Changed", "Unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentFile:
+    """What a command did to a component: its state, its full name (empty for a manifest), and its file."""
+
+    state: FileState | Literal["Deleted"]
+    full_name: str
+    file: str
+
 
 # What tempfile appends to the name of a file or folder that is being written.
 _UNFINISHED: Final = re.compile(r"\.(.+)\.[a-z0-9_]{8}")

@@ -50,13 +50,10 @@ _WRONG: Final = replace(_RIGHT, actual="Rome.")
 
 
 class Task(NamedTuple):
-    """What to check: an agent or a rater by its name, the store of a project, or its tests.
+    """What to check: an agent or a rater by its name, the store of a project, or its tests in the org of that name.
 
-    The name of tests is that of the org in which they are to run.
-
-    Attributes:
-        question: what to ask agents and raters; None to load them only, and empty for the default, which is not sent
-            to agents in Salesforce orgs.
+    `question` is what to ask agents and raters; None to load them only, and empty for the default, which is not sent to
+    agents in Salesforce orgs.
     """
 
     kind: Literal["agent", "rater", "tests", "store"]

@@ -21,15 +21,10 @@ if TYPE_CHECKING:
 
 
 class LoadedEvaluation(NamedTuple):
-    """An evaluation and its origin.
+    """An evaluation with the project around it, and the file that it was read from, if there are any.
 
-    Attributes:
-        content: the definition's bytes; None for cases without a definition.
-        kind: the definition's type.
-        root: the folder that Python subjects are imported from.
-        project: the project around it, if any.
-        file: the file that it was read from, if any.
-        document: the content of a file that is not a definition.
+    `content` are the bytes of a definition of the type `kind`, `document` is the content of another file. Python
+    subjects are imported from the folder `root`.
     """
 
     evaluation: Evaluation
@@ -94,8 +89,7 @@ class Root(NamedTuple):
 class Roots:
     """The folders with projects that the things to evaluate belong to.
 
-    Attributes:
-        subject_name: the subject's name for cases that have none; None if a project must bind it.
+    `subject_name` is the subject's name for cases that have none; None if a project must bind it.
     """
 
     def __init__(self, root: Path | None, subject_name: str | None) -> None:

@@ -10,7 +10,7 @@ from contextlib import redirect_stdout
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.api.endpoints import chat_settings, check_url
+from evalmeta.api.endpoints import chat_settings, check_key_variable, check_url
 from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import UsageError
 from evalmeta.model.entry_points import is_target, likely_target
@@ -36,19 +36,14 @@ _ANSWER: Final = re.compile(r"^(?:async )?def answer\(", re.MULTILINE)
 _DEFINES: Final = re.compile(r"^(?:async def|def|class) ", re.MULTILINE)
 # Python files that have no agent.
 _OTHERS: Final = re.compile(r"test_.*|.*_test|conftest|setup|noxfile")
-_VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
 
 
 class AgentChoice(NamedTuple):
     """The agent that a user chooses for a new project: at most one of `target`, `url` and `command`.
 
-    Attributes:
-        target: `module:function` of a Python agent.
-        url: an endpoint for chat completions, or any other JSON endpoint.
-        model: the model of an endpoint for chat completions.
-        api_key_env: the environment variable with the endpoint's key.
-        command: a program that reads and writes JSON lines, with its arguments.
-        is_sample: whether to write a sample agent although the folder has one, as the module of `target` if it is set.
+    The target is `module:function` of a Python agent, the URL that of an endpoint, whose model and variable with the
+    key can be chosen too, and the command is a program that reads and writes JSON lines. `is_sample` writes a sample
+    agent although the folder has one, as the module of `target` if it is set.
     """
 
     target: str = ""
@@ -60,16 +55,10 @@ class AgentChoice(NamedTuple):
 
 
 class NewAgent(NamedTuple):
-    """An agent under test as a new project has it.
+    """An agent under test as a new project has it: its name, its table in `evalmeta.toml`, and a remark for the user.
 
-    Attributes:
-        name: the name that the settings give it.
-        settings: its table in `evalmeta.toml`, without the title.
-        template: the template of its module; empty if the module is not written.
-        path: the module to write, relative to the project's folder.
-        values: the values of the module's template.
-        is_sample: whether it is the sample agent, whose answers are known.
-        note: a remark for the user.
+    If its module is written, `template` and `values` are its content, and `path` is its place in the project's folder.
+    The answers of the sample agent are known.
     """
 
     name: str
@@ -133,12 +122,8 @@ def check_choice(choice: AgentChoice) -> None:
     for option, value in (("--model", choice.model), ("--api-key-env", choice.api_key_env)):
         if value and not choice.url:
             raise UsageError(f"{option} needs --url: only endpoints have one")
-    if choice.api_key_env and not _VARIABLE.fullmatch(choice.api_key_env):
-        # It may be the key itself, so it is not shown.
-        raise UsageError(
-            "--api-key-env is not a valid name of an environment variable",
-            actions=["Name the variable that has the key, not the key: --api-key-env OPENAI_API_KEY"],
-        )
+    if choice.api_key_env:
+        check_key_variable(choice.api_key_env)
 
 
 def _python_agent(root: Path, choice: AgentChoice) -> NewAgent:

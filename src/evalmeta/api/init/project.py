@@ -69,13 +69,9 @@ _BASELINE: Final = "evalmeta-baseline.json"
 
 
 class NewFile(NamedTuple):
-    """A file of a new project.
+    """A file of a new project, by its absolute path; one that existed is kept, or gets lines at its end.
 
-    Attributes:
-        path: its absolute path.
-        content: what to write.
-        state: what was done: a file that existed is kept, or gets lines at its end.
-        missing: the lines that a file which was kept needs.
+    `missing` are the lines that a file which was kept needs.
     """
 
     path: Path
@@ -85,16 +81,10 @@ class NewFile(NamedTuple):
 
 
 class NewProject(NamedTuple):
-    """What `init` did.
+    """What `init` did: to each file, and the name that the settings give to the agent.
 
-    Attributes:
-        root: the project's folder.
-        subject_name: the name of the agent in the settings.
-        files: the files, with what was done to each.
-        tests: the paths of the tests, or their folder if it has no others; relative to the project's folder. Empty
-            for all tests of the project.
-        notes: remarks for the user.
-        is_dx: whether it is a Salesforce DX project.
+    `tests` are the paths of the tests, or their folder if it has no others, relative to the project's folder; empty for
+    all tests of the project.
     """
 
     root: Path

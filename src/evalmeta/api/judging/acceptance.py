@@ -56,11 +56,6 @@ def is_acceptable(result: TestResult) -> bool:
     return not result.is_measured and (name in _HELD_AS_VALUE or name in OPERATORS)
 
 
-def _noun_of(result: TestResult) -> str:
-    """Return what a result compares, in a word."""
-    return _NOUNS.get(canonical_name(result.name), "value")
-
-
 def _show_results(run: Run) -> Suggestion:
     """Return the suggestion to look at the results of a run."""
     return Suggestion("Show the results", "test", "results", "--job-id", run.id)
@@ -136,15 +131,7 @@ def _short(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A change of one expectation in one file, which `write` makes.
-
-    Attributes:
-        path: the file.
-        before: its bytes now.
-        after: its bytes with the new expectation.
-        diff: the change as a unified diff.
-        what: the change in words.
-    """
+    """A change of one expectation in one file, which `write` makes: as bytes, as a unified diff and in words."""
 
     path: Path
     before: bytes
@@ -165,21 +152,10 @@ def propose(
 ) -> Proposal:
     """Return the change that makes the answer of a result the new expectation; nothing is written.
 
-    Args:
-        project: the project that remembers the run and has the file.
-        run_id: the run's id or name, as for `run_id_of`.
-        number: the number of the case.
-        expectation: the name or label of the expectation, or `NAME#2` for the second of that name in its turn; None if
-            only one did not pass.
-        turn: the turn of the result, from 1; None if the expectation is judged in one turn.
-        iteration: the iteration with the answer; None if all iterations have the same.
-        org_url: the address of the run's org, empty for the project's own; None for any.
-
-    Raises:
-        NotFound: the run, the result or the file does not exist.
-        UsageError: the answer cannot become the expectation; the message says why.
-        InvalidMetadata: the file is not valid.
-        StoreError: the project's database cannot be used.
+    `run_id` is a run's id or name, `number` that of the case. `expectation` is a name or label, or `NAME#2` for the
+    second of that name in its turn; None if only one did not pass. Turns count from 1. `iteration` is None if all have
+    the same answer. `org_url` is the address of the run's org, empty for the project's own, None for any. Raise
+    UsageError if the answer cannot become the expectation.
     """
     run = find_run(project, run_id_of(project, run_id, org_url=org_url), org_url=org_url)
     cases = [case for case in run.cases if case.number == number and iteration in {None, case.iteration}]
@@ -196,17 +172,15 @@ def propose(
     if not is_only_change(evaluation, read_evaluation(path, after), place, answer):
         message = f"{shown(path)} cannot be changed at this place alone"
         raise UsageError(message, actions=[f"Edit {shown(path)} with a text editor."])
-    what = f"Case {number} of {run.definition} would expect the {_noun_of(chosen.result)} of run {run.id}"
+    noun = _NOUNS.get(canonical_name(chosen.result.name), "value")
+    what = f"Case {number} of {run.definition} would expect the {noun} of run {run.id}"
     return Proposal(path, before, after, _diff(path, before, after), what)
 
 
 def write(proposal: Proposal) -> None:
     """Write a proposed change atomically; a definition that is then not valid is restored.
 
-    Raises:
-        Conflict: the file has changed since `propose`.
-        InvalidMetadata: the definition would not be valid; `problems` says why.
-        ProjectError: the file cannot be written.
+    Raise Conflict if the file has changed since `propose`, InvalidMetadata if the definition would not be valid.
     """
     target = Path(realpath(proposal.path))
     if _read(proposal.path) != proposal.before:

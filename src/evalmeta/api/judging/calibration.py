@@ -47,14 +47,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What the check of a rater found.
+    """What the check of a rater found: every pair with its verdict, and the effect of other forms of the answers.
 
-    Attributes:
-        rated: Every pair with its verdict.
-        probes: The effect of other forms of the answers.
-        left_out: The number of pairs that the rater already has as examples.
-        choice: The chosen examples, if some were to be chosen.
-        usage: The requests and tokens of an LLM rater; None for other raters.
+    `left_out` is the number of pairs that the rater already has as examples, `choice` are the chosen examples, and
+    `usage` are the requests and tokens of an LLM rater.
     """
 
     rated: tuple[RatedPair, ...]

@@ -30,12 +30,12 @@ from evalmeta.report.text import count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.api.selections import ConvertedFile
     from evalmeta.api.specs import DefinitionNames, SpecTemplate
     from evalmeta.cli.options import Decorator
     from evalmeta.formats.diagnostics import Written
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.registry import ApiVersion
+    from evalmeta.package.files import ComponentFile
 
 
 _DEFAULT_FOLDER: Final = "metadataPackage"
@@ -185,7 +185,7 @@ def _conversion_json(written: Written, output_file: Path | None, state: str | No
     return {"losses": losses, "file": str(output_file), "state": state}
 
 
-def _report(done: Sequence[ConvertedFile], *, as_json: bool) -> None:
+def _report(done: Sequence[ComponentFile], *, as_json: bool) -> None:
     if as_json:
         print_json({"files": [asdict(converted) for converted in done]})
         return
