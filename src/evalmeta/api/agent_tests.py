@@ -328,10 +328,7 @@ async def list_tests(connection: Connection) -> list[FileProperties]:
 
 
 async def select_tests(connection: Connection, names: Sequence[str] = ()) -> list[AgentTest]:
-    """Return the tests in the org that have these names, or all tests.
-
-    `names` are full names, or `Type:FullName` where tests of several types have the same name.
-    """
+    """Return the tests in the org with these names, such as `Name` or `Type:Name`, or all tests."""
     listed = await list_tests(connection)
     known = [AgentTest(kind, properties.full_name) for properties in listed if (kind := metadata_type(properties.type))]
     if not known:

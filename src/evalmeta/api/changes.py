@@ -70,10 +70,7 @@ async def status(connection: Connection, project: Project) -> Status:
 
 
 async def find_undeployed(connection: Connection, project: Project, tests: Iterable[AgentTest]) -> list[str]:
-    """List the tests whose file was changed in the project and differs from the org's; raise like `status`.
-
-    The org is asked only if a file differs from the last common state.
-    """
+    """List the tests whose changed file differs from the org's; without changed files, the org is not asked."""
     wanted = {test.key.casefold() for test in tests}
     ours = [component for component in find_components(project) if component.key.casefold() in wanted]
     compared: list[ComparedComponent] = []
@@ -88,10 +85,7 @@ async def find_undeployed(connection: Connection, project: Project, tests: Itera
 
 
 async def diff(connection: Connection, project: Project, names: Sequence[str] = ()) -> list[Difference]:
-    """Compare the project's definitions (after) with the org's (before), except those with the same bytes.
-
-    `names` are the full names to compare; empty for all.
-    """
+    """Compare the project's definitions (after) with the org's (before): those with these names, or all that differ."""
     compared = await _compare_all(connection, project)
     wanted = {name.casefold() for name in names}
     _check_names(names, [component.full_name for component in compared])

@@ -125,10 +125,7 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None, profile: 
 
 
 def format_files(paths: Sequence[Path] = (), *, start: Path | None = None, check: bool = False) -> Formatting:
-    """Write files in canonical form, each atomically; files that are not valid are skipped.
-
-    With `check`, nothing is written; which files would change is only reported.
-    """
+    """Write valid files in canonical form, each atomically; with `check`, only report which would change."""
     files = files_to_check(paths, start=start)
     changed: list[str] = []
     problems: list[Problem] = []

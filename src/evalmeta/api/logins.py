@@ -66,10 +66,7 @@ async def log_in_with_web(
 
 
 async def log_in_with_sf(org: str, *, alias: str = "") -> Login:
-    """Use the session of an installed sf CLI with an org; sf renews it.
-
-    Raises like `log_in_with_token`, and UsageError when no sf is installed.
-    """
+    """Use the session of an installed sf CLI with an org; sf renews it. Raises like `log_in_with_token`."""
     refuse_token(org)
     renewal = BySf(org)
     return await _keep(await fetch_session(renewal), renewal, alias=alias)

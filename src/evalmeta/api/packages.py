@@ -64,10 +64,7 @@ class DeployPackage:
 
 @dataclass(frozen=True, slots=True)
 class BuiltPackage:
-    """A zip that was written to a file: the number of its components, its size in bytes, and its SHA-256 digest.
-
-    `destructive` has the names of its manifests of destructive changes.
-    """
+    """A zip that was written to a file, with the names of its manifests of destructive changes and its SHA-256."""
 
     path: Path
     state: FileState
@@ -103,10 +100,7 @@ def pack_project(
 
 
 def pack_folder(path: Path, *, single_package: bool = False) -> DeployPackage:
-    """Pack a folder in metadata format, or read a zip; only the org validates its contents.
-
-    `single_package` says whether package.xml is in its root instead of in a folder.
-    """
+    """Pack a folder in metadata format as a single package or as one in a folder, or read a zip."""
     if path.is_dir():
         prefix = "" if single_package else _FOLDER
         files = dict(_files_in(path)) if (path / PACKAGE_FILE).is_file() else {}

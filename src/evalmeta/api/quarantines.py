@@ -38,10 +38,7 @@ class _Test(NamedTuple):
 
 
 def listed_problems(project: Project) -> list[Problem]:
-    """Return warnings about the quarantines in `evalmeta.toml`: those that have ended, or that no case has.
-
-    Only tests that the settings name are read, each once. A test with errors may have any case.
-    """
+    """Return warnings about quarantines in `evalmeta.toml` that have ended, or that no test or case has."""
     listed = project.settings.quarantine
     if not listed:
         return []

@@ -77,10 +77,7 @@ def resolve(
 
 
 def read_manifest(path: Path, *, destructive: bool = False) -> tuple[Manifest, tuple[Problem, ...]]:
-    """Return a manifest without the types that evalmeta does not support, and warnings about those.
-
-    The manifest lists what to delete if `destructive` is set or its file name says so.
-    """
+    """Return a manifest without the types that evalmeta does not support, and warnings about those."""
     label = shown(path)
     destructive = destructive or path.name in DESTRUCTIVE_FILES
     manifest, problems = validate_manifest(_read(path), label=label, destructive=destructive, mixed=True)
@@ -248,10 +245,7 @@ def _opened(root_dir: Path) -> Project:
 
 
 def _existing_paths(output_dir: Path) -> Mapping[str, Path]:
-    """Return the paths of the components in a folder, according to the project around it.
-
-    Keys are in lower case, because full names ignore case.
-    """
+    """Return the paths of the components in a folder by their keys in lower case, as the project around it has them."""
     folder = Path(os.path.realpath(output_dir))
     if not folder.is_dir():
         return {}

@@ -49,10 +49,7 @@ _STARTED: Final[list[subprocess.Popen[bytes]]] = []
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """The status of a project's org in its state folder, and of the server if one is running.
-
-    It has so many deployed components, runs with a worker, and runs that wait for one.
-    """
+    """The status of a project's org in its state folder, and of the server if one is running."""
 
     server: Server | None
     answers: bool

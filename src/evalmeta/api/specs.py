@@ -124,10 +124,7 @@ def write_as(definition: Definition, target: str, *, dialect: str = "python") ->
 def convert_file(
     path: Path, target: str, *, names: DefinitionNames = _NO_NAMES, strict: bool = False, dialect: str = "python"
 ) -> Written:
-    """Return the content of a file of any known format in another format.
-
-    `strict` refuses losses; a file that has the format already has none.
-    """
+    """Return the content of a file of any known format in another format; `strict` refuses losses."""
     target_format = format_to_write(target).in_dialect(dialect)
     written = _rewritten(path, target_format, names)
     if written is None:

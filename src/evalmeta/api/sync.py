@@ -234,10 +234,7 @@ async def refuse_newer_in_org(connection: Connection, tracking: Tracking, compon
 
 
 def refuse_changed_files(tracking: Tracking, incoming: Iterable[tuple[Fetched, Path]]) -> None:
-    """Refuse a retrieve that would overwrite changes in the project.
-
-    `incoming` are the components that would change a file, each with that file.
-    """
+    """Refuse a retrieve whose components, here with their files, would overwrite changes in the project."""
     changed = list(_changed(tracking, incoming))
     if changed:
         problems = [problem for problem, _ in changed]

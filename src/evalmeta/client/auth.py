@@ -119,10 +119,7 @@ async def post_grant(login_url: str, grant: Mapping[str, str]) -> TokenReply:
 
 
 async def fetch_identity(url: str, access_token: str) -> Login:
-    """Return the login of an access token: its user, its org and the org's newest API version.
-
-    Raise LoginFailed if the org refuses the token, MessageUnreadable if a reply is not from an org.
-    """
+    """Return the login of an access token: its user, its org and the org's newest API version; raise LoginFailed."""
     async with open_http(url) as http:
         user = await _fetch(http, "/services/oauth2/userinfo", access_token, read_user_info)
         newest = await _fetch(http, "/services/data", access_token, read_newest_version)
@@ -166,10 +163,7 @@ def _key(path: Path) -> bytes:
 
 
 async def fetch_sf_session(org: str) -> TokenReply:
-    """Return the session of the sf CLI with an org, by alias or username.
-
-    Raise UsageError if sf is not installed, LoginFailed if it has no session with the org or times out.
-    """
+    """Return the session of the sf CLI with an org; raise LoginFailed without one, UsageError without sf."""
     shown = await _run(org, "display", "--verbose")
     token = text(shown, "accessToken")
     if not _TOKEN.fullmatch(token):

@@ -203,10 +203,7 @@ async def poll_run(
 
 
 async def fetch_results(connection: Connection, run_id: str, *, definition: str = "") -> Run:
-    """Return a run with its results so far; evalmeta's own orgs return them in pages.
-
-    Raise NotFound, or MessageUnreadable if the reply is not a results object or the pages never end.
-    """
+    """Return a run with its results so far, which evalmeta's own orgs return in pages; raise MessageUnreadable."""
     cases: list[CaseResult] = []
     after = _FIRST_PAGE if connection.is_ours else ""
     while len(cases) <= limits.MAX_TEST_CASES * limits.MAX_ITERATIONS:
@@ -229,10 +226,7 @@ async def fetch_header(connection: Connection, run_id: str, *, definition: str =
 
 
 async def cancel_run(connection: Connection, run_id: str) -> None:
-    """Cancel a run; finished cases stay.
-
-    Raise NotFound, EvalmetaError if it has already finished, or OrgError if the org does not cancel it.
-    """
+    """Cancel a run; finished cases stay. Raise EvalmetaError if it is over, OrgError if the org does not cancel it."""
     see = Suggestion("See its results", "test", "results", "--job-id", run_id)
     try:
         reply = await connection.retry(lambda: connection.post(f"{_path(run_id)}/cancel", {}), changes=True)
@@ -250,10 +244,7 @@ async def fetch_definition(connection: Connection, run_id: str) -> RunDefinition
 
 
 async def extend_run(connection: Connection, run_id: str, *, iterations: int) -> None:
-    """Add iterations to a finished run; only the new ones run.
-
-    Raise NotFound, or UsageError if the run is not over or has that many iterations already.
-    """
+    """Add iterations to a finished run; only the new ones run. Raise UsageError if it has that many."""
     await _post(connection, f"{_path(run_id)}/extend", {"iterations": iterations})
 
 

@@ -78,10 +78,7 @@ def scorers_of_org(org: Organization) -> FindScorer:
 
 
 def scorers_of_run(org: Organization, content: RunContent) -> FindScorer:
-    """Return what finds the custom scorers of a run: those of the files if it runs a file, or else the deployed ones.
-
-    `content` is what the run stores of its definition or file.
-    """
+    """Return what finds the custom scorers of a run: those of the project if it runs a file, or deployed ones."""
     return scorers_of_org(org) if run_file_of(content) is None else scorers_of_project(org.root)
 
 

@@ -72,10 +72,7 @@ def check_retrieve(org: Organization, user: User, job_id: str) -> bytes:
 
 
 def waiting_for(org: Organization, job: Job) -> str | None:
-    """Return what an unfinished job waits for, such as room on the disk; None if nothing prevents it.
-
-    Raise StoreError if the queue cannot execute jobs, or has waited too long for room.
-    """
+    """Return what an unfinished job waits for, such as room on the disk; raise StoreError if that lasts too long."""
     trouble = org.trouble()
     if trouble is None:
         return None

@@ -51,10 +51,7 @@ class Need(NamedTuple):
 def needs_of(
     evaluation: Evaluation, options: RunOptions, *, subject: SubjectSettings | None = None, asks: bool = True
 ) -> list[Need]:
-    """Return what a run needs; `subject` replaces the project's settings of the agent.
-
-    A run that does not ask needs no agent. Only the selected cases count.
-    """
+    """Return what the selected cases of a run need; `subject` has the agent's own settings."""
     own = "" if subject is None else subject.model_dump_json(exclude_unset=True)
     agent = [Need("subject", evaluation.subject_name, evaluation.subject_type, own)] if asks else []
     functions = [Need("function", name) for name in named_functions(evaluation, options)]

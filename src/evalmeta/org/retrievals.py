@@ -50,10 +50,7 @@ def write_request(manifest: Manifest, *, single_package: bool) -> tuple[bytes, b
 
 
 def run_retrieve(org: Organization, job: Job) -> None:
-    """Run a retrieve and store its result; members that do not exist become messages.
-
-    A retrieve that is too large for one zip fails with LIMIT_EXCEEDED.
-    """
+    """Run a retrieve and store its result; members that do not exist become messages."""
     manifest = from_json(Manifest, read_object(org.jobs.request(job.id) or b'{"types":[]}'))
     now = time.time()
     folder = "" if read_object(job.options).get("singlePackage") else _FOLDER

@@ -114,10 +114,7 @@ def subjects_of_run(
 
 
 def read_run_file(root: Path, recorded: RunFile, name: str) -> Evaluation:
-    """Read the cases of a run's file again.
-
-    Raise SettingsError if the file has changed since the run was created, FormatError if it cannot be read.
-    """
+    """Read the cases of a run's file again; raise SettingsError if it has changed since the run was created."""
     digest = current_digest(root, recorded)
     if digest != recorded.digest:
         what = "cannot be found" if digest is None else "has changed since the run started"

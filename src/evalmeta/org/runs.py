@@ -114,10 +114,7 @@ def prepare_file_run(
 
 
 def prepare_received_run(org: Organization, content: bytes, name: str, options: RunOptions) -> PreparedRun:
-    """Return a run of a test that a handler received in another format, which `Format.read_kept` reads.
-
-    Raise FormatError if it cannot be read.
-    """
+    """Return a run of a test that a handler received in a format that `Format.read_kept` reads; raise FormatError."""
     return _prepared(org, EVALUATION_DEFINITION, name, RunContent(content, ContentKind.PAYLOAD), options)
 
 

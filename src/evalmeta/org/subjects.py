@@ -62,10 +62,7 @@ def bind_subject(
     subject_type: str = "AGENT",
     settings_name: str = SETTINGS_FILE,
 ) -> Subject:
-    """Return the subject that the settings bind to the name of an agent or a prompt template.
-
-    Raise SubjectNotBound without an adapter for the name, SettingsError if the adapter cannot be used.
-    """
+    """Return the subject that settings bind to a name; raise SubjectNotBound, or SettingsError if it cannot be used."""
     settings = subjects.get(subject_name)
     if settings is None and is_bound(subjects, subject_name):
         # A test spec names a function without settings: subject: module:function.
@@ -165,10 +162,7 @@ async def sign_in(org: str, *, instead_of: str = "") -> SignedIn:
 
 
 def live_settings(root: Path) -> Callable[[], Settings]:
-    """Return what returns the settings of a served project; `evalmeta.toml` is read again when it has changed.
-
-    Any call may raise SettingsError: the file cannot be read, or is not valid.
-    """
+    """Return what reads the settings of a served project, again when `evalmeta.toml` has changed."""
     file = root / SETTINGS_FILE
     current: tuple[tuple[int, int, int] | None, Settings] = (None, Settings())
 
@@ -207,10 +201,7 @@ def setup_of(
 
 
 def agent_of(subjects: Mapping[str, SubjectSettings], name: str, *, root: Path) -> tuple[str, str]:
-    """Return what identifies an agent, and a fingerprint of its source, which is empty if that is not known.
-
-    An agent without settings is a function with this name.
-    """
+    """Return what identifies an agent, by default a function of that name, and a fingerprint of its source."""
     return described_agent(subjects.get(name) or PythonSubject.model_construct(adapter="python", target=name), root)
 
 

@@ -76,10 +76,7 @@ class InProcessWorkers:
 
 
 class DetachedWorker:
-    """Collect runs and, on `close`, start one process that executes them in order and outlives this one.
-
-    With `shares_places`, other processes share the concurrency of each agent.
-    """
+    """Collect runs and, on `close`, start one process that executes them in order and outlives this one."""
 
     def __init__(self, project_root: Path, state_dir: Path, *, shares_places: bool = False) -> None:
         self._project_root = project_root

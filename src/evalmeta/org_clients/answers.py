@@ -96,20 +96,14 @@ def _inflated(content: str) -> str:
 
 
 class Answers:
-    """Answers from the rows of an org's objects, which `rows` returns by an object's name, with all fields.
-
-    `root` is the address of the objects, without a slash at the end.
-    """
+    """Answers from the rows of an org's objects, which `rows` returns by name; `root` is the address of the objects."""
 
     def __init__(self, rows: Rows, *, root: str) -> None:
         self._rows = rows
         self._root = root
 
     def select(self, query: Query, page: Page = ALL_RECORDS, *, url: str = "") -> JsonObject:
-        """Return a page of the reply to a query; `url` is the address of locators.
-
-        Raise OrgFault if the query names what does not exist, if a value does not fit, or if the page starts too late.
-        """
+        """Return a page of the reply to a query, with locators below `url`; raise OrgFault if that is not possible."""
         kind = sobject(query.object)
         found = find_rows(query, kind, self._rows)
         counts = [field for field in query.fields if isinstance(field, Count)]

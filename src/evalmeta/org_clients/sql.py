@@ -42,10 +42,7 @@ _MAX_PATTERN_BYTES: Final = 50_000  # SQLITE_MAX_LIKE_PATTERN_LENGTH
 
 
 def find_rows(query: Query, kind: SObject, rows: Rows) -> list[JsonObject]:
-    """Return the rows of an object that a query finds, in its order.
-
-    Raise OrgFault if the query names what does not exist, or if a value does not fit.
-    """
+    """Return the rows that a query finds, in its order; raise OrgFault if a name or a value does not fit."""
     sql = _Sql()
     statement = f"SELECT own.place {sql.found(query, kind)}"
     places, every = _fetched(sql, [statement], rows)[statement], rows(kind.name)

@@ -60,10 +60,7 @@ class AgentReply:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The selected topic and the actions of a plan, in order, and the trace in the form that is stored.
-
-    None means unknown: some orgs return an empty trace.
-    """
+    """The topic and the actions of a plan, in order, and the trace as it is stored; None means unknown."""
 
     topic: str | None = None
     actions: tuple[Action, ...] | None = None

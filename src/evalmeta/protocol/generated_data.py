@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 def read_generated(source: JsonObject) -> GeneratedData:
-    """Read generatedData: actionsSequence names the actions taken, and invokedActions has their details.
-
-    If neither is a list, the actions are unknown.
-    """
+    """Read generatedData; without a list of names or details, the actions are unknown."""
     calls = _parsed(source.get("invokedActions"))
     invoked = [_read_action(value) for value in _flatten(calls)]
     sequence = source.get("actionsSequence")

@@ -112,10 +112,7 @@ def authorize_url(login_url: str, client_id: str, *, redirect_uri: str, state: s
 
 
 def read_callback(query: str, *, state: str) -> str | None:
-    """Return the code of a browser login; None if the request does not belong to this login.
-
-    Raise LoginFailed if the org redirected the browser with an error.
-    """
+    """Return the code of a browser login, None if it is of another login; raise LoginFailed for an error."""
     fields = {name: values[0] for name, values in parse_qs(query, max_num_fields=20).items()}
     if not hmac.compare_digest(fields.get("state", "").encode(), state.encode()):
         return None
@@ -125,10 +122,7 @@ def read_callback(query: str, *, state: str) -> str | None:
 
 
 def read_token_reply(status: int, body: bytes, *, url: str) -> TokenReply:
-    """Read the reply to a grant that was sent to `url`.
-
-    Raise LoginFailed with the org's error if it refused the grant, MessageUnreadable for any other reply.
-    """
+    """Read the reply to a grant; raise LoginFailed if the org refused it, MessageUnreadable for any other reply."""
     try:
         reply = read_object(body)
     except MessageUnreadable as error:

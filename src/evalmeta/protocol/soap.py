@@ -154,10 +154,7 @@ def read_job_id(call: Call) -> str:
 
 
 def read_retrieve(call: Call) -> tuple[Manifest, bool]:
-    """Return the manifest of a retrieve call (`request` in jsforce), and whether to return a single package.
-
-    Raise OrgFault if the call names a package, MessageUnreadable if it has no manifest.
-    """
+    """Return the manifest of a retrieve call (`request` in jsforce), and whether to return a single package."""
     request = find(call.operation, "retrieveRequest") or find(call.operation, "request")
     unpackaged = find(request, "unpackaged") if request else None
     if request and (package := text_of(find(request, "packageNames"))):
@@ -342,10 +339,7 @@ def from_json(cls: type[_T], source: JsonObject) -> _T:
 
 
 def read_boolean(name: str, text: str, *, otherwise: bool) -> bool:
-    """Read an xsd:boolean in any case, `otherwise` if it is empty; raise MessageUnreadable if it is not valid.
-
-    Clients in Python send `True`.
-    """
+    """Read an xsd:boolean in any case, as Python writes it, `otherwise` if it is empty; raise MessageUnreadable."""
     try:
         return _BOOLEANS[text.strip().lower()] if text.strip() else otherwise
     except KeyError:

@@ -24,7 +24,7 @@ from evalmeta.package.folders import find_components
 from evalmeta.package.project import SETTINGS_FILE
 from evalmeta.protocol.json_fields import list_of_objects, text
 from evalmeta.protocol.runs import joined_error
-from evalmeta.report.text import count
+from evalmeta.report.text import and_more, count
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.reader import read_xml
 
@@ -40,114 +40,6 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
 
-_ASK: Final = "Ask the agent in the org itself, for example in Agentforce Builder."
-
-
-def _nothing_to_ask(*, has_tests: bool) -> Finding:
-    """Return the finding if an org has no test of a project; `has_tests` says that the project could deploy some."""
-    if has_tests:
-        return Finding("warning", "no test of the project is deployed", Suggestion("Deploy them", "deploy"))
-    what = "the project has no tests to deploy; only deployed tests are asked"
-    return Finding("warning", what, Suggestion("Run test files without an org", "run", "FILE"))
-
-
-async def _check_smoke(
-    connection: Connection, tests: Sequence[tuple[Component, Definition]], *, has_tests: bool = True
-) -> Finding:
-    """Start the test with the fewest cases, wait for its first answer, and cancel what is left.
-
-    `tests` are deployed in the org; `has_tests` says whether the project could deploy any.
-    """
-    sizes = [(len(test.test_cases), component) for component, test in tests if test.test_cases]
-    if not sizes:
-        return _nothing_to_ask(has_tests=has_tests)
-    _, component = min(sizes, key=lambda sized: sized[0])
-    run = await _run_first_case(connection, component)
-    if run is None or not run.cases:
-        is_late = run is None or not run.status.is_over
-        what = f"no case ended within {limits.ORG_CASE_SECONDS:g} s" if is_late else "the run ended without a result"
-        reason = f": {run.error}" if run and run.error else ""
-        return Finding("error", f"{component.full_name}: {what}{reason}", _ASK)
-    case = run.cases[0]
-    where = f"{component.full_name}, case {case.number}"
-    if case.error or case.generated is None:
-        return Finding("error", f"{where}: {case.error or 'there is no answer'}", _ASK)
-    return Finding("ok", f"{where}: answered {excerpt(case.utterance)} with {excerpt(case.generated.outcome)}")
-
-
-async def _run_first_case(connection: Connection, test: Component) -> Run | None:
-    """Return a run when its first case has ended; None if the org said nothing of it in time."""
-    run_id = await start_run(connection, test.full_name, kind=test.type)
-    latest: Run | None = None
-
-    async def look() -> Run:
-        nonlocal latest
-        latest = await fetch_run(connection, run_id, definition=test.full_name)
-        return latest
-
-    try:
-        return await connection.poll(
-            look, lambda run: bool(run.cases) or run.status.is_over, job_id=run_id, wait=limits.ORG_CASE_SECONDS
-        )
-    except WaitRanOut:
-        return latest
-    finally:
-        if latest is None or not latest.status.is_over:
-            with suppress(EvalmetaError):
-                await cancel_run(connection, run_id)
-
-
-_AGENTS: Final = "/query?q=SELECT+DeveloperName+FROM+BotDefinition"
-
-
-async def _check_agents(connection: Connection, tests: Sequence[Definition]) -> list[tuple[str, Finding]]:
-    """Return a line for each agent of the tests, or one line if the org does not list its agents."""
-    tests = [test for test in tests if test.subject_type == "AGENT"]
-    names = sorted({test.subject_name for test in tests})
-    try:
-        reply = await connection.get(_AGENTS) if names else {}
-    except EvalmetaError as error:
-        action = "Give the user read access to agents (BotDefinition)."
-        return [("agents", Finding("warning", f"the org does not list its agents: {error_text(error)}", action))]
-    there = [text(value, "DeveloperName") for value in list_of_objects(reply, "records")]
-    return [(f"agent {name}", await _check_agent(connection, name, there, tests)) for name in names]
-
-
-async def _check_agent(connection: Connection, name: str, there: Sequence[str], tests: Sequence[Definition]) -> Finding:
-    # Tests name the agent of a package with its namespace.
-    known = {agent.casefold(): agent for agent in there}
-    own = known.get(name.casefold()) or known.get(name.casefold().rpartition("__")[2])
-    if own is None:
-        near = get_close_matches(name, there, n=1)
-        way = f"Bind it in {SETTINGS_FILE} of the org" if connection.is_ours else "Deploy and publish it first"
-        hint = f"Did you mean {near[0]}?" if near else f"{way}, or correct <subjectName>."
-        return Finding("error", f"the org has no agent {name}", hint)
-    # Orgs of evalmeta know one version, whatever tests name.
-    if connection.is_ours:
-        return Finding("ok", "the org has it")
-    if versions := await agent_versions(connection, own):
-        return _judge_versions(own, versions, [test for test in tests if test.subject_name == name])
-    return Finding("warning", "the org does not show its versions", "Give the user read access to BotVersion.")
-
-
-def _judge_versions(agent: str, versions: Sequence[AgentVersion], tests: Sequence[Definition]) -> Finding:
-    listed = ", ".join(version.name for version in versions)
-    for test in tests:
-        named = test.subject_version
-        if named and names_a_version(named) and not any(version.is_named(named) for version in versions):
-            message = f"{test.name} names {named}; the org has {listed}"
-            return Finding("error", message, "Correct <subjectVersion>.")
-    newest, active = versions[0], next((version for version in versions if version.is_active), None)
-    if active is None:
-        action = f"Activate one: sf agent activate --api-name {agent}"
-        return Finding("error", f"none of its versions is active: {listed}", action)
-    if newest != active:
-        # Source: agentforce-test-kit, knowledge/02-known-issues.md, defect D1.
-        message = f"{active.name} is active, but {newest.name} is newer; tests may ask {newest.name}"
-        return Finding("warning", message, f"Activate the version to test: sf agent activate --api-name {agent}")
-    return Finding("ok", f"{active.name} is active; versions: {listed}")
-
-
 Line: TypeAlias = "tuple[str, Finding]"
 
 _PRODUCTS: Final = {EVALUATION_DEFINITION: "Testing Center", TESTING_DEFINITION: "Agentforce Studio"}
@@ -156,14 +48,12 @@ _SHOWN: Final = 3
 _NO_RUN: Final = "0" * 12
 # What the REST API says of a resource that does not exist, instead of a record.
 _NO_RESOURCE: Final = "requested resource does not exist"
+_AGENTS: Final = "/query?q=SELECT+DeveloperName+FROM+BotDefinition"
+_ASK: Final = "Ask the agent in the org itself, for example in Agentforce Builder."
 
 
 def examine_org(project: Project, target: Target | None, *, is_smoke: bool, timeout: float) -> Iterator[Line]:
-    """Check an org, and yield the subject and the finding of each check when it is known.
-
-    `is_smoke` starts the test with the fewest cases, and cancels it after the first answer. `timeout` is the time
-    limit of each check, in seconds.
-    """
+    """Check an org, and yield the subject and the finding of each check, which may take `timeout` seconds."""
     lines = _examine(project, target, is_smoke=is_smoke) if target else _examine_own(project, is_smoke=is_smoke)
     loop = EventLoop()
     try:
@@ -300,10 +190,10 @@ class _Org:
             ]
         total = count(len(self.components), "definition")
         if missing:
-            message = f"of {total}, the org does not have {_some(missing)}"
+            message = f"of {total}, the org does not have {and_more(missing, _SHOWN)}"
             return Finding("warning", message, Suggestion("Deploy it", "deploy"))
         if different:
-            message = f"of {total}, the org has another version of {_some(different)}"
+            message = f"of {total}, the org has another version of {and_more(different, _SHOWN)}"
             return Finding("warning", message, Suggestion("See what differs", "diff"))
         if not self.components:
             return Finding("ok", "the project has none to deploy")
@@ -334,8 +224,103 @@ class _Org:
                     yield component, read_definition(read_xml(read_file(component.path), label=shown(component.path)))
 
 
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+async def _check_agents(connection: Connection, tests: Sequence[Definition]) -> list[tuple[str, Finding]]:
+    """Return a line for each agent of the tests, or one line if the org does not list its agents."""
+    tests = [test for test in tests if test.subject_type == "AGENT"]
+    names = sorted({test.subject_name for test in tests})
+    try:
+        reply = await connection.get(_AGENTS) if names else {}
+    except EvalmetaError as error:
+        action = "Give the user read access to agents (BotDefinition)."
+        return [("agents", Finding("warning", f"the org does not list its agents: {error_text(error)}", action))]
+    there = [text(value, "DeveloperName") for value in list_of_objects(reply, "records")]
+    return [(f"agent {name}", await _check_agent(connection, name, there, tests)) for name in names]
+
+
+async def _check_agent(connection: Connection, name: str, there: Sequence[str], tests: Sequence[Definition]) -> Finding:
+    # Tests name the agent of a package with its namespace.
+    known = {agent.casefold(): agent for agent in there}
+    own = known.get(name.casefold()) or known.get(name.casefold().rpartition("__")[2])
+    if own is None:
+        near = get_close_matches(name, there, n=1)
+        way = f"Bind it in {SETTINGS_FILE} of the org" if connection.is_ours else "Deploy and publish it first"
+        hint = f"Did you mean {near[0]}?" if near else f"{way}, or correct <subjectName>."
+        return Finding("error", f"the org has no agent {name}", hint)
+    # Orgs of evalmeta know one version, whatever tests name.
+    if connection.is_ours:
+        return Finding("ok", "the org has it")
+    if versions := await agent_versions(connection, own):
+        return _judge_versions(own, versions, [test for test in tests if test.subject_name == name])
+    return Finding("warning", "the org does not show its versions", "Give the user read access to BotVersion.")
+
+
+def _judge_versions(agent: str, versions: Sequence[AgentVersion], tests: Sequence[Definition]) -> Finding:
+    listed = ", ".join(version.name for version in versions)
+    for test in tests:
+        named = test.subject_version
+        if named and names_a_version(named) and not any(version.is_named(named) for version in versions):
+            message = f"{test.name} names {named}; the org has {listed}"
+            return Finding("error", message, "Correct <subjectVersion>.")
+    newest, active = versions[0], next((version for version in versions if version.is_active), None)
+    if active is None:
+        action = f"Activate one: sf agent activate --api-name {agent}"
+        return Finding("error", f"none of its versions is active: {listed}", action)
+    if newest != active:
+        # Source: agentforce-test-kit, knowledge/02-known-issues.md, defect D1.
+        message = f"{active.name} is active, but {newest.name} is newer; tests may ask {newest.name}"
+        return Finding("warning", message, f"Activate the version to test: sf agent activate --api-name {agent}")
+    return Finding("ok", f"{active.name} is active; versions: {listed}")
+
+
+def _nothing_to_ask(*, has_tests: bool) -> Finding:
+    """Return the finding if an org has no test of a project; `has_tests` says that the project could deploy some."""
+    if has_tests:
+        return Finding("warning", "no test of the project is deployed", Suggestion("Deploy them", "deploy"))
+    what = "the project has no tests to deploy; only deployed tests are asked"
+    return Finding("warning", what, Suggestion("Run test files without an org", "run", "FILE"))
+
+
+async def _check_smoke(
+    connection: Connection, tests: Sequence[tuple[Component, Definition]], *, has_tests: bool = True
+) -> Finding:
+    """Start the deployed test with the fewest cases, wait for its first answer, and cancel what is left."""
+    sizes = [(len(test.test_cases), component) for component, test in tests if test.test_cases]
+    if not sizes:
+        return _nothing_to_ask(has_tests=has_tests)
+    _, component = min(sizes, key=lambda sized: sized[0])
+    run = await _run_first_case(connection, component)
+    if run is None or not run.cases:
+        is_late = run is None or not run.status.is_over
+        what = f"no case ended within {limits.ORG_CASE_SECONDS:g} s" if is_late else "the run ended without a result"
+        reason = f": {run.error}" if run and run.error else ""
+        return Finding("error", f"{component.full_name}: {what}{reason}", _ASK)
+    case = run.cases[0]
+    where = f"{component.full_name}, case {case.number}"
+    if case.error or case.generated is None:
+        return Finding("error", f"{where}: {case.error or 'there is no answer'}", _ASK)
+    return Finding("ok", f"{where}: answered {excerpt(case.utterance)} with {excerpt(case.generated.outcome)}")
+
+
+async def _run_first_case(connection: Connection, test: Component) -> Run | None:
+    """Return a run when its first case has ended; None if the org said nothing of it in time."""
+    run_id = await start_run(connection, test.full_name, kind=test.type)
+    latest: Run | None = None
+
+    async def look() -> Run:
+        nonlocal latest
+        latest = await fetch_run(connection, run_id, definition=test.full_name)
+        return latest
+
+    try:
+        return await connection.poll(
+            look, lambda run: bool(run.cases) or run.status.is_over, job_id=run_id, wait=limits.ORG_CASE_SECONDS
+        )
+    except WaitRanOut:
+        return latest
+    finally:
+        if latest is None or not latest.status.is_over:
+            with suppress(EvalmetaError):
+                await cancel_run(connection, run_id)
 
 
 def _differ(content: bytes, component: Component) -> bool:

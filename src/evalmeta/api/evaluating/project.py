@@ -125,10 +125,7 @@ _ARGUMENT: Final = "argument"
 
 
 def project_subject(loaded: LoadedEvaluation) -> Subject:
-    """Return the subject that the project binds to the evaluation's agent, or the answers that its file contains.
-
-    A name can also be the URL of an endpoint.
-    """
+    """Return the subject that the project or a URL binds to the evaluation's agent, or the answers in its file."""
     name, kind = loaded.evaluation.subject_name, loaded.evaluation.subject_type
     subjects = loaded.settings.subjects
     if name not in subjects and is_url(name) and (subject := described_subject(endpoint_settings(name), loaded.root)):

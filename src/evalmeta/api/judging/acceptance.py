@@ -178,10 +178,7 @@ def propose(
 
 
 def write(proposal: Proposal) -> None:
-    """Write a proposed change atomically; a definition that is then not valid is restored.
-
-    Raise Conflict if the file has changed since `propose`, InvalidMetadata if the definition would not be valid.
-    """
+    """Write a proposed change atomically, unless the file has changed; restore a definition that is not valid then."""
     target = Path(realpath(proposal.path))
     if _read(proposal.path) != proposal.before:
         raise Conflict(f"{shown(proposal.path)} has changed meanwhile; nothing was written", problems=())
