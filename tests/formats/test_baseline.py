@@ -1,19 +1,17 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalmeta.errors import UsageError
-from evalmeta.formats.baseline import read_baseline, render_baseline, write_baseline
+from evalmeta.formats.baseline import read_baseline, write_baseline
 from evalmeta.model.comparison import KnownTest
 from evalmeta.model.run_options import Setup
 from evalmeta.model.statistics import CaseCounts, RunCounts
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SETUP = Setup("python shop:answer", "5f1c", "rules", evalmeta="0.1.0")
 TESTS = {
@@ -179,6 +177,9 @@ def test_nested_keys_of_the_same_name_do_not_confuse_positions(tmp_path: Path) -
 
 @given(st.dictionaries(texts, known, max_size=2))
 def test_a_baseline_ends_with_a_line_feed_and_has_no_carriage_return(tests: dict[str, KnownTest]) -> None:
-    text = render_baseline(tests)
-    assert text.endswith("}\n")
-    assert "\r" not in text
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "baseline.json"
+        write_baseline(path, tests)
+        content = path.read_bytes()
+    assert content.endswith(b"}\n")
+    assert b"\r" not in content

@@ -38,15 +38,14 @@ if TYPE_CHECKING:
 
 VERSION: Final = 2
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
-_COUNTS: Final = ("passed", "failed", "errors", "undecided")
+_RARE: Final = ("errors", "undecided")
+_COUNTS: Final = ("passed", "failed", *_RARE)
 _WAY_OUT: Final = "Restore the committed file, or write a new one with `evalmeta test baseline`."
 # The keys of a test and the fields of its setup.
 _SETUP: Final = {
     "agent": "agent",
     "agentVersion": "agent_version",
-    "rater": "rater",
-    "prompt": "prompt",
-    "evalmeta": "evalmeta",
+    **{key: key for key in ("rater", "prompt", "evalmeta")},
 }
 
 
@@ -61,14 +60,9 @@ def read_baseline(path: Path) -> dict[str, KnownTest]:
 
 def write_baseline(path: Path, tests: KnownTests) -> FileState:
     """Write a baseline unless the file already has this content; return what was done."""
-    return put_file(path, render_baseline(tests).encode())
-
-
-def render_baseline(tests: KnownTests) -> str:
-    """Return the text of a baseline."""
-    blocks = ",\n".join(f"    {_quote(name)}: {_test_block(tests[name])}" for name in sorted(tests))
+    blocks = [f"    {_quote(name)}: {_test_block(tests[name])}" for name in sorted(tests)]
     head = f'{{\n  "evalmeta": "baseline",\n  "version": {VERSION},\n  "tests": '
-    return f"{head}{_block([blocks] if blocks else [], 2)}\n}}\n"
+    return put_file(path, f"{head}{_block(blocks, 2)}\n}}\n".encode())
 
 
 def baseline_name(kind: MetadataType, full_name: str) -> str:
@@ -90,15 +84,12 @@ def _block(lines: Iterable[str], indent: int) -> str:
 
 def _case_lines(cases: Iterable[CaseCounts]) -> Iterator[str]:
     for case in sorted(cases, key=lambda case: case.number):
-        passed, failed, errors, undecided = (list(column) for column in zip(*case.by_run, strict=True))
-        rare = {"errors": errors, "undecided": undecided}
+        columns = dict(zip(_COUNTS, map(list, zip(*case.by_run, strict=True)), strict=True))
         known = {"asked": case.asked, "checks": case.checks}
         values: dict[str, JsonValue] = {
             "utterance": case.utterance,
             **{key: text for key, text in known.items() if text},
-            "passed": passed,
-            "failed": failed,
-            **{key: column for key, column in rare.items() if any(column)},
+            **{key: column for key, column in columns.items() if any(column) or key not in _RARE},
         }
         yield f'        "{case.number}": {json.dumps(values, ensure_ascii=False)}'
 
@@ -139,7 +130,7 @@ class _Reader:
         asked, checks = (self._text(case.get(key, ""), *where, key) for key in ("asked", "checks"))
         passed = self._column(case.get("passed"), *where, "passed")
         columns = [passed, self._column(case.get("failed"), *where, "failed")]
-        columns += [self._column(case.get(key, [0] * len(passed)), *where, key) for key in ("errors", "undecided")]
+        columns += [self._column(case.get(key, [0] * len(passed)), *where, key) for key in _RARE]
         if odd := next((key for key, column in zip(_COUNTS, columns, strict=True) if len(column) != len(passed)), ""):
             self._fail(f"must have a number for each of the {len(passed)} runs in 'passed'", *where, odd)
         return CaseCounts.of_runs(int(number), utterance, tuple(map(RunCounts, *columns)), checks=checks, asked=asked)

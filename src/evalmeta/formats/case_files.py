@@ -17,7 +17,7 @@ from evalmeta.formats.yaml_source import LineSource, YamlRecord, YamlScalar, rea
 from evalmeta.model.expectations import parse_actions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from evalmeta.formats.diagnostics import Diagnostics
@@ -51,7 +51,11 @@ def _rows_of_table(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int,
         return
     titles = [_KEY_OF_TITLE.get(" ".join(title.split()).lower(), title.strip()) for title in head.cells]
     for place, title in enumerate(titles, 1):
-        _check_title(place, title, titles[: place - 1], diagnostics)
+        if title in titles[: place - 1]:
+            diagnostics.error("csv-columns", f"column {place}, {title!r}, is repeated", line=1)
+        elif title not in case_keys():
+            hint = case_hints().get(title.lower()) or diagnostics.suggest(title, case_keys())
+            diagnostics.error("csv-columns", f"column {place} has the unknown title {title!r}", line=1, hint=hint)
     if not {"input", "utterance"} & set(titles):
         hint = "The first line names the keys of the cells, such as input,contains."
         diagnostics.error("csv-columns", "the column 'input' is missing", line=1, hint=hint)
@@ -62,14 +66,6 @@ def _rows_of_table(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int,
             diagnostics.error("csv-cells", message, line=row.line, hint="Put a text with commas in quotes.")
         cells = zip(titles, row.cells, strict=False)
         yield row.line, {title: _cell(title, cell) for title, cell in cells if cell.strip() and title in case_keys()}
-
-
-def _check_title(place: int, title: str, before: Sequence[str], diagnostics: Diagnostics) -> None:
-    if title in before:
-        diagnostics.error("csv-columns", f"column {place}, {title!r}, is repeated", line=1)
-    elif title not in case_keys():
-        hint = case_hints().get(title.lower()) or diagnostics.suggest(title, case_keys())
-        diagnostics.error("csv-columns", f"column {place} has the unknown title {title!r}", line=1, hint=hint)
 
 
 def _cell(key: str, cell: str) -> JsonValue:
@@ -97,9 +93,8 @@ def _rows_of_lines(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int,
             value = read_json(text, label=diagnostics.label, first_line=line).value
         except FormatError as error:
             for problem in error.problems:
-                diagnostics.error(
-                    problem.code, problem.message, line=line, column=problem.location.column, hint=problem.hint
-                )
+                column = problem.location.column
+                diagnostics.error(problem.code, problem.message, line=line, column=column, hint=problem.hint)
             continue
         yield line, record_value(value)
 

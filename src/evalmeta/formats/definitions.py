@@ -55,18 +55,16 @@ def definition_of(
         subject_version=evaluation.subject_version,
         test_cases=tuple(converter.test_cases(evaluation.cases)),
     )
-    losses = list(converter.losses)
+    losses = converter.losses
     if not definition.test_cases and losses:
         raise FormatError(f"{evaluation.name} has no case that can be converted: {losses[0]}")
     if document.min_pass_rate not in {None, 1.0}:
-        losses.insert(
-            0, Loss("definition", f"the minimum pass rate {document.min_pass_rate:g}; run it with --min-pass-rate")
-        )
+        what = f"the minimum pass rate {document.min_pass_rate:g}; run it with --min-pass-rate"
+        losses = (Loss("definition", what), *losses)
     if document.iterations not in {None, 1}:
-        losses.insert(
-            0, Loss("definition", f"the number of iterations; run it with --iterations {document.iterations}")
-        )
-    return definition, tuple(losses)
+        what = f"the number of iterations; run it with --iterations {document.iterations}"
+        losses = (Loss("definition", what), *losses)
+    return definition, losses
 
 
 class _Converter:
@@ -106,14 +104,11 @@ class _Converter:
 
     def text(self, text: str, where: str) -> str:
         """Return a text without the characters that XML cannot hold."""
-        foreign = foreign_character(text)
-        if foreign is None:
-            return text
-        self.lose(where, f"the character {foreign}, which XML cannot hold")
+        if foreign := foreign_character(text):
+            self.lose(where, f"the character {foreign}, which XML cannot hold")
         return without_foreign(text)
 
     def lose(self, where: str, what: str) -> None:
-        """Report a loss."""
         self._losses[Loss(where, what)] = None
 
     def _note_case(self, case: Case, where: str) -> None:
@@ -160,13 +155,11 @@ class _Converter:
         for expectation in turn.expectations:
             for converted in self._converted(expectation, where):
                 name = canonical_name(converted.name)
-                if not converted.parameters and any(canonical_name(other.name) == name for other in kept):
-                    if converted not in kept:
-                        self.lose(
-                            where, f"the expectation {expectation.name!r}; a test case can have only one of its kind"
-                        )
-                    continue
-                kept.append(converted)
+                if converted.parameters or all(canonical_name(other.name) != name for other in kept):
+                    kept.append(converted)
+                elif converted not in kept:
+                    what = f"the expectation {expectation.name!r}; a test case can have only one of its kind"
+                    self.lose(where, what)
         return tuple(kept)
 
     def _converted(self, expectation: Expectation, where: str) -> Iterator[Expectation]:
@@ -222,11 +215,10 @@ class _Converter:
         if terms.get("threshold", 1.0) != 1.0:
             scale = f"the threshold {_plain(terms.get('threshold'))} of {expectation.name!r}"
             self.lose("definition", f"{scale}; every test case is judged on its own")
-        taken = [call for call in calls if isinstance(call, dict)]
-        names = [str(call.get("name", "")) for call in taken]
+        taken = [(str(call.get("name", "")), call.get("args")) for call in calls if isinstance(call, dict)]
         if taken and not terms.get("ignore_args"):
-            yield from self._arguments(list(zip(names, (call.get("args") for call in taken), strict=True)), where)
-        yield Expectation(ACTIONS, render_actions(self.text(name, where) for name in names))
+            yield from self._arguments(taken, where)
+        yield Expectation(ACTIONS, render_actions(self.text(name, where) for name, _ in taken))
 
     def _arguments(self, calls: Sequence[tuple[str, JsonValue]], where: str) -> Iterator[Expectation]:
         """Yield a comparison for each argument; a reference can only find the call if its name is unique."""
@@ -252,10 +244,8 @@ def _leaves(value: JsonValue, path: str) -> Iterator[tuple[str, JsonValue]]:
     """Yield every value that is not a list or an object with items, and its path; None if no path can be written."""
     if isinstance(value, dict) and (value or not path):
         for name, inner in value.items():
-            if _PLAIN_NAME.fullmatch(name):
-                yield from _leaves(inner, f"{path}.{name}")
-            else:
-                yield from _leaves(inner if _QUOTABLE.fullmatch(name) else None, f"{path}['{name}']")
+            step = f".{name}" if _PLAIN_NAME.fullmatch(name) else f"['{name}']"
+            yield from _leaves(inner if _QUOTABLE.fullmatch(name) else None, path + step)
     elif isinstance(value, list) and value:
         for place, inner in enumerate(value):
             yield from _leaves(inner, f"{path}[{place}]")
@@ -300,20 +290,22 @@ def paired(messages: Sequence[HistoryMessage], lose: Callable[[str], None]) -> t
     kept: list[HistoryMessage] = []
     asked: HistoryMessage | None = None
     for message in messages:
-        if message.role == "user" and _is_said(message):
-            _leave_out(asked, lose)
-            asked = message
-        elif message.role == "agent" and _is_said(message) and asked is not None:
+        is_said = bool(message.message and message.message.strip())
+        if message.role == "agent" and is_said and asked is not None:
             kept += (asked, message)
             asked = None
+        elif message.role == "user" and is_said:
+            _leave_out(asked, lose)
+            asked = message
         else:
             _leave_out(message, lose)
     _leave_out(asked, lose)
-    if any(_lacks_topic(message) for message in kept):
+    topics = [(message.topic or "").strip() or message.role != "agent" for message in kept]
+    if not all(topics):
         lose(f"the missing topic of an answer in the history; it is written as {_UNKNOWN_TOPIC!r}")
     return tuple(
-        replace(message, topic=_UNKNOWN_TOPIC if _lacks_topic(message) else message.topic, index=place)
-        for place, message in enumerate(kept)
+        replace(message, topic=message.topic if is_known else _UNKNOWN_TOPIC, index=place)
+        for place, (message, is_known) in enumerate(zip(kept, topics, strict=True))
     )
 
 
@@ -321,11 +313,3 @@ def _leave_out(message: HistoryMessage | None, lose: Callable[[str], None]) -> N
     if message is not None:
         text = (message.message or "")[:_SHOWN_CHARS]
         lose(f"the {message.role} message {text!r} of the history, which has only pairs of question and answer")
-
-
-def _is_said(message: HistoryMessage) -> bool:
-    return bool(message.message and message.message.strip())
-
-
-def _lacks_topic(message: HistoryMessage) -> bool:
-    return message.role == "agent" and not (message.topic and message.topic.strip())

@@ -20,7 +20,7 @@ from evalmeta.formats.sources import titles_of
 from evalmeta.formats.yaml_source import peek_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from evalmeta.formats.registry import Content
@@ -39,6 +39,7 @@ _COMMENT: Final = re.compile(rb"^[ \t]*#.*(?:\n|\Z)", re.MULTILINE)
 _YAML_KEY: Final = re.compile(rb"""(?:^|[\s{,\[-])["']?([A-Za-z][\w.-]{0,60})["']?[ \t]*:""", re.MULTILINE)
 _ROOT_KEY: Final = re.compile(rb"""^["']?([$A-Za-z][\w.$-]{0,60})["']?[ \t]*:""", re.MULTILINE)
 _JSON_KEY: Final = re.compile(rb'"([$A-Za-z][\w.$ -]{0,60})"[ \t\r\n]*:')
+_VARIABLE: Final = re.compile("context variable ")
 
 # The keys at the root of files of other programs, and what to say of them; the first row that fits is it.
 _RESULTS: Final = ("it has the results of a run", ("testCases", "subjectName", "status"))
@@ -76,7 +77,7 @@ def kind_of(path: Path) -> FileKind:
         data = read_bytes(path, limits.MAX_SPEC_BYTES if suffix in SPEC_NAMES else HEAD_BYTES)
     except NotFound as error:
         return FileKind(None, str(error))
-    file = FileHead(path.name, _content_of(suffix), without_mark(data))
+    file = FileHead(path.name, _CONTENTS.get(suffix, "json"), without_mark(data))
     if not file.data.strip():
         return FileKind(None, "" if _certain(file) else "it is empty")
     if b"\0" in file.data[:_TEXT_BYTES]:
@@ -84,12 +85,11 @@ def kind_of(path: Path) -> FileKind:
     return _KINDS[file.content](file)
 
 
-def _content_of(suffix: str) -> Content:
-    if suffix in SPEC_NAMES:
-        return "yaml"
-    if suffix in TABLE_NAMES:
-        return "table"
-    return "lines" if suffix in LINES_NAMES else "json"
+_CONTENTS: Final[Mapping[str, Content]] = {
+    **dict.fromkeys(SPEC_NAMES, "yaml"),
+    **dict.fromkeys(TABLE_NAMES, "table"),
+    **dict.fromkeys(LINES_NAMES, "lines"),
+}
 
 
 def _kind_of_yaml(file: FileHead) -> FileKind:
@@ -130,10 +130,13 @@ def _is_dataset(value: JsonValue) -> bool:
 
 def _kind_of_table(file: FileHead) -> FileKind:
     titles = titles_of(file.data.decode("utf-8", "replace"))
-    file = file._replace(format=recognise(file.data), rows=[*map(_plain, titles)])
+    rows = [[" ".join(title.split()) for title in row] for row in titles]
+    file = file._replace(format=recognise(file.data), rows=rows)
     if name := _certain(file):
         return FileKind(name)
-    if any(map(likeness.is_case, file.rows)) or any(map(_has_variables, file.rows)):
+    small = ({title.lower() for title in row} for row in file.rows)
+    has_variables = any("utterance" in row and any(map(_VARIABLE.match, row)) for row in small)
+    if has_variables or any(map(likeness.is_case, file.rows)):
         return FileKind("csv" if file.format == "csv" else "testspec")
     columns = [*max(file.rows, key=len)]
     is_unclear = file.format == "testspec" and "input" not in columns
@@ -143,15 +146,6 @@ def _kind_of_table(file: FileHead) -> FileKind:
 def _certain(file: FileHead) -> str | None:
     """Return the first format that takes a file for one of its tests."""
     return first_format(lambda declared: declared.is_test(file))
-
-
-def _plain(titles: Iterable[str]) -> list[str]:
-    return [" ".join(title.split()) for title in titles]
-
-
-def _has_variables(titles: Iterable[str]) -> bool:
-    small = [title.lower() for title in titles]
-    return "utterance" in small and any(title.startswith("context variable ") for title in small)
 
 
 def _kind_of_lines(file: FileHead) -> FileKind:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 import yaml
@@ -73,7 +73,9 @@ def find_expectation(
         _changed(judged, "its utterance is another one", label)
     turn, result = max(chosen.turn, 1) - 1, chosen.result
     expectations = case.turns[turn].expectations if turn < len(case.turns) else ()
-    indexes = [at for at, expectation in enumerate(expectations) if _is_result_of(expectation, result)]
+    named = canonical_name(result.name), result.label or ""
+    names = [(canonical_name(expectation.name), expectation.label or "") for expectation in expectations]
+    indexes = [at for at, name in enumerate(names) if name == named]
     of_value = [at for at in indexes if _is_same(result, expected_value(expectations[at]), result.expected)]
     indexes = of_value or indexes
     of_turn = [result for result in judged.results if result.turn == chosen.turn]
@@ -82,7 +84,7 @@ def find_expectation(
     if len(indexes) != 1:
         _changed(judged, f"{result.label or result.name} is not one of its expectations", label)
     place = ExpectationPlace(case, turn, indexes[0])
-    now = expected_value(place.expectation)
+    now = expected_value(expectations[indexes[0]])
     if _is_same(result, now, result.actual):
         raise UsageError(f"{label} already expects this", actions=["Run the test again."])
     if not _is_same(result, now, result.expected):
@@ -147,22 +149,20 @@ def _edited_definition(path: Path, data: bytes, place: ExpectationPlace, value: 
 
 def _check_operator(expectation: Expectation) -> None:
     parameters = {parameter.name: parameter for parameter in expectation.parameters}
-    operator, expected = parameters.get("operator"), parameters.get("expected")
-    by_hand = ["Edit the test by hand."]
-    if operator is None or expected is None or operator.value.strip() != "equals":
-        which = operator.value.strip() if operator else ""
-        message = f"the criterion {expectation.label} has the operator {which!r}; only equals has one expected value"
-        raise UsageError(message, actions=by_hand)
-    if expected.is_reference:
-        message = f"the criterion {expectation.label} expects what {expected.value} refers to, not a fixed value"
-        raise UsageError(message, actions=by_hand)
+    expected, fault = parameters.get("expected"), ""
+    operator = parameters["operator"].value.strip() if "operator" in parameters else ""
+    if expected is None or operator != "equals":
+        fault = f"has the operator {operator!r}; only equals has one expected value"
+    elif expected.is_reference:
+        fault = f"expects what {expected.value} refers to, not a fixed value"
+    if fault:
+        raise UsageError(f"the criterion {expectation.label} {fault}", actions=["Edit the test by hand."])
 
 
 def _has_value(expectation: Expectation, value: str) -> bool:
     expected = expected_value(expectation)
-    if canonical_name(expectation.name) == ACTIONS:
-        return parse_actions(expected) == parse_actions(value)
-    return expected == value
+    is_actions = canonical_name(expectation.name) == ACTIONS
+    return parse_actions(expected) == parse_actions(value) if is_actions else expected == value
 
 
 def _without_value(place: ExpectationPlace) -> Case:
@@ -174,11 +174,6 @@ def _without_value(place: ExpectationPlace) -> Case:
     expectations[place.position] = replace(expectation, expected_value=None, parameters=parameters, label=label)
     turns[place.turn] = replace(turns[place.turn], expectations=tuple(expectations))
     return replace(place.case, turns=tuple(turns))
-
-
-def _is_result_of(expectation: Expectation, result: TestResult) -> bool:
-    same_name = canonical_name(expectation.name) == canonical_name(result.name)
-    return same_name and (expectation.label or "") == (result.label or "")
 
 
 def _is_same(result: TestResult, one: str, other: str) -> bool:
@@ -209,10 +204,9 @@ _UNPRINTABLE: Final = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufe
 def replace_expected(
     data: bytes, *, label: str, number: int, turn: int, expectation: Expectation, place: int, value: str
 ) -> bytes:
-    """Return the bytes of a test spec, which `read_spec` has accepted, in which one check expects another value.
+    """Return the bytes of a test spec in which one check, found by its index in its turn, expects another value.
 
-    `number` is that of the test case; `turn` and `place`, the check's index in its turn, count from 0. The value of
-    actions is their list as `render_actions` writes it. Raise FormatError if the value is not in one place of the file.
+    The value of actions is their list as `render_actions` writes it. Raise FormatError if it has no place of its own.
     """
     text = data.decode()
     mark = len(text) - len(text.removeprefix("\ufeff"))
@@ -228,13 +222,13 @@ def replace_expected(
     return edit.replace(*pair, value, items=parse_actions(value) if name == ACTIONS else None)
 
 
+@dataclass(frozen=True, slots=True)
 class _Edit:
     """The text of a file, and where its nodes begin."""
 
-    def __init__(self, text: str, shift: int, label: str) -> None:
-        self._text = text
-        self._shift = shift
-        self._label = label
+    _text: str
+    _shift: int
+    _label: str
 
     def replace(self, key: Node, node: Node, value: str, *, items: tuple[str, ...] | None = None) -> bytes:
         start = node.start_mark.index + self._shift
@@ -245,11 +239,9 @@ class _Edit:
             _refuse(self._label, _line(node), "the value has an anchor, an alias or a tag")
         end = start + len(old)
         if isinstance(node, ScalarNode):
-            can_be_plain = not node.style and not self._is_json
-            is_text = items is None or (len(items) == 1 and old)
-            written = (
-                _text(items[0] if items else value, can_be_plain=can_be_plain) if is_text else self._flow(items or ())
-            )
+            written = self._flow(items or ())
+            if items is None or (len(items) == 1 and old):
+                written = _text(items[0] if items else value, can_be_plain=not node.style and not self._is_json)
             written = f" {written}" if self._text[start - 1 : start] == ":" else written
         elif isinstance(node, SequenceNode) and items is not None:
             start, written = self._list(key, node, start, old, items)

@@ -43,23 +43,17 @@ _DEFAULT_READING: Final = Reading()
 def read_document(path: Path, *, label: str, name: str, reading: Reading = _DEFAULT_READING) -> Document:
     """Read a file of any format, and the criteria beside it; `label` is the path that messages show.
 
-    Raises:
-        NotFound: the file does not exist, or cannot be read.
-        FormatError: its format is unknown, or it does not fit the format; `problems` has every reason and its place.
-        InvalidMetadata: it is a definition that cannot be read.
+    Raise NotFound if it cannot be read, FormatError if it does not fit a format, and InvalidMetadata for a definition.
     """
     source_format = all_formats()[format_of(path, label=label)]
     try:
         return source_format.read(path, label=label, name=name, reading=reading)
-    except EvalmetaError:
-        raise
     except Exception as error:
-        if source_format.name not in plugin_names("formats"):
+        if isinstance(error, EvalmetaError) or source_format.name not in plugin_names("formats"):
             raise
+        message = f"{label} cannot be read as {source_format.name}: {error_text(error)}"
         action = "Correct the file, or the package that adds the format."
-        raise FormatError(
-            f"{label} cannot be read as {source_format.name}: {error_text(error)}", actions=[action]
-        ) from error
+        raise FormatError(message, actions=[action]) from error
 
 
 def format_of(path: Path, *, label: str) -> str:
@@ -136,8 +130,7 @@ def _unknown(head: bytes, label: str) -> FormatError:
         return refusal
     if value == []:
         return FormatError(f"{label} is an empty list: it has no test cases", actions=[_known()])
-    item = value[0] if isinstance(value, list) else value
-    where = "its first item has" if isinstance(value, list) else "it has"
+    item, where = (value[0], "its first item has") if isinstance(value, list) else (value, "it has")
     keys = ", ".join(repr(key[:40]) for key in [*item][:8]) if isinstance(item, dict) else ""
     described = f": {where} the keys {keys}" if keys else ""
     return FormatError(f"{label} has a format that evalmeta does not know{described}", actions=[_known()])

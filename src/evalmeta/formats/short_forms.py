@@ -27,18 +27,13 @@ _LABEL_CHARS: Final = 60
 _JSON_EXAMPLE: Final = "Write json: {path: $.city, equals: Paris}."
 
 
-def read_check(check: Check, case: YamlRecord) -> Iterator[Expectation]:
-    """Yield the expectations that the value of a check makes."""
-    return _SHAPES[check.shape].read(case, check)
-
-
-def _text(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+def _text(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     if (text := case.text(check.name)) is not None:
         label = None if check.expectation else _label(check.name, text)
         yield Expectation(check.expectation or check.name, text, label)
 
 
-def _actions(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+def _actions(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     actions = list(case.one_or_more(check.name))
     for steps, name in actions:
         if not name.strip():
@@ -46,18 +41,18 @@ def _actions(case: YamlRecord, check: Check) -> Iterator[Expectation]:
     yield Expectation(check.expectation or check.name, render_actions(name.strip() for _, name in actions))
 
 
-def _texts(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+def _texts(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     for _, text in _not_empty(case, check.name):
         yield Expectation(check.name, text, _label(check.name, text))
 
 
-def _any_text(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+def _any_text(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     texts = [text for _, text in _not_empty(case, check.name)]
     label = f"{check.name} {', '.join(map(_quoted, texts))}"
     yield Expectation(check.name, label=label, terms={"texts": texts})
 
 
-def _patterns(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+def _patterns(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     for steps, text in _not_empty(case, check.name):
         try:
             if text.strip() and Pattern(text).accepts_everything:
@@ -68,13 +63,11 @@ def _patterns(case: YamlRecord, check: Check) -> Iterator[Expectation]:
         yield Expectation(check.name, text, f"{check.name} {_shortened(text)}")
 
 
-def _json(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+def _json(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     key, value = check.name, case.raw(check.name)
-    places: list[tuple[str | int, ...]] = (
-        [(key, place) for place in range(len(value))] if isinstance(value, list) else [(key,)]
-    )
-    for steps, item in zip(places, value if isinstance(value, list) else [value], strict=True):
-        record = case.at(item, *steps, called="a check of JSON")
+    is_list = isinstance(value, list)
+    for place, item in enumerate(value if isinstance(value, list) else [value]):
+        record = case.at(item, *((key, place) if is_list else (key,)), called="a check of JSON")
         if record.is_object:
             yield _json_check(record, key)
 
@@ -86,12 +79,8 @@ def _json_check(record: YamlRecord, name: str) -> Expectation:
         record.error("spec-value", why, "path", hint=_JSON_EXAMPLE)
     operators = [key for key in JSON_OPERATORS if key in record.values]
     if len(operators) > 1:
-        record.error(
-            "spec-value",
-            f"a check of JSON has {operators[0]!r} and {operators[1]!r}",
-            operators[1],
-            hint="Write one check for each.",
-        )
+        message = f"a check of JSON has {operators[0]!r} and {operators[1]!r}"
+        record.error("spec-value", message, operators[1], hint="Write one check for each.")
     operator = operators[0] if operators else ""
     value: object = record.values.get(operator)
     expected = json_value(value)
@@ -114,12 +103,12 @@ def _why_not_path(path: str) -> str:
     return reference if isinstance(reference, str) else why_unreachable(reference) or ""
 
 
-def _criteria(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+def _criteria(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     for _, text in _not_empty(case, check.name):
         yield Expectation(check.name, label=_label(check.name, text), terms={"guidelines": [text]})
 
 
-def _functions(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+def _functions(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     for steps, text in _not_empty(case, check.name):
         module, _, name = text.partition(":")
         if not all(part.isidentifier() for part in (*module.split("."), name)):
@@ -128,7 +117,7 @@ def _functions(case: YamlRecord, check: Check) -> Iterator[Expectation]:
         yield Expectation(check.name, label=f"{check.name} {text}", terms={"function": text})
 
 
-def _maximum(case: YamlRecord, check: Check) -> Iterator[Expectation]:
+def _maximum(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     key = check.name
     if (most := case.integer(key)) is None:
         return
@@ -140,12 +129,12 @@ def _maximum(case: YamlRecord, check: Check) -> Iterator[Expectation]:
 class _ShapeOfValue(NamedTuple):
     """How values of a shape are read from a spec and from the cell of a table, and their definition in the schema."""
 
-    read: Callable[[YamlRecord, Check], Iterator[Expectation]]
+    read: Callable[[Check, YamlRecord], Iterator[Expectation]]
     cell: Cell
     definition: str
 
 
-_SHAPES: Final[Mapping[Shape, _ShapeOfValue]] = {
+SHAPES: Final[Mapping[Shape, _ShapeOfValue]] = {
     "text": _ShapeOfValue(_text, "text", "optional"),
     "texts": _ShapeOfValue(_texts, "list", "oneOrMore"),
     "any text": _ShapeOfValue(_any_text, "list", "oneOrMore"),
@@ -156,11 +145,6 @@ _SHAPES: Final[Mapping[Shape, _ShapeOfValue]] = {
     "maximum": _ShapeOfValue(_maximum, "plain", "maximum"),
     "actions": _ShapeOfValue(_actions, "names", "texts"),
 }
-
-
-def cell_of(check: Check) -> Cell:
-    """Return how a cell with the value of a check is read."""
-    return _SHAPES[check.shape].cell
 
 
 def _not_empty(case: YamlRecord, key: str) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -226,4 +210,4 @@ def _property(check: Check) -> str:
     if check.shape == "json":
         any_of = json.dumps(_ONE_OR_MORE_JSON)
         return f'        {name}: {{\n          "description": {says},\n          "anyOf": {any_of}\n        }},\n'
-    return f'        {name}: {{"$ref": "#/$defs/{_SHAPES[check.shape].definition}", "description": {says}}},\n'
+    return f'        {name}: {{"$ref": "#/$defs/{SHAPES[check.shape].definition}", "description": {says}}},\n'

@@ -10,7 +10,7 @@ import orjson
 
 from evalmeta.errors import FormatError, SettingsError
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.short_forms import cell_of, read_check
+from evalmeta.formats.short_forms import SHAPES
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, record_value
 from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Parameter
 from evalmeta.model.evaluation import Case, Quarantine, Turn, end_fault, parse_day
@@ -67,7 +67,7 @@ def case_keys() -> tuple[str, ...]:
 @cache
 def cells() -> Mapping[str, Cell]:
     """Return how the cells of keys are read."""
-    checks = {name: cell_of(check) for name, check in all_checks().items()}
+    checks = {name: SHAPES[check.shape].cell for name, check in all_checks().items()}
     return {"input": "text", **_SF_KEYS, **_OWN_KEYS, **dict.fromkeys(FLAGS, "plain"), **checks}
 
 
@@ -77,13 +77,7 @@ _CUSTOM_HINTS: Final = dict.fromkeys(("JSONPath", "jsonPath", "operator", "expec
 ASSERTIONS: Final = ("assert", "asserts", "assertions", "evaluators", "expectations", "expect", "checks")
 QUESTIONS: Final = ("prompt", "question", "query", "ask", "user", "message", "inputs", "vars")
 ANSWERS: Final = (
-    "expected",
-    "expected_output",
-    "expectedOutput",
-    "expected_answer",
-    "expectedAnswer",
-    "answer",
-    "output",
+    *("expected", "expected_output", "expectedOutput", "expected_answer", "expectedAnswer", "answer", "output"),
 )
 _HINTS: Final = {
     **dict.fromkeys(ASSERTIONS, "Write each check as a key of the test case, such as contains: Paris."),
@@ -172,9 +166,8 @@ def case_of(values: Mapping[str, object], number: int) -> Case:
 def _turns(case: YamlRecord, defaults: Defaults) -> tuple[Turn, ...]:
     for key in ("input", "utterance", *check_keys()):
         if key in case.values:
-            case.error(
-                "spec-turns", f"a test case with turns has no {key!r} of its own", key, hint="Write it in a turn."
-            )
+            message = f"a test case with turns has no {key!r} of its own"
+            case.error("spec-turns", message, key, hint="Write it in a turn.")
     turns = list(case.records("turns", called="a turn", hint=INPUT_HINT))
     if not turns:
         case.error("spec-missing", "a test case has no turns", "turns", hint="Write at least one turn with an input.")
@@ -187,7 +180,7 @@ def _turns(case: YamlRecord, defaults: Defaults) -> tuple[Turn, ...]:
 def _turn(record: YamlRecord, defaults: Defaults, *, own_keys: bool) -> Turn:
     names = ("input", "utterance") if own_keys else ("utterance",)
     if own_keys and record.has("input") and record.has("utterance", "utterance"):
-        _refuse_both(record, "utterance", "input")
+        refuse_both(record, "utterance", "input")
     utterance = record.required_text(*names)
     _refuse_keys_without_effect(record, defaults.checks)
     checks, flags = {**defaults.checks, **_checks(record)}, {**defaults.flags, **_flags(record)}
@@ -217,7 +210,7 @@ def _checks(record: YamlRecord) -> Checks:
             continue
         name = _SAME.get(key, key)
         if name in checks:
-            _refuse_both(record, name, key)
+            refuse_both(record, name, key)
         is_nothing = key in all_checks() and record.values[key] is None
         checks[name] = () if is_nothing else tuple(read(record))
     return checks
@@ -232,13 +225,10 @@ def _refuse_keys_without_effect(record: YamlRecord, removable: Container[str]) -
             record.error("spec-value", f"{key!r} has no value, so it checks nothing", key, hint=_NO_VALUE_HINT)
 
 
-def _refuse_both(record: YamlRecord, name: str, key: str) -> None:
+def refuse_both(record: YamlRecord, name: str, key: str) -> None:
+    """Report a key that means the same as another one of a mapping."""
     message = f"{record.called} has {name!r} and {key!r}, which mean the same"
     record.error("spec-both", message, key, hint="Keep one of them.")
-
-
-def _custom_evaluations(case: YamlRecord) -> Iterator[Expectation]:
-    yield from map(_custom, case.records("customEvaluations", called="a custom evaluation"))
 
 
 def _custom(record: YamlRecord) -> Expectation:
@@ -252,10 +242,6 @@ def _custom(record: YamlRecord) -> Expectation:
         for parameter in record.records("parameters", called="a parameter")
     )
     return Expectation(name, label=record.text("label"), parameters=parameters)
-
-
-def _expected_text(case: YamlRecord, *, key: str, name: str) -> Iterator[Expectation]:
-    yield Expectation(name, case.text(key))
 
 
 def _expected_actions(case: YamlRecord) -> Iterator[Expectation]:
@@ -285,16 +271,16 @@ def _readers() -> Mapping[str, Callable[[YamlRecord], Iterator[Expectation]]]:
 
     A key of sf without a value expects a missing value.
     """
-    own = {name: partial(read_check, check) for name, check in all_checks().items()}
+    own = {name: partial(SHAPES[check.shape].read, check) for name, check in all_checks().items()}
     topic, actions, latency = own.pop("topic"), own.pop("actions"), own.pop("latency_ms")
     return {
-        "customEvaluations": _custom_evaluations,
+        "customEvaluations": lambda case: map(_custom, case.records("customEvaluations", called="a custom evaluation")),
         **own,
-        "expectedTopic": partial(_expected_text, key="expectedTopic", name=TOPIC),
+        "expectedTopic": lambda case: iter([Expectation(TOPIC, case.text("expectedTopic"))]),
         "topic": topic,
         "expectedActions": _expected_actions,
         "actions": actions,
-        "expectedOutcome": partial(_expected_text, key="expectedOutcome", name=OUTCOME),
+        "expectedOutcome": lambda case: iter([Expectation(OUTCOME, case.text("expectedOutcome"))]),
         "metrics": _metrics,
         "latency_ms": latency,
     }
@@ -331,7 +317,7 @@ def _variables(case: YamlRecord) -> tuple[ContextVariable, ...] | None:
     if "context" not in case.values:
         return read_variables(case) if "contextVariables" in case.values else None
     if "contextVariables" in case.values:
-        _refuse_both(case, "contextVariables", "context")
+        refuse_both(case, "contextVariables", "context")
     texts = ((name, case.to_text(value, "context", name)) for name, value in case.object("context").items())
     return tuple(ContextVariable(name, text) for name, text in texts if text is not None)
 
@@ -356,6 +342,6 @@ def read_history(inputs: YamlRecord, *, numbers_messages: bool) -> tuple[History
         record.check_keys("role", "message", "topic", "index")
         index = record.integer("index")
         index = place if index is None and numbers_messages else index
-        role, message = record.required_text("role"), record.required_text("message")
-        messages.append(HistoryMessage(role, message, record.text("topic"), index))
+        texts = record.required_text("role"), record.required_text("message"), record.text("topic")
+        messages.append(HistoryMessage(*texts, index))
     return tuple(messages)

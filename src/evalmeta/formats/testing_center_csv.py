@@ -55,6 +55,7 @@ CSV_COLUMNS: Final = {
 
 
 VARIABLE_PREFIX: Final = "Context Variable "
+_FIELDS: Final = frozenset(CSV_COLUMNS.values())
 _BY_SMALL: Final = {title.lower(): column for title, column in CSV_COLUMNS.items()}
 _BARE_NAMES: Final = re.compile(r"\s*[A-Za-z]\w*(?:\s*[,;\n]\s*[A-Za-z]\w*)*\s*", re.ASCII)
 _MESSAGE_KEYS: Final = {"role": str, "message": str, "topic": str, "index": int}
@@ -83,8 +84,7 @@ def _read_cases(data: bytes, label: str) -> dict[int, TestCase]:
     """Return the test cases by their lines."""
     diagnostics = Diagnostics(label)
     rows = list(read_csv(data, diagnostics, max_bytes=limits.MAX_SPEC_BYTES, max_cells=limits.MAX_SPEC_VALUES))
-    diagnostics.check()
-    if not rows:
+    if not (rows or diagnostics.has_errors):
         diagnostics.error("csv-columns", "the file is empty", line=1, hint="Its first line names the columns.")
     diagnostics.check()
     titles = _titles(rows[0], diagnostics)
@@ -131,21 +131,16 @@ class _Row:
     def case(self) -> TestCase:
         if "utterance" not in self._cells:
             self._refuse("csv-cells", "the row has no utterance")
-        variables = (
-            ContextVariable(title.removeprefix(VARIABLE_PREFIX), cell)
-            for title, cell in self._cells.items()
-            if title.startswith(VARIABLE_PREFIX)
-        )
-        inputs = Inputs(self._cells.get("utterance", ""), tuple(variables), tuple(self._history()))
+        cells = self._cells.items()
+        named = ((title.removeprefix(VARIABLE_PREFIX), cell) for title, cell in cells if title not in _FIELDS)
+        variables = tuple(ContextVariable(*variable) for variable in named)
+        inputs = Inputs(self._cells.get("utterance", ""), variables, tuple(self._history()))
         return TestCase(inputs, tuple(self._expectations()), self._number)
 
     def _expectations(self) -> Iterator[Expectation]:
-        if topic := self._cells.get("topic"):
-            yield Expectation(TOPIC, topic)
-        if actions := self._cells.get("actions"):
-            yield Expectation(ACTIONS, self._actions(actions))
-        if response := self._cells.get("response"):
-            yield Expectation(OUTCOME, response)
+        for name, column in ((TOPIC, "topic"), (ACTIONS, "actions"), (OUTCOME, "response")):
+            if cell := self._cells.get(column):
+                yield Expectation(name, self._actions(cell) if name == ACTIONS else cell)
 
     def _actions(self, cell: str) -> str:
         if parse_actions(cell) is not None:
@@ -218,9 +213,8 @@ def write_testing_center_csv(definition: Definition) -> Written:
 def _row(case: TestCase, variables: Sequence[str]) -> dict[str, str]:
     row = {_UTTERANCE: case.inputs.utterance}
     if history := case.inputs.conversation_history:
-        row[_HISTORY] = json.dumps(
-            [_message(message, place) for place, message in enumerate(history)], ensure_ascii=False
-        )
+        messages = [_message(message, place) for place, message in enumerate(history)]
+        row[_HISTORY] = json.dumps(messages, ensure_ascii=False)
     for expectation in _kept(case.expectations):
         row[_TITLES[canonical_name(expectation.name)]] = expectation.expected_value or ""
     for variable in case.inputs.context_variables:
@@ -242,11 +236,8 @@ def _kept(expectations: Sequence[Expectation]) -> Iterator[Expectation]:
     """Yield the first expectation for each column."""
     seen = set()
     for expectation in expectations:
-        name = canonical_name(expectation.name)
-        is_held = bool(expectation.expected_value) and (
-            name != ACTIONS or is_action_list(expectation.expected_value or "")
-        )
-        if name in _TITLES and name not in seen and is_held:
+        name, value = canonical_name(expectation.name), expectation.expected_value
+        if name in _TITLES and name not in seen and value and (name != ACTIONS or is_action_list(value)):
             seen.add(name)
             yield expectation
 

@@ -28,6 +28,7 @@ from evalmeta.formats.spec_cases import (
     read_history,
     read_pair,
     read_variables,
+    refuse_both,
 )
 from evalmeta.formats.yaml_source import YamlRecord, YamlScalar, read_yaml
 from evalmeta.model.definition import Definition, Expectation, Inputs, PromptInput, TestCase
@@ -95,8 +96,8 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None, needs_case
     file = read_yaml(data, label=label)
     if isinstance(file.value, list):
         line, column = file.place(())
-        message = "a test spec is a list, not a mapping"
-        diagnostics.error("spec-type", message, line=line, column=column, hint="Write testCases: above the list.")
+        message, hint = "a test spec is a list, not a mapping", "Write testCases: above the list."
+        diagnostics.error("spec-type", message, line=line, column=column, hint=hint)
         diagnostics.check()
     root = YamlRecord(file, (), file.value, diagnostics, called="a test spec")
     kind = _kind(root.values.get("testCases"), root.text("subjectType") or "")
@@ -164,12 +165,7 @@ def _header(root: YamlRecord, kind: MetadataType, label: str, *, is_own: bool) -
     if "testCases" not in root.values and not root.has("cases"):
         root.require("testCases")
     if root.has("subject") and root.has("subjectName"):
-        root.error(
-            "spec-both",
-            "a test spec has 'subjectName' and 'subject', which mean the same",
-            "subject",
-            hint="Keep one of them.",
-        )
+        refuse_both(root, "subjectName", "subject")
     name = required(root, "name")
     return Definition(
         name=PurePath(label).stem if name is None else name,
@@ -202,10 +198,8 @@ def _is_own(root: YamlRecord) -> bool:
     if not keys.isdisjoint(_SPEC_KEYS) or keys.isdisjoint(("subjectName", "subjectType")):
         return True
     cases = root.values.get("testCases")
-    return any(
-        isinstance(case, dict) and not case.keys().isdisjoint(own_keys())
-        for case in (cases if isinstance(cases, list) else ())
-    )
+    mappings = (case for case in (cases if isinstance(cases, list) else ()) if isinstance(case, dict))
+    return any(not case.keys().isdisjoint(own_keys()) for case in mappings)
 
 
 def _kind(cases: JsonValue, subject_type: str) -> MetadataType:

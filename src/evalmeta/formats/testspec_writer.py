@@ -57,9 +57,8 @@ def _inputs(inputs: Inputs, losses: list[Loss], where: str, *, numbers_messages:
         for name, value in (("role", message.role), ("message", message.message)):
             required[name] = value or ""
             if value is None:
-                losses.append(
-                    Loss(where, f"the missing {name} of a message of the history; it is written as an empty text")
-                )
+                what = f"the missing {name} of a message of the history; it is written as an empty text"
+                losses.append(Loss(where, what))
         index = None if numbers_messages and message.index == place else message.index
         history.append({**required, **_given(topic=message.topic, index=index)})
     return {"utterance": inputs.utterance, **_given(contextVariables=variables, conversationHistory=history)}
@@ -139,22 +138,20 @@ def _studio_cases(cases: Sequence[TestCase], losses: list[Loss]) -> Iterator[dic
     for place, case in enumerate(cases, 1):
         losses += number_losses(case, place)
         custom = (expectation.name for expectation in case.expectations if expectation.is_custom)
-        losses += (
-            Loss(case_name(case, place), f"the type of the custom scorer {name!r}; its name is kept") for name in custom
-        )
+        kept = "its name is kept"
+        losses += (Loss(case_name(case, place), f"the type of the custom scorer {name!r}; {kept}") for name in custom)
     for scorers, group in groupby(enumerate(cases, 1), key=lambda numbered: _scorers(numbered[1])):
         inputs: list[Yaml] = [_studio_inputs(case, losses, case_name(case, place)) for place, case in group]
         yield {"inputs": inputs, "scorers": scorers}
 
 
 def _studio_inputs(case: TestCase, losses: list[Loss], where: str) -> dict[str, Yaml]:
-    prompt_inputs: list[Yaml] = [
-        {"referenceName": given.reference_name, "value": given.value} for given in case.inputs.prompt_inputs
-    ]
+    prompts = case.inputs.prompt_inputs
     fields = _inputs(case.inputs, losses, where, numbers_messages=False)
-    if prompt_inputs and not case.inputs.utterance:
+    if prompts and not case.inputs.utterance:
         del fields["utterance"]
-    return {**fields, **_given(promptInput=prompt_inputs)}
+    given: list[Yaml] = [{"referenceName": prompt.reference_name, "value": prompt.value} for prompt in prompts]
+    return {**fields, **_given(promptInput=given)}
 
 
 def _scorers(case: TestCase) -> list[Yaml]:

@@ -284,13 +284,11 @@ class _Builder:
     def take(self, event: events.Event) -> None:
         match event:
             case events.ScalarEvent():
-                text, tag = event.value, event.tag
-                self._check_tag(event, tag)
-                self._add(
-                    YamlScalar(*_place(event), text, is_plain=not event.style and tag is None), event, event.anchor
-                )
+                self._check_tag(event)
+                is_plain = not event.style and event.tag is None
+                self._add(YamlScalar(*_place(event), event.value, is_plain), event, event.anchor)
             case events.CollectionStartEvent():
-                self._check_tag(event, event.tag)
+                self._check_tag(event)
                 if len(self._open) > limits.MAX_YAML_DEPTH:
                     self._refuse(event, "yaml-limit", f"nested deeper than {limits.MAX_YAML_DEPTH} levels")
                 is_mapping = isinstance(event, events.MappingStartEvent)
@@ -303,9 +301,8 @@ class _Builder:
                 self._add(node, event, done.anchor)
             case events.AliasEvent():
                 if (target := self._anchors.get(event.anchor or "")) is None:
-                    self._refuse(
-                        event, "yaml-alias", f"*{event.anchor} refers to an anchor that is not defined before it"
-                    )
+                    message = f"*{event.anchor} refers to an anchor that is not defined before it"
+                    self._refuse(event, "yaml-alias", message)
                 self._add(target, event, None)
             case events.DocumentStartEvent() if self._open[0].children:
                 self._refuse(event, "yaml-documents", "a second document begins here", "One file has one test.")
@@ -331,9 +328,9 @@ class _Builder:
         if anchor:
             self._anchors[anchor] = node
 
-    def _check_tag(self, event: events.Event, tag: str | None) -> None:
-        if tag not in _TAGS:
-            self._refuse(event, "yaml-tag", f"the tag {tag!r} is not read", "Leave it out.")
+    def _check_tag(self, event: events.ScalarEvent | events.CollectionStartEvent) -> None:
+        if event.tag not in _TAGS:
+            self._refuse(event, "yaml-tag", f"the tag {event.tag!r} is not read", "Leave it out.")
 
     def _refuse(self, event: events.Event, code: str, message: str, hint: str = "") -> NoReturn:
         _refuse(self._diagnostics, code, message, _place(event), hint=hint)
