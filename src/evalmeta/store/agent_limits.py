@@ -137,10 +137,7 @@ class RunPlaces:
         self._clock = clock
 
     def take(self, wanted: int, *, size: int) -> int:
-        """Take up to `wanted` places, of `size` for all runs of the agent, and return how many.
-
-        Raise StoreError if the run is over, or another worker owns it now.
-        """
+        """Take up to `wanted` of the agent's `size` places, and return how many; raise StoreError without a lease."""
         now = self._clock()
         with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
             rows = [_Row(*row) for row in self._database.query(_SELECT, (self._run.subject_name,))]

@@ -247,17 +247,15 @@ class _CriterionReader:
 
     def report_unknown(self, known: list[str]) -> None:
         """Report a name of no metric, or of one that only ADK has."""
+        message, hint = f"{self._name!r} is not a known metric", self._criteria.diagnostics.suggest(self._name, known)
         if self._name in _UNSUPPORTED:
+            message = f"ADK's metric {self._name!r} is not supported here"
             hint = "Remove it, or name a function of your own under 'custom_metrics'."
-            self._error(f"ADK's metric {self._name!r} is not supported here", hint=hint, code="adk-metric")
-        else:
-            nearest = self._criteria.diagnostics.suggest(self._name, known)
-            self._error(f"{self._name!r} is not a known metric", hint=nearest, code="adk-metric")
+        self._error(message, hint=hint, code="adk-metric")
 
     def _check_scale(self, threshold: float, metric: _Metric) -> None:
-        fault = (
-            f"the threshold of {self._name!r} is {threshold:g}; its scores go from {metric.least:g} to {metric.most:g}"
-        )
+        scale = f"its scores go from {metric.least:g} to {metric.most:g}"
+        fault = f"the threshold of {self._name!r} is {threshold:g}; {scale}"
         if threshold > metric.most:
             self._error(f"{fault}, so that it never passes")
         elif threshold < metric.least:
@@ -275,9 +273,8 @@ class _CriterionReader:
             return 1.0
         if isinstance(value, str | bool):
             shown = f"{value!r:.40}" if isinstance(value, str) else kind_of(value)
-            self._criteria.warn(
-                "adk-config", f"the threshold of {self._name!r} is {shown}, read as {number:g}", self._name
-            )
+            message = f"the threshold of {self._name!r} is {shown}, read as {number:g}"
+            self._criteria.warn("adk-config", message, self._name)
         return number
 
     def _terms(self) -> JsonObject:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Exchange
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.generated_data import Action
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
@@ -85,15 +84,12 @@ def _actual(expectation: Expectation, exchange: Exchange) -> list[AdkObject]:
     turns = [(exchange.utterance, exchange.generated)]
     if "invocations" in expectation.terms:
         turns = [*exchange.earlier, *turns]
-    return [
-        adk_invocation(number, utterance, generated.outcome, _calls(generated.actions))
-        for number, (utterance, generated) in enumerate(turns, 1)
-    ]
-
-
-def _calls(actions: Sequence[Action] | None) -> list[tuple[str, JsonObject]] | None:
-    """Return actions as calls; None if the agent does not report them."""
-    return None if actions is None else [(action.name, action.input) for action in actions]
+    invocations = []
+    for number, (utterance, generated) in enumerate(turns, 1):
+        actions = generated.actions
+        calls = None if actions is None else [(action.name, action.input) for action in actions]
+        invocations.append(adk_invocation(number, utterance, generated.outcome, calls))
+    return invocations
 
 
 def _expected(expectation: Expectation, exchange: Exchange) -> list[AdkObject]:
@@ -126,11 +122,9 @@ def _judgement(returned: object) -> _Judgement:
         return _Judgement(float(returned), Verdict.PASS if returned else Verdict.FAILURE)
     if isinstance(returned, int | float):
         return _Judgement(_number(returned))
-    if returned is None or not (isinstance(returned, Mapping) or hasattr(returned, "overall_score")):
-        raise SettingsError(
-            f"it returned {type(returned).__name__}.",
-            actions=("Return a number, a truth value, or an object with overall_score.",),
-        )
+    if not (isinstance(returned, Mapping) or hasattr(returned, "overall_score")):
+        way_out = "Return a number, a truth value, or an object with overall_score."
+        raise SettingsError(f"it returned {type(returned).__name__}.", actions=(way_out,))
     score = _number(_part(returned, "overall_score"))
     if score is None:
         results = _part(returned, "per_invocation_results")
@@ -192,21 +186,18 @@ def adk_invocation(
     number: int, utterance: str, response: str | None, calls: Iterable[tuple[str, JsonObject]] | None
 ) -> AdkObject:
     """Return one turn; None stands for an answer or calls that are unknown or not expected."""
+    uses: list[JsonValue] = [AdkObject(id=None, name=name, args=dict(args)) for name, args in calls or ()]
+    data = AdkObject(tool_uses=uses, tool_responses=[], intermediate_responses=[])
     return AdkObject(
         invocation_id=str(number),
         user_content=_content(utterance, "user"),
         final_response=None if response is None else _content(response, "model"),
-        intermediate_data=None if calls is None else _intermediate_data(calls),
+        intermediate_data=None if calls is None else data,
     )
 
 
 def _content(text: str, role: str) -> AdkObject:
     return AdkObject(parts=[AdkObject(text=text)], role=role)
-
-
-def _intermediate_data(calls: Iterable[tuple[str, JsonObject]]) -> AdkObject:
-    uses: list[JsonValue] = [AdkObject(id=None, name=name, args=dict(args)) for name, args in calls]
-    return AdkObject(tool_uses=uses, tool_responses=[], intermediate_responses=[])
 
 
 _METRICS: Final = "google.adk.evaluation.eval_metrics"
@@ -225,12 +216,10 @@ def as_adk_has_them(metric: AdkObject, *invocations: Sequence[AdkObject]) -> tup
     if _METRICS not in sys.modules or _CASES not in sys.modules:
         return metric, *invocations
     models = getattr(sys.modules[_METRICS], "EvalMetric", None), getattr(sys.modules[_CASES], "Invocation", None)
-    metric_model, invocation_model = (cast("_Model", model) for model in models)
+    metric_model, turn_model = (cast("_Model", model) for model in models)
     try:
-        return (
-            metric_model.model_validate(metric),
-            *([invocation_model.model_validate(turn) for turn in turns] for turns in invocations),
-        )
+        turns = ([turn_model.model_validate(turn) for turn in part] for part in invocations)
+        return (metric_model.model_validate(metric), *turns)
     except (AttributeError, ValueError):
         # Another version of google-adk has other keys; its models may still accept the mappings.
         return metric, *invocations

@@ -97,21 +97,18 @@ def evaluate(agent: object, path: str | Path, num_runs: int = NUM_RUNS, **how: U
         UsageError: A keyword is unknown or not supported, or the agent cannot be called.
         EvalmetaError: As in `evalmeta.evaluate`.
     """
-    _check_keywords(how, of="adk.evaluate")
-    sources = _sources(Path(path), how)
+    sources = _sources(path, how, of="adk.evaluate")
     asked, subject, keywords = _arguments(agent, sources, num_runs, how)
     try:
         runs = evaluations.evaluate(asked, subject, **keywords)
     except UsageError as error:
         raise error.with_traceback(None) from None
-    return _reported(runs, sources, prints=how.get("print_detailed_results", False))
+    return _reported(runs, sources, how, prints=False)
 
 
 async def evaluate_async(agent: object, path: str | Path, num_runs: int = NUM_RUNS, **how: Unpack[How]) -> FinishedRuns:
     """Do what `evaluate` does, in the running event loop."""
-    _check_keywords(how, of="adk.evaluate_async")
-    sources = _sources(Path(path), how)
-    return await _evaluated(agent, sources, num_runs, how, prints=how.get("print_detailed_results", False))
+    return await _evaluated(agent, _sources(path, how, of="adk.evaluate_async"), num_runs, how, prints=False)
 
 
 class AgentEvaluator:
@@ -122,10 +119,8 @@ class AgentEvaluator:
         agent_module: object, eval_dataset_file_path_or_dir: str | Path, num_runs: int = NUM_RUNS, **how: Unpack[How]
     ) -> FinishedRuns:
         """Do what `evaluate_async` does, and print the report."""
-        _check_keywords(how, of="AgentEvaluator.evaluate")
-        sources = _sources(Path(eval_dataset_file_path_or_dir), how)
-        prints = how.get("print_detailed_results", True)
-        return await _evaluated(agent_module, sources, num_runs, how, prints=prints)
+        sources = _sources(eval_dataset_file_path_or_dir, how, of="AgentEvaluator.evaluate")
+        return await _evaluated(agent_module, sources, num_runs, how, prints=True)
 
     @staticmethod
     async def evaluate_eval_set(
@@ -142,8 +137,7 @@ class AgentEvaluator:
         """
         _check_keywords(how, of="AgentEvaluator.evaluate_eval_set")
         sources = [read_object(eval_set, criteria, eval_config, _reading(how), _session(how))]
-        prints = how.get("print_detailed_results", True)
-        return await _evaluated(agent_module, sources, num_runs, how, prints=prints)
+        return await _evaluated(agent_module, sources, num_runs, how, prints=True)
 
     @staticmethod
     def migrate_eval_data_to_new_schema(
@@ -198,13 +192,20 @@ async def _evaluated(
         runs = await evaluations.evaluate_async(asked, subject, **keywords)
     except UsageError as error:
         raise error.with_traceback(None) from None
-    return _reported(runs, sources, prints=prints)
+    return _reported(runs, sources, how, prints=prints)
 
 
-def _reported(runs: FinishedRuns, sources: Sequence[Source], *, prints: bool) -> FinishedRuns:
-    if prints:
+def _reported(runs: FinishedRuns, sources: Sequence[Source], how: How, *, prints: bool) -> FinishedRuns:
+    """Return the runs if all of them succeeded; `prints` says whether the report is printed by default."""
+    if how.get("print_detailed_results", prints):
         sys.stdout.write(runs.report())
-    return passed(runs, sources)
+    if runs.succeeded:
+        return runs
+    lines = [_counts(runs)]
+    for source, run in zip(sources, runs, strict=True):
+        if not run.succeeded:
+            lines += [f"{source.label}:", *(f"  {failure}" for failure in _failures(run))]
+    raise EvaluationFailed("\n".join(lines), runs)
 
 
 def _check_keywords(how: How, *, of: str) -> None:
@@ -215,8 +216,9 @@ def _check_keywords(how: How, *, of: str) -> None:
             raise UsageError(f"evalmeta does not support the keyword {name!r} of ADK", actions=[_REFUSED[name]])
 
 
-def _sources(path: Path, how: How) -> list[Source]:
-    return read_folder(path, _reading(how), _session(how))
+def _sources(path: str | Path, how: How, *, of: str) -> list[Source]:
+    _check_keywords(how, of=of)
+    return read_folder(Path(path), _reading(how), _session(how))
 
 
 def _reading(how: How) -> Reading:
@@ -237,14 +239,11 @@ def _arguments(
     # As in ADK, turns without data for a metric do not count.
     options = replace(how.get("options", RunOptions(min_decided=0.0)), iterations=num_runs)
     asked = [source.document.evaluation for source in sources]
+    unnamed = [source.label for source in sources if not source.document.evaluation.subject_name]
     if isinstance(agent, str) and ":" not in agent:
-        asked, agent = (
-            [replace(evaluation, subject_name=agent) for evaluation in asked],
-            agent_named(agent, how.get("root")),
-        )
-    elif agent is None and (
-        unnamed := [source.label for source in sources if not source.document.evaluation.subject_name]
-    ):
+        asked = [replace(evaluation, subject_name=agent) for evaluation in asked]
+        agent = agent_named(agent, how.get("root"))
+    elif agent is None and unnamed:
         raise UsageError(f"{unnamed[0]} does not name an app, and no agent was passed", actions=["Pass the agent."])
     else:
         called = agent if isinstance(agent, str) else str(getattr(agent, "__name__", type(agent).__name__))
@@ -258,10 +257,9 @@ def _subject(agent: object) -> object:
     if callable(agent) or callable(getattr(agent, "open", None)):
         return agent
     if hasattr(agent, "run_async"):
-        raise UsageError(
-            f"the agent is {type(agent).__name__}, which only google-adk's Runner can call",
-            actions=["Pass a function that calls the Runner; docs/coming-from-adk.md shows one."],
-        )
+        message = f"the agent is {type(agent).__name__}, which only google-adk's Runner can call"
+        way_out = "Pass a function that calls the Runner; docs/coming-from-adk.md shows one."
+        raise UsageError(message, actions=[way_out])
     return getattr(agent, "ask", agent)
 
 
@@ -275,17 +273,6 @@ class EvaluationFailed(AssertionError):
     def __init__(self, message: str, runs: FinishedRuns) -> None:
         super().__init__(message)
         self.runs = runs
-
-
-def passed(runs: FinishedRuns, sources: Sequence[Source]) -> FinishedRuns:
-    """Return the runs if all of them succeeded; else raise EvaluationFailed, which names their sources."""
-    if runs.succeeded:
-        return runs
-    lines = [_counts(runs)]
-    for source, run in zip(sources, runs, strict=True):
-        if not run.succeeded:
-            lines += [f"{source.label}:", *(f"  {failure}" for failure in _failures(run))]
-    raise EvaluationFailed("\n".join(lines), runs)
 
 
 def _counts(runs: FinishedRuns) -> str:

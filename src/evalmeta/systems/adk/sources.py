@@ -143,10 +143,8 @@ def _level_of_caller() -> int:
 def _with_session(document: Document, session: Session, label: str) -> Document:
     """Return the document with the session in cases that have none; like ADK, for legacy files only."""
     if all(note.code != LEGACY for note in document.notes):
-        raise UsageError(
-            f"{label} is an eval set, whose cases have their own initial sessions",
-            actions=["Write the session as 'sessionInput' of the cases."],
-        )
+        message = f"{label} is an eval set, whose cases have their own initial sessions"
+        raise UsageError(message, actions=["Write the session as 'sessionInput' of the cases."])
     evaluation = document.evaluation
     cases = tuple(replace(case, state=case.state or session.state) for case in evaluation.cases)
     named = evaluation.subject_name or session.app_name

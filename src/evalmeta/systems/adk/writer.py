@@ -33,8 +33,8 @@ def write_adk(definition: Definition, *, dialect: Dialect = "python") -> Written
     """
     losses = list(subject_losses(definition))
     if not definition.test_cases:
-        message = "the subject's name, which only cases have; an eval set without cases cannot be read"
-        losses.append(Loss("definition", message))
+        what = "the subject's name, which only cases have; an eval set without cases cannot be read"
+        losses.append(Loss("definition", what))
     cases: list[AdkCase] = []
     before: _TurnBuilder | None = None
     for place, case in enumerate(definition.test_cases, 1):
@@ -61,10 +61,9 @@ def write_adk_cases(
     cases: Sequence[AdkCase], *, name: str, description: str | None = None, dialect: Dialect = "python"
 ) -> bytes:
     """Write cases as an eval set in the spelling of a dialect; times are 0, so that equal cases give equal files."""
-    eval_set: dict[str, JsonValue] = {"evalSetId": name, "name": name}
-    if description is not None:
-        eval_set["description"] = description
-    eval_set |= {"evalCases": [_case_json(case) for case in cases], "creationTimestamp": 0}
+    about: JsonObject = {} if description is None else {"description": description}
+    listed: list[JsonValue] = list(map(_case_json, cases))
+    eval_set = {"evalSetId": name, "name": name, **about, "evalCases": listed, "creationTimestamp": 0}
     return _pretty(_respelt(eval_set, _SPELLINGS[dialect]))
 
 
@@ -79,17 +78,14 @@ class _TurnBuilder:
         self._inputs = case.inputs
         self._where = where
         self.losses: list[Loss] = []
-        prompts = "\n".join(
-            f"{prompt_input.reference_name}: {prompt_input.value}" for prompt_input in case.inputs.prompt_inputs
-        )
+        prompts = "\n".join(f"{prompt.reference_name}: {prompt.value}" for prompt in case.inputs.prompt_inputs)
         self.turn = AdkTurn(case.inputs.utterance or prompts, *self._expected(case.expectations))
         state = {variable.name: variable.value for variable in case.inputs.context_variables}
         if len(state) < len(case.inputs.context_variables):
             self._lose("all but the last context variable of the same name")
-        for topic in dict.fromkeys(
-            message.topic for message in case.inputs.conversation_history if message.topic is not None
-        ):
-            self._lose(f"the topic {topic!r} of the history")
+        for message in case.inputs.conversation_history:
+            if message.topic is not None:
+                self._lose(f"the topic {message.topic!r} of the history")
         for given in case.inputs.prompt_inputs:
             self._lose(f"the input {given.reference_name!r} of a prompt as such; it becomes a part of the question")
         self.session = Session(subject_name, _USER, state)
@@ -167,14 +163,6 @@ def _turn_json(turn: AdkTurn) -> JsonObject:
     return invocation
 
 
-def _lost_replies(cases: Sequence[AdkCase]) -> Iterator[Loss]:
-    for case in cases:
-        for place, turn in enumerate(case.turns, 1):
-            if turn.replies and turn.calls is None:
-                where = f"turn {place} of {case.eval_id!r}"
-                yield Loss(where, "its intermediate responses; with them, ADK would expect no tool calls")
-
-
 def _content(role: str, text: str) -> JsonObject:
     return {"role": role, "parts": [{"text": text}]}
 
@@ -197,9 +185,13 @@ def respell(data: bytes, *, label: str, name: str, dialect: Dialect) -> Written:
     if file.dialect is None:
         spelt = _respelt(orjson.loads(data.removeprefix(b"\xef\xbb\xbf")), _SPELLINGS[dialect])
         return Written(_pretty(spelt))
-    losses = (Loss(f"line {note.location.line}", note.message) for note in file.notes if note.code != LEGACY)
-    written = write_adk_cases(file.cases, name=name, dialect=dialect)
-    return Written(written, (*losses, *_lost_replies(file.cases)))
+    losses = [Loss(f"line {note.location.line}", note.message) for note in file.notes if note.code != LEGACY]
+    for case in file.cases:
+        for place, turn in enumerate(case.turns, 1):
+            if turn.replies and turn.calls is None:
+                what = "its intermediate responses; with them, ADK would expect no tool calls"
+                losses.append(Loss(f"turn {place} of {case.eval_id!r}", what))
+    return Written(write_adk_cases(file.cases, name=name, dialect=dialect), tuple(losses))
 
 
 def _respelt(value: JsonValue, spellings: dict[str, str], *, is_answer: bool = False) -> JsonValue:

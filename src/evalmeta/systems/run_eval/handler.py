@@ -132,21 +132,19 @@ def _test_result(test: PlannedTest, case: CaseResult | None, *, run_id: str, err
     answers = [turn.generated for turn in case.earlier] if case else []
     if case and case.generated:
         answers.append(case.generated)
-    session = next(
-        (answer.session_id for answer in answers if answer.session_id), f"{run_id}-{case.number if case else 0}"
-    )
+    own = f"{run_id}-{case.number if case else 0}"
+    session = next((answer.session_id for answer in answers if answer.session_id), own)
     done = [step for step in test.outputs if step.sent <= len(answers)]
     order = [*test.evaluators]
     results = sorted(case.results if case else (), key=lambda result: order.index(result.label or ""))
-    errors = [*_failed_step(test, len(done), (case.error if case else error) or ""), *_unjudged(results)]
-    return {
-        "id": test.id,
-        "outputs": [_output(step, answers, session) for step in done] if case else [],
-        "evaluation_results": [
-            _evaluation(test, result) for result in results if not result.name.startswith(_UNJUDGED)
-        ],
-        "errors": errors,
-    }
+    errors = [*_failed_step(test, len(done), (case.error if case else error) or "")]
+    for result in results:
+        if result.name.startswith(_UNJUDGED):
+            message = f"{result.name} cannot be judged here: {result.explanation}"
+            errors.append({"id": result.label, "error_message": message})
+    judged = [_evaluation(test, result) for result in results if not result.name.startswith(_UNJUDGED)]
+    outputs = [_output(step, answers, session) for step in done] if case else []
+    return {"id": test.id, "outputs": outputs, "evaluation_results": judged, "errors": errors}
 
 
 def _output(step: StepOutput, answers: Sequence[GeneratedData], session: str) -> JsonObject:
@@ -183,12 +181,6 @@ def _evaluation(test: PlannedTest, result: TestResult) -> JsonObject:
         "error_message": None if is_decided else (result.error or f"undecided: {result.explanation}"),
         "explainability": result.explanation,
     }
-
-
-def _unjudged(results: Sequence[TestResult]) -> Iterator[JsonObject]:
-    for result in results:
-        if result.name.startswith(_UNJUDGED):
-            yield {"id": result.label, "error_message": f"{result.name} cannot be judged here: {result.explanation}"}
 
 
 def _failed_step(test: PlannedTest, done: int, error: str) -> Iterator[JsonObject]:

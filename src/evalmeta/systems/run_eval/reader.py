@@ -127,8 +127,13 @@ class _Test:
         if name and name in self._ids:
             step.error("run-eval-double", f"two steps of the test have the id {name!r}", "id")
         self._ids.add(name)
+        if kind in KNOWN:
+            self._evaluators.append((step, kind.removeprefix(PREFIX)))
+            return
         if kind.startswith(PREFIX):
-            self._read_evaluator(step, kind)
+            names = [known.removeprefix(PREFIX) for known in KNOWN]
+            hint = step.diagnostics.suggest(kind.removeprefix(PREFIX), names)
+            step.error("run-eval-type", f"{kind!r} is not a known evaluator", "type", hint=hint)
             return
         if kind in _STEPS:
             step.check_keys("type", "id", *_STEPS[kind])
@@ -154,13 +159,6 @@ class _Test:
         if step.has("state"):
             step.warn("run-eval-state", "evalmeta's agents have no planner state; it is ignored", "state")
 
-    def _read_evaluator(self, step: Record, kind: str) -> None:
-        if kind not in KNOWN:
-            hint = step.diagnostics.suggest(kind.removeprefix(PREFIX), [name.removeprefix(PREFIX) for name in KNOWN])
-            step.error("run-eval-type", f"{kind!r} is not a known evaluator", "type", hint=hint)
-            return
-        self._evaluators.append((step, kind.removeprefix(PREFIX)))
-
     def _expectation(self, step: Record, name: str) -> tuple[int, Expectation]:
         key = "generated_output" if name in _SCORED else "actual"
         reading = read_operand(plain(step.raw(key)), self._outputs, is_raw=self._is_raw)
@@ -174,8 +172,7 @@ class _Test:
 
 def _variables(step: Record) -> Iterator[ContextVariable]:
     """Yield context variables, an object or a list of names and values."""
-    value: JsonValue = step.raw("context_variables")
-    if isinstance(value, list):
+    if isinstance(step.raw("context_variables"), list):
         for record in step.records("context_variables", called="a context variable"):
             yield ContextVariable(record.required_text("name"), plain(record.raw("value")))
     else:

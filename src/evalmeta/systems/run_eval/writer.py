@@ -54,6 +54,8 @@ class _Test:
         self._where = where
         self._losses = losses
         self._asked = [*self._earlier(), case.inputs.utterance]
+        # The places of the last answer and of the state among the outputs, of which the session is the first.
+        self._answer, self._state = f"$.outputs[{len(self._asked)}].response", len(self._asked) + 1
 
     def payload(self, name: str) -> _Step:
         evaluators = list(self._evaluators())
@@ -61,11 +63,6 @@ class _Test:
         if any(f"outputs[{self._state}]" in str(evaluator.get("actual")) for evaluator in evaluators):
             steps.append({"type": "agent.get_state", "id": "gs", "session_id": _SESSION})
         return {"id": name, "steps": [*steps, *evaluators]}
-
-    @property
-    def _state(self) -> int:
-        """Return the place of the state among the outputs, after the session and the messages."""
-        return len(self._asked) + 1
 
     def _earlier(self) -> Iterator[str]:
         for message in self._case.inputs.conversation_history:
@@ -102,23 +99,18 @@ class _Test:
         name, value = canonical_name(expectation.name), expectation.expected_value
         if name in _ASSERTIONS:
             return self._assertion(expectation, _ASSERTIONS[name])
-        if expectation.is_custom or value is None:
-            return self._drop(expectation)
+        if expectation.is_custom or value is None or name not in {TOPIC, ACTIONS, OUTCOME, _LATENCY}:
+            self._lose(f"the expectation {expectation.name!r}, for which run-eval has no evaluator")
+            return None
         if name == ACTIONS:
             return self._actions(value)
-        written = self._standard(name, value)
-        return written or self._drop(expectation)
-
-    def _standard(self, name: str, value: str) -> _Step | None:
         if name == TOPIC:
             return {"type": "planner_topic_assertion", "operator": "equals", "expected": value, **self._at("topic")}
         if name == OUTCOME:
             texts: _Step = {"utterance": self._asked[-1], "expected": value, "actual": self._answer}
             return {"type": "bot_response_rating", **texts, "threshold": _RATING_THRESHOLD}
-        if name == _LATENCY:
-            compared: _Step = {"operator": "less_than_or_equal", "expected": _number(value)}
-            return {"type": "numeric_assertion", **compared, **self._at("latency")}
-        return None
+        compared: _Step = {"operator": "less_than_or_equal", "expected": _number(value)}
+        return {"type": "numeric_assertion", **compared, **self._at("latency")}
 
     def _actions(self, value: str) -> _Step | None:
         names = parse_actions(value)
@@ -138,19 +130,13 @@ class _Test:
             self._lose(f"{what}; run-eval compares only with a value, not with another part of the answer")
             return None
         actual = values.get("actual", "").strip()
-        if actual.startswith(_GENERATED):
-            path = self._path(actual.removeprefix(_GENERATED))
-            if path is None:
-                self._lose(f"the {expectation.name} of {actual!r:.80}, which run-eval does not report")
-                return None
-            actual = path
+        path = self._path(actual.removeprefix(_GENERATED)) if actual.startswith(_GENERATED) else actual
+        if path is None:
+            self._lose(f"the {expectation.name} of {actual!r:.80}, which run-eval does not report")
+            return None
         operator = values.get("operator", "").strip()
         known = operator if operator in OPERATORS[canonical_name(expectation.name)] else operator.lower()
-        return {"type": kind, "operator": known, "actual": actual, "expected": expected}
-
-    @property
-    def _answer(self) -> str:
-        return f"$.outputs[{len(self._asked)}].response"
+        return {"type": kind, "operator": known, "actual": path, "expected": expected}
 
     def _at(self, member: str) -> _Step:
         return {"actual": f"$.outputs[{self._state}].response.planner_response.lastExecution.{member}"}
@@ -165,10 +151,6 @@ class _Test:
         if member is None:
             return None
         return f"{self._at(_STATE[member])['actual']}{path.removeprefix(member)}"
-
-    def _drop(self, expectation: Expectation) -> _Step | None:
-        self._lose(f"the expectation {expectation.name!r}, for which run-eval has no evaluator")
-        return None
 
     def _lose(self, what: str) -> None:
         self._losses.append(Loss(self._where, what))
