@@ -95,11 +95,12 @@ class FileTest:
 
 
 class AgentTest(NamedTuple):
-    """A test in an org, or in a file that is not deployed."""
+    """A test in an org, or in a file that is not deployed; `modified` is when the org's definition changed last."""
 
     type: MetadataType
     full_name: str
     file: FileTest | None = None
+    modified: str = ""
 
     @property
     def key(self) -> str:
@@ -330,7 +331,11 @@ async def list_tests(connection: Connection) -> list[FileProperties]:
 async def select_tests(connection: Connection, names: Sequence[str] = ()) -> list[AgentTest]:
     """Return the tests in the org with these names, such as `Name` or `Type:Name`, or all tests."""
     listed = await list_tests(connection)
-    known = [AgentTest(kind, properties.full_name) for properties in listed if (kind := metadata_type(properties.type))]
+    known = [
+        AgentTest(kind, properties.full_name, modified=properties.last_modified_date)
+        for properties in listed
+        if (kind := metadata_type(properties.type))
+    ]
     if not known:
         way = "Deploy them first, also in each CI job, because a fresh checkout has an empty org"
         files = "Or run test files without deploying them: evalmeta run FOLDER"

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 _UNTIL_DONE = "until it is done"
 _SHOWN_MESSAGES: Final = 5
-_NAMES: Final = ", or latest, previous, latest:TEST or previous:TEST"
+_TESTS: Final = ", and all tests that never started"
+_NAMES: Final = ", latest or previous for all runs of a command, or latest:TEST or previous:TEST"
 
 
 def _read_wait(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
@@ -111,7 +112,9 @@ def jobs_option(what: str) -> Decorator:
         ),
         _most_recent_option(what),
         click.option(
-            "--unfinished", is_flag=True, help=f"All {what}s in this project's own org that are not finished."
+            "--unfinished",
+            is_flag=True,
+            help=f"All {what}s in this project's own org that are not finished{_TESTS if what == 'run' else ''}.",
         ),
     )
 

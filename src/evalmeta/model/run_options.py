@@ -118,6 +118,7 @@ class Origin(NamedTuple):
     branch: str = ""  # the branch of the project's git repository when the run started
     revision: str = ""  # the commit
     tags: tuple[str, ...] = ()  # the tags that chose its cases
+    place: int = 0  # the place of its test among those of the command, from 1; 0 for runs that ask or judge again
 
 
 class Setup(NamedTuple):

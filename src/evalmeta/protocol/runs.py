@@ -78,11 +78,12 @@ def read_options(source: JsonObject, *, default: RunOptions = _DEFAULT) -> RunOp
     source = {**missing, **source}
     scoring = {**object_at(missing, "scoring"), **object_at(source, "scoring")}
     origin, setup = object_at(source, "origin"), object_at(source, "setup")
+    place = min(max(0, integer(origin, "place", 0)), limits.MAX_INTEGER)
     suite, branch, revision = (text(origin, name)[: limits.MAX_LABEL_CHARS] for name in Origin._fields[:3])
     return RunOptions(
         **_values(source, RUN_OPTIONS),  # type: ignore[arg-type] # each has the type of its row
         scoring=Scoring(**_values(scoring, SCORING_OPTIONS)),  # type: ignore[arg-type]
-        origin=Origin(suite, branch, revision, tuple(texts(origin, "tags")[: limits.MAX_RUN_TAGS])),
+        origin=Origin(suite, branch, revision, tuple(texts(origin, "tags")[: limits.MAX_RUN_TAGS]), place),
         setup=Setup(*(text(setup, name)[: limits.MAX_ERROR_CHARS] for name in Setup._fields)),
     )
 

@@ -28,6 +28,7 @@ _DELETIONS: Final = (
     "DELETE FROM mark WHERE org_url = ''",
     "DELETE FROM run_digest WHERE org_url = ''",
     "DELETE FROM run",
+    "DELETE FROM suite WHERE org_url = ''",
     "DELETE FROM job",
     "DELETE FROM component",
     "DELETE FROM agent",

@@ -13,6 +13,7 @@ from evalmeta.protocol.connect import read_run, write_run
 from evalmeta.protocol.runs import write_options
 from evalmeta.store.database import SHORT_ID_CHARS, open_database
 from evalmeta.store.kept_numbers import KeptTally
+from evalmeta.store.suites import mark_started
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,6 +64,7 @@ class RemoteRuns:
             "branch": origin.branch,
             "answers_of": run.answers_of,
             "confirms": run.options.confirms,
+            "place": origin.place,
             "started_at": run.started,
             "ended_at": run.ended,
             "tally": counts,
@@ -71,7 +73,9 @@ class RemoteRuns:
             "body": orjson.dumps(write_run(run, escape=False)),
         }
         places = ", ".join("?" * len(columns))
-        self._database.execute(f"{_SAVE} ({', '.join(columns)}) VALUES ({places})", [*columns.values()])
+        with self._database.transaction():
+            self._database.execute(f"{_SAVE} ({', '.join(columns)}) VALUES ({places})", [*columns.values()])
+            mark_started(self._database, run.options)
 
     def find(self, run_id: str, *, org_url: str | None = None) -> list[RemoteRun]:
         """Return the runs with an id of 15 or 18 characters, the latest first; several orgs may have the same id."""

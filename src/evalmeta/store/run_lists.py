@@ -57,7 +57,8 @@ _OUTCOMES: Final = {
 }
 OUTCOMES: Final = tuple(_OUTCOMES)
 # Places in the rows of the view.
-_ID, _DEFINITION, _STARTED, _CONFIRMS = 2, 3, 6, 12
+_NAMED: Final = (0, 2, 3, 9, 6)
+_ID, _STARTED, _CONFIRMS = 2, 6, 12
 # Runs are read in batches, because most lists are not read to the end.
 _CHUNK: Final = 100
 # SQLite before 3.32 allows 999.
@@ -173,6 +174,16 @@ class ListedRun:
         return self.status is RunStatus.COMPLETED and not self.is_partial and self.answers_of is None
 
 
+class SuiteRun(NamedTuple):
+    """What names a run: its org, its id, its test, the suite that it belongs to, empty if none, and its start."""
+
+    org_url: str
+    id: str
+    definition: str
+    suite: str
+    started: float
+
+
 class RunPage(NamedTuple):
     """One page of a list; `after` is where the next one begins, None after the last."""
 
@@ -196,11 +207,17 @@ def newest_runs(database: Database, wanted: RunFilter = _ALL, *, limit: int | No
         yield from _listed(database, rows)
 
 
-def newest_names(database: Database, wanted: RunFilter = _ALL) -> Iterator[tuple[str, str]]:
-    """Yield the ids and tests of the runs that a filter finds, the newest first, but not those that asked again."""
+def newest_named(database: Database, wanted: RunFilter = _ALL) -> Iterator[SuiteRun]:
+    """Yield what names the runs that a filter finds, the newest first, but not those that asked again."""
     # An unfinished run is counted when it is listed, which takes long.
     for rows in _batches(database, wanted, None):
-        yield from ((row[_ID], row[_DEFINITION]) for row in rows if not row[_CONFIRMS])
+        yield from (SuiteRun(*(row[place] for place in _NAMED)) for row in rows if not row[_CONFIRMS])
+
+
+def runs_of_suite(database: Database, suite_id: str) -> list[SuiteRun]:
+    """Return the runs of a suite in the order of its tests, without those that asked suspect cases again."""
+    rows = database.query(f"{_RUNS} suite = ? AND confirms = '' ORDER BY place, started, id", (suite_id,))
+    return [SuiteRun(*(row[place] for place in _NAMED)) for row in rows]
 
 
 def _batches(database: Database, wanted: RunFilter, limit: int | None) -> Iterator[list[Row]]:
@@ -271,12 +288,12 @@ def _only(user: User | None) -> str | None:
 
 
 def _listed(database: Database, rows: Sequence[Row]) -> list[ListedRun]:
-    """Return the runs of rows of the view, whose last columns are the tally, the verdict, the options and the user."""
+    """Return the runs of rows of the view: the last columns are the place, the tally, the verdict, options and user."""
     # Only runs here have no tally, if they are not over.
     uncounted = {row[2]: read_options(orjson.loads(row[-2])) for row in rows if row[-4] is None}
     counted = tallies_of(database, uncounted)
     columns = [row[-4:-2] if row[-4] else counted[row[2]].columns() for row in rows]
-    return [_run((*row[:-4], kept, row[-2])) for row, kept in zip(rows, columns, strict=True)]
+    return [_run((*row[:-5], kept, row[-2])) for row, kept in zip(rows, columns, strict=True)]
 
 
 def _run(values: Row) -> ListedRun:

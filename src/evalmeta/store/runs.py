@@ -16,6 +16,7 @@ from evalmeta.model.run import CaseResult, ContentKind, Run, RunContent, RunStat
 from evalmeta.protocol.runs import read_options, write_options
 from evalmeta.store.database import next_ids
 from evalmeta.store.stored_cases import decode_case, encode_case
+from evalmeta.store.suites import mark_started
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.login import User
     from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run_options import RunOptions
+    from evalmeta.model.run_options import Origin, RunOptions
     from evalmeta.model.tally import Tally
     from evalmeta.store.database import Database, Row
 
@@ -66,22 +67,30 @@ class Runs:
     ) -> str:
         """Save a user's new run of a definition, and return its id, whose prefix depends on the definition's type.
 
-        `total` is the number of its case results; `answers_of` is the run whose answers it judges again.
+        `total` is the number of its case results; `answers_of` is the run whose answers it judges again. A test of a
+        suite has one run: if it has one already, because its start is repeated, that is returned.
         """
-        encoded = orjson.dumps(write_options(options))
+        encoded, origin = orjson.dumps(write_options(options)), options.origin
         with self._database.transaction():
+            if origin.place and (run_id := self._at_place(origin, user)):
+                return run_id
             [run_id] = next_ids(self._database, kind.run_prefix)
             sql = """
                 INSERT INTO run
                   (id, definition, content, kind, subject_name, subject_version, status, options, total, created_at,
-                   user_id, answers_of, suite, branch, confirms)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                   user_id, answers_of, suite, branch, confirms, place)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """
             tested = (run_id, evaluation.name, *content, evaluation.subject_name, evaluation.subject_version)
             begun = (RunStatus.NEW.value, encoded, total, now, user.id, answers_of)
-            origin = options.origin
-            self._database.execute(sql, (*tested, *begun, origin.suite, origin.branch, options.confirms))
+            self._database.execute(sql, (*tested, *begun, origin.suite, origin.branch, options.confirms, origin.place))
+            mark_started(self._database, options)
         return run_id
+
+    def _at_place(self, origin: Origin, user: User) -> str:
+        """Return a user's run at a place of a suite; empty if there is none."""
+        sql = "SELECT id FROM run WHERE suite = ? AND place = ? AND user_id = ?"
+        return next((run_id for (run_id,) in self._database.query(sql, (origin.suite, origin.place, user.id))), "")
 
     def next_timestamp(self, now: float) -> float:
         """Return the time of a new run: `now`, or that of the run before if the clock was set back, up to a day."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evalmeta.api.runs import saved as saved
     from evalmeta.api.runs import selection as selection
     from evalmeta.api.runs import starting as starting
+    from evalmeta.api.runs import suites as suites
     from evalmeta.api.runs import verification as verification
     from evalmeta.api.runs import waiting as waiting
 else:

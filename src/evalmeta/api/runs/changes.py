@@ -39,23 +39,40 @@ class DefinitionChanged(UsageError):
 
 
 class AgentChanged(UsageError):
-    """A run cannot continue because another agent than before would answer; `why` names both."""
+    """A run, or its suite, cannot continue because another agent than before would answer; `why` names both."""
 
-    def __init__(self, run_id: str, why: str) -> None:
+    def __init__(self, run: str, why: str) -> None:
         super().__init__(
-            f"run {run_id} would have answers of two agents: {why}",
+            f"{run} would have answers of two agents: {why}",
             actions=["To mix their answers, add --mixed.", Suggestion("Or start a new run", "test", "run")],
         )
 
 
-def refuse_other_agent(project: Project, run: Run, content: RunContent) -> None:
-    """Refuse to ask the missing cases of a run of the project's own org; `content` is what it stored of its test."""
+class SuiteChanged(UsageError):
+    """Tests of a suite that never started cannot start any more, because their files or definitions have changed."""
+
+    def __init__(self, changed: str, gone: str) -> None:
+        parts = [f"changed since the suite began: {changed}"] if changed else []
+        parts += [f"cannot be found any more: {gone}"] if gone else []
+        now = ["To run changed tests as they are now, add --ignore-changes."] if changed else []
+        again = Suggestion("Or give up the tests that never started", "test", "cancel", "--unfinished")
+        super().__init__(
+            f"tests of the suite never started, and cannot start now: {'; '.join(parts)}",
+            actions=[*now, "Restore the files or definitions, and resume again.", again],
+        )
+
+
+def refuse_other_agent(project: Project, run: Run, content: RunContent, *, what: str = "run") -> None:
+    """Refuse to ask more questions of a run of the project's own org, or of its suite.
+
+    `content` is what the run stored of its test, and `what` comes before the run's id in the message.
+    """
     if run.answers_of is not None or not run.cases:
         return
     subjects = subjects_of_run(project.settings.subjects, run.subject_name, content)
     agent, version = agent_of(subjects, run.subject_name, root=project.root)
     if why := run.options.setup.other_agent(Setup(agent, version)):
-        raise AgentChanged(run.id, why)
+        raise AgentChanged(f"{what} {run.id}", why)
 
 
 async def check_unchanged(connection: Connection, run: Run) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.agent_tests import file_of_run
-from evalmeta.api.runs.finding import run_id_of
+from evalmeta.api.runs.finding import is_run_name, run_id_of, runs_named
 from evalmeta.engine.comparison import ComparedTest, changes_of, pair_cases
 from evalmeta.engine.gate import compare, compare_all
 from evalmeta.engine.statistics import collect, observations
@@ -82,7 +82,17 @@ def load_run(project: Project, run_id: str) -> Run:
 
     `run_id` can also be a name, as for `run_id_of`.
     """
-    run = find_run(project, run_id_of(project, run_id))
+    return _over(find_run(project, run_id_of(project, run_id)))
+
+
+def load_runs(project: Project, name: str) -> list[Run]:
+    """Return the saved runs of a suite that `latest` or `previous` names, or a run, as `load_run` does."""
+    if not is_run_name(name):
+        return [load_run(project, name)]
+    return [_over(find_run(project, run.id, org_url=run.org_url)) for run in runs_named(project, name)]
+
+
+def _over(run: Run) -> Run:
     if not run.status.is_over:
         wait = Suggestion("Wait for it", "test", "resume", "--job-id", run.id)
         raise UsageError(f"run {run.id} is not over: its status is {run.status}", actions=[wait])
@@ -185,6 +195,16 @@ def _runs_of(project: Project, run: Run) -> list[ListedRun]:
 def baseline_of(run: Run) -> Baseline:
     """Return a run as a baseline for others."""
     return Baseline(run.id, {name_of(run): known_test(run)}, is_partial(run))
+
+
+def baseline_of_suite(label: str, runs: Iterable[Run]) -> Baseline:
+    """Return the runs of a suite as a baseline, in which each run is compared with that of its own test."""
+    by_test = {name_of(run): baseline_of(run) for run in runs}
+    return Baseline(
+        label,
+        {name: known.tests[name] for name, known in by_test.items()},
+        moving=lambda run: by_test.get(name_of(run)),
+    )
 
 
 def compare_with(

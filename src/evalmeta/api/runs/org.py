@@ -35,9 +35,8 @@ from evalmeta.store.stored_cases import open_cases
 from evalmeta.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from evalmeta.api.agent_tests import AgentTest
     from evalmeta.api.org_targets import Target
     from evalmeta.api.runs.observer import Observer
     from evalmeta.client.connection import Connection
@@ -46,8 +45,10 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run_options import Origin
     from evalmeta.package.project import Project
+    from evalmeta.store.suites import SuiteTest
 
 
+_NONE_UNBOUND: Final[Mapping[str, SubjectNotBound]] = {}
 _ONLY_OURS: Final = tuple(option.name for option in RUN_OPTIONS if option.needs_ours)
 
 
@@ -80,7 +81,7 @@ async def finish_run(
     return FinishedRun.of(run, options)
 
 
-def _name_leftovers(faults: Sequence[RunFault], tests: Sequence[AgentTest], project: Project) -> list[RunFault]:
+def _name_leftovers(faults: Sequence[RunFault], tests: Sequence[SuiteTest], project: Project) -> list[RunFault]:
     """Return faults that say of tests with an unbound agent that only the org still has them."""
     if not any(isinstance(fault.error, SubjectNotBound) for fault in faults):
         return list(faults)
@@ -90,12 +91,12 @@ def _name_leftovers(faults: Sequence[RunFault], tests: Sequence[AgentTest], proj
     return list(faults)
 
 
-def _with_leftovers(fault: RunFault, tests: Sequence[AgentTest], local: Collection[str]) -> RunFault:
+def _with_leftovers(fault: RunFault, tests: Sequence[SuiteTest], local: Collection[str]) -> RunFault:
     gone = [test for test in tests if test.file is None and test.key not in local]
     if not isinstance(fault.error, SubjectNotBound) or not gone:
         return fault
     names = [word for test in gone for word in ("--metadata", test.key)]
-    only = f"only the org has {', '.join(test.full_name for test in gone)}, the project has no file of it"
+    only = f"only the org has {', '.join(test.name for test in gone)}, the project has no file of it"
     delete = ("manifest", "generate", "--type", "post", *names)
     actions = [
         Suggestion("To delete it from the org, write destructive changes and deploy them", *delete),
@@ -107,7 +108,7 @@ def _with_leftovers(fault: RunFault, tests: Sequence[AgentTest], local: Collecti
 class RunOrg(NamedTuple):
     """Where tests run; `other` is the org's target if it is not the project's own org, embedded or served.
 
-    `origin` is that of all runs that are started here, except those that confirm a run: they belong to its command.
+    `origin` is that of the runs that the current command starts; each test of a suite has its own.
     `checking` is how the verdicts of a Salesforce org are checked.
     """
 
@@ -143,38 +144,35 @@ class RunOrg(NamedTuple):
         if self.checking.decides is not None and not self.is_salesforce:
             observer.warn("this org is evalmeta's, so its verdicts are evalmeta's own: --verdict has no effect")
 
-    async def check(self, runs: Sequence[tuple[AgentTest, RunOptions]]) -> None:
-        """Check that everything that runs need can be used, before the first of them is started.
+    async def check(self, tests: Sequence[SuiteTest], unbound: Mapping[str, SubjectNotBound] = _NONE_UNBOUND) -> None:
+        """Check that everything that runs of tests need can be used, before the first of them is started.
 
-        Nothing is started, and no agent is called. A Salesforce org has its agents itself.
+        Nothing is started, and no agent is called. A Salesforce org has its agents itself. `unbound` has the errors of
+        files whose agent is not known, by the keys of the tests.
         """
-        if self.is_salesforce and self.checking.verifies and runs:
-            await check_rater(self.project, runs[0][1])
-        requests = [_check_request(test, options) for test, options in runs]
-        unbound = [
-            RunFault(test.file.unbound, (n,)) for n, (test, _) in enumerate(runs) if test.file and test.file.unbound
-        ]
-        if faults := [*unbound, *await client.check_runs(self.connection, requests)]:
-            tests = [test for test, _ in runs]
-            raise joined_error(_name_leftovers(faults, tests, self.project), [test.full_name for test in tests])
+        if self.is_salesforce and self.checking.verifies and tests:
+            await check_rater(self.project, tests[0].options)
+        requests = [_check_request(test, is_bound=test.key not in unbound) for test in tests]
+        faults = [RunFault(unbound[test.key], (n,)) for n, test in enumerate(tests) if test.key in unbound]
+        if faults := [*faults, *await client.check_runs(self.connection, requests)]:
+            raise joined_error(_name_leftovers(faults, tests, self.project), [test.name for test in tests])
 
-    async def start(self, test: AgentTest, options: RunOptions) -> RunHandle:
+    async def start(self, test: SuiteTest) -> RunHandle:
         """Start a run of a test, or the first of its iterations, and remember it as the most recent run.
 
-        A run that only asks suspect cases again is not remembered.
+        A run that only asks suspect cases again is not remembered. In an org of evalmeta, a test of a suite that has
+        a run already gets no second one.
         """
-        options = options if options.confirms else replace(options, origin=self.origin)
-        options = self._checked(options, test.type)
-        file = test.file.request if test.file else None
-        run_id = await client.start_run(self.connection, test.full_name, kind=test.type, options=options, file=file)
+        options = self._checked(test.options, test.kind)
+        run_id = await client.start_run(self.connection, test.name, kind=test.kind, options=options, file=test.file)
         remote = None
-        if self.other is not None and file is None:
-            run = Run(run_id, test.full_name, "", RunStatus.NEW, time.time(), 0, options=options)
+        if self.other is not None and test.file is None:
+            run = Run(run_id, test.name, "", RunStatus.NEW, time.time(), 0, options=options)
             remote = self._save(RemoteRun(self.other.login.url, self.other.login.name, run, (run_id,)))
         if not options.confirms:
             self._remember(run_id)
         url = self.connection.url
-        return RunHandle(self.project, run_id, url, self.other, remote, test.full_name, options.iterations)
+        return RunHandle(self.project, run_id, url, self.other, remote, test.name, options.iterations)
 
     def find(self, run: RunHandle) -> RunHandle:
         """Return a run that was started before with what is saved of it, or what can be known without a request."""
@@ -200,23 +198,17 @@ class RunOrg(NamedTuple):
         return (await client.fetch_definition(self.connection, run.id)).is_abandoned
 
     async def finish(
-        self,
-        started: RunHandle,
-        *,
-        options: RunOptions | None = None,
-        wait: float | None = None,
-        on_progress: Callable[[Progress], None] = lambda _: None,
+        self, started: RunHandle, *, wait: float | None = None, on_progress: Callable[[Progress], None] = lambda _: None
     ) -> FinishedRun:
         """Wait for a run, start its missing iterations, and save what the org returns.
 
-        `options` is what decides which results pass in the project's own org; the run's own options if None. `wait`
-        is the time limit in seconds for all iterations; None waits without a limit. `on_progress` receives the
+        `wait` is the time limit in seconds for all iterations; None waits without a limit. `on_progress` receives the
         progress of all iterations together.
         """
         connection, remote, name = self.connection, started.remote, started.definition
         if remote is None:
             await client.poll_run(connection, started.id, wait=wait, on_progress=on_progress)
-            return FinishedRun.of(await self._own_run(started.id, name), options)
+            return FinishedRun.of(await self._own_run(started.id, name))
         deadline = None if wait is None else time.monotonic() + wait
         # Orgs of evalmeta repeat the cases in one run of their own.
         iterations = 1 if connection.is_ours else remote.run.options.iterations
@@ -398,12 +390,10 @@ async def detach_run(connection: Connection, run_id: str) -> None:
         await client.poll_run(connection, run_id, wait=0)
 
 
-def _check_request(test: AgentTest, options: RunOptions) -> JsonObject:
-    file = test.file.request if test.file else None
-    if test.file and test.file.unbound:
-        # Everything but the agent is still checked.
-        file = {**test.file.request, "subject": {"adapter": "recorded"}}
-    return {"type": test.type.name, **client.run_request(test.full_name, kind=test.type, options=options, file=file)}
+def _check_request(test: SuiteTest, *, is_bound: bool) -> JsonObject:
+    # Everything but an unknown agent is still checked.
+    file = test.file if is_bound or test.file is None else {**test.file, "subject": {"adapter": "recorded"}}
+    return {"type": test.kind.name, **client.run_request(test.name, kind=test.kind, options=test.options, file=file)}
 
 
 def _shifted(on_progress: Callable[[Progress], None], parts: list[Run], iterations: int) -> Callable[[Progress], None]:

@@ -7,34 +7,39 @@ import re
 import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.api.agent_tests import is_deployed, place_of_run, subject_of_run
 from evalmeta.api.endpoints import endpoint_settings
 from evalmeta.api.org_targets import connect
 from evalmeta.api.runs.changes import DefinitionChanged
-from evalmeta.api.runs.finding import is_here, is_run_name, locate, target_of
+from evalmeta.api.runs.finding import alone, is_here, is_run_name, locate, locate_suite, target_of, unfinished_suites
 from evalmeta.api.runs.org import RunOrg
-from evalmeta.api.runs.saved import load_finished, unfinished_runs
+from evalmeta.api.runs.saved import load_finished
+from evalmeta.api.runs.starting import Starter
+from evalmeta.api.runs.suites import names, startable, why_incomplete
 from evalmeta.api.runs.waiting import RunsOutcome, detach_runs, finish_runs
 from evalmeta.errors import EvalmetaError, NotFound, Suggestion, UsageError
 from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
 from evalmeta.report.comparison import difference_lines
-from evalmeta.report.text import seconds
+from evalmeta.report.text import count, seconds
+from evalmeta.store.database import open_database
+from evalmeta.store.suites import Suites
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evalmeta.api.org_targets import Target
-    from evalmeta.api.runs.finding import RunHandle
+    from evalmeta.api.runs.finding import RunHandle, SuiteHandle
     from evalmeta.api.runs.finished import FinishedRun
     from evalmeta.api.runs.observer import Observer
     from evalmeta.api.runs.verification import Checking
     from evalmeta.model.run import Run
     from evalmeta.model.run_options import RunOptions, Scoring
     from evalmeta.package.project import Project
+    from evalmeta.store.suites import SuiteTest
 
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9]{15,18}")
@@ -49,118 +54,188 @@ def check_run_id(run_id: str | None) -> None:
 
 
 def find_run(folder: Path, run_id: str | None, *, named: str | None = None) -> RunHandle:
-    """Find a run of a folder's project, in the org of this name or in any; None stands for the most recent run."""
+    """Find a run of a folder's project, in the org of this name or in any; None stands for the most recent run.
+
+    Raise UsageError if the name of a suite means several runs.
+    """
     check_run_id(run_id)
     return locate(find_project(folder), run_id, named=named)
 
 
-def find_unfinished(folder: Path, observer: Observer, *, named: str | None = None) -> list[RunHandle]:
-    """Find the runs of a folder's project that are not over."""
-    run_ids = unfinished_runs(find_project(folder))
-    if not run_ids:
+def find_suite(folder: Path, name: str | None, *, named: str | None = None, is_whole: bool = False) -> SuiteHandle:
+    """Find a suite of a folder's project, or one of its runs by id; see `locate_suite`."""
+    check_run_id(name)
+    return locate_suite(find_project(folder), name, named=named, is_whole=is_whole)
+
+
+def find_unfinished(folder: Path, observer: Observer, *, named: str | None = None) -> list[SuiteHandle]:
+    """Find the suites of a folder's project with runs that are not over, or with tests that never started."""
+    suites = unfinished_suites(find_project(folder), named=named)
+    if not suites:
         observer.note("No run of this project is unfinished.")
-    return [find_run(folder, run_id, named=named) for run_id in run_ids]
+    return suites
 
 
-def _target_of(run: RunHandle, observer: Observer) -> Target | None:
-    """Return the run's org, None for the embedded one, which the observer then shows."""
-    target = target_of(run)
-    observer.show_org(run.project, target)
+def _target_of(suite: SuiteHandle, observer: Observer) -> Target | None:
+    """Return the org of a suite, None for the embedded one, which the observer then shows."""
+    target = target_of(suite.runs[0]) if suite.runs else suite.target
+    observer.show_org(suite.project, target)
     return target
 
 
-def fetch_run(run: RunHandle, checking: Checking, observer: Observer) -> FinishedRun:
-    """Return the results that a run has so far."""
-    if (finished := _saved(run, checking, observer)) is not None:
-        return finished
+def fetch_suite(suite: SuiteHandle, checking: Checking, observer: Observer) -> RunsOutcome:
+    """Return the results that the runs of a suite have so far; tests that have no run are an error of the outcome."""
+    finished = _saved([suite], checking, observer)
+    missing = [run for run in suite.runs if run.id not in finished]
 
-    async def fetch(target: Target | None) -> FinishedRun:
-        async with _org_of(run, target, observer, checking=checking) as org:
-            seen = await org.fetch(org.find(run))
-            is_stopped = await org.is_stopped(seen.run)
-        if not seen.run.status.is_over:
-            age = seconds(max(0, round(time.time() - seen.run.started)))
-            not_over = f"The run started {age} ago and is not finished."
-            way_out = "No process works on it. Continue it" if is_stopped else "Wait for it"
-            observer.note(Suggestion(f"{not_over} {way_out}", "test", "resume", "--job-id", seen.run.id))
-        return seen
+    async def fetch(target: Target | None) -> None:
+        async with _org_of(suite, target, observer, checking=checking) as org:
+            finished.update([(run.id, await org.fetch(org.find(run))) for run in missing])
+            unfinished = [finished[run.id].run for run in missing if not finished[run.id].run.status.is_over]
+            if unfinished:
+                _note_unfinished(unfinished, observer, is_stopped=await org.is_stopped(unfinished[0]))
 
-    return observer.run(fetch(_target_of(run, observer)))
-
-
-def resume_runs(
-    runs: Sequence[RunHandle], checking: Checking, observer: Observer, *, wait: float, ignore_changes: bool, mixed: bool
-) -> RunsOutcome:
-    """Wait for runs of one org, and work on those that no other process works on.
-
-    A run that no process works on is not resumed if its definition has changed, unless `ignore_changes` is set, or if
-    another agent would answer, unless answers may be `mixed`.
-    """
-    saved = [_saved(run, checking, observer) for run in runs]
-    missing = [run for run, finished in zip(runs, saved, strict=True) if finished is None]
-    if len({run.org_url for run in missing}) > 1:
-        raise UsageError("the runs are in different orgs", actions=["Resume the runs of each org on their own."])
-    # A run that did not pass is false.
-    outcome = RunsOutcome([finished for finished in saved if finished is not None], [], [])
     if missing:
-        target = _target_of(missing[0], observer)
-        how = {"ignore_changes": ignore_changes, "mixed": mixed}
-        resumed = observer.run(_resume(missing, target, checking, observer, wait=wait, **how))
-        outcome.finished.extend(resumed.finished)
-        outcome.errors.extend(resumed.errors)
+        observer.run(fetch(_target_of(suite, observer)))
+    incomplete = _incomplete([suite])
+    return RunsOutcome([finished[run.id] for run in suite.runs], incomplete, [])
+
+
+def _note_unfinished(runs: Sequence[Run], observer: Observer, *, is_stopped: bool) -> None:
+    """Say that runs are not finished, and how to go on; `is_stopped` says that no process works on the first."""
+    age = seconds(max(0, round(time.time() - runs[0].started)))
+    what = f"The run started {age} ago and is" if len(runs) == 1 else f"{len(runs):,} runs are"
+    it = "it" if len(runs) == 1 else "them"
+    way_out = f"No process works on {it}. Continue {it}" if is_stopped else f"Wait for {it}"
+    observer.note(Suggestion(f"{what} not finished. {way_out}", "test", "resume", "--job-id", runs[0].id))
+
+
+def _saved(suites: Sequence[SuiteHandle], checking: Checking, observer: Observer) -> dict[str, FinishedRun]:
+    """Return the runs of other orgs that were saved when they were over."""
+    found = {run.id: load_finished(run, checking) for suite in suites for run in suite.runs}
+    for suite in suites:
+        for run_id in suite.run_ids:
+            if found[run_id] is not None:
+                observer.note(f"Saved here: run {run_id}, which is over at {suite.org_url}")
+    # A run that did not pass is false.
+    return {run_id: finished for run_id, finished in found.items() if finished is not None}
+
+
+def _incomplete(suites: Sequence[SuiteHandle]) -> list[EvalmetaError]:
+    """Return an error for each suite with tests that have no run now."""
+    errors = list[EvalmetaError]()
+    for suite in suites:
+        if suite.saved is not None:
+            with open_database(suite.project.state_dir) as database:
+                errors += filter(None, [why_incomplete(Suites(database).get(suite.saved.id), suite.run_ids)])
+    return errors
+
+
+class Resumption(NamedTuple):
+    """How suites are completed.
+
+    Attributes:
+        wait: seconds, or infinite.
+        checking: how the verdicts of a Salesforce org are checked.
+        ignore_changes: whether runs continue although their definitions have changed, and tests start that have.
+        mixed: whether suites may have answers of several agents.
+    """
+
+    wait: float
+    checking: Checking
+    ignore_changes: bool = False
+    mixed: bool = False
+
+
+def resume_suites(suites: Sequence[SuiteHandle], resumption: Resumption, observer: Observer) -> RunsOutcome:
+    """Complete suites of one org: wait for their runs, and start the tests that never started.
+
+    The outcome has all runs of the suites, also those that were over before, and errors if a test has no run.
+    """
+    saved = _saved(suites, resumption.checking, observer)
+    pending = [replace(suite, runs=tuple(run for run in suite.runs if run.id not in saved)) for suite in suites]
+    pending = [suite for suite in pending if suite.runs or suite.due]
+    if len({suite.org_url for suite in pending}) > 1:
+        raise UsageError("the runs are in different orgs", actions=["Resume the runs of each org on their own."])
+    outcome = RunsOutcome([*saved.values()], [], [])
+    if pending:
+        observer.run(_resume(pending, _target_of(pending[0], observer), resumption, observer, outcome))
+    outcome.finished.sort(key=_order_of(suites))
+    if not outcome.errors:
+        outcome.errors.extend(_incomplete(suites))
     return outcome
 
 
-def _saved(run: RunHandle, checking: Checking, observer: Observer) -> FinishedRun | None:
-    finished = load_finished(run, checking)
-    if finished is not None:
-        observer.note(f"Saved here: run {run.id}, which is over at {run.org_url}")
-    return finished
+def _order_of(suites: Sequence[SuiteHandle]) -> Callable[[FinishedRun], tuple[int, int, int]]:
+    """Return what orders runs as their suites do; runs without a place are in the order in which they started."""
+    suite_of = {run_id: place for place, suite in enumerate(suites) for run_id in suite.run_ids}
+    suite_of |= {suite.saved.id: place for place, suite in enumerate(suites) if suite.saved}
+    known = [run_id for suite in suites for run_id in suite.run_ids]
+
+    def order(finished: FinishedRun) -> tuple[int, int, int]:
+        run, origin = finished.run, finished.run.options.origin
+        suite = suite_of.get(run.id, suite_of.get(origin.suite, len(suites)))
+        return suite, origin.place, known.index(run.id) if run.id in known else len(known)
+
+    return order
 
 
 async def _resume(
-    runs: Sequence[RunHandle],
+    suites: Sequence[SuiteHandle],
     target: Target | None,
-    checking: Checking,
+    resumption: Resumption,
     observer: Observer,
-    *,
-    wait: float,
-    ignore_changes: bool,
-    mixed: bool,
-) -> RunsOutcome:
-    over: list[FinishedRun] = []
-    refused: list[EvalmetaError] = []
-    pending: list[tuple[RunHandle, RunOptions | None]] = []
-    async with _org_of(runs[0], target, observer, checking=checking) as org:
+    outcome: RunsOutcome,
+) -> None:
+    """Carry out what suites lack, and add it to the outcome."""
+    runs, due = [run for suite in suites for run in suite.runs], [test for suite in suites for test in suite.due]
+    how = {"ignore_changes": resumption.ignore_changes, "mixed": resumption.mixed}
+    seen: list[Run] = []
+    pending: list[RunHandle] = []
+    async with _org_of(suites[0], target, observer, checking=resumption.checking) as org:
         for run in runs:
             started = org.find(run)
-            seen = await org.fetch(started)
-            if seen.run.status.is_over:
-                _note_missing_results(run.project, seen.run, observer)
-                over.append(seen)
+            now = await org.fetch(started)
+            seen.append(now.run)
+            if now.run.status.is_over:
+                _note_missing_results(run.project, now.run, observer)
+                outcome.finished.append(now)
                 continue
             try:
-                await org.check_resumable(seen.run, ignore_changes=ignore_changes, mixed=mixed)
+                await org.check_resumable(now.run, **how)
             except EvalmetaError as error:
-                if len(runs) == 1:
+                if len(runs) == 1 and not due:
                     raise
-                refused.append(error)
+                outcome.errors.append(error)
                 continue
-            started = replace(started, definition=seen.run.definition, iterations=seen.run.options.iterations)
-            pending.append((started, None))
-        outcome = await finish_runs(org, pending, observer, wait=wait)
-    await detach_runs(runs[0].project, target, outcome.errors, observer)
-    return RunsOutcome([*over, *outcome.finished], [*refused, *outcome.errors], [])
+            pending.append(replace(started, definition=now.run.definition, iterations=now.run.options.iterations))
+        ready, errors = await startable(org, due, seen, **how) if due else ([], [])
+        outcome.errors.extend(errors)
+        if ready:
+            observer.note(f"{count(len(ready), 'test')} never started, and {_start(ready)} now: {names(ready)}.")
+        await Starter(org, observer, outcome).run(ready, resumption.wait, pending)
+    await detach_runs(suites[0].project, target, outcome.errors, observer)
 
 
-def cancel_runs(runs: Sequence[RunHandle], observer: Observer) -> RunsOutcome:
-    """Cancel runs; what prevents one does not stop the others."""
+def _start(tests: Sequence[SuiteTest]) -> str:
+    return "starts" if len(tests) == 1 else "start"
+
+
+def cancel_suites(suites: Sequence[SuiteHandle], observer: Observer) -> RunsOutcome:
+    """Cancel the runs of suites and their tests that never started; what prevents one does not stop the others."""
     outcome = RunsOutcome([], [], [])
-    for run in runs:
-        try:
-            outcome.finished.append(_cancel_run(run, observer))
-        except EvalmetaError as error:
-            outcome.errors.append(error)
+    for suite in suites:
+        for run in suite.runs:
+            try:
+                outcome.finished.append(_cancel_run(run, observer))
+            except EvalmetaError as error:
+                # The other runs of its suite may be over.
+                if len(suite.runs) == 1 and not suite.due:
+                    outcome.errors.append(error)
+        if suite.due:
+            with open_database(suite.project.state_dir) as database:
+                Suites(database).settle(suite.due, "canceled")
+            observer.note(f"{count(len(suite.due), 'test')} will not start: {names(suite.due)}.")
     return outcome
 
 
@@ -168,10 +243,10 @@ def _cancel_run(run: RunHandle, observer: Observer) -> FinishedRun:
     """Cancel a run, and return the results that it has."""
 
     async def cancel(target: Target | None) -> FinishedRun:
-        async with _org_of(run, target, observer) as org:
+        async with _org_of(alone(run), target, observer) as org:
             return await org.cancel(org.find(run))
 
-    return observer.run(cancel(_target_of(run, observer)))
+    return observer.run(cancel(_target_of(alone(run), observer)))
 
 
 def extend_run(
@@ -180,16 +255,16 @@ def extend_run(
     """Add iterations to a run that is over, and wait for it; without `wait`, only start it."""
 
     async def extend(target: Target | None) -> RunsOutcome:
-        async with _org_of(run, target, observer, detached=wait is None) as org:
+        async with _org_of(alone(run), target, observer, detached=wait is None) as org:
             started = await org.extend(run, iterations=iterations, ignore_changes=ignore_changes, mixed=mixed)
             if wait is None:
                 observer.show_started(f"Extended run {started.id}.", started)
                 return RunsOutcome([], [], [started])
-            outcome = await finish_runs(org, [(started, None)], observer, wait=wait)
+            outcome = await finish_runs(org, [started], observer, wait=wait)
         await detach_runs(run.project, target, outcome.errors, observer)
         return outcome
 
-    return observer.run(extend(_target_of(run, observer)))
+    return observer.run(extend(_target_of(alone(run), observer)))
 
 
 def rescore_run(
@@ -201,30 +276,30 @@ def rescore_run(
         return replace(options, scoring=scoring, **policy)  # type: ignore[arg-type] # click has checked the values
 
     async def rescore(rescored: RunHandle, target: Target | None) -> RunsOutcome:
-        async with _org_of(rescored, target, observer) as org:
+        async with _org_of(alone(rescored), target, observer) as org:
             if not org.is_salesforce:
                 started = await org.rescore(rescored, change, as_deployed=as_deployed)
-                return await finish_runs(org, [(started, None)], observer, wait=math.inf)
+                return await finish_runs(org, [started], observer, wait=math.inf)
             remote = await org.keep_answers(rescored)
         return await rescore(replace(run, remote=remote), None)
 
     is_kept = run.remote is not None and run.remote.content is not None
-    return observer.run(rescore(run, None if is_kept else _target_of(run, observer)))
+    return observer.run(rescore(run, None if is_kept else _target_of(alone(run), observer)))
 
 
 @asynccontextmanager
 async def _org_of(
-    run: RunHandle,
+    suite: SuiteHandle,
     target: Target | None,
     observer: Observer,
     *,
     detached: bool = False,
     checking: Checking | None = None,
 ) -> AsyncIterator[RunOrg]:
-    """Connect to a run's org; errors say that another org may have it, or what changed in its definition."""
+    """Connect to a suite's org; errors say that another org may have it, or what changed in its definition."""
     try:
-        async with connect(run.project, target, detached=detached, remark=observer.warn) as connection:
-            org = RunOrg.of(connection, run.project, target, checking)
+        async with connect(suite.project, target, detached=detached, remark=observer.warn) as connection:
+            org = RunOrg.of(connection, suite.project, target, checking)
             org.warn_of_verdict(observer)
             yield org
     except DefinitionChanged as error:

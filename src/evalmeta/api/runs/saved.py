@@ -64,9 +64,3 @@ def history(project: Project, *, definition: str | None = None, limit: int | Non
 def _is_stopped(run: ListedRun, leases: Mapping[str, Lease]) -> bool:
     is_begun = not run.org_url and run.status is RunStatus.IN_PROGRESS and run.id in leases
     return is_begun and is_free(leases[run.id])
-
-
-def unfinished_runs(project: Project) -> list[str]:
-    """Return the ids of the runs in the project's own org that are not over, the oldest first."""
-    with open_database(project.state_dir) as database:
-        return [run_id for run_id, _ in Runs(database).unfinished()]

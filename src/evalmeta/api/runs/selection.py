@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.api.org_targets import address_of
-from evalmeta.api.runs.comparisons import find_run, load_run
+from evalmeta.api.runs.comparisons import find_run, load_runs
 from evalmeta.api.runs.finding import is_elsewhere
 from evalmeta.api.sync import fetch
 from evalmeta.errors import SettingsError, UsageError
@@ -153,7 +153,7 @@ def in_files(lists: Sequence[CaseList], files: Sequence[FileTest]) -> tuple[Case
 
 def _failed_in(project: Project, run_ids: Iterable[str]) -> list[Failures]:
     """Return for each run its cases that failed or ended in an error, or that fail it because they are undecided."""
-    runs = [load_run(project, run_id) for run_id in run_ids]
+    runs = [run for run_id in run_ids for run in load_runs(project, run_id)]
     return [Failures(run, failing_cases(run)) for run in runs]
 
 

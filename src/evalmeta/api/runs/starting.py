@@ -12,8 +12,10 @@ from evalmeta.api.changes import find_undeployed
 from evalmeta.api.org_targets import connect
 from evalmeta.api.runs.org import RunOrg
 from evalmeta.api.runs.selection import CaseChoice, CaseSelection, check_rater, last_failed, plan_runs
+from evalmeta.api.runs.suites import begin_suite, settle
 from evalmeta.api.runs.waiting import RunsOutcome, detach_runs, finish_runs, note_interruption
-from evalmeta.errors import EvalmetaError, OrgFault, Suggestion, UsageError, WaitRanOut
+from evalmeta.errors import EvalmetaError, OrgFault, StoreError, Suggestion, UsageError, WaitRanOut
+from evalmeta.store.suites import SuiteTest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,8 +99,8 @@ async def run_tests(call: RunCall, observer: Observer) -> RunsOutcome:
     """Run tests, or start them if the call has no wait.
 
     In orgs of evalmeta they run together; a Salesforce org gets one after the other. If something that a test needs is
-    missing, no test is run. If waiting times out, the runs continue. A test that cannot be started does not stop the
-    others. A test without chosen cases is skipped.
+    missing, no test is run. All are saved as a suite before the first of them starts. If waiting times out, the runs
+    continue. A test that cannot be started does not stop the others. A test without chosen cases is skipped.
     """
     project, target = call.project, call.target
     outcome = RunsOutcome([], [], [])
@@ -117,14 +119,11 @@ async def run_tests(call: RunCall, observer: Observer) -> RunsOutcome:
         if ignored := org.ignored_options(call.options):
             *others, last = (name.replace("_", "-") for name in ignored)
             observer.warn(f"this org ignores {', '.join(others)} and {last}" if others else f"this org ignores {last}")
-        await org.check([(test, _options_of(test, call)) for test in tests])
-        starter = _Starter(org, call, observer, outcome)
-        if call.wait is None:
-            await starter.start_all(tests)
-        elif connection.is_ours:
-            await starter.run_together(tests, wait=call.wait)
-        else:
-            await starter.run_in_order(tests, wait=call.wait)
+        planned = [_planned(test, call) for test in tests]
+        unbound = {test.key: test.file.unbound for test in tests if test.file and test.file.unbound}
+        await org.check(planned, unbound)
+        # Suspect cases that are asked again belong to the suite that is there.
+        await Starter(org, observer, outcome).run(planned if call.confirms else begin_suite(org, planned), call.wait)
     await detach_runs(project, target, outcome.errors, observer)
     return outcome
 
@@ -157,25 +156,40 @@ def _check_choice(connection: Connection, call: RunCall) -> None:
         raise UsageError("a Salesforce org runs whole definitions in its own order", actions=[way_out])
 
 
-class _Starter(NamedTuple):
-    """Starts the tests of a call in an org; what finished, and errors, are added to the outcome."""
+class Starter(NamedTuple):
+    """Starts tests of a suite in an org; what finished, and errors, are added to the outcome."""
 
     org: RunOrg
-    call: RunCall
     observer: Observer
     outcome: RunsOutcome
 
-    async def start_all(self, tests: Sequence[AgentTest]) -> None:
-        iterations = self.call.options.iterations
-        for test in tests:
+    async def run(self, tests: Sequence[SuiteTest], wait: float | None, resumed: Sequence[RunHandle] = ()) -> None:
+        """Start tests and wait for their runs, and for those that are `resumed`; without `wait`, only start them."""
+        begun = time.monotonic()
+        if wait is None:
+            await self._start_all(tests)
+        elif self.org.connection.is_ours:
+            await self._finish([*resumed, *await self._start_together(tests)], wait, begun)
+        else:
+            if resumed:
+                await self._finish(resumed, wait, begun)
+            await self._run_in_order(tests, wait, begun)
+
+    async def _start_all(self, tests: Sequence[SuiteTest]) -> None:
+        for place, test in enumerate(tests):
             if run := await self._start(test):
                 self.outcome.started.append(run)
-                self.observer.show_started(f"Started {test.full_name} (run {run.id}).", run)
-                if iterations > 1 and not self.org.connection.is_ours:
-                    self.observer.note(f"This is the first of {iterations} iterations; resume it to run the others.")
+                self.observer.show_started(f"Started {test.name} (run {run.id}).", run)
+                if run.iterations > 1 and not self.org.connection.is_ours:
+                    self.observer.note(
+                        f"This is the first of {run.iterations} iterations; resume it to run the others."
+                    )
+            elif self._is_store_broken():
+                self._name_unstarted(tests[place:])
+                return
 
-    async def run_together(self, tests: Sequence[AgentTest], *, wait: float) -> None:
-        begun, runs = time.monotonic(), []
+    async def _start_together(self, tests: Sequence[SuiteTest]) -> list[RunHandle]:
+        runs = []
         for place, test in enumerate(tests):
             try:
                 run = await self._start(test)
@@ -184,47 +198,58 @@ class _Starter(NamedTuple):
                 self._name_unstarted(tests[place:])
                 raise
             if run:
-                runs.append((run, test.options(self.call.options)))
-        self._add(await finish_runs(self.org, runs, self.observer, wait=wait, begun=begun))
+                runs.append(run)
+            elif self._is_store_broken():
+                self._name_unstarted(tests[place:])
+                break
+        return runs
 
-    async def run_in_order(self, tests: Sequence[AgentTest], *, wait: float) -> None:
-        begun = time.monotonic()
+    async def _run_in_order(self, tests: Sequence[SuiteTest], wait: float, begun: float) -> None:
         for place, test in enumerate(tests):
             run = await self._start(test)
-            if not run:
-                continue
-            runs = [(run, test.options(self.call.options))]
             try:
-                ended = await finish_runs(self.org, runs, self.observer, wait=wait, begun=begun)
+                ended = await self._finish([run] if run else [], wait, begun)
             except CancelledError:
                 self._name_unstarted(tests[place + 1 :])
                 raise
-            self._add(ended)
             if any(isinstance(error, WaitRanOut) for error in ended.errors):
                 self._name_unstarted(tests[place + 1 :])
                 return
 
-    async def _start(self, test: AgentTest) -> RunHandle | None:
+    async def _start(self, test: SuiteTest) -> RunHandle | None:
         try:
-            return await self.org.start(test, _options_of(test, self.call))
+            return await self.org.start(test)
         except EvalmetaError as error:
             if isinstance(error, OrgFault) and error.code == "NOTHING_TO_RUN":
+                settle(self.org, [test], "skipped")
                 self.observer.note(f"Skipped: {str(error).removeprefix(f'{error.code}: ')}.")
             else:
                 self.outcome.errors.append(error)
             return None
 
-    def _add(self, ended: RunsOutcome) -> None:
+    def _is_store_broken(self) -> bool:
+        """Return whether no other test can start either, such as on a full disk."""
+        return bool(self.outcome.errors) and isinstance(self.outcome.errors[-1], StoreError)
+
+    async def _finish(self, runs: Sequence[RunHandle], wait: float, begun: float) -> RunsOutcome:
+        ended = (
+            await finish_runs(self.org, runs, self.observer, wait=wait, begun=begun)
+            if runs
+            else RunsOutcome([], [], [])
+        )
         self.outcome.finished.extend(ended.finished)
         self.outcome.errors.extend(ended.errors)
+        return ended
 
-    def _name_unstarted(self, tests: Sequence[AgentTest]) -> None:
+    def _name_unstarted(self, tests: Sequence[SuiteTest]) -> None:
         if tests:
-            self.observer.note(f"Not started: {', '.join(test.full_name for test in tests)}.")
+            self.observer.note(f"Not started: {', '.join(test.name for test in tests)}.")
 
 
-def _options_of(test: AgentTest, call: RunCall) -> RunOptions:
+def _planned(test: AgentTest, call: RunCall) -> SuiteTest:
     options = replace(call.options, cases=call.choice.numbers(test))
     if run := call.confirms.get(test.key):
-        options = replace(options, confirms=run.id, origin=run.options.origin)
-    return test.options(options)
+        options = replace(options, confirms=run.id, origin=run.options.origin._replace(place=0))
+    return SuiteTest(
+        test.type, test.full_name, test.options(options), test.modified, test.file.request if test.file else None
+    )

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from evalmeta.api.runs.observer import Observer
     from evalmeta.api.runs.org import RunOrg
     from evalmeta.client.runs import Progress as RunProgress
-    from evalmeta.model.run_options import RunOptions
     from evalmeta.package.project import Project
     from evalmeta.report.progress import Progress
 
@@ -42,26 +41,20 @@ class RunsOutcome(NamedTuple):
 
 
 async def finish_runs(
-    org: RunOrg,
-    runs: Sequence[tuple[RunHandle, RunOptions | None]],
-    observer: Observer,
-    *,
-    wait: float,
-    begun: float | None = None,
+    org: RunOrg, runs: Sequence[RunHandle], observer: Observer, *, wait: float, begun: float | None = None
 ) -> RunsOutcome:
     """Wait for runs together, until `wait` seconds after `begun` or without limit, and show their progress.
 
-    The options of a run decide what passes, instead of its own. Runs that are not done in time, and all other errors,
-    are errors of the outcome.
+    Runs that are not done in time, and all other errors, are errors of the outcome.
     """
     deadline = (time.monotonic() if begun is None else begun) + wait
-    unfinished = {run.id: None for run, _ in runs}
+    unfinished = {run.id: None for run in runs}
     following = asyncio.Semaphore(_FOLLOWED)
 
-    async def follow(run: RunHandle, options: RunOptions | None) -> FinishedRun:
+    async def follow(run: RunHandle) -> FinishedRun:
         async with following:
             left = max(0.0, deadline - time.monotonic())
-            finished = await _finish_run(org, run, progress, wait=left, options=options)
+            finished = await _finish_run(org, run, progress, wait=left)
         del unfinished[run.id]
         return finished
 
@@ -69,7 +62,7 @@ async def finish_runs(
     try:
         with observer.progress(len(runs)) as progress:
             try:
-                ends = await asyncio.gather(*(follow(*run) for run in runs), return_exceptions=True)
+                ends = await asyncio.gather(*map(follow, runs), return_exceptions=True)
             finally:
                 counts = f": {progress.counts}"
     except CancelledError:
@@ -87,9 +80,7 @@ async def finish_runs(
     return outcome
 
 
-async def _finish_run(
-    org: RunOrg, run: RunHandle, progress: Progress, *, wait: float, options: RunOptions | None
-) -> FinishedRun:
+async def _finish_run(org: RunOrg, run: RunHandle, progress: Progress, *, wait: float) -> FinishedRun:
     is_shown = False
 
     def show(now: RunProgress) -> None:
@@ -99,7 +90,7 @@ async def _finish_run(
             is_shown = True
         progress.update(run.id, now.done, now.not_passed, errors=now.errors, undecided=now.undecided, total=now.total)
 
-    finished = await org.finish(run, options=options, wait=None if wait == math.inf else wait, on_progress=show)
+    finished = await org.finish(run, wait=None if wait == math.inf else wait, on_progress=show)
     summary, is_over = finished.summary, finished.run.status.is_over
     progress.finish(run.id, failed=summary.failed + summary.errors, undecided=summary.undecided, is_over=is_over)
     return finished

@@ -223,10 +223,15 @@ def report_runs(
     return new_code
 
 
-def report_outcome(project: Project, outcome: RunsOutcome, output: Output, comparator: Comparator | None) -> int:
-    """Report the runs of a command that finished or were started, and what prevented others; return the exit code."""
+def report_outcome(
+    project: Project, outcome: RunsOutcome, output: Output, comparator: Comparator | None, *, is_whole_call: bool = True
+) -> int:
+    """Report the runs of a command that finished or were started, and what prevented others; return the exit code.
+
+    `is_whole_call` is as for `report_runs`.
+    """
     if outcome.finished:
-        is_whole = not (outcome.errors or outcome.started)
+        is_whole = is_whole_call and not (outcome.errors or outcome.started)
         code = report_runs(project, outcome.finished, output, comparator=comparator, is_whole_call=is_whole)
         for error in outcome.errors:
             print_error(error, as_json=False)

@@ -90,7 +90,9 @@ def _chosen(project: Project, sources: Sequence[str]) -> tuple[frozenset[str], l
             if Path(source).suffix == ".json":
                 raise NotFound(f"the file {source!r} cannot be found")
             api.runs.reruns.check_run_id(source)
-    named = [api.runs.comparisons.load_run(project, source) for source in sources if source not in files]
+    named = [
+        run for source in sources if source not in files for run in api.runs.comparisons.load_runs(project, source)
+    ]
     for run in named:
         warn_if_incomplete(run)
     read = [run for file in files for run in api.runs.baselines.read_results(Path(file))]

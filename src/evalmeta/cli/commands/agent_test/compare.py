@@ -21,11 +21,12 @@ from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.comparison import comparison_json
 from evalmeta.report.json import counts_json
 from evalmeta.report.report import VERDICT_WORDS
-from evalmeta.report.text import one_line, percent
+from evalmeta.report.text import and_more, count, one_line, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalmeta.api.runs.comparisons import Baseline
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
@@ -40,10 +41,10 @@ if TYPE_CHECKING:
 def compare(runs: tuple[str, ...], *, baseline: Path | None, suspect: str, as_json: bool) -> int:
     """Compare the cases of a run with those of an earlier run.
 
-    RUN is a run's id, latest, previous, latest:TEST or previous:TEST. Two runs are
-    compared in this order. One run is compared with the previous complete run of the
-    same test. With --baseline, one run or the most recent
-    run of each test is compared with the baseline.
+    RUN is a run's id, latest:TEST or previous:TEST, or latest or previous for all runs of
+    a command. Two are compared in this order, test by test. One is compared with the
+    previous complete run of the same test. With --baseline, it or the most recent run
+    of each test is compared with the baseline.
 
     \b
     evalmeta test compare 4KB000000000001GAA 4KB000000000002GAA
@@ -65,12 +66,7 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, suspect: str, as_js
     for run_id in runs:
         api.runs.reruns.check_run_id(run_id)
     project = find_project(Path.cwd())
-    if baseline:
-        found = _with_baseline(project, runs, baseline)
-    else:
-        after = _loaded(project, runs[-1])
-        before = _loaded(project, runs[0]) if len(runs) > 1 else api.runs.comparisons.previous_run(project, after)
-        found = SuiteComparison((api.runs.comparisons.compare_runs(before, after, project=project),))
+    found = _with_baseline(project, runs, baseline) if baseline else _with_earlier(project, runs)
     fails = suspect == "fail"
     is_worse = found.is_significantly == "worse" or any(test.is_regression(suspects_fail=fails) for test in found.tests)
     code = EXIT_EXPECTATION_FAILED if is_worse else EXIT_PASSED
@@ -81,25 +77,49 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, suspect: str, as_js
     return code
 
 
+def _with_earlier(project: Project, runs: Sequence[str]) -> SuiteComparison:
+    """Compare the last of the named runs, or of the named suites, with the first, or with the runs before it."""
+    comparisons, after = api.runs.comparisons, _loaded(project, runs[-1])
+    if len(runs) == 1:
+        if len(after) > 1:
+            return _compared(project, after, api.runs.baselines.open_baseline(project, Path("previous")))
+        before = [comparisons.previous_run(project, run) for run in after]
+    else:
+        before = _loaded(project, runs[0])
+    if len(before) == len(after) == 1:
+        return SuiteComparison((comparisons.compare_runs(before[0], after[0], project=project),))
+    baseline = comparisons.baseline_of_suite(runs[0], before)
+    if others := baseline.tests_without(after):
+        note(f"{count(len(others), 'test')} of {runs[0]} did not run in {runs[-1]}: {and_more(others, _SHOWN_TESTS)}")
+    return _compared(project, after, baseline)
+
+
 def _with_baseline(project: Project, runs: Sequence[str], path: Path) -> SuiteComparison:
     baseline = api.runs.baselines.open_baseline(project, path)
-    chosen = [_loaded(project, run_id) for run_id in runs] or api.runs.comparisons.latest_runs(project)
+    chosen = [run for name in runs for run in _loaded(project, name)] or api.runs.comparisons.latest_runs(project)
+    return _compared(project, chosen, baseline, way_out="; `evalmeta test baseline` adds it")
+
+
+def _compared(project: Project, chosen: Sequence[Run], baseline: Baseline, *, way_out: str = "") -> SuiteComparison:
     found = api.runs.comparisons.compare_with(baseline, chosen, project=project)
     known = {test.after for test in found.tests}
     for run in chosen:
         if run.id not in known:
-            note(f"{api.runs.comparisons.name_of(run)} is not in {baseline.label}; `evalmeta test baseline` adds it")
+            note(f"{api.runs.comparisons.name_of(run)} is not in {baseline.label}{way_out}")
     if not found.tests:
         raise NotFound(f"there is no run of a test that is in {baseline.label}", actions=[run_hint(project)])
     return found
 
 
-def _loaded(project: Project, run_id: str) -> Run:
-    run = api.runs.comparisons.load_run(project, run_id)
-    warn_if_incomplete(run)
-    return run
+def _loaded(project: Project, name: str) -> list[Run]:
+    """Return a run, or the runs of a suite."""
+    runs = api.runs.comparisons.load_runs(project, name)
+    for run in runs:
+        warn_if_incomplete(run)
+    return runs
 
 
+_SHOWN_TESTS: Final = 3
 _RUNS: Final = 20
 _HEADERS: Final = (
     *("Run", "Test", "Started (UTC)", "Status", "Verdict", "Kind", "Org"),

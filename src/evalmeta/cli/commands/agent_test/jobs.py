@@ -18,14 +18,14 @@ from evalmeta.cli.output import json_option, note, print_error, print_json, prin
 from evalmeta.cli.runs.baselines import baseline_option
 from evalmeta.cli.runs.observer import Printer
 from evalmeta.cli.runs.options import checking_options, policy_options, run_options, scoring_options
-from evalmeta.cli.runs.reports import Output, report_options, report_outcome, report_runs
+from evalmeta.cli.runs.reports import Output, report_options, report_outcome
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import Suggestion
 from evalmeta.package.project import find_project
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
-    from evalmeta.api.runs.finding import RunHandle
+    from evalmeta.api.runs.finding import RunHandle, SuiteHandle
     from evalmeta.api.runs.verification import Checking
     from evalmeta.cli.jobs import JobChoice
     from evalmeta.cli.runs.baselines import BaselineOption
@@ -76,20 +76,20 @@ def resume(
     baseline: BaselineOption | None,
     output: Output,
 ) -> int:
-    """Resume runs that were interrupted, or wait for those that are in progress.
+    """Complete what a command began: resume its runs, and start its tests that never started.
 
-    Only the missing cases are run.
+    Only the missing cases are run. The report has all runs of the command, whichever of them is named.
 
     \b
     evalmeta test resume --job-id 4KB000000000001GAA
     evalmeta test resume --unfinished
     """
-    runs = _find_runs(jobs, target_org)
-    project = runs[0].project if runs else find_project(Path.cwd())
+    suites = _find_suites(jobs, target_org, is_whole=True)
+    project = suites[0].project if suites else find_project(Path.cwd())
     comparator = baseline.open(project) if baseline else None
     wait = math.inf if wait is None else wait
-    how = {"ignore_changes": ignore_changes, "mixed": mixed}
-    outcome = api.runs.reruns.resume_runs(runs, checking, output.printer(), wait=wait, **how)
+    resumption = api.runs.reruns.Resumption(wait, checking, ignore_changes, mixed)
+    outcome = api.runs.reruns.resume_suites(suites, resumption, output.printer())
     return report_outcome(project, outcome, output, comparator)
 
 
@@ -102,32 +102,33 @@ def resume(
 def results(
     *, job_id: str | None, target_org: str | None, checking: Checking, baseline: BaselineOption | None, output: Output
 ) -> int:
-    """Show the results that a run has so far.
+    """Show the results that a run has so far, or all runs of a command with `latest` or `previous`.
 
     \b
     evalmeta test results --job-id latest
     evalmeta test results --job-id 4KB000000000001GAA --result-format html > run.html
     """
-    run = api.runs.reruns.find_run(Path.cwd(), job_id, named=target_org)
-    comparator = baseline.open(run.project) if baseline else None
-    finished = api.runs.reruns.fetch_run(run, checking, output.printer())
-    code = report_runs(run.project, [finished], output, comparator=comparator)
-    _note_judgements(run)
+    suite = api.runs.reruns.find_suite(Path.cwd(), job_id, named=target_org)
+    comparator = baseline.open(suite.project) if baseline else None
+    outcome = api.runs.reruns.fetch_suite(suite, checking, output.printer())
+    code = report_outcome(suite.project, outcome, output, comparator, is_whole_call=False)
+    for run in suite.runs:
+        _note_judgements(run)
     return code
 
 
-def _find_runs(jobs: JobChoice, target_org: str | None) -> list[RunHandle]:
-    """Find the chosen runs; say so if no run is unfinished."""
+def _find_suites(jobs: JobChoice, target_org: str | None, *, is_whole: bool = False) -> list[SuiteHandle]:
+    """Find the chosen suites, each once, and say so if none is unfinished; `is_whole` is as in `locate_suite`."""
     reruns, folder = api.runs.reruns, Path.cwd()
     if jobs.is_unfinished:
         return reruns.find_unfinished(folder, Printer(), named=target_org)
-    return [reruns.find_run(folder, run_id, named=target_org) for run_id in jobs.ids or (None,)]
+    suites = [reruns.find_suite(folder, name, named=target_org, is_whole=is_whole) for name in jobs.ids or (None,)]
+    return [suite for place, suite in enumerate(suites) if suite not in suites[:place]]
 
 
 def _note_judgements(run: RunHandle) -> None:
-    remote = run.remote
-    run_id = remote.run.id if remote else run.id
-    if wrong := api.judging.marks.count_wrong(run.project, run_id, org_url=remote.org_url if remote else ""):
+    run_id = run.remote.run.id if run.remote else run.id
+    if wrong := api.judging.marks.count_wrong(run.project, run_id, org_url=run.stored_at):
         what = f"People marked {count(wrong, 'verdict')} as wrong. List them"
         note(Suggestion(what, "test", "marks", "--job-id", run_id))
 
@@ -142,7 +143,7 @@ def cancel(*, jobs: JobChoice, target_org: str | None, as_json: bool) -> int:
     \b
     evalmeta test cancel --use-most-recent
     """
-    outcome = api.runs.reruns.cancel_runs(_find_runs(jobs, target_org), Printer())
+    outcome = api.runs.reruns.cancel_suites(_find_suites(jobs, target_org), Printer())
     runs = [finished.run for finished in outcome.finished]
     if not runs and outcome.errors:
         raise outcome.errors[0]
