@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evalmeta.model import settings
-from evalmeta.model.entry_points import OWN
+from evalmeta.model.entry_points import ENTRY_POINTS
 from evalmeta.model.run_options import RunOptions, Scoring
 
 if TYPE_CHECKING:
@@ -148,11 +148,11 @@ TABLES: tuple[tuple[str, type[BaseModel], object], ...] = (
     ("`[[quarantine]]`", settings.QuarantineSettings, settings.QuarantineSettings),
     *(
         (f'`[subjects.NAME]` with `adapter = "{name}"`', settings.subject_adapter(name), None)
-        for name in OWN["subjects"]
+        for name in ENTRY_POINTS["subjects"]
     ),
     *(
         (f'`[raters.NAME]` with `adapter = "{name}"`', settings.rater_adapter(name), None)
-        for name in OWN["rater_settings"]
+        for name in ENTRY_POINTS["rater_settings"]
     ),
 )
 
@@ -160,7 +160,9 @@ TABLES: tuple[tuple[str, type[BaseModel], object], ...] = (
 def describe_adapters() -> Iterator[str]:
     """Yield the Markdown table of the adapters for agents, whose sections have their names."""
     yield "| adapter | the agent is |\n|---|---|\n"
-    yield from (f"| [{name}](#{name}) | {settings.subject_adapter(name).agent} |\n" for name in OWN["subjects"])
+    yield from (
+        f"| [{name}](#{name}) | {settings.subject_adapter(name).agent} |\n" for name in ENTRY_POINTS["subjects"]
+    )
     yield "| another name | added by an [installed package](#adapters-of-packages) |\n"
 
 

@@ -17,13 +17,7 @@ from evalmeta.model.definition import (
     Parameter,
     PromptInput,
     TestCase,
-    definition_fields,
-    expectation_fields,
-    message_fields,
-    number_text,
-    parameter_fields,
-    prompt_input_fields,
-    variable_fields,
+    fields_of,
 )
 from evalmeta.model.registry import TYPES
 from evalmeta.xmlio.reader import NAMESPACE
@@ -154,7 +148,7 @@ class _Writer:
         kind = definition.type
         body = self._parent(
             kind.name,
-            [*self._leaves(definition_fields(definition)), *(self._case(case, kind) for case in definition.test_cases)],
+            [*self._leaves(fields_of(definition)), *(self._case(case, kind) for case in definition.test_cases)],
         )
         xmlns = f'xmlns:{self._prefix[:-1]}="{NAMESPACE}"' if self._prefix else f"xmlns='{NAMESPACE}'"
         body = body.replace(kind.name, f'{kind.name} {xmlns} xmlns:xsi="{_XSI}" xsi:schemaLocation="a b"', 1)
@@ -165,28 +159,26 @@ class _Writer:
 
     def _case(self, case: TestCase, kind: MetadataType) -> str:
         inputs = [*self._leaves({"utterance": case.inputs.utterance})]
-        inputs += [
-            self._parent("promptInput", self._leaves(prompt_input_fields(given))) for given in case.inputs.prompt_inputs
-        ]
+        inputs += [self._parent("promptInput", self._leaves(fields_of(given))) for given in case.inputs.prompt_inputs]
         variables = [
-            self._parent("contextVariable", self._leaves(variable_fields(variable)))
+            self._parent("contextVariable", self._leaves(fields_of(variable)))
             for variable in case.inputs.context_variables
         ]
         history = [
-            self._parent("conversationHistory", self._leaves(message_fields(each)))
+            self._parent("conversationHistory", self._leaves(fields_of(each)))
             for each in case.inputs.conversation_history
         ]
         expectations = [self._expectation(expectation, kind) for expectation in case.expectations]
-        number = self._leaves({"number": number_text(case.number)})
+        number = self._leaves(fields_of(case))
         return self._parent(
             "testCase", [*number, self._parent("inputs", [*inputs, *variables, *history]), *expectations]
         )
 
     def _expectation(self, expectation: Expectation, kind: MetadataType) -> str:
         parameters = [
-            self._parent("parameter", self._leaves(parameter_fields(parameter))) for parameter in expectation.parameters
+            self._parent("parameter", self._leaves(fields_of(parameter))) for parameter in expectation.parameters
         ]
-        return self._parent(kind.expectation, [*self._leaves(expectation_fields(expectation)), *parameters])
+        return self._parent(kind.expectation, [*self._leaves(fields_of(expectation)), *parameters])
 
     def _parent(self, name: str, children: Sequence[str]) -> str:
         mixed = self._mixed(children)

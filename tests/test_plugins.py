@@ -11,7 +11,7 @@ import pytest
 
 from evalmeta import plugins
 from evalmeta.errors import SettingsError
-from evalmeta.model.entry_points import OWN
+from evalmeta.model.entry_points import ENTRY_POINTS
 from installed import install
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ OTHER, TEXT, CONTAINS = Check("others", "text", "A text.", "it is so", "a"), "te
     plugins.all_checks.cache_clear()
 
 
-NAMES = [(group, name) for group, points in OWN.items() for name in points]
+NAMES = [(group, name) for group, points in ENTRY_POINTS.items() for name in points]
 
 
 @pytest.mark.parametrize(("group", "name"), NAMES)

@@ -12,18 +12,19 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.checks import CHECKS, OWN_CHECKS, Check
-from evalmeta.model.entry_points import OWN
+from evalmeta.model.entry_points import ENTRY_POINTS
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from importlib.metadata import EntryPoint
 
-    from evalmeta.model.settings import RaterSettings, SubjectSettings
+    from evalmeta.model.settings import AdapterSettings
 
 
 Group = Literal["subjects", "scorers", "checks", "raters", "reporters", "formats", "handlers"]
@@ -39,22 +40,22 @@ def plugin_names(group: Group) -> list[str]:
 
 def load_plugin(group: Group, name: str) -> object:
     """Import the object of an entry point, evalmeta's own first; raise SettingsError if that is not possible."""
-    point = OWN.get(group, {}).get(name) or _found(group).get(name)
-    if point is None:
+    target = ENTRY_POINTS.get(group, {}).get(name)
+    point = None if target else _found(group).get(name)
+    if not (target or point):
         raise unknown_plugin(group, name)
     try:
-        plugin: object = point.load()
+        plugin: object = point.load() if point else resolve_name(target or "")
     except Exception as error:
-        raise SettingsError(
-            f"{name!r} of the entry points {_PREFIX}.{group} cannot be imported: {type(error).__name__}: {error}",
-            actions=(f"Correct the package that contains {point.value}, or uninstall it.",),
-        ) from error
+        why = f"cannot be imported: {type(error).__name__}: {error}"
+        action = f"Correct the package that contains {point.value if point else target}, or uninstall it."
+        raise unusable_plugin(group, name, why, action=action) from error
     return plugin
 
 
 def load_all(group: Group) -> dict[str, object]:
     """Import all objects of a group, evalmeta's own first, which packages cannot replace; raise like `load_plugin`."""
-    return {name: load_plugin(group, name) for name in [*OWN.get(group, {}), *plugin_names(group)]}
+    return {name: load_plugin(group, name) for name in [*ENTRY_POINTS.get(group, {}), *plugin_names(group)]}
 
 
 @cache
@@ -67,9 +68,10 @@ def _check(name: str) -> Check:
     check = load_plugin("checks", name)
     if isinstance(check, Check) and check.name == name and name not in CHECKS:
         return check
-    fault = "has the name of a check of evalmeta" if name in CHECKS else f"is not a check called {name!r}"
-    action = f"Declare it as Check({name!r}, ...) of evalmeta.model.checks." if name not in CHECKS else "Rename it."
-    raise SettingsError(f"{name!r} of the entry points {_PREFIX}.checks {fault}", actions=(action,))
+    if name in CHECKS:
+        raise unusable_plugin("checks", name, "has the name of a check of evalmeta", action="Rename it.")
+    action = f"Declare it as Check({name!r}, ...) of evalmeta.model.checks."
+    raise unusable_plugin("checks", name, f"is not a check called {name!r}", action=action)
 
 
 def is_check(name: str) -> bool:
@@ -77,9 +79,7 @@ def is_check(name: str) -> bool:
     return name in OWN_CHECKS or name in _found("checks")
 
 
-def call_plugin(
-    group: Group, settings: SubjectSettings | RaterSettings, *, root: Path, known: Iterable[str] = ()
-) -> object:
+def call_plugin(group: Group, settings: AdapterSettings, *, root: Path, known: Iterable[str] = ()) -> object:
     """Return what `make(settings, *, root)` of a package returns; raise SettingsError if it cannot be called.
 
     `settings.model_extra` has the table's other keys. An EvalmetaError of the function passes through.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import SettingsError
-from evalmeta.model.entry_points import OWN
+from evalmeta.model.entry_points import ENTRY_POINTS
 from evalmeta.model.evaluation import today
 from evalmeta.model.settings import Settings
 from evalmeta.package.settings import load_settings
@@ -119,7 +119,7 @@ def test_a_missing_key_points_at_its_table(file: Path) -> None:
 
 
 def test_a_subject_without_adapter_says_so(file: Path) -> None:
-    known = ", ".join(OWN["subjects"])
+    known = ", ".join(ENTRY_POINTS["subjects"])
     assert refusal(file, "[subjects.A]\n") == (
         f"evalmeta.toml:1:11: subjects.A has no adapter. Add adapter = ... Known: {known}."
     )

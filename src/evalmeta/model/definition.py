@@ -7,7 +7,7 @@ unchanged, numbers are integers. Both types have the same model: a `scorer` of a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from evalmeta.model.registry import EVALUATION_DEFINITION
 
@@ -120,51 +120,31 @@ class Definition:
 
 Fields: TypeAlias = "Mapping[str, str | None]"
 """Texts by element name, in the order of orgs; None if the element is missing."""
+# The elements with the texts of each kind of value, and its attributes.
+_ELEMENTS: Final[Mapping[type, Mapping[str, str]]] = {
+    Definition: {
+        "description": "description",
+        "name": "name",
+        "subjectName": "subject_name",
+        "subjectType": "subject_type",
+        "subjectVersion": "subject_version",
+    },
+    TestCase: {"number": "number"},
+    Inputs: {"utterance": "utterance"},
+    Expectation: {"expectedValue": "expected_value", "label": "label", "name": "name", "scorerType": "scorer_type"},
+    Parameter: {"isReference": "is_reference", "name": "name", "value": "value"},
+    ContextVariable: {"variableName": "name", "variableValue": "value"},
+    PromptInput: {"referenceName": "reference_name", "value": "value"},
+    HistoryMessage: {"index": "index", "message": "message", "role": "role", "topic": "topic"},
+}
 
 
-def definition_fields(definition: Definition) -> Fields:
-    """Return the fields of a definition without its test cases."""
-    return {
-        "description": definition.description,
-        "name": definition.name,
-        "subjectName": definition.subject_name,
-        "subjectType": definition.subject_type,
-        "subjectVersion": definition.subject_version,
-    }
+def fields_of(value: object) -> Fields:
+    """Return the texts of a definition, or of a part of one, without those of the parts inside it."""
+    return {element: _text(getattr(value, attribute)) for element, attribute in _ELEMENTS[type(value)].items()}
 
 
-def expectation_fields(expectation: Expectation) -> Fields:
-    """Return the fields of an expectation without its parameters."""
-    return {
-        "expectedValue": expectation.expected_value,
-        "label": expectation.label,
-        "name": expectation.name,
-        "scorerType": expectation.scorer_type,
-    }
-
-
-def parameter_fields(parameter: Parameter) -> Fields:
-    """Return the fields of a parameter."""
-    reference = None if parameter.is_reference is None else str(parameter.is_reference).lower()
-    return {"isReference": reference, "name": parameter.name, "value": parameter.value}
-
-
-def variable_fields(variable: ContextVariable) -> Fields:
-    """Return the fields of a context variable."""
-    return {"variableName": variable.name, "variableValue": variable.value}
-
-
-def prompt_input_fields(prompt_input: PromptInput) -> Fields:
-    """Return the fields of an input of a prompt template."""
-    return {"referenceName": prompt_input.reference_name, "value": prompt_input.value}
-
-
-def message_fields(message: HistoryMessage) -> Fields:
-    """Return the fields of a message of the conversation history."""
-    index = number_text(message.index)
-    return {"index": index, "message": message.message, "role": message.role, "topic": message.topic}
-
-
-def number_text(value: int | None) -> str | None:
-    """Return a number as text; None stays None."""
+def _text(value: str | int | None) -> str | None:
+    if isinstance(value, bool):
+        return str(value).lower()
     return None if value is None else str(value)

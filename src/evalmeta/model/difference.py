@@ -7,15 +7,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
-from evalmeta.model.definition import (
-    definition_fields,
-    expectation_fields,
-    message_fields,
-    number_text,
-    parameter_fields,
-    prompt_input_fields,
-    variable_fields,
-)
+from evalmeta.model.definition import fields_of
 from evalmeta.model.expectations import canonical_name
 from evalmeta.model.registry import TESTING_DEFINITION
 
@@ -184,7 +176,6 @@ class _Kind(Generic[_T]):
     title: Callable[[_T], str]
     summary: Callable[[_T], str | None]
     keys: tuple[Callable[[int, _T], Hashable | None], ...]
-    fields: Callable[[_T], Fields]
     parameters: Callable[[_T], Sequence[Parameter]] = lambda _: ()
 
     def title_at(self, items: Sequence[_T], position: int) -> str:
@@ -199,21 +190,18 @@ _PARAMETERS: Final[_Kind[Parameter]] = _Kind(
     title=lambda parameter: f"parameter {parameter.name}",
     summary=lambda parameter: parameter.value,
     keys=(lambda _, parameter: parameter.name, lambda _, parameter: (parameter.value, parameter.is_reference)),
-    fields=parameter_fields,
 )
 _VARIABLES: Final[_Kind[ContextVariable]] = _Kind(
     plural="context variables",
     title=lambda variable: f"contextVariable {variable.name}",
     summary=lambda variable: variable.value,
     keys=(lambda _, variable: variable.name, lambda _, variable: variable.value),
-    fields=variable_fields,
 )
 _PROMPT_INPUTS: Final[_Kind[PromptInput]] = _Kind(
     plural="prompt inputs",
     title=lambda prompt_input: f"promptInput {prompt_input.reference_name}",
     summary=lambda prompt_input: prompt_input.value,
     keys=(lambda _, prompt_input: prompt_input.reference_name, lambda _, prompt_input: prompt_input.value),
-    fields=prompt_input_fields,
 )
 _EXPECTATIONS: Final[_Kind[Expectation]] = _Kind(
     plural="expectations",
@@ -229,7 +217,6 @@ _EXPECTATIONS: Final[_Kind[Expectation]] = _Kind(
         lambda _, expectation: canonical_name(expectation.name),
         lambda _, expectation: (expectation.label, expectation.expected_value, expectation.parameters),
     ),
-    fields=expectation_fields,
     parameters=lambda expectation: expectation.parameters,
 )
 _SCORERS: Final = replace(_EXPECTATIONS, plural="scorers", title=lambda scorer: f"scorer {scorer.name}")
@@ -239,7 +226,7 @@ def _definition_changes(before: Definition, after: Definition) -> Iterator[Chang
     nowhere = _Place(None)
     if before.type != after.type:
         yield nowhere.inside("type").change(before.type.name, after.type.name)
-    yield from _field_changes(definition_fields(before), definition_fields(after), nowhere)
+    yield from _field_changes(fields_of(before), fields_of(after), nowhere)
     old, new = (
         [_case_number(*numbered) for numbered in enumerate(definition.test_cases)] for definition in (before, after)
     )
@@ -260,8 +247,7 @@ def _definition_changes(before: Definition, after: Definition) -> Iterator[Chang
 
 def _case_changes(before: TestCase, after: TestCase, place: _Place, expected: _Kind[Expectation]) -> Iterator[Change]:
     old, new = before.inputs, after.inputs
-    old_fields = {"number": number_text(before.number), "utterance": old.utterance}
-    yield from _field_changes(old_fields, {"number": number_text(after.number), "utterance": new.utterance}, place)
+    yield from _field_changes({**fields_of(before), **fields_of(old)}, {**fields_of(after), **fields_of(new)}, place)
     yield from _history_changes(old.conversation_history, new.conversation_history, place)
     yield from _list_changes(_VARIABLES, old.context_variables, new.context_variables, place)
     yield from _list_changes(_PROMPT_INPUTS, old.prompt_inputs, new.prompt_inputs, place)
@@ -278,7 +264,7 @@ def _history_changes(
             case int(one), int(other):
                 moved = _shift(after[other], one - other)
                 here = place.inside(f"conversationHistory {one}")
-                yield from _field_changes(message_fields(before[one]), message_fields(moved), here)
+                yield from _field_changes(fields_of(before[one]), fields_of(moved), here)
             case int(one), None:
                 yield place.inside(f"conversationHistory {one}").removed(_message_text(before[one]))
             case None, int(other):
@@ -291,7 +277,7 @@ def _list_changes(kind: _Kind[_T], before: Sequence[_T], after: Sequence[_T], pl
         match pair:
             case int(one), int(other):
                 old, new, here = before[one], after[other], place.inside(kind.title_at(before, one))
-                yield from _field_changes(kind.fields(old), kind.fields(new), here)
+                yield from _field_changes(fields_of(old), fields_of(new), here)
                 yield from _list_changes(_PARAMETERS, kind.parameters(old), kind.parameters(new), here)
             case int(one), None:
                 yield place.inside(kind.title_at(before, one)).removed(kind.summary(before[one]))
@@ -304,13 +290,8 @@ def _list_changes(kind: _Kind[_T], before: Sequence[_T], after: Sequence[_T], pl
 
 def _field_changes(before: Fields, after: Fields, place: _Place) -> Iterator[Change]:
     for name, old in before.items():
-        new, here = after[name], place.inside(name)
-        if old is None and new is not None:
-            yield here.added(new)
-        elif old is not None and new is None:
-            yield here.removed(old)
-        elif old != new:
-            yield here.change(old, new)
+        if old != (new := after[name]):
+            yield Change(_kind_of(old, new), place.case, (*place.what, name), old, new)
 
 
 def _case_number(place: int, case: TestCase) -> int:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import (
@@ -23,7 +24,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from evalmeta.model.entry_points import OWN
+from evalmeta.model.entry_points import ENTRY_POINTS
 from evalmeta.model.evaluation import Quarantine, Quarantines, day_of, end_fault, names_of_test, parse_day
 from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS, Option, RunOptions, Scoring
 
@@ -47,10 +48,18 @@ class Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class SubjectSettings(Table):
-    """A table under [subjects]: the settings of an agent. Each adapter derives its settings from this class.
+class AdapterSettings(Table):
+    """A table under [subjects] or [raters], which the class of its adapter reads (`model/entry_points.py`)."""
 
-    Values are read by the class of their adapter (`model/entry_points.py`), or by PluginSubject.
+    adapter: str
+
+    def key_variables(self) -> tuple[str, ...]:
+        """Return the environment variables with the keys of the agent or the rater."""
+        return tuple(name for key in ("api_key_env", "token_env") if (name := getattr(self, key, "")))
+
+
+class SubjectSettings(AdapterSettings):
+    """A table under [subjects]: the settings of an agent. Each adapter derives its settings from this class.
 
     Attributes:
         agent: what the agent of the adapter is, in the reference.
@@ -59,8 +68,6 @@ class SubjectSettings(Table):
 
     agent: ClassVar[str] = ""
     imports_code: ClassVar[bool] = False
-
-    adapter: str
 
     def bind(self, *, root: Path, sign_in: SignIn | None = None) -> object:
         """Return the agent: a subject, a function or an object with `open`; raise SettingsError if it cannot be used.
@@ -78,10 +85,6 @@ class SubjectSettings(Table):
         """Return the login of `evalmeta org list` that the agent needs; empty for none."""
         return ""
 
-    def key_variables(self) -> tuple[str, ...]:
-        """Return the environment variables with the agent's keys."""
-        return named_variables(self)
-
 
 class PluginSubject(SubjectSettings):
     """An adapter of an installed package, which reads its own keys when it binds the agent."""
@@ -90,19 +93,8 @@ class PluginSubject(SubjectSettings):
     imports_code = True
 
 
-def named_variables(table: Table) -> tuple[str, ...]:
-    """Return the environment variables that a table names as its keys."""
-    return tuple(name for key in ("api_key_env", "token_env") if (name := getattr(table, key, "")))
-
-
-class RaterSettings(Table):
+class RaterSettings(AdapterSettings):
     """A table under [raters], as SubjectSettings is one under [subjects]."""
-
-    adapter: str
-
-    def key_variables(self) -> tuple[str, ...]:
-        """Return the environment variables with the rater's keys."""
-        return named_variables(self)
 
 
 class RulesRater(RaterSettings):
@@ -120,14 +112,14 @@ class PluginRater(RaterSettings):
 
 def subject_adapter(name: str) -> type[SubjectSettings] | None:
     """Return the settings of an adapter for agents; None for other names than those of evalmeta."""
-    point = OWN["subjects"].get(name)
-    return None if point is None else cast("type[SubjectSettings]", point.load())
+    point = ENTRY_POINTS["subjects"].get(name)
+    return cast("type[SubjectSettings]", resolve_name(point)) if point else None
 
 
 def rater_adapter(name: str) -> type[RaterSettings] | None:
     """Return the settings of an adapter for raters; None for other names than those of evalmeta."""
-    point = OWN["rater_settings"].get(name)
-    return None if point is None else cast("type[RaterSettings]", point.load())
+    point = ENTRY_POINTS["rater_settings"].get(name)
+    return cast("type[RaterSettings]", resolve_name(point)) if point else None
 
 
 _Settings = TypeVar("_Settings", SubjectSettings, RaterSettings)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from evalmeta.errors import SettingsError
-from evalmeta.model.entry_points import OWN, likely_target
+from evalmeta.model.entry_points import ENTRY_POINTS, likely_target
 from evalmeta.model.problem import Location, Problem, Severity, quote
 from evalmeta.model.settings import Settings, rater_adapter, subject_adapter
 from evalmeta.package.files import key_name, read_text
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _CANDIDATE_LINES: Final = 20
-_ADAPTERS: Final = {"subjects": tuple(OWN["subjects"]), "raters": tuple(OWN["rater_settings"])}
+_ADAPTERS: Final = {"subjects": tuple(ENTRY_POINTS["subjects"]), "raters": tuple(ENTRY_POINTS["rater_settings"])}
 _TYPES: Final = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",

@@ -17,13 +17,7 @@ from evalmeta.model.definition import (
     Parameter,
     PromptInput,
     TestCase,
-    definition_fields,
-    expectation_fields,
-    message_fields,
-    number_text,
-    parameter_fields,
-    prompt_input_fields,
-    variable_fields,
+    fields_of,
 )
 from evalmeta.model.problem import Problem, Severity
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, Manifest, ManifestTypes
@@ -161,7 +155,7 @@ def write_definition(definition: Definition) -> bytes:
     if source is not None and read_definition(read_xml(source, label=definition.name)) == definition:
         return source
     cases = [_test_case_node(case, definition.type) for case in definition.test_cases]
-    root = _element(definition.type.name, definition_fields(definition), cases)
+    root = _element(definition.type.name, fields_of(definition), cases)
     return render(root._replace(attributes={"xmlns": NAMESPACE}), indent=4)
 
 
@@ -190,21 +184,17 @@ def _test_case(element: Element, expectation: str) -> TestCase:
 
 
 def _expectation(element: Element) -> Expectation:
-    name = value = label = scorer_type = None
+    texts: _Texts = {}
     parameters: list[Parameter] = []
     for child in element:
         tag = child.tag
-        if tag == _NAME:
-            name = (child.text or "") if name is None else name
-        elif tag == _EXPECTED_VALUE:
-            value = (child.text or "") if value is None else value
-        elif tag == _PARAMETER:
+        if tag == _PARAMETER:
             parameters.append(_parameter(child))
-        elif tag == _LABEL:
-            label = (child.text or "") if label is None else label
-        elif tag == _SCORER_TYPE:
-            scorer_type = (child.text or "") if scorer_type is None else scorer_type
-    return Expectation(name or "", value, label, tuple(parameters), scorer_type)
+        else:
+            texts.setdefault(tag, child.text or "")
+    return Expectation(
+        texts.get(_NAME, ""), texts.get(_EXPECTED_VALUE), texts.get(_LABEL), tuple(parameters), texts.get(_SCORER_TYPE)
+    )
 
 
 def _parameter(element: Element) -> Parameter:
@@ -250,20 +240,20 @@ def _test_case_node(case: TestCase, kind: MetadataType) -> Node:
     expectations = (
         _element(
             kind.expectation,
-            expectation_fields(expectation),
-            [_element("parameter", parameter_fields(parameter)) for parameter in expectation.parameters],
+            fields_of(expectation),
+            [_element("parameter", fields_of(parameter)) for parameter in expectation.parameters],
         )
         for expectation in case.expectations
     )
     inputs = case.inputs
     children = (
-        *(_element("contextVariable", variable_fields(variable)) for variable in inputs.context_variables),
-        *(_element("conversationHistory", message_fields(message)) for message in inputs.conversation_history),
-        *(_element("promptInput", prompt_input_fields(given)) for given in inputs.prompt_inputs),
+        *(_element("contextVariable", fields_of(variable)) for variable in inputs.context_variables),
+        *(_element("conversationHistory", fields_of(message)) for message in inputs.conversation_history),
+        *(_element("promptInput", fields_of(given)) for given in inputs.prompt_inputs),
     )
     utterance = None if inputs.prompt_inputs and not inputs.utterance else inputs.utterance
     inputs_node = _element("inputs", {"utterance": utterance}, children)
-    return _element("testCase", {"number": number_text(case.number)}, [*expectations, inputs_node])
+    return _element("testCase", fields_of(case), [*expectations, inputs_node])
 
 
 def _element(name: str, fields: Fields, children: Iterable[Node] = ()) -> Node:

@@ -11,7 +11,7 @@ from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.engine.subjects.registry import bind
 from evalmeta.engine.subjects.replay import ReplaySubject
 from evalmeta.errors import SettingsError
-from evalmeta.model.entry_points import OWN
+from evalmeta.model.entry_points import ENTRY_POINTS
 from evalmeta.model.settings import Settings, subject_adapter
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -35,7 +35,7 @@ def test_settings_that_name_nothing_are_an_error_with_a_next_step(tmp_path: Path
     assert caught.value.actions
 
 
-@pytest.mark.parametrize("name", OWN["subjects"])
+@pytest.mark.parametrize("name", ENTRY_POINTS["subjects"])
 def test_every_adapter_is_found_by_its_name_and_described(name: str) -> None:
     model = subject_adapter(name)
     assert model.model_json_schema()["properties"]["adapter"]["const"] == name
@@ -43,7 +43,7 @@ def test_every_adapter_is_found_by_its_name_and_described(name: str) -> None:
     assert f"| [{name}](#{name}) | {model.agent} |" in (DOCS / "subjects.md").read_text()
 
 
-@pytest.mark.parametrize("name", OWN["subjects"])
+@pytest.mark.parametrize("name", ENTRY_POINTS["subjects"])
 def test_an_adapter_is_loaded_when_settings_name_it(name: str) -> None:
     code = f"""
 import sys
@@ -57,7 +57,7 @@ print(*(module.rpartition(".")[2] for module in sys.modules if module.startswith
 """
     loaded = run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     others = {"http"} if name == "openai" else set()
-    assert {*OWN["subjects"]} & {*loaded} == {name} | others
+    assert {*ENTRY_POINTS["subjects"]} & {*loaded} == {name} | others
 
 
 def test_settings_are_read_by_the_class_of_their_adapter() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from evalmeta.engine.interfaces import Rating
 from evalmeta.errors import SettingsError
-from evalmeta.model.entry_points import OWN
+from evalmeta.model.entry_points import ENTRY_POINTS
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import OFFLINE_RATER
 from evalmeta.plugins import call_plugin, load_plugin, unusable_plugin
@@ -38,7 +38,7 @@ def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None
 
             return bind_llm(settings, root=root, cache=cache)
         case _:
-            rater = call_plugin("raters", settings, root=root, known=OWN["rater_settings"])
+            rater = call_plugin("raters", settings, root=root, known=ENTRY_POINTS["rater_settings"])
             if not (callable(rater) and callable(getattr(rater, "close", None))):
                 why = f"returned {type(rater).__name__}, which cannot be called and closed"
                 raise unusable_plugin("raters", settings.adapter, why)

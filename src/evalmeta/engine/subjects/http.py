@@ -17,7 +17,7 @@ from evalmeta.engine.references import TooManyMatches, compile_reference, resolv
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.jsonpath import Everything, Filter, Range, Reference, ReferenceSyntax
 from evalmeta.model.redaction import address_in_words
-from evalmeta.model.settings import SubjectSettings, named_variables
+from evalmeta.model.settings import SubjectSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ class HttpSubject(SubjectSettings):
 
     def key_variables(self) -> tuple[str, ...]:
         """Return the environment variables in headers, too."""
-        return (*named_variables(self), *header_variables(self.headers))
+        return (*super().key_variables(), *header_variables(self.headers))
 
     def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the method and the address."""

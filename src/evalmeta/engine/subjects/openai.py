@@ -13,7 +13,7 @@ from evalmeta.engine.interfaces import NothingToClose
 from evalmeta.engine.subjects.http import fill_headers, header_variables
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.redaction import address_in_words, redacted
-from evalmeta.model.settings import SubjectSettings, named_variables
+from evalmeta.model.settings import SubjectSettings
 from evalmeta.protocol.json_fields import integer, list_of_objects, object_at, optional_text
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class OpenAISubject(SubjectSettings):
 
     def key_variables(self) -> tuple[str, ...]:
         """Return the environment variables in headers, too."""
-        return (*named_variables(self), *header_variables(self.headers))
+        return (*super().key_variables(), *header_variables(self.headers))
 
     def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the model and the address."""

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from evalmeta.engine.subjects.objects import subject_of
 from evalmeta.errors import SettingsError
-from evalmeta.model.entry_points import OWN
+from evalmeta.model.entry_points import ENTRY_POINTS
 from evalmeta.model.settings import PluginSubject, SubjectSettings
 from evalmeta.plugins import call_plugin, load_plugin, plugin_names
 
@@ -35,7 +35,7 @@ def _agent_of_package(settings: PluginSubject, root: Path, sign_in: SignIn | Non
     name = settings.adapter
     declared = load_plugin("subjects", name) if name in plugin_names("subjects") else None
     if not (isinstance(declared, type) and issubclass(declared, SubjectSettings)):
-        return call_plugin("subjects", settings, root=root, known=OWN["subjects"])
+        return call_plugin("subjects", settings, root=root, known=ENTRY_POINTS["subjects"])
     try:
         own = declared.model_validate(settings.model_dump())
     except ValidationError as error:

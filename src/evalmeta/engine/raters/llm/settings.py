@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from evalmeta import limits
-from evalmeta.model.settings import RaterSettings, named_variables
+from evalmeta.model.settings import RaterSettings
 
 
 class LlmRater(RaterSettings):
@@ -49,7 +49,7 @@ class LlmRater(RaterSettings):
         The client of a model that is named without a URL, such as `openai:gpt-4.1-mini`, reads the key of its provider.
         """
         if self.url or self.api_key_env:
-            return named_variables(self)
+            return super().key_variables()
         providers = [model.partition(":")[0].partition("-")[0] for model in self.model_names if ":" in model]
         return tuple(f"{provider.upper()}_API_KEY" for provider in providers)
 
