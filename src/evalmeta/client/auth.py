@@ -21,21 +21,8 @@ from evalmeta.client.http import bearer, open_http, request
 from evalmeta.errors import EvalmetaError, LoginFailed, MessageUnreadable, UsageError
 from evalmeta.model.login import ByKey, ByRefreshToken, Login
 from evalmeta.model.redaction import child_environment, redacted, redacted_bytes
+from evalmeta.protocol import oauth
 from evalmeta.protocol.json_fields import object_at, org_url, read_object, text
-from evalmeta.protocol.oauth import (
-    GRANT_PATH,
-    TokenReply,
-    authorize_url,
-    challenge_of,
-    code_grant,
-    jwt_grant,
-    read_callback,
-    read_newest_version,
-    read_token_reply,
-    read_user_info,
-    refresh_grant,
-    write_assertion,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -62,7 +49,7 @@ _MAX_BYTES: Final = limits.MAX_CALLBACK_BYTES
 _PAGE: Final = "<!DOCTYPE html><meta charset=utf-8><title>evalmeta</title><p>{text}</p>\n"
 
 
-async def fetch_session(renewal: Renewal, *, username: str = "", secrets: Secrets | None = None) -> TokenReply:
+async def fetch_session(renewal: Renewal, *, username: str = "", secrets: Secrets | None = None) -> oauth.TokenReply:
     """Return a new session; raise LoginFailed if the org or the sf CLI refuses.
 
     `username` is for a login with a key, `secrets` has the refresh token of a login with one. Raise UsageError if the
@@ -70,17 +57,17 @@ async def fetch_session(renewal: Renewal, *, username: str = "", secrets: Secret
     """
     match renewal:
         case ByKey():
-            assertion = write_assertion(
+            assertion = oauth.write_assertion(
                 _key(Path(renewal.key_file)),
                 client_id=renewal.client_id,
                 username=username,
                 audience=renewal.audience,
                 now=time.time(),
             )
-            return await post_grant(renewal.login_url, jwt_grant(assertion))
+            return await post_grant(renewal.login_url, oauth.jwt_grant(assertion))
         case ByRefreshToken():
             token, secret = (secrets.refresh_token, secrets.client_secret) if secrets else ("", "")
-            grant = refresh_grant(renewal.client_id, token, client_secret=secret)
+            grant = oauth.refresh_grant(renewal.client_id, token, client_secret=secret)
             return await post_grant(renewal.login_url, grant)
         case _:
             return await fetch_sf_session(renewal.org)
@@ -108,21 +95,21 @@ async def renew_secrets(login: Login, logins: Logins, *, instead_of: str) -> Sec
     return fresh
 
 
-async def post_grant(login_url: str, grant: Mapping[str, str]) -> TokenReply:
+async def post_grant(login_url: str, grant: Mapping[str, str]) -> oauth.TokenReply:
     """Send a grant and return the session; raise like `fetch_session`."""
     async with open_http(login_url) as http:
-        reply = await request(http, "POST", GRANT_PATH, form=grant, headers={"Accept": "application/json"})
+        reply = await request(http, "POST", oauth.GRANT_PATH, form=grant, headers={"Accept": "application/json"})
     body = reply.body
     if reply.status != HTTPStatus.OK:
         body = redacted_bytes(body, [grant[name] for name in _SECRETS if name in grant])
-    return read_token_reply(reply.status, body, url=login_url)
+    return oauth.read_token_reply(reply.status, body, url=login_url)
 
 
 async def fetch_identity(url: str, access_token: str) -> Login:
     """Return the login of an access token: its user, its org and the org's newest API version; raise LoginFailed."""
     async with open_http(url) as http:
-        user = await _fetch(http, "/services/oauth2/userinfo", access_token, read_user_info)
-        newest = await _fetch(http, "/services/data", access_token, read_newest_version)
+        user = await _fetch(http, "/services/oauth2/userinfo", access_token, oauth.read_user_info)
+        newest = await _fetch(http, "/services/data", access_token, oauth.read_newest_version)
         username = user.username or await _fetch(
             http,
             f"/services/data/v{newest}/sobjects/User/{user.user_id}",
@@ -162,7 +149,7 @@ def _key(path: Path) -> bytes:
         raise UsageError(f"{path}: the key cannot be read: {error.strerror}") from None
 
 
-async def fetch_sf_session(org: str) -> TokenReply:
+async def fetch_sf_session(org: str) -> oauth.TokenReply:
     """Return the session of the sf CLI with an org; raise LoginFailed without one, UsageError without sf."""
     shown = await _run(org, "display", "--verbose")
     token = text(shown, "accessToken")
@@ -170,7 +157,7 @@ async def fetch_sf_session(org: str) -> TokenReply:
         token = text(await _run(org, "auth", "show-access-token"), "accessToken")
     if not (_TOKEN.fullmatch(token) and text(shown, "instanceUrl")):
         raise LoginFailed(f"sf has no session with {org}", actions=[f"See its output: sf org display -o {org}"])
-    return TokenReply(token, org_url(text(shown, "instanceUrl")))
+    return oauth.TokenReply(token, org_url(text(shown, "instanceUrl")))
 
 
 async def _run(org: str, *words: str) -> JsonObject:
@@ -219,7 +206,7 @@ async def log_in_with_browser(
     client_secret: str = "",
     port: int = CALLBACK_PORT,
     wait: float = limits.WEB_LOGIN_SECONDS,
-) -> TokenReply:
+) -> oauth.TokenReply:
     """Wait at most `wait` seconds until the user has logged in with a browser, and return the session.
 
     `show` is called with the address to open, when the callback `http://localhost:PORT/OauthRedirect` is ready; the
@@ -237,14 +224,14 @@ async def log_in_with_browser(
         ) from None
     async with server:
         redirect_uri = f"http://localhost:{server.sockets[0].getsockname()[1]}{_PATH}"
-        challenge = challenge_of(verifier)
-        show(authorize_url(login_url, client_id, redirect_uri=redirect_uri, state=state, challenge=challenge))
+        challenge = oauth.challenge_of(verifier)
+        show(oauth.authorize_url(login_url, client_id, redirect_uri=redirect_uri, state=state, challenge=challenge))
         try:
             async with asyncio.timeout(wait):
                 code = await arrived
         except TimeoutError:
             raise LoginFailed(f"nobody logged in within {wait:g} seconds") from None
-    grant = code_grant(client_id, code, verifier=verifier, redirect_uri=redirect_uri, client_secret=client_secret)
+    grant = oauth.code_grant(client_id, code, verifier=verifier, redirect_uri=redirect_uri, client_secret=client_secret)
     return await post_grant(login_url, grant)
 
 
@@ -272,7 +259,7 @@ def _answer(head: bytes, state: str, arrived: asyncio.Future[str]) -> tuple[str,
     if request is None or request[1] != _PATH.encode():
         return "404 Not Found", "Not found."
     try:
-        code = read_callback((request[2] or b"").decode("ascii"), state=state)
+        code = oauth.read_callback((request[2] or b"").decode("ascii"), state=state)
     except LoginFailed as error:
         if not arrived.done():
             arrived.set_exception(error)

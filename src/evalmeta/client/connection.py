@@ -11,16 +11,7 @@ import httpx
 import orjson
 
 from evalmeta import limits
-from evalmeta.client.http import (
-    bearer,
-    busy_error,
-    open_http,
-    poll,
-    read_limited,
-    redirect_target,
-    send_with_retries,
-    unreachable_error,
-)
+from evalmeta.client import http
 from evalmeta.errors import (
     MessageUnreadable,
     NotFound,
@@ -90,7 +81,7 @@ class Connection:
         self._token = _checked(token)
         self._renew = renew
         self._renewing = Lock()
-        self._http = open_http(self.url, transport=transport)
+        self._http = http.open_http(self.url, transport=transport)
 
     def __repr__(self) -> str:
         """Return the address without the token."""
@@ -158,13 +149,13 @@ class Connection:
 
     async def retry(self, send: Callable[[], Awaitable[_T]], *, changes: bool = False) -> _T:
         """Send a request, and again after transient errors; see `send_with_retries`."""
-        return await send_with_retries(send, every=self.poll_seconds, changes=changes)
+        return await http.send_with_retries(send, every=self.poll_seconds, changes=changes)
 
     async def poll(
         self, check: Callable[[], Awaitable[_T]], is_done: Callable[[_T], bool], *, job_id: str, wait: float | None
     ) -> _T:
         """Check a job until it is done; see `evalmeta.client.http.poll`."""
-        return await poll(check, is_done, job_id=job_id, wait=wait, every=self.poll_seconds)
+        return await http.poll(check, is_done, job_id=job_id, wait=wait, every=self.poll_seconds)
 
     async def _in_session(self, send: Callable[[], Awaitable[_T]]) -> _T:
         token = self._token
@@ -179,7 +170,7 @@ class Connection:
         return await send()
 
     async def _json(self, method: str, path: str, content: bytes | None) -> JsonObject:
-        headers = {"Content-Type": "application/json", "Authorization": bearer(self._token)}
+        headers = {"Content-Type": "application/json", "Authorization": http.bearer(self._token)}
         url = f"/services/data/v{self.api_version}{path}"
         status, reply = await self._send(method, url, content=content, headers=headers)
         if status >= _HTTP_ERROR:
@@ -205,21 +196,21 @@ class Connection:
                     timeout(limits.REQUEST_SECONDS),
                     self._http.stream(method, path, content=content, headers=headers) as response,
                 ):
-                    if target := redirect_target(response):
+                    if target := http.redirect_target(response):
                         reason = f"it redirects to {target}; nothing was sent there"
                         raise self._unreadable(response.status_code, reason)
-                    status, reply = response.status_code, await read_limited(response, limits.MAX_REPLY_BYTES)
+                    status, reply = response.status_code, await http.read_limited(response, limits.MAX_REPLY_BYTES)
         except (httpx.HTTPError, TimeoutError) as error:
-            raise unreachable_error(self.url, error) from None
+            raise http.unreachable_error(self.url, error) from None
         # Replies need not contain the session's token, but some error messages repeat it.
         reply = redacted_bytes(reply, [token])
         if failure_of_status(status).is_transient:
-            raise busy_error(self.url, status, _error_text(reply), after=retry_after(response.headers))
+            raise http.busy_error(self.url, status, _error_text(reply), after=retry_after(response.headers))
         return status, reply
 
 
 def _checked(token: str) -> str:
-    bearer(token)
+    http.bearer(token)
     return token
 
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, OrgFault
+from evalmeta.protocol import soap
 from evalmeta.protocol.json_fields import integer, list_of_objects, object_at, text
 from evalmeta.protocol.metadata_api import (
     AsyncResult,
@@ -17,16 +18,6 @@ from evalmeta.protocol.metadata_api import (
     DescribeResult,
     FileProperties,
     RetrieveResult,
-)
-from evalmeta.protocol.soap import (
-    cancel_deploy_call,
-    check_deploy_call,
-    check_retrieve_call,
-    deploy_call,
-    describe_call,
-    list_call,
-    quick_deploy_call,
-    retrieve_call,
 )
 
 if TYPE_CHECKING:
@@ -45,14 +36,14 @@ async def submit(connection: Connection, zip_file: bytes, *, options: DeployOpti
     The call is repeated only if the org certainly did not accept the first one. After OrgUnreachable, the org may have
     accepted the zip unless `is_undone`.
     """
-    call = deploy_call(zip_file, options)
+    call = soap.deploy_call(zip_file, options)
     job = await connection.retry(lambda: connection.call_for_one(call, AsyncResult), changes=True)
     return job.id
 
 
 async def check(connection: Connection, job_id: str) -> DeployResult:
     """Return the current status of a deployment."""
-    return await connection.call_for_one(check_deploy_call(job_id), DeployResult)
+    return await connection.call_for_one(soap.check_deploy_call(job_id), DeployResult)
 
 
 async def follow(
@@ -89,7 +80,7 @@ async def cancel(connection: Connection, job_id: str) -> None:
 
     Raise OrgFault if it is already over (INVALID_ID_FIELD), or belongs to another user.
     """
-    call = cancel_deploy_call(job_id)
+    call = soap.cancel_deploy_call(job_id)
     await connection.retry(lambda: connection.call_for_one(call, CancelResult), changes=True)
 
 
@@ -98,7 +89,7 @@ async def quick_deploy(connection: Connection, validation_id: str) -> str:
 
     Raise OrgFault if the validation failed, was used, is older than 10 days, or the org has changed since.
     """
-    call = quick_deploy_call(validation_id)
+    call = soap.quick_deploy_call(validation_id)
     return await connection.retry(lambda: connection.call_for_text(call), changes=True)
 
 
@@ -115,11 +106,11 @@ async def retrieve(
     `single_package` omits the folder `unpackaged` in the zip, and `on_progress` is called with every status. Raise
     OrgFault if the retrieve failed, WaitRanOut if it is still in progress after `wait` seconds.
     """
-    call = retrieve_call(manifest, str(connection.api_version), single_package=single_package)
+    call = soap.retrieve_call(manifest, str(connection.api_version), single_package=single_package)
     job = await connection.retry(lambda: connection.call_for_one(call, AsyncResult))
 
     async def refresh() -> RetrieveResult:
-        result = await connection.call_for_one(check_retrieve_call(job.id), RetrieveResult)
+        result = await connection.call_for_one(soap.check_retrieve_call(job.id), RetrieveResult)
         on_progress(result)
         return result
 
@@ -132,13 +123,13 @@ async def retrieve(
 
 async def list_components(connection: Connection, type_name: str) -> list[FileProperties]:
     """Return the org's components of a type."""
-    call = list_call(type_name, str(connection.api_version))
+    call = soap.list_call(type_name, str(connection.api_version))
     return await connection.retry(lambda: connection.call(call, FileProperties))
 
 
 async def describe(connection: Connection) -> DescribeResult:
     """Return the metadata types of the org."""
-    call = describe_call(str(connection.api_version))
+    call = soap.describe_call(str(connection.api_version))
     return await connection.retry(lambda: connection.call_for_one(call, DescribeResult))
 
 

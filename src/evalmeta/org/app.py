@@ -15,16 +15,7 @@ from starlette.routing import Route
 
 from evalmeta.engine.project_code import imports_kept
 from evalmeta.model.redaction import tokens_hidden
-from evalmeta.org.handlers.connect import (
-    get_definition,
-    get_results,
-    get_status,
-    post_cancel,
-    post_check,
-    post_extend,
-    post_rescore,
-    post_run,
-)
+from evalmeta.org.handlers import connect
 from evalmeta.org.handlers.login import Frontdoor, get_identity, get_versions
 from evalmeta.org.handlers.registry import registered_handlers
 from evalmeta.org.handlers.rest import fault_reply, refusal_reply
@@ -61,14 +52,14 @@ def create_app(org: Organization, pages: Sequence[BaseRoute] = ()) -> Starlette:
             Route(_SOAP, handle_soap, methods=["POST"]),
             # CumulusCI adds the id of the org, simple-salesforce the path of a deployment.
             Route(_SOAP + "/{rest:path}", handle_soap, methods=["POST"]),
-            Route(_RUNS, post_run, methods=["POST"]),
-            Route(_RUNS + "/check", post_check, methods=["POST"]),
-            Route(_RUNS + "/{run_id}", get_status, methods=["GET"]),
-            Route(_RUNS + "/{run_id}/results", get_results, methods=["GET"]),
-            Route(_RUNS + "/{run_id}/cancel", post_cancel, methods=["POST"]),
-            Route(_RUNS + "/{run_id}/definition", get_definition, methods=["GET"]),
-            Route(_RUNS + "/{run_id}/extend", post_extend, methods=["POST"]),
-            Route(_RUNS + "/{run_id}/rescore", post_rescore, methods=["POST"]),
+            Route(_RUNS, connect.post_run, methods=["POST"]),
+            Route(_RUNS + "/check", connect.post_check, methods=["POST"]),
+            Route(_RUNS + "/{run_id}", connect.get_status, methods=["GET"]),
+            Route(_RUNS + "/{run_id}/results", connect.get_results, methods=["GET"]),
+            Route(_RUNS + "/{run_id}/cancel", connect.post_cancel, methods=["POST"]),
+            Route(_RUNS + "/{run_id}/definition", connect.get_definition, methods=["GET"]),
+            Route(_RUNS + "/{run_id}/extend", connect.post_extend, methods=["POST"]),
+            Route(_RUNS + "/{run_id}/rescore", connect.post_rescore, methods=["POST"]),
             *pages,
         ],
         middleware=[Middleware(_CollapseSlashes)],

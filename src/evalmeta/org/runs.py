@@ -19,17 +19,9 @@ from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
 from evalmeta.model.run import CaseResult, ContentKind, RunContent, RunStatus, TestResult, Verdict
 from evalmeta.model.run_options import Setup, invalid_option
+from evalmeta.org import run_files
 from evalmeta.org.lease import is_free
 from evalmeta.org.readiness import find_faults, needs_of
-from evalmeta.org.run_files import (
-    current_digest,
-    evaluation_in,
-    read_run_file,
-    record_file,
-    run_file_of,
-    subjects_of_run,
-    test_in,
-)
 from evalmeta.org.subjects import rater_settings_of, setup_of
 from evalmeta.protocol.runs import RunDefinition, joined_error
 from evalmeta.store.judgements import find_check
@@ -78,7 +70,7 @@ class PreparedRun(NamedTuple):
         """Return what it needs; nothing if it has no cases."""
         if not self.total:
             return []
-        recorded = run_file_of(self.content)
+        recorded = run_files.run_file_of(self.content)
         own = None if recorded is None else recorded.subject
         return needs_of(self.evaluation, self.options, subject=own, asks=self.answers_of is None)
 
@@ -107,10 +99,10 @@ def prepare_file_run(
     """
     if not org.reads_files:
         raise OrgFault("this org runs only deployed definitions, not files", code="INVALID_API_INPUT")
-    recorded = record_file(org.root, file, subject_name=subject_name, subject=subject, reading=reading)
+    recorded = run_files.record_file(org.root, file, subject_name=subject_name, subject=subject, reading=reading)
     _check_options(options)
-    kind, name = test_in(file)
-    return PreparedRun(kind, evaluation_in(org.root, recorded, name), recorded.content(), options)
+    kind, name = run_files.test_in(file)
+    return PreparedRun(kind, run_files.evaluation_in(org.root, recorded, name), recorded.content(), options)
 
 
 def prepare_received_run(org: Organization, content: bytes, name: str, options: RunOptions) -> PreparedRun:
@@ -164,7 +156,7 @@ def start_prepared(org: Organization, run: PreparedRun, *, user: User = ADMIN) -
 
 def _setup_of(org: Organization, run: PreparedRun) -> Setup:
     """Return what answers and judges in a new run; recorded answers are those of the agent that gave them."""
-    subjects = subjects_of_run(org.settings().subjects, run.evaluation.subject_name, run.content)
+    subjects = run_files.subjects_of_run(org.settings().subjects, run.evaluation.subject_name, run.content)
     setup = setup_of(subjects, run.evaluation.subject_name, rater_settings_of(org, run.options), root=org.root)
     check = find_check(org.database.path.parent, (setup.rater, setup.prompt), run.options.scoring.threshold)
     setup = setup._replace(judge_check=check)
@@ -251,7 +243,7 @@ def rescore_run(org: Organization, run: Run, options: RunOptions, *, as_deployed
     content = _current_content(org, run) if as_deployed else _content(org, run)
     kind = type_of_run(run.id)
     if content is None or kind is None:
-        is_file = run_file_of(_content(org, run)) is not None
+        is_file = run_files.run_file_of(_content(org, run)) is not None
         raise OrgFault(
             f"{run.definition} {'cannot be found' if is_file else 'is no longer deployed'}", code="NOT_FOUND"
         )
@@ -287,9 +279,9 @@ def definition_of_run(org: Organization, run: Run) -> RunDefinition:
 
 def _current_content(org: Organization, run: Run) -> RunContent | None:
     """Return the content that a new run would have; None if its definition or file is gone."""
-    recorded = run_file_of(_content(org, run))
+    recorded = run_files.run_file_of(_content(org, run))
     if recorded is not None:
-        digest = current_digest(org.root, recorded)
+        digest = run_files.current_digest(org.root, recorded)
         return None if digest is None else replace(recorded, digest=digest).content()
     kind = type_of_run(run.id)
     content = None if kind is None else org.components.content(kind.name, run.definition)
@@ -309,9 +301,9 @@ def quarantines_of_run(org: Organization, run: Run) -> Quarantines:
 
 
 def _evaluation_of_content(org: Organization, content: RunContent, name: str) -> Evaluation:
-    recorded = run_file_of(content)
+    recorded = run_files.run_file_of(content)
     if recorded is not None:
-        return read_run_file(org.root, recorded, name)
+        return run_files.read_run_file(org.root, recorded, name)
     key = name, content.kind, sha256(content.data).digest()
     return document_once(key, lambda: _read_content(content, name)).evaluation
 

@@ -18,16 +18,7 @@ from evalmeta.model.registry import NEWEST_API_VERSION, TEST_TYPES
 from evalmeta.org.handlers.login import identity_url
 from evalmeta.org.handlers.registry import Handlers
 from evalmeta.org.handlers.rest import authenticated, fault_reply, json_reply, token_of
-from evalmeta.org_clients.components import OPERATIONS, get_deploy_request, patch_deploy_request, post_deploy_request
-from evalmeta.org_clients.records import (
-    get_describe,
-    get_more,
-    get_object,
-    get_objects,
-    get_query,
-    get_record,
-    post_activation,
-)
+from evalmeta.org_clients import components, records
 from evalmeta.protocol.oauth import read_named_user_token, write_named_user_token
 from evalmeta.version import __version__
 
@@ -189,25 +180,25 @@ HANDLERS: Final = Handlers(
         Route(OPENAPI_PATH, get_openapi, methods=["GET"]),
         Route(_DATA, get_resources, methods=["GET"]),
         Route(_DATA + "/limits", get_limits, methods=["GET"]),
-        Route(_DATA + "/queryAll", get_query, methods=["GET"]),
-        Route(_DATA + "/queryAll/{locator}", get_more, methods=["GET"]),
+        Route(_DATA + "/queryAll", records.get_query, methods=["GET"]),
+        Route(_DATA + "/queryAll/{locator}", records.get_more, methods=["GET"]),
         *(
             route
             for root in (_DATA, _DATA + "/tooling")
             for route in (
-                Route(root + "/query", get_query, methods=["GET"]),
-                Route(root + "/query/{locator}", get_more, methods=["GET"]),
-                Route(root + "/sobjects", get_objects, methods=["GET"]),
-                Route(root + "/sobjects/{name}", get_object, methods=["GET"]),
-                Route(root + "/sobjects/{name}/describe", get_describe, methods=["GET"]),
-                Route(root + "/sobjects/{name}/{record_id}", get_record, methods=["GET"]),
+                Route(root + "/query", records.get_query, methods=["GET"]),
+                Route(root + "/query/{locator}", records.get_more, methods=["GET"]),
+                Route(root + "/sobjects", records.get_objects, methods=["GET"]),
+                Route(root + "/sobjects/{name}", records.get_object, methods=["GET"]),
+                Route(root + "/sobjects/{name}/describe", records.get_describe, methods=["GET"]),
+                Route(root + "/sobjects/{name}/{record_id}", records.get_record, methods=["GET"]),
             )
         ),
-        Route(_DATA + "/connect/bot-versions/{version_id}/activation", post_activation, methods=["POST"]),
-        Route(_DEPLOY_REQUESTS, post_deploy_request, methods=["POST"]),
-        Route(_DEPLOY_REQUESTS + "/validatedDeployRequestId", post_deploy_request, methods=["POST"]),
-        Route(_DEPLOY_REQUESTS + "/{job_id}", get_deploy_request, methods=["GET"]),
-        Route(_DEPLOY_REQUESTS + "/{job_id}", patch_deploy_request, methods=["PATCH"]),
+        Route(_DATA + "/connect/bot-versions/{version_id}/activation", records.post_activation, methods=["POST"]),
+        Route(_DEPLOY_REQUESTS, components.post_deploy_request, methods=["POST"]),
+        Route(_DEPLOY_REQUESTS + "/validatedDeployRequestId", components.post_deploy_request, methods=["POST"]),
+        Route(_DEPLOY_REQUESTS + "/{job_id}", components.get_deploy_request, methods=["GET"]),
+        Route(_DEPLOY_REQUESTS + "/{job_id}", components.patch_deploy_request, methods=["PATCH"]),
     ],
-    OPERATIONS,
+    components.OPERATIONS,
 )

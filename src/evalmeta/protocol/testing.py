@@ -15,16 +15,7 @@ import orjson
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.json_value import read_json
 from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
-from evalmeta.protocol.connect import (
-    escape_html,
-    is_only_latency,
-    read_case_verdict,
-    read_quarantine,
-    read_verdict,
-    run_of,
-    run_status,
-    write_quarantine,
-)
+from evalmeta.protocol import connect
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import (
     from_timestamp,
@@ -84,13 +75,13 @@ def read_testing_run(source: JsonObject, *, run_id: str = "", definition: str = 
     """
     if not isinstance(source.get("testCases"), list):
         raise MessageUnreadable("it is not a results object: it has no list of testCases")
-    status = run_status(plain_status(text(source, "status").upper()))
+    status = connect.run_status(plain_status(text(source, "status").upper()))
     cases = tuple(
         _read_case(value, place)
         for place, value in enumerate(list_of_objects(source, "testCases"), 1)
         if value.get("subjectResponse") or status in {RunStatus.COMPLETED, RunStatus.ERROR}
     )
-    return run_of(source, status, cases, run_id=run_id, definition=definition)
+    return connect.run_of(source, status, cases, run_id=run_id, definition=definition)
 
 
 def write_testing_case(case: CaseResult) -> JsonObject:
@@ -112,7 +103,7 @@ def write_testing_case(case: CaseResult) -> JsonObject:
             "endTime": to_timestamp(case.ended),
             "errorMessage": case.error,
             **({"traceback": case.traceback} if case.traceback else {}),
-            **({"quarantine": write_quarantine(case.quarantine)} if case.quarantine else {}),
+            **({"quarantine": connect.write_quarantine(case.quarantine)} if case.quarantine else {}),
         },
     }
 
@@ -151,14 +142,14 @@ def _read_case(source: JsonObject, place: int) -> CaseResult:
         number=integer(source, "testNumber", place),
         iteration=integer(own, "iteration", 1),
         utterance=text(response, "userInput") or next(asked, ""),
-        verdict=read_case_verdict(text(own, "verdict"), results, broken=generated is None),
+        verdict=connect.read_case_verdict(text(own, "verdict"), results, broken=generated is None),
         started=started,
         ended=from_timestamp(text(own, "endTime")) or started,
         results=results,
         generated=generated,
         error=optional_text(own, "errorMessage"),
         traceback=text(own, "traceback"),
-        quarantine=read_quarantine(object_at(own, "quarantine")),
+        quarantine=connect.read_quarantine(object_at(own, "quarantine")),
     )
 
 
@@ -173,8 +164,8 @@ def _read_response(response: JsonObject) -> GeneratedData | None:
 
 def _read_result(source: JsonObject) -> TestResult:
     name, response = text(source, "scorerName"), _from_text(source.get("scorerResponse"))
-    verdict = read_verdict(text(response, "status"))
-    is_latency = is_only_latency(name, response) and verdict is not Verdict.ERROR
+    verdict = connect.read_verdict(text(response, "status"))
+    is_latency = connect.is_only_latency(name, response) and verdict is not Verdict.ERROR
     return TestResult(
         name=name,
         verdict=Verdict.UNDECIDED if is_latency else verdict,
@@ -190,7 +181,7 @@ def _read_result(source: JsonObject) -> TestResult:
 
 
 def _to_text(content: dict[str, object]) -> str:
-    return escape_html(orjson.dumps(content).decode())
+    return connect.escape_html(orjson.dumps(content).decode())
 
 
 def _from_text(content: JsonValue) -> JsonObject:

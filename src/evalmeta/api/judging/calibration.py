@@ -9,20 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta import limits
-from evalmeta.engine.raters.calibration import (
-    PROBES,
-    RESPONSES,
-    Probe,
-    RatedPair,
-    RatingTask,
-    agreement,
-    calibrate,
-    choice_ratings,
-    choose_examples,
-    min_pairs,
-    pick_probed,
-    probe,
-)
+from evalmeta.engine.raters import calibration
 from evalmeta.engine.raters.labels import Labels, read_pairs, write_pairs
 from evalmeta.engine.raters.llm.prompts import METRICS_WITH_EXAMPLES, bind_rubric
 from evalmeta.engine.raters.llm.settings import LlmRater
@@ -37,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evalmeta.engine.interfaces import Rater
-    from evalmeta.engine.raters.calibration import ExampleChoice
     from evalmeta.engine.raters.labels import Pair
     from evalmeta.engine.raters.llm.prompts import CustomRubric
     from evalmeta.engine.raters.llm.providers import Usage
@@ -53,10 +39,10 @@ class Checked:
     `usage` are the requests and tokens of an LLM rater.
     """
 
-    rated: tuple[RatedPair, ...]
-    probes: tuple[Probe, ...] = ()
+    rated: tuple[calibration.RatedPair, ...]
+    probes: tuple[calibration.Probe, ...] = ()
     left_out: int = 0
-    choice: ExampleChoice | None = None
+    choice: calibration.ExampleChoice | None = None
     usage: Usage | None = None
 
 
@@ -65,7 +51,7 @@ async def check_rater(  # noqa: PLR0913 - as documented
     *,
     rater: str = OFFLINE_RATER,
     start: Path | None = None,
-    metric: str = RESPONSES.metric,
+    metric: str = calibration.RESPONSES.metric,
     label_threshold: float | None = None,
     probes: int | None = None,
     examples: int = 0,
@@ -86,7 +72,7 @@ async def check_rater(  # noqa: PLR0913 - as documented
     if label_threshold is not None and not math.isfinite(label_threshold):
         raise UsageError(f"label_threshold is {label_threshold}; it must be a finite number")
     found = _find(rater, start or Path())
-    settings, task = found.settings, RatingTask(metric, found.threshold)
+    settings, task = found.settings, calibration.RatingTask(metric, found.threshold)
     choices = settings.choices if isinstance(settings, LlmRater) else {}
     pairs = read_pairs(file, labels=Labels(label_threshold, choices, found.threshold), metric=metric)
     if examples:
@@ -106,19 +92,19 @@ async def check_rater(  # noqa: PLR0913 - as documented
             _limit(model, needed=needed, allowed=max_requests)
             if on_start:
                 on_start(needed)
-        rated = await calibrate(fresh, bound, task)
-        if isinstance(settings, LlmRater) and found.state_dir is not None and metric == RESPONSES.metric:
+        rated = await calibration.calibrate(fresh, bound, task)
+        if isinstance(settings, LlmRater) and found.state_dir is not None and metric == calibration.RESPONSES.metric:
             judge = rater_of(settings, root=found.root)
-            keep_check(found.state_dir, judge, found.threshold, agreement(rated).judge_check)
-        return Checked(
-            rated,
-            await probe(pick_probed(rated, probed, seed=seed), bound, task) if probed != 0 else (),
-            len(pairs) - len(fresh),
-            await choose_examples(rated, model, examples, seed=seed, task=task)
-            if model is not None and examples
-            else None,
-            model.requests.usage if model is not None else None,
-        )
+            keep_check(found.state_dir, judge, found.threshold, calibration.agreement(rated).judge_check)
+        effects: tuple[calibration.Probe, ...] = ()
+        if probed != 0:
+            effects = await calibration.probe(calibration.pick_probed(rated, probed, seed=seed), bound, task)
+        if model is None:
+            return Checked(rated, effects, len(pairs) - len(fresh))
+        choice = None
+        if examples:
+            choice = await calibration.choose_examples(rated, model, examples, seed=seed, task=task)
+        return Checked(rated, effects, len(pairs) - len(fresh), choice, model.requests.usage)
 
 
 def custom_rubric(name: str, *, start: Path | None = None) -> CustomRubric:
@@ -129,7 +115,7 @@ def custom_rubric(name: str, *, start: Path | None = None) -> CustomRubric:
     return bind_rubric(found.settings, root=found.root)
 
 
-def save_examples(choice: ExampleChoice, file: Path) -> None:
+def save_examples(choice: calibration.ExampleChoice, file: Path) -> None:
     """Write chosen examples to a new file; raise UsageError if it exists or cannot be written."""
     try:
         with file.open("x", encoding="utf-8") as stream:
@@ -158,7 +144,7 @@ def _without_examples(pairs: Sequence[Pair], model: ModelRater | None) -> tuple[
 def _check_examples(name: str, settings: RaterSettings, pairs: Sequence[Pair], count: int) -> None:
     if not isinstance(settings, LlmRater):
         raise UsageError(f"the rater {name!r} accepts no examples; only LLM raters do")
-    needed, right = min_pairs(count), sum(pair.right for pair in pairs)
+    needed, right = calibration.min_pairs(count), sum(pair.right for pair in pairs)
     if len(pairs) < needed:
         raise UsageError(f"{len(pairs)} labelled pairs are too few to choose {count} examples; {needed} are needed")
     if right in {0, len(pairs)}:
@@ -167,8 +153,8 @@ def _check_examples(name: str, settings: RaterSettings, pairs: Sequence[Pair], c
 
 def _ratings(pairs: int, probed: int | None, examples: int) -> int:
     """Return at most how many ratings a check needs."""
-    others = min(pairs, probed if probed is not None else pairs) * len(PROBES)
-    return pairs + others + (choice_ratings(pairs) if examples else 0)
+    others = min(pairs, probed if probed is not None else pairs) * len(calibration.PROBES)
+    return pairs + others + (calibration.choice_ratings(pairs) if examples else 0)
 
 
 def _limit(model: ModelRater, *, needed: int, allowed: int) -> None:

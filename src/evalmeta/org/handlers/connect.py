@@ -21,21 +21,10 @@ from evalmeta.errors import EvalmetaError, OrgFault, StoreError
 from evalmeta.formats.document import reading_from
 from evalmeta.model.registry import TESTING_DEFINITION, metadata_type, type_at_path, type_of_run
 from evalmeta.model.run import Verdict
+from evalmeta.org import runs
 from evalmeta.org.handlers.rest import json_reply, json_stream, read_body, respond
 from evalmeta.org.organization import run_in_thread
 from evalmeta.org.readiness import find_faults
-from evalmeta.org.runs import (
-    definition_of_run,
-    extend_run,
-    find_remote_run,
-    is_abandoned,
-    placeholders,
-    prepare_file_run,
-    prepare_run,
-    prepared_again,
-    rescore_run,
-    start_prepared,
-)
 from evalmeta.protocol.connect import write_cases, write_run
 from evalmeta.protocol.json_fields import integer, list_of_objects, object_at, read_object, text, to_timestamp
 from evalmeta.protocol.runs import RunFault, read_options, write_faults, write_run_definition
@@ -54,7 +43,6 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run
     from evalmeta.org.organization import Organization
-    from evalmeta.org.runs import PreparedRun
 
 # The iteration and the number of the last case before a page; 0-0 is the beginning.
 _POSITION: Final = re.compile("([0-9]{1,9})-([0-9]{1,9})")
@@ -99,7 +87,7 @@ def _endpoint(handler: Callable[[_Call], Awaitable[Response]]) -> Callable[[Requ
 async def post_run(call: _Call) -> Response:
     """Start a run of a definition, named under the key of its type, or of an `evaluationFile`."""
     body = await call.body()
-    return await _launched(call, lambda org: start_prepared(org, _prepared(org, call.kind, body), user=call.user))
+    return await _launched(call, lambda org: runs.start_prepared(org, _prepared(org, call.kind, body), user=call.user))
 
 
 @_endpoint
@@ -108,7 +96,7 @@ async def post_check(call: _Call) -> Response:
     requests = list_of_objects(await call.body(), "runs")
 
     def check(org: Organization) -> list[RunFault]:
-        prepared: dict[int, PreparedRun] = {}
+        prepared: dict[int, runs.PreparedRun] = {}
         faults: list[RunFault] = []
         for place, request in enumerate(requests):
             try:
@@ -125,19 +113,19 @@ async def post_check(call: _Call) -> Response:
     return json_reply(write_faults(faults, clean=call.org.without_paths))
 
 
-def _prepared_of(org: Organization, call: _Call, request: JsonObject) -> PreparedRun:
+def _prepared_of(org: Organization, call: _Call, request: JsonObject) -> runs.PreparedRun:
     if run_id := text(request, "runId"):
-        return prepared_again(org, call._replace(org=org).run(run_id))
+        return runs.prepared_again(org, call._replace(org=org).run(run_id))
     return _prepared(org, metadata_type(text(request, "type")) or call.kind, request)
 
 
-def _prepared(org: Organization, kind: MetadataType, body: JsonObject) -> PreparedRun:
+def _prepared(org: Organization, kind: MetadataType, body: JsonObject) -> runs.PreparedRun:
     # Other clients than evalmeta's send no options.
     options = read_options(object_at(body, "runOptions"), default=org.settings().run_options())
     file = object_at(body, "evaluationFile")
     if not file:
-        return prepare_run(org, kind, text(body, kind.run_key), options)
-    return prepare_file_run(
+        return runs.prepare_run(org, kind, text(body, kind.run_key), options)
+    return runs.prepare_file_run(
         org,
         text(file, "path"),
         options,
@@ -151,7 +139,7 @@ def _prepared(org: Organization, kind: MetadataType, body: JsonObject) -> Prepar
 async def get_definition(call: _Call) -> Response:
     """Return the definition of a run and what is deployed now."""
     run = call.run()
-    return json_reply(write_run_definition(await run_in_thread(call.org, lambda org: definition_of_run(org, run))))
+    return json_reply(write_run_definition(await run_in_thread(call.org, lambda org: runs.definition_of_run(org, run))))
 
 
 @_endpoint
@@ -160,7 +148,7 @@ async def post_extend(call: _Call) -> Response:
     iterations, run = integer(await call.body(), "iterations", 0), call.run()
 
     def extend(org: Organization) -> str:
-        extend_run(org, run, iterations=iterations)
+        runs.extend_run(org, run, iterations=iterations)
         return run.id
 
     return await _launched(call, extend, status=200)
@@ -173,11 +161,13 @@ async def post_rescore(call: _Call) -> Response:
     With `orgUrl`, it is a run of that org, which the project saved.
     """
     body = await call.body()
-    remote = find_remote_run(call.org, call.run_id(), text(body, "orgUrl"))
+    remote = runs.find_remote_run(call.org, call.run_id(), text(body, "orgUrl"))
     run = remote or call.run()
     options = read_options(object_at(body, "runOptions"), default=run.options)
     as_deployed = body.get("asDeployed") is True
-    return await _launched(call, lambda org: rescore_run(org, run, options, as_deployed=as_deployed, user=call.user))
+    return await _launched(
+        call, lambda org: runs.rescore_run(org, run, options, as_deployed=as_deployed, user=call.user)
+    )
 
 
 async def _launched(call: _Call, create: Callable[[Organization], str], *, status: int = 201) -> Response:
@@ -200,7 +190,7 @@ async def post_cancel(call: _Call) -> Response:
 async def get_status(call: _Call) -> Response:
     """Return the status of a run, and launch a new worker if it has lost its own."""
     org, run = call.org, call.run()
-    if is_abandoned(org, run):
+    if runs.is_abandoned(org, run):
         org.launch(run.id)
     counts = org.runs.count(run.id)
     return json_reply(
@@ -242,7 +232,7 @@ def _all_results(org: Organization, run: Run, *, is_studio: bool) -> Response:
         written, cases = write_testing_run(replace(run, cases=())), map(write_testing_case, run.cases)
     else:
         written = write_run(replace(run, cases=()), escape=True)
-        cases = write_cases(run, escape=True, placeholders=placeholders(org, run))
+        cases = write_cases(run, escape=True, placeholders=runs.placeholders(org, run))
     # Quotes inside texts are escaped, so only the empty list itself can be found.
     head, _, end = orjson.dumps(written).partition(b'"testCases":[]')
     return json_stream(head + b'"testCases":[', map(orjson.dumps, cases), b"]" + end)

@@ -17,32 +17,13 @@ from evalmeta.model.registry import (
     nearest_type_name,
     parse_api_version,
 )
+from evalmeta.org import jobs
 from evalmeta.org.handlers.registry import registered_handlers
 from evalmeta.org.handlers.rest import code_of, message_of, read_body
-from evalmeta.org.jobs import (
-    cancel_deployment,
-    check_deployment,
-    check_job,
-    check_retrieve,
-    quick_deploy,
-    submit_deployment,
-    submit_retrieve,
-    wait_briefly,
-)
 from evalmeta.org.organization import run_in_thread
 from evalmeta.org.retrievals import iterate_components
+from evalmeta.protocol import soap
 from evalmeta.protocol.metadata_api import AsyncResult, DescribeResult, MetadataObject
-from evalmeta.protocol.soap import (
-    read_boolean,
-    read_call,
-    read_deploy,
-    read_job_id,
-    read_retrieve,
-    stream_results,
-    write_fault,
-    write_results,
-    write_text_result,
-)
 from evalmeta.xmlio.nodes import children, find, text_of
 
 if TYPE_CHECKING:
@@ -54,7 +35,6 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.org.handlers.registry import Operation
     from evalmeta.org.organization import Organization
-    from evalmeta.protocol.soap import Call
 
 
 _STATUS_OPERATIONS: Final = frozenset({"checkDeployStatus", "checkRetrieveStatus", "checkStatus"})
@@ -65,18 +45,18 @@ async def handle_soap(request: Request) -> Response:
     """Answer a SOAP call; errors become faults with Salesforce's codes."""
     org: Organization = request.app.state.org
     try:
-        call = read_call(await read_body(request, limit=limits.MAX_SOAP_BYTES))
+        call = soap.read_call(await read_body(request, limit=limits.MAX_SOAP_BYTES))
         if call.name in _STATUS_OPERATIONS and org.user_of(call.session) is not None:
-            await wait_briefly(org, read_job_id(call))
+            await jobs.wait_briefly(org, soap.read_job_id(call))
         version = request.path_params["version"]
         reply = await run_in_thread(org, lambda own: _answer(own, call, version=version))
         return _xml(reply) if isinstance(reply, bytes) else StreamingResponse(reply, media_type=_XML)
     except EvalmetaError as error:
-        fault = write_fault(code_of(error, otherwise="INVALID_OPERATION"), message_of(error, org))
+        fault = soap.write_fault(code_of(error, otherwise="INVALID_OPERATION"), message_of(error, org))
         return _xml(fault, status=500)
 
 
-def _answer(org: Organization, call: Call, *, version: str) -> bytes | Iterator[bytes]:
+def _answer(org: Organization, call: soap.Call, *, version: str) -> bytes | Iterator[bytes]:
     user = org.user_of(call.session)
     if user is None:
         text = "Invalid Session ID found in SessionHeader: Illegal Session"
@@ -97,41 +77,37 @@ def _registered_operation(name: str) -> Operation:
     return operations[name]
 
 
-def _describe(_: Organization, __: User, call: Call) -> bytes:
+def _describe(_: Organization, __: User, call: soap.Call) -> bytes:
     version = parse_api_version(call.text("asOfVersion")) or NEWEST_API_VERSION
     known = (row for row in TYPES if row.since <= version)
     objects = tuple(MetadataObject(row.directory, row.suffix, row.name) for row in known)
-    return write_results(call.name, [DescribeResult(objects)])
+    return soap.write_results(call.name, [DescribeResult(objects)])
 
 
-def _list(org: Organization, _: User, call: Call) -> Iterator[bytes]:
+def _list(org: Organization, _: User, call: soap.Call) -> Iterator[bytes]:
     kinds = [known_type(text_of(find(child, "type"))) for child in children(call.operation) if child.name == "queries"]
     if len(kinds) > limits.MAX_LIST_QUERIES:
         text = f"{len(kinds)} queries; at most {limits.MAX_LIST_QUERIES} are allowed in one call"
         raise OrgFault(text, code="EXCEEDED_MAX_TYPES_LIMIT")
     components = [iterate_components(org, kind) for kind in kinds]
-    return stream_results(call.name, chain.from_iterable(components))
+    return soap.stream_results(call.name, chain.from_iterable(components))
 
 
-def _check_status(org: Organization, user: User, call: Call) -> bytes:
+def _check_status(org: Organization, user: User, call: soap.Call) -> bytes:
     ids = [text_of(child).strip() for child in children(call.operation) if child.name == "asyncProcessId"]
-    return write_results(call.name, [check_job(org, user, identifier) for identifier in ids[: limits.MAX_READ_NAMES]])
+    results = [jobs.check_job(org, user, job_id) for job_id in ids[: limits.MAX_READ_NAMES]]
+    return soap.write_results(call.name, results)
 
 
-def _deploy(org: Organization, user: User, call: Call) -> bytes:
-    job_id = submit_deployment(org, user, *read_deploy(call))
-    return write_results(call.name, [AsyncResult(done=False, id=job_id)])
+def _check_deploy(org: Organization, user: User, call: soap.Call) -> bytes:
+    details = soap.read_boolean("includeDetails", call.text("includeDetails"), otherwise=True)
+    return jobs.check_deployment(org, user, soap.read_job_id(call), details=details)
 
 
-def _check_deploy(org: Organization, user: User, call: Call) -> bytes:
-    details = read_boolean("includeDetails", call.text("includeDetails"), otherwise=True)
-    return check_deployment(org, user, read_job_id(call), details=details)
-
-
-def _retrieve(org: Organization, user: User, call: Call) -> bytes:
-    manifest, single_package = read_retrieve(call)
-    job_id = submit_retrieve(org, user, manifest, single_package=single_package)
-    return write_results(call.name, [AsyncResult(done=False, id=job_id)])
+def _retrieve(org: Organization, user: User, call: soap.Call) -> bytes:
+    manifest, single_package = soap.read_retrieve(call)
+    job_id = jobs.submit_retrieve(org, user, manifest, single_package=single_package)
+    return soap.write_results(call.name, [AsyncResult(done=False, id=job_id)])
 
 
 def known_type(name: str) -> MetadataType:
@@ -151,13 +127,17 @@ def _xml(body: bytes, *, status: int = 200) -> Response:
 _OPERATIONS: Final[dict[str, Operation]] = {
     "describeMetadata": _describe,
     "listMetadata": _list,
-    "deploy": _deploy,
+    "deploy": lambda org, user, call: soap.write_results(
+        call.name, [AsyncResult(done=False, id=jobs.submit_deployment(org, user, *soap.read_deploy(call)))]
+    ),
     "checkDeployStatus": _check_deploy,
-    "cancelDeploy": lambda org, user, call: write_results(call.name, [cancel_deployment(org, user, read_job_id(call))]),
-    "deployRecentValidation": lambda org, user, call: write_text_result(
-        call.name, quick_deploy(org, user, read_job_id(call))
+    "cancelDeploy": lambda org, user, call: soap.write_results(
+        call.name, [jobs.cancel_deployment(org, user, soap.read_job_id(call))]
+    ),
+    "deployRecentValidation": lambda org, user, call: soap.write_text_result(
+        call.name, jobs.quick_deploy(org, user, soap.read_job_id(call))
     ),
     "retrieve": _retrieve,
-    "checkRetrieveStatus": lambda org, user, call: check_retrieve(org, user, read_job_id(call)),
+    "checkRetrieveStatus": lambda org, user, call: jobs.check_retrieve(org, user, soap.read_job_id(call)),
     "checkStatus": _check_status,
 }
