@@ -13,15 +13,19 @@ from rich.console import Console
 import report_runs as make
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import RunOptions
-from evalmeta.report.human import Limits, find, limits_of, render
+from evalmeta.report.human import Limits, find, limits_of, stream
 from evalmeta.report.terminal import print_human
 from evalmeta.report.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from evalmeta.model.run import CaseResult
     from evalmeta.report.report import Report
+
+
+def render(reports: Sequence[Report], **options: object) -> str:
+    return "".join(stream(reports, **options))
 
 
 def test_conversations_human(snapshot: str) -> None:

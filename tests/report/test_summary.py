@@ -10,7 +10,6 @@ from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.report import render as render_as
-from evalmeta.report.human import render
 from evalmeta.report.json import statistics_json
 from evalmeta.report.summary import case_rates, statistics_lines
 
@@ -80,7 +79,9 @@ def test_unknown_tokens_are_not_shown_as_zero(tokens: list[Tokens | None], said:
 def test_a_summary_holds_the_numbers_before_the_time_it_took() -> None:
     rated = make.rated(0.7)
     report = replace(rated, statistics=collect(rated.run.cases, rated.run.options))
-    [flaky, took] = [line for line in render([report]).splitlines() if line.startswith("  flaky") or "took" in line]
+    [flaky, took] = [
+        line for line in render_as("human", [report]).splitlines() if line.startswith("  flaky") or "took" in line
+    ]
     assert flaky == "  flaky: case 2 (passed 1 of 2)"
     assert took.endswith("; took 3.2 s")
 

@@ -13,15 +13,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.plugins import load_plugin, plugin_names, unknown_plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from evalmeta.report.report import Report
+
+    _Renderer = Callable[[Sequence[Report]], object]
 
 __all__ = ["FORMATS", "Format", "file_name", "format_names", "format_of", "render", "stream"]
 
@@ -66,21 +68,18 @@ def stream(name: str, reports: Sequence[Report]) -> Iterator[str]:
     Raise SettingsError if no format has this name, or the package that adds it is broken.
     """
     if built_in := FORMATS.get(name):
-        function: _Renderer = getattr(import_module(built_in.module), built_in.function)
-        return _pieces(function(reports))
-    function, _ = _load_plugin(name)
-    return _plugin_pieces(name, function, reports)
-
-
-def _pieces(text: object) -> Iterator[str]:
-    """Return the pieces of a text; a value that is not a text and cannot be iterated over is the only piece."""
-    is_whole = isinstance(text, str | bytes) or not isinstance(text, Iterable)
-    return iter(cast("Iterable[str]", [text] if is_whole else text))
+        function: Callable[[Sequence[Report]], Iterator[str]] = getattr(
+            import_module(built_in.module), built_in.function
+        )
+        return function(reports)
+    return _plugin_pieces(name, _load_plugin(name)[0], reports)
 
 
 def _plugin_pieces(name: str, function: _Renderer, reports: Sequence[Report]) -> Iterator[str]:
     try:
-        for piece in _pieces(function(reports)):
+        text = function(reports)
+        is_whole = isinstance(text, str | bytes) or not isinstance(text, Iterable)
+        for piece in [text] if is_whole else cast("Iterable[object]", text):
             yield _checked(name, piece)
     except EvalmetaError:
         raise
@@ -132,7 +131,3 @@ def _plugin_error(name: str, reason: str) -> SettingsError:
         f"the reporter {name!r} {reason}",
         actions=("Correct the package that adds it; a reporter is a function render(reports) -> str.",),
     )
-
-
-class _Renderer(Protocol):
-    def __call__(self, reports: Sequence[Report], /) -> object: ...

@@ -60,7 +60,7 @@ def group_cases(report: Report) -> Iterator[CaseGroup]:
     The results are read twice, so that only a digest of each group is in memory.
     """
     if not report.is_repeated:
-        yield from (CaseGroup(case, report.verdict_of(case)) for case in report.run.cases)
+        yield from (group_of(report, case) for case in report.run.cases)
         return
     iterations_of: dict[bytes, array[int]] = {}
     for case in report.run.cases:
@@ -68,49 +68,24 @@ def group_cases(report: Report) -> Iterator[CaseGroup]:
     for case in report.run.cases:
         iterations = iterations_of.pop(_digest(report, case), None)
         if iterations is not None:
-            total = report.times.results[case.number]
-            yield CaseGroup(case, report.verdict_of(case), tuple(iterations), total)
+            yield group_of(report, case, iterations)
 
 
 def _digest(report: Report, case: CaseResult) -> bytes:
-    """Return a digest of what `CaseGroups` groups by."""
-    return blake2b(repr(_details(report, case)).encode(errors="surrogatepass"), digest_size=16).digest()
+    return blake2b(repr(grouped_by(report, case)).encode(errors="surrogatepass"), digest_size=16).digest()
 
 
-def _details(report: Report, case: CaseResult) -> tuple[int, Verdict, str]:
+def grouped_by(report: Report, case: CaseResult) -> tuple[int, Verdict, str]:
     """Return what reports show of a case result: of one that passed, the utterances and what was not judged."""
     verdict = report.verdict_of(case)
     return case.number, verdict, passed_text(case) if verdict is Verdict.PASS else case_text(case, report.summary)
 
 
-class CaseGroups:
-    """Group case results one by one: iterations of a case with the same details are one group."""
-
-    def __init__(self, report: Report) -> None:
-        self._report = report
-        self._is_repeated = report.is_repeated
-        self._found: dict[Hashable, tuple[CaseResult, Verdict, list[int]]] = {}
-
-    def add(self, case: CaseResult) -> None:
-        """Add a case result to its group."""
-        verdict = self._report.verdict_of(case)
-        key: Hashable = _details(self._report, case) if self._is_repeated else len(self._found)
-        self._found.setdefault(key, (case, verdict, []))[2].append(case.iteration)
-
-    def groups(self) -> list[CaseGroup]:
-        """Return the groups in order of their first results."""
-        if not self._is_repeated:
-            return [CaseGroup(case, verdict) for case, verdict, _ in self._found.values()]
-        return [
-            CaseGroup(case, verdict, tuple(iterations), self._report.times.results[case.number])
-            for case, verdict, iterations in self._found.values()
-        ]
-
-    def which(self, number: int, iterations: Sequence[int]) -> str:
-        """Return which iterations of a case these are, in parentheses; empty if the run has only one."""
-        if not self._is_repeated:
-            return ""
-        return f" ({iterations_text(iterations, self._report.times.results[number])})"
+def group_of(report: Report, case: CaseResult, iterations: Iterable[int] = ()) -> CaseGroup:
+    """Return the group of these iterations of a case, which begins with this result."""
+    if not report.is_repeated:
+        return CaseGroup(case, report.verdict_of(case))
+    return CaseGroup(case, report.verdict_of(case), tuple(iterations), report.times.results[case.number])
 
 
 def passed_text(case: CaseResult) -> str:

@@ -15,10 +15,10 @@ from evalmeta.report.details import all_utterances, case_text, case_title, group
 from evalmeta.report.report import VERDICT_WORDS
 from evalmeta.report.results import check_lines, mean_cells, numbered_label, shown_averages
 from evalmeta.report.summary import case_rates, corrected_text, pass_chances, quarantine_lines, reasons_text, totals
-from evalmeta.report.text import clean, count, decimal, one_line, percent, seconds, workflow_command
+from evalmeta.report.text import LINE_CHARS, clean, count, decimal, one_line, percent, seconds, workflow_command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.report.details import CaseGroup
     from evalmeta.report.report import Report
@@ -132,7 +132,7 @@ def _is_told(report: Report) -> bool:
 def _cells(report: Report) -> Iterator[str]:
     summary = report.summary
     yield _SIGNS[report.counts_as_passed] if report.run.status.is_over else "⏳"
-    yield _code(one_line(report.run.definition))
+    yield _code(report.run.definition)
     counts = summary.passed, summary.partly_judged, summary.failed, summary.errors, summary.undecided
     yield from (f"{number:,}" for number in (summary.total, *counts))
     yield "none" if summary.pass_rate is None else percent(summary.pass_rate)
@@ -142,10 +142,10 @@ def _cells(report: Report) -> Iterator[str]:
 
 
 def _section(report: Report) -> Iterator[str]:
-    yield f"\n### {_code(one_line(report.run.definition))}\n\n{_prose(one_line(report.outcome(), chars=400))}\n"
+    yield f"\n### {_code(report.run.definition)}\n\n{_prose(one_line(report.outcome(), chars=400))}\n"
     yield from filter(None, (_comparison(report), _averages(report), _measures(report), _rates(report)))
     for name, reasons in report.undecided_reasons.items():
-        yield f"\n- {_code(one_line(name))}: {_prose(reasons_text(reasons))}\n"
+        yield f"\n- {_code(name)}: {_prose(reasons_text(reasons))}\n"
     if checks := "\n".join(check_lines(report.run, report.tally.differences)):
         yield f"\n<pre>{html.escape(checks, quote=False)}</pre>\n"
     for line in quarantine_lines(report):
@@ -163,7 +163,7 @@ def _comparison(report: Report) -> str:
     if baseline is None:
         return ""
     _, *lines = (line.text for line in comparison_lines(baseline.comparison))
-    text, label = html.escape("\n".join(lines), quote=False), _code(one_line(baseline.comparison.before))
+    text, label = html.escape("\n".join(lines), quote=False), _code(baseline.comparison.before)
     why = _prose(one_line(baseline.text, chars=400))
     return f"\n{_SIGNS[baseline.passed]} Compared with {label}: {why}\n\n<pre>{text}</pre>\n"
 
@@ -173,7 +173,7 @@ def _details(report: Report, group: CaseGroup) -> str:
     utterances = html.escape(one_line(all_utterances(case)), quote=False)
     head = f"<b>{VERDICT_WORDS[group.verdict]}</b> {name} <code>{utterances}</code>"
     where = report.location(case)
-    at = f"\n{_code(one_line(where, chars=400))}\n" if where else ""
+    at = f"\n{_code(where, chars=400)}\n" if where else ""
     # An empty line ends an HTML block of Markdown, but not one that begins with <pre>.
     text = html.escape(case_text(case, report.summary), quote=False)
     return f"\n<details><summary>{head}</summary>\n{at}\n<pre>{text}</pre>\n\n</details>\n"
@@ -181,19 +181,12 @@ def _details(report: Report, group: CaseGroup) -> str:
 
 def _averages(report: Report) -> str:
     averages, left_out = shown_averages(report.summary)
-    if not averages:
-        return ""
-    rows = ["| | case | average | mean | threshold | results |", "|---|---|---|--:|--:|--:|"]
-    for average in averages:
-        cells = (
-            _code(numbered_label(average)),
-            _code(one_line(average.name)),
-            *mean_cells(average),
-            f"{average.count:,}",
-        )
-        rows.append(f"| {_MEANS[average.verdict]} | {' | '.join(cells)} |")
-    more = f"\nand {count(left_out, 'more average')}\n" if left_out else ""
-    return "\n" + "".join(f"{row}\n" for row in rows) + more
+    rows = (
+        (_MEANS[mean.verdict], _code(numbered_label(mean)), _code(mean.name), *mean_cells(mean), f"{mean.count:,}")
+        for mean in averages
+    )
+    head = ("| | case | average | mean | threshold | results |", "|---|---|---|--:|--:|--:|")
+    return _table(head, rows, count(left_out, "more average") if left_out else "")
 
 
 def _rates(report: Report) -> str:
@@ -202,32 +195,30 @@ def _rates(report: Report) -> str:
     corrected = corrected_text(statistics.corrected) if statistics and statistics.corrected else ""
     lines = filter(None, (corrected, pass_chances(statistics) if statistics else ""))
     text = "".join(f"\n- {_prose(line)}\n" for line in lines)
-    rates = [(counts, rate) for counts, rate in case_rates(report.run, report.statistics) if counts.failed]
-    if not rates:
-        return text
-    rows = ["| case | | pass rate |", "|--:|---|---|"]
-    rows += [
-        f"| {counts.number} | {_code(one_line(counts.utterance))} | {rate} |" for counts, rate in rates[:_SHOWN_RATES]
-    ]
+    rates = [(counts, rate) for counts, rate in case_rates(report.run, statistics) if counts.failed]
+    rows = ((f"{counts.number}", _code(counts.utterance), rate) for counts, rate in rates[:_SHOWN_RATES])
     left_out = len(rates) - _SHOWN_RATES
-    more = f"\nand {count(left_out, 'more case')}\n" if left_out > 0 else ""
-    return text + "\n" + "".join(f"{row}\n" for row in rows) + more
+    head = ("| case | | pass rate |", "|--:|---|---|")
+    return text + _table(head, rows, count(left_out, "more case") if left_out > 0 else "")
 
 
 def _measures(report: Report) -> str:
     measures = report.statistics.measures if report.statistics else ()
-    if not measures:
+    rows = ((_code(measure.name), decimal(measure.mean), f"{measure.count:,}") for measure in measures)
+    return _table(("| measured | mean | results |", "|---|--:|--:|"), rows)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], more: str = "") -> str:
+    """Return a table, and how many rows are left out; empty if there are no rows."""
+    lines = [f"| {' | '.join(cells)} |" for cells in rows]
+    if not lines:
         return ""
-    rows = ["| measured | mean | results |", "|---|--:|--:|"]
-    rows += [
-        f"| {_code(one_line(measure.name))} | {decimal(measure.mean)} | {measure.count:,} |" for measure in measures
-    ]
-    return "\n" + "".join(f"{row}\n" for row in rows)
+    return "\n" + "".join(f"{line}\n" for line in (*head, *lines)) + (f"\nand {more}\n" if more else "")
 
 
-def _code(text: str) -> str:
-    """Return text in a code element, in which GitHub ignores mentions."""
-    return f"<code>{_escape(text)}</code>"
+def _code(text: str, *, chars: int = LINE_CHARS) -> str:
+    """Return text on one line in a code element, in which GitHub ignores mentions."""
+    return f"<code>{_escape(one_line(text, chars=chars))}</code>"
 
 
 def _prose(text: str) -> str:

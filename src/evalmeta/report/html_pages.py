@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -84,12 +85,10 @@ class ShownCase(NamedTuple):
     @property
     def kinds(self) -> str:
         """Return the values of the filter's choices that show the case."""
-        classes = dict.fromkeys(state.lower() for state in self.states)
-        if any(_has_undecided(case) for case, _ in self.iterations):
-            classes |= {"undecided": None}
-        if _is_mixed({*self.states}):
-            classes |= {"mixed": None}
-        return " ".join([*classes, self.mark.replace(" ", "-")]).rstrip()
+        kinds = [state.lower() for state in self.states]
+        kinds += ["undecided"] * any(_has_undecided(case) for case, _ in self.iterations)
+        kinds += ["mixed"] * _is_mixed({*self.states})
+        return " ".join([*dict.fromkeys(kinds), self.mark.replace(" ", "-")]).rstrip()
 
     @property
     def answers(self) -> list[SameAnswer]:
@@ -100,33 +99,50 @@ class ShownCase(NamedTuple):
         return [SameAnswer(*same[0], tuple(case.iteration for case, _ in same)) for same in alike.values()]
 
 
-@dataclass(slots=True)
+@dataclass
 class Page:
     """The part of an HTML page about one run.
 
-    Attributes:
-        report: the run.
-        total: the number of its cases; `shown` of them are on the page.
-        mixed: the number of shown cases that passed, at least in part, in some iterations and failed in others.
-        states: the number of shown cases by state; a case with several states counts for each, and one with an
-            undecided result counts as undecided, too.
-        passed: the number of shown cases that passed in all iterations, with all results judged.
-        marks: how cases stand to the baseline, by number.
-        marked: the number of shown cases by mark.
-        left_out: the numbers of the cases that are not shown.
-        left_out_passed: how many of these passed in all iterations.
+    `outline` is that of `_outline`; `marks` say how cases stand to the baseline; the cases in `left_out` are not shown.
     """
 
     report: Report
-    total: int = 0
-    shown: int = 0
-    mixed: int = 0
-    states: Counter[str] = field(default_factory=Counter)
-    passed: int = 0
-    marks: dict[int, str] = field(default_factory=dict)
-    marked: Counter[str] = field(default_factory=Counter)
+    outline: dict[int, int]
+    marks: dict[int, str]
     left_out: set[int] = field(default_factory=set)
-    left_out_passed: int = 0
+
+    @property
+    def total(self) -> int:
+        """Return the number of cases of the run."""
+        return len(self.outline)
+
+    @property
+    def shown(self) -> int:
+        """Return the number of cases on the page."""
+        return self.total - len(self.left_out)
+
+    @cached_property
+    def passed(self) -> int:
+        """Return the number of shown cases that passed in all iterations, with all results judged."""
+        return sum(map(_has_passed, self.outline.values())) - self.left_out_passed
+
+    @property
+    def left_out_passed(self) -> int:
+        """Return how many of the cases that are not shown passed in all iterations."""
+        return sum(_has_passed(self.outline[number]) for number in self.left_out)
+
+    def kinds(self) -> Iterator[str]:
+        """Yield what each shown case counts for in the filter: its states and its mark, `all`, and `mixed`."""
+        for number, flags in self.outline.items():
+            if number in self.left_out:
+                continue
+            yield "all"
+            states = [state for state, bit in _BITS.items() if flags & bit]
+            yield from dict.fromkeys([*states, *([Verdict.UNDECIDED] if flags & _UNDECIDED_RESULT else [])])
+            if _is_mixed({*states}):
+                yield "mixed"
+            if number in self.marks:
+                yield self.marks[number]
 
     def cases(self, *, passed: bool) -> Iterator[ShownCase]:
         """Yield those of the shown cases in order of number that passed in all iterations, or those that did not."""
@@ -158,31 +174,28 @@ class Page:
 
 def lay_out(reports: Sequence[Report]) -> list[Page]:
     """Choose what a page shows: everything, or as much as it can hold, cases that did not pass before all others."""
-    pages = [Page(report, marks=_marks(report)) for report in reports]
-    outlines = [_outline(report) for report in reports]
+    pages = [Page(report, _outline(report), _marks(report)) for report in reports]
     left = _MAX_CHARS
     for passed in (False, True):
-        for page, outline in zip(pages, outlines, strict=True):
-            for number, entry in outline.items():
-                if (entry & _ALL_STATES == _BITS[Verdict.PASS]) is passed:
+        for page in pages:
+            for number, entry in page.outline.items():
+                if _has_passed(entry) is passed:
                     left -= entry >> _FLAGS
-                    _place(page, number, entry, is_shown=left >= 0)
+                    if left < 0:
+                        page.left_out.add(number)
     return pages
 
 
 def choices(pages: Sequence[Page]) -> list[Choice]:
     """Return the choices of the filter over all runs of a page; marks of which there are none are left out."""
     words = {**STATE_WORDS, str(Verdict.UNDECIDED): "undecided results", PARTLY: "partly judged"}
-    offered = [Choice("all", "all", sum(page.shown for page in pages))]
-    offered += [
-        Choice(state.lower(), words[state].lower(), sum(page.states[state] for page in pages)) for state in _STATES
-    ]
+    numbers = Counter(kind for page in pages for kind in page.kinds())
+    offered = [Choice("all", "all", numbers["all"])]
+    offered += [Choice(state.lower(), words[state].lower(), numbers[state]) for state in _STATES]
     if any(page.report.is_repeated for page in pages):
-        offered.append(Choice("mixed", "mixed", sum(page.mixed for page in pages)))
-    marked = sum((page.marked for page in pages), Counter[str]())
-    return offered + [
-        Choice(mark.replace(" ", "-"), mark, marked[mark]) for mark in (*_MARKED, _KNOWN, _QUARANTINED) if marked[mark]
-    ]
+        offered.append(Choice("mixed", "mixed", numbers["mixed"]))
+    marks = (mark for mark in (*_MARKED, _KNOWN, _QUARANTINED) if numbers[mark])
+    return [*offered, *(Choice(mark.replace(" ", "-"), mark, numbers[mark]) for mark in marks)]
 
 
 def _marks(report: Report) -> dict[int, str]:
@@ -198,21 +211,9 @@ def _marks(report: Report) -> dict[int, str]:
     return known | {case.number: case.standing.value for case in marked} | quarantined
 
 
-def _place(page: Page, number: int, flags: int, *, is_shown: bool) -> None:
-    page.total += 1
-    has_passed = flags & _ALL_STATES == _BITS[Verdict.PASS]
-    if not is_shown:
-        page.left_out.add(number)
-        page.left_out_passed += has_passed
-        return
-    page.shown += 1
-    page.passed += has_passed
-    page.mixed += _is_mixed({state for state, bit in _BITS.items() if flags & bit})
-    if flags & _UNDECIDED_RESULT:
-        flags |= _BITS[Verdict.UNDECIDED]
-    page.states.update(state for state, bit in _BITS.items() if flags & bit)
-    if number in page.marks:
-        page.marked[page.marks[number]] += 1
+def _has_passed(entry: int) -> bool:
+    """Return whether a case of an outline passed in all iterations, with all results judged."""
+    return entry & _ALL_STATES == _BITS[Verdict.PASS]
 
 
 def _outline(report: Report) -> dict[int, int]:

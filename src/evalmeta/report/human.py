@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from evalmeta.model.aggregation import is_failing
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import (
-    CaseGroups,
     case_text,
     group_cases,
     group_name,
+    group_of,
     group_title,
-    numbered_case,
+    grouped_by,
     passed_text,
     why_not_passed,
 )
@@ -25,7 +25,7 @@ from evalmeta.report.summary import fact_lines, heading, passed_count, suite_lin
 from evalmeta.report.text import count, number_ranges, one_line, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from evalmeta.model.run import CaseResult
     from evalmeta.report.details import CaseGroup
@@ -71,14 +71,9 @@ class Limits(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """What is shown of a run.
+    """What is shown of a run: cases in full, a line for each of them that fails the run, the numbers of other cases.
 
-    Attributes:
-        groups: the cases in full, in order of the results.
-        lines: one line for each of them that fails the run, in order of the numbers.
-        failing: the numbers of the other cases that fail the run.
-        undecided: the numbers of the other undecided cases.
-        known: the numbers of the cases that fail as in the baseline.
+    `known` are the cases that fail as in the baseline.
     """
 
     groups: Sequence[CaseGroup]
@@ -88,13 +83,8 @@ class Findings(NamedTuple):
     known: Sequence[int] = ()
 
 
-def render(reports: Sequence[Report], *, detail: Detail = "failures", closing: Sequence[str] = ()) -> str:
-    """Return plain lines: the cases that did not pass in full, a list of them, `closing`, and the verdict."""
-    return "".join(stream(reports, detail=detail, closing=closing))
-
-
 def stream(reports: Sequence[Report], *, detail: Detail = "failures", closing: Sequence[str] = ()) -> Iterator[str]:
-    """Yield the text of `render` in parts."""
+    """Yield plain lines: the cases that did not pass in full, a list of them, `closing`, and the verdict."""
     for part in human_parts(reports, detail=detail, closing=closing):
         yield f"{part.text if isinstance(part, Line) else _details(part)}\n"
 
@@ -119,8 +109,9 @@ def _paragraphs(
         yield _verdict(reports, is_short=True)
         return
     is_suite, is_all = len(reports) > 1, detail == "all"
-    brief = [report for report in reports if is_suite and not is_all and report.is_brief]
-    others = [report for report in reports if not (is_suite and not is_all and report.is_brief)]
+    is_short = is_suite and not is_all
+    brief = [report for report in reports if is_short and report.is_brief]
+    others = [report for report in reports if not (is_short and report.is_brief)]
     yield [Line(_passed_run(report), "word") for report in brief]
     yield map(Line, undecided_lines(brief))
     listed: list[Line] = []
@@ -241,7 +232,7 @@ def _is_failing(report: Report, case: CaseResult) -> bool:
 
 def find(report: Report, limits: Limits) -> Findings:
     """Read the case results of a run once, and keep only what is shown."""
-    groups = CaseGroups(report)
+    groups: dict[Hashable, tuple[CaseResult, list[int]]] = {}
     failing, undecided, known = _First(limits.failing), _First(limits.undecided), set[int]()
     for case in report.run.cases:
         if case.is_quarantined:
@@ -254,12 +245,15 @@ def find(report: Report, limits: Limits) -> Findings:
         else:
             is_kept = report.verdict_of(case) is Verdict.UNDECIDED and undecided.add(case)
         if is_kept:
-            groups.add(case)
-    lines = [
-        _line(report, case, groups.which(number, iterations))
-        for number, (case, iterations) in sorted(failing.kept.items())
-    ]
-    return Findings(groups.groups(), lines, sorted(failing.others), sorted(undecided.others), sorted(known))
+            key: Hashable = grouped_by(report, case) if report.is_repeated else len(groups)
+            groups.setdefault(key, (case, []))[1].append(case.iteration)
+    return Findings(
+        [group_of(report, *same) for same in groups.values()],
+        [_line(report, group_of(report, *same)) for _, same in sorted(failing.kept.items())],
+        sorted(failing.others),
+        sorted(undecided.others),
+        sorted(known),
+    )
 
 
 class _First:
@@ -279,10 +273,13 @@ class _First:
         return True
 
 
-def _line(report: Report, case: CaseResult, which: str) -> str:
+def _line(report: Report, group: CaseGroup) -> str:
     """Return verdict and place of a case that fails its run, its number, and why it did not pass."""
-    place = one_line(report.location(case) or report.run.definition, chars=400)
-    verdict, why = report.verdict_of(case), why_not_passed(case, report.summary)
+    case, verdict = group.case, group.verdict
+    place, why = (
+        one_line(report.location(case) or report.run.definition, chars=400),
+        why_not_passed(case, report.summary),
+    )
     if verdict is Verdict.PASS:
         # The run judged too few results.
         verdict = Verdict.UNDECIDED
@@ -290,5 +287,4 @@ def _line(report: Report, case: CaseResult, which: str) -> str:
         why = f"undecided: {why}" if verdict is Verdict.FAILURE else why
     if forgiven := report.why_not_counted(case):
         why = f"{one_line(forgiven)}: {why}"
-    name = numbered_case(case, place=place)
-    return f"{VERDICT_WORDS[verdict]:{_FAILURE_CHARS}} {place}  case {name}{which}  {why}"
+    return f"{VERDICT_WORDS[verdict]:{_FAILURE_CHARS}} {place}  case {group_name(group, place=place)}  {why}"

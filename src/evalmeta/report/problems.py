@@ -57,7 +57,7 @@ def problem_json(problem: Problem) -> JsonObject:
     location = problem.location
     return {
         "code": problem.code,
-        "severity": problem.severity.value,
+        "severity": problem.severity,
         "file": location.path,
         "line": location.line or None,
         "column": location.column or None,
@@ -153,13 +153,11 @@ def _lines_of(path: str, places: Iterable[Location]) -> dict[int, str]:
     try:
         with Path(path).open("rb") as file:
             lines = enumerate(iter(lambda: file.readline(_LINE_BYTES), b""), 1)
-            return {number: _decoded(line) for number, line in islice(lines, max(numbers)) if number in numbers}
+            found = {number: line for number, line in islice(lines, max(numbers)) if number in numbers}
     except OSError:
         return {}
-
-
-def _decoded(line: bytes) -> str:
-    return line.decode("utf-8", "replace").removeprefix("\ufeff").rstrip("\r\n").replace("\t", " ")
+    texts = {number: line.decode("utf-8", "replace").rstrip("\r\n") for number, line in found.items()}
+    return {number: text.removeprefix("\ufeff").replace("\t", " ") for number, text in texts.items()}
 
 
 def _excerpt(problem: Problem, lines: Mapping[int, str], shown: set[tuple[str, int, int]]) -> list[str]:
@@ -241,20 +239,13 @@ def _result(problem: Problem, rule_index: int) -> JsonObject:
 
 
 def _github(problems: Sequence[Problem], _files: int) -> str:
-    return "".join(
-        workflow_command(problem.severity, f"{problem.message}. {problem.hint}".strip(), _properties(problem))
-        for problem in problems
-    )
+    return "".join(map(_github_command, problems))
 
 
-def _properties(problem: Problem) -> Iterator[tuple[str, str]]:
-    location = problem.location
-    yield "file", location.path
-    if location.line:
-        yield "line", f"{location.line}"
-    if location.column:
-        yield "col", f"{location.column}"
-    yield "title", problem.code
+def _github_command(problem: Problem) -> str:
+    location, text = problem.location, f"{problem.message}. {problem.hint}".strip()
+    numbers = [(name, f"{number}") for name, number in (("line", location.line), ("col", location.column)) if number]
+    return workflow_command(problem.severity, text, [("file", location.path), *numbers, ("title", problem.code)])
 
 
 def _junit(problems: Sequence[Problem], files: int) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.report.text import LINE_CHARS, count, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import TracebackType
     from typing import Self
 
@@ -71,7 +70,7 @@ class Progress(_Display):
     @property
     def counts(self) -> str:
         """Return the counts of all runs on one line."""
-        return self._suite.counts()
+        return ", ".join(self._suite.counts().values())
 
     def start(self, run_id: str, total: int, name: str, *, iterations: int = 1) -> None:
         """Begin a run with `total` case results in all iterations; 0 if the number is not known yet."""
@@ -158,6 +157,8 @@ class JobProgress(_Display):
 
 @dataclass(slots=True)
 class _Row:
+    """A run: its id in words, its name, and the numbers of its case results."""
+
     id: str
     name: str
     total: int
@@ -170,13 +171,7 @@ class _Row:
     has_ended: bool = False
 
     @property
-    def is_done(self) -> bool:
-        """Return whether the run has ended, or has nothing left to do."""
-        return self.has_ended or 0 < self.total <= self.done
-
-    @property
     def passed(self) -> int:
-        """Return the number of case results that passed."""
         return self.done - self.failed - self.undecided
 
     def label(self, chars: int = LINE_CHARS) -> str:
@@ -199,41 +194,45 @@ class _Suite:
         self.rows: list[_Row] = []
         self._started = time.monotonic()
 
-    def counts(self) -> str:
-        """Return the counts in one line."""
-        return ", ".join(text for name, text in self._parts() if name not in {"rate", "left"})
-
     def text(self, width: int = LINE_CHARS) -> str:
         """Return the counts in one line, with the rate and an estimate of the time that is left.
 
         In a narrow line, the least important parts are left out.
         """
-        parts = dict(self._parts())
+        parts = self.counts() | self._pace()
         for name in ("rate", "runs", "left", "undecided", "errors"):
             if len(", ".join(parts.values())) <= width:
                 break
             parts.pop(name, None)
         return ", ".join(parts.values())
 
-    def _parts(self) -> Iterator[tuple[str, str]]:
-        rows = tuple(self.rows)
+    def counts(self) -> dict[str, str]:
+        """Return the counts by what they are."""
+        rows, parts = tuple(self.rows), dict[str, str]()
         done, total = sum(row.done for row in rows), sum(row.total for row in rows)
         if self.runs > 1:
-            yield "runs", f"{sum(row.is_done for row in rows):,} of {self.runs:,} runs"
+            ended = sum(row.has_ended or 0 < row.total <= row.done for row in rows)
+            parts["runs"] = f"{ended:,} of {self.runs:,} runs"
         # The totals of runs that have not begun are not known yet.
         is_known = len(rows) == self.runs and all(row.total for row in rows)
-        yield "cases", f"{done:,} of {count(total, 'case')}" if is_known else count(done, "case")
-        yield "passed", f"{sum(row.passed for row in rows):,} passed"
+        parts["cases"] = f"{done:,} of {count(total, 'case')}" if is_known else count(done, "case")
         errors = sum(row.errors for row in rows)
-        yield "failed", f"{sum(row.failed for row in rows) - errors:,} failed"
+        parts["passed"] = f"{sum(row.passed for row in rows):,} passed"
+        parts["failed"] = f"{sum(row.failed for row in rows) - errors:,} failed"
         if undecided := sum(row.undecided for row in rows):
-            yield "undecided", f"{undecided:,} undecided"
+            parts["undecided"] = f"{undecided:,} undecided"
         if errors:
-            yield "errors", count(errors, "error")
+            parts["errors"] = count(errors, "error")
+        return parts
+
+    def _pace(self) -> dict[str, str]:
+        done, total = sum(row.done for row in self.rows), sum(row.total for row in self.rows)
         elapsed = max(time.monotonic() - self._started, 1e-9)
         rate = done / elapsed
-        yield "rate", f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min"
-        expected = total * self.runs / max(1, len(rows))
+        parts = {"rate": f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min"}
+        expected = total * self.runs / max(1, len(self.rows))
         if done and expected > done:
             left = math.ceil(elapsed * (expected / done - 1))
-            yield "left", f"about {left} s left" if left < _MINUTE else f"about {math.ceil(left / _MINUTE):,} min left"
+            minutes = math.ceil(left / _MINUTE)
+            parts["left"] = f"about {left} s left" if left < _MINUTE else f"about {minutes:,} min left"
+        return parts

@@ -59,10 +59,10 @@ def print_human(
     for part in human_parts(reports, detail=detail, closing=closing):
         if isinstance(part, Line):
             _print_line(part, console)
-        else:
-            if where := part.report.location(part.group.case):
-                _print_line(Line(one_line(where, chars=400), "whole"), console)
-            console.print(_panel(part))
+            continue
+        if where := part.report.location(part.group.case):
+            _print_line(Line(one_line(where, chars=400), "whole"), console)
+        console.print(_panel(part))
 
 
 def _print_line(line: Line, console: Console) -> None:
@@ -91,18 +91,14 @@ def _broken(line: Line, width: int) -> Sequence[Text]:
 
 def _panel(part: CaseDetails) -> Panel:
     report, group, traceback = part
-    case, verdict = group.case, group.verdict
+    style = _STYLES[group.verdict]
     parts: list[Text | Table] = []
-    for title, fields in blocks(case, report.summary, traceback=traceback):
+    for title, fields in blocks(group.case, report.summary, traceback=traceback):
         if title:
             parts += [Text(), _text(one_line(title), "bold")]
         parts.append(_grid(fields))
-    return Panel(
-        Group(*parts),
-        title=_text(f"{VERDICT_WORDS[verdict]} {group_title(report, group)}", _STYLES[verdict]),
-        title_align="left",
-        border_style=_STYLES[verdict],
-    )
+    head = _text(f"{VERDICT_WORDS[group.verdict]} {group_title(report, group)}", style)
+    return Panel(Group(*parts), title=head, title_align="left", border_style=style)
 
 
 def _grid(fields: Sequence[Field]) -> Table:

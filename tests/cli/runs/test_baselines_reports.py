@@ -15,7 +15,7 @@ from evalmeta.api.runs.finished import FinishedRun
 from evalmeta.model.run import Verdict
 from evalmeta.model.tally import summarise
 from evalmeta.report import render
-from evalmeta.report.human import render as render_human
+from evalmeta.report.human import stream
 from evalmeta.report.report import Report
 
 PASS, FAILURE, ERROR = Verdict.PASS, Verdict.FAILURE, Verdict.ERROR
@@ -100,7 +100,7 @@ def test_the_human_report_counts_known_failures_and_shows_the_others() -> None:
     assert [line.split()[1] for line in lines if line.startswith("FAILED   ")] == ["1"]
     assert lines[-2:-1] == ["Orders not passed: 1 suspect case did not pass again, and passed in 4KB000000000001AAA"]
     assert "3 failed (2 forgiven)" in lines[-1]
-    assert f"FAILED    2 ({KNOWN})" in render_human([report], detail="all")
+    assert f"FAILED    2 ({KNOWN})" in "".join(stream([report], detail="all"))
 
 
 @pytest.mark.parametrize(
