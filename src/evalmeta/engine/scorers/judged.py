@@ -14,7 +14,7 @@ from evalmeta import limits
 from evalmeta.engine.interfaces import BEST_RATING, Rating, Rubric
 from evalmeta.engine.metrics import DATA, METRICS, OWN, Judged, Part
 from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN
-from evalmeta.engine.scorers.results import not_passing_silence, undecided
+from evalmeta.engine.scorers.results import not_passing_silence, undecided, when_ready
 from evalmeta.errors import RaterError
 from evalmeta.model.agent_scorer import PromptScorer, session_view
 from evalmeta.model.expectations import canonical_name
@@ -46,6 +46,9 @@ def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
         metric = canonical_name(expectation.name)
         if "reference" in METRICS[metric].needs and not expected:
             return undecided(expectation, "expectedValue is missing, so the response cannot be compared", actual=actual)
+        own, instructions = expectation.terms.get("threshold"), expectation.terms.get("instructions", "")
+        if not isinstance(instructions, str):
+            raise RaterError(f"the term instructions is not valid: it must be a text, not {instructions!r:.50}")
         rubric = Rubric(
             metric,
             exchange.utterance,
@@ -53,55 +56,38 @@ def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
             expected,
             exchange.history,
             exchange.generated.actions,
-            _threshold(expectation, threshold),
-            instructions=_instructions(expectation),
+            float(own) if isinstance(own, int | float) else threshold,
+            instructions=instructions,
         )
-        rating = rater(rubric)
-        if isinstance(rating, Rating) or not isawaitable(rating):
-            return _rating_result(expectation, actual, rating)
-        return _await_rating(expectation, actual, rating)
+
+        def result(rating: object) -> TestResult:
+            shown = expectation.expected_value or ""
+            if rating is None:
+                return undecided(expectation, NEEDS_LLM, expected=shown, actual=actual)
+            return _rated(expectation, _with_valid_score(_rating(rating)), expected=shown, actual=actual)
+
+        return when_ready(rater(rubric), result)
 
     return score_rated
 
 
-def _threshold(expectation: Expectation, default: float) -> float:
-    own = expectation.terms.get("threshold")
-    return float(own) if isinstance(own, int | float) else default
-
-
-def _instructions(expectation: Expectation) -> str:
-    """Return the expectation's own instructions for a language model."""
-    instructions = expectation.terms.get("instructions", "")
-    if not isinstance(instructions, str):
-        raise RaterError(f"the term instructions is not valid: it must be a text, not {instructions!r:.50}")
-    return instructions
-
-
-async def _await_rating(expectation: Expectation, actual: str, rating: Awaitable[Rating]) -> TestResult:
-    return _rating_result(expectation, actual, await rating)
-
-
-def _rating_result(expectation: Expectation, actual: str, rating: object) -> TestResult:
-    expected = expectation.expected_value or ""
-    if rating is None:
-        return undecided(expectation, NEEDS_LLM, expected=expected, actual=actual)
-    rating = _checked_rating(rating)
+def _rated(expectation: Expectation, rating: Rating, *, expected: str, actual: str) -> TestResult:
+    """Return the result with the rating's own verdict and score."""
+    name, label = expectation.name, expectation.label
     return TestResult(
-        expectation.name,
-        rating.verdict,
-        expected,
-        actual,
-        rating.score,
-        rating.explanation,
-        expectation.label,
-        rater=rating.rater,
+        name, rating.verdict, expected, actual, rating.score, rating.explanation, label, rater=rating.rater
     )
 
 
-def _checked_rating(rating: object) -> Rating:
-    """Return what a rater returned; raise RaterError unless it is a Rating with a score from 0 to 5, or none."""
-    if not isinstance(rating, Rating):
-        raise RaterError(f"the rater returned {type(rating).__name__}, which is not a Rating")
+def _rating(returned: object) -> Rating:
+    """Return what a rater returned; raise RaterError unless it is a Rating."""
+    if not isinstance(returned, Rating):
+        raise RaterError(f"the rater returned {type(returned).__name__}, which is not a Rating")
+    return returned
+
+
+def _with_valid_score(rating: Rating) -> Rating:
+    """Return a rating; raise RaterError if it has a score that is not from 0 to 5."""
     if rating.score is not None and not 0 <= rating.score <= BEST_RATING:
         raise RaterError(f"{rating.rater} returned the rating {rating.score}, which is not from 0 to {BEST_RATING:g}")
     return rating
@@ -118,6 +104,10 @@ class _Question(NamedTuple):
     actual: str
     parts: tuple[Part, ...]
     remark: str
+
+    @property
+    def mean_threshold(self) -> float | None:
+        return self.terms.threshold if self.metric.is_averaged else None
 
 
 def judge_scorers(rater: Rater, *, threshold: float = 3.0) -> Mapping[str, Scorer]:
@@ -199,17 +189,17 @@ def _ask(question: _Question, rater: Rater) -> TestResult | Awaitable[TestResult
 
 
 async def _awaited(question: _Question, ratings: list[Rating | Awaitable[Rating] | None]) -> TestResult:
-    waiting = [rating for rating in ratings if isawaitable(rating)]
-    answers = await asyncio.gather(*waiting, return_exceptions=True)
-    for answer in answers:
+    # All are awaited, also if one of them fails.
+    answers = iter(await asyncio.gather(*filter(isawaitable, ratings), return_exceptions=True))
+    answered = [next(answers) if isawaitable(rating) else rating for rating in ratings]
+    for answer in answered:
         if isinstance(answer, BaseException):
             raise answer
-    answered = iter(answers)
-    return _result(question, [next(answered) if isawaitable(rating) else rating for rating in ratings])
+    return _result(question, answered)
 
 
 def _result(question: _Question, returned: Sequence[object]) -> TestResult:
-    ratings = [_checked_rating(rating) for rating in returned]
+    ratings = [_with_valid_score(_rating(rating)) for rating in returned]
     broken = next((rating for rating in ratings if rating.verdict is Verdict.ERROR), None)
     if broken:
         raise RaterError(broken.explanation)
@@ -229,22 +219,9 @@ def _result(question: _Question, returned: Sequence[object]) -> TestResult:
         verdict = Verdict.UNDECIDED
     else:
         verdict = Verdict.PASS if (all(answers) if minimum is None else score >= minimum) else Verdict.FAILURE
-    return TestResult(
-        question.expectation.name,
-        verdict,
-        question.expected,
-        question.actual,
-        score,
-        _explanation(question, ratings, answers),
-        question.expectation.label,
-        rater=ratings[0].rater,
-        threshold=_mean_threshold(question),
-        is_measured=verdict is Verdict.UNDECIDED,
-    )
-
-
-def _mean_threshold(question: _Question) -> float | None:
-    return question.terms.threshold if question.metric.is_averaged else None
+    rating = Rating(score, verdict, _explanation(question, ratings, answers), ratings[0].rater)
+    result = _rated(question.expectation, rating, expected=question.expected, actual=question.actual)
+    return result._replace(threshold=question.mean_threshold, is_measured=verdict is Verdict.UNDECIDED)
 
 
 def _explanation(question: _Question, ratings: Sequence[Rating], answers: Sequence[bool]) -> str:
@@ -258,7 +235,7 @@ def _explanation(question: _Question, ratings: Sequence[Rating], answers: Sequen
 
 def _undecided(question: _Question, explanation: str) -> TestResult:
     result = undecided(question.expectation, explanation, expected=question.expected, actual=question.actual)
-    return result._replace(threshold=_mean_threshold(question))
+    return result._replace(threshold=question.mean_threshold)
 
 
 class JudgedPart(NamedTuple):
@@ -302,10 +279,17 @@ def custom_scorer(rater: Rater, find: FindScorer) -> Scorer:
         scorer = find(expectation.name)
         if not isinstance(scorer, PromptScorer):
             return undecided(expectation, scorer, actual=exchange.generated.outcome)
-        rating = rater(_scorer_rubric(scorer, exchange))
-        if isinstance(rating, Rating) or not isawaitable(rating):
-            return _score_result(expectation, exchange, scorer, rating)
-        return _await_score(expectation, exchange, scorer, rating)
+
+        def result(returned: object) -> TestResult:
+            if returned is None:
+                return undecided(expectation, _NEEDS_LLM, actual=exchange.generated.outcome)
+            rating = _rating(returned)
+            actual = rating.output or exchange.generated.outcome
+            is_measured = rating.verdict is Verdict.UNDECIDED and bool(rating.output)
+            rated = _rated(expectation, rating, expected=_passing_scores(scorer), actual=actual)
+            return rated._replace(is_measured=is_measured)
+
+        return when_ready(rater(_scorer_rubric(scorer, exchange)), result)
 
     return score_custom
 
@@ -321,32 +305,6 @@ def _scorer_rubric(scorer: PromptScorer, exchange: Exchange) -> Rubric:
         samples=None if scorer.labels or scorer.is_numeric else 1,
         scorer=scorer,
         session=session_view(exchange.case.history, exchange.earlier, exchange.utterance, generated),
-    )
-
-
-async def _await_score(
-    expectation: Expectation, exchange: Exchange, scorer: PromptScorer, rating: Awaitable[Rating]
-) -> TestResult:
-    return _score_result(expectation, exchange, scorer, await rating)
-
-
-def _score_result(expectation: Expectation, exchange: Exchange, scorer: PromptScorer, rating: object) -> TestResult:
-    actual = exchange.generated.outcome
-    if rating is None:
-        return undecided(expectation, _NEEDS_LLM, actual=actual)
-    if not isinstance(rating, Rating):
-        raise RaterError(f"the rater returned {type(rating).__name__}, which is not a Rating")
-    is_measured = rating.verdict is Verdict.UNDECIDED and bool(rating.output)
-    return TestResult(
-        expectation.name,
-        rating.verdict,
-        _passing_scores(scorer),
-        rating.output or actual,
-        rating.score,
-        rating.explanation,
-        expectation.label,
-        rater=rating.rater,
-        is_measured=is_measured,
     )
 
 

@@ -6,21 +6,23 @@ An empty answer without actions proves nothing, so checks that it would pass are
 from __future__ import annotations
 
 import math
+from functools import partial
 from inspect import isawaitable
 from itertools import islice
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from evalmeta.model.checks import is_blank
 from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Collection
+    from collections.abc import Awaitable, Callable, Collection
 
     from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.model.definition import Expectation
     from evalmeta.model.generated_data import GeneratedData
 
 
+_T = TypeVar("_T")
 # Before Python 3.12, `Verdict.PASS` calls a function.
 _PASS: Final = Verdict.PASS
 _FAILURE: Final = Verdict.FAILURE
@@ -136,14 +138,19 @@ def not_passing_silence(scorer: Scorer) -> Scorer:
         result: object = scorer(expectation, exchange)
         generated = exchange.generated
         if not generated.actions and is_blank(generated.outcome or "") and not _may_be_silent(expectation, generated):
-            result = _awaited(expectation, result) if isawaitable(result) else _without_pass(expectation, result)
+            result = when_ready(result, partial(_without_pass, expectation))
         return cast("TestResult", result)
 
     return score
 
 
-async def _awaited(expectation: Expectation, result: Awaitable[object]) -> TestResult:
-    return cast("TestResult", _without_pass(expectation, await result))
+def when_ready(value: object, finish: Callable[[object], _T]) -> _T | Awaitable[_T]:
+    """Return what `finish` returns for a value: at once, or when it is ready if it is an awaitable."""
+
+    async def wait(awaited: Awaitable[object]) -> _T:
+        return finish(await awaited)
+
+    return wait(value) if isawaitable(value) else finish(value)
 
 
 def _without_pass(expectation: Expectation, result: object) -> object:
@@ -158,6 +165,5 @@ def _may_be_silent(expectation: Expectation, generated: GeneratedData) -> bool:
     if expectation.terms and expectation.terms.get("empty") is True:
         return True
     references = [parameter.value for parameter in expectation.parameters if parameter.is_reference]
-    return bool(generated.topic) and any(
-        "topic" in reference for reference in (*references, str(expectation.terms.get("path")))
-    )
+    read = " ".join((*references, str(expectation.terms.get("path"))))
+    return bool(generated.topic) and "topic" in read
