@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.engine.references import NoMatch, NotReported, NoValue, operand_reader, parse_number
+from evalmeta.engine.references import NoMatch, NotReported, NoValue, Unusable, operand_reader, parse_number
 from evalmeta.engine.scorers.results import broken, judged, undecided
 from evalmeta.model.checks import comparison_of, reference_of
 from evalmeta.model.definition import Parameter
@@ -97,48 +97,43 @@ def comparison_scorer(
         operator, read_actual, read_expected, compare = criterion
         try:
             actual, expected = read_actual(exchange.generated), read_expected(exchange.generated)
+        except Unusable as error:
+            return broken(expectation, str(error))
         except NoValue as error:
-            return _without_value(expectation, error)
-        decisive, counts = compare(operator, actual[0], expected[0]), ""
-        if len(actual) > 1 or len(expected) > 1:
-            counted = actual[:1] if matches == "first" else actual
-            comparisons = [decisive, *(compare(operator, value, expected[0]) for value in counted[1:])]
-            # With `any` the first value that holds decides, with `all` the first that does not.
-            decisive = next(
-                (comparison for comparison in comparisons if comparison.passed is (matches == "any")), decisive
-            )
-            counts = _match_counts(
-                [comparison.passed for comparison in comparisons], len(actual), matches, called=called
-            )
-            if len(expected) > 1:
-                counts += f"; the reference of expected has {len(expected)} matches: the first counts"
+            wanted = next(parameter.value for parameter in expectation.parameters if parameter.name == "expected")
+            return _without_value(expectation, error, expected=wanted)
+        counted = actual[:1] if matches == "first" else actual
+        comparisons = [compare(operator, value, expected[0]) for value in counted]
+        decisive = _decisive(comparisons, len(actual), matches, called=called)
+        explanation = decisive.explanation
+        if len(expected) > 1:
+            explanation += f"; the reference of expected has {len(expected)} matches: the first counts"
+        shown = _text(expected[0])
         return judged(
-            expectation,
-            passed=decisive.passed,
-            expected=_text(expected[0]),
-            actual=decisive.actual,
-            explanation=decisive.explanation + counts,
+            expectation, passed=decisive.passed, expected=shown, actual=decisive.actual, explanation=explanation
         )
 
     return score_comparison
 
 
-def _without_value(expectation: Expectation, error: NoValue) -> TestResult:
-    expected = next((parameter.value for parameter in expectation.parameters if parameter.name == "expected"), "")
+def _without_value(expectation: Expectation, error: NoValue, *, expected: str, actual: str = "") -> TestResult:
     if isinstance(error, NotReported):
-        return undecided(expectation, str(error), expected=expected)
+        return undecided(expectation, str(error), expected=expected, actual=actual)
     if isinstance(error, NoMatch):
-        return judged(expectation, passed=False, expected=expected, actual="", explanation=str(error))
-    return broken(expectation, str(error))
+        return judged(expectation, passed=False, expected=expected, actual=actual, explanation=str(error))
+    return broken(expectation, str(error), expected=expected, actual=actual)
 
 
-def _match_counts(passed: Sequence[bool], actual: int, matches: Matches, *, called: str) -> str:
-    """Return how many values a reference or path matches and which of them decide; empty for a single one."""
-    if actual == 1:
-        return ""
+def _decisive(comparisons: Sequence[_Comparison], values: int, matches: Matches, *, called: str) -> _Comparison:
+    """Return the comparison that decides; it explains why if a reference or path matches several values."""
+    if values == 1:
+        return comparisons[0]
+    # With `any` the first value that holds decides, with `all` the first that does not.
+    holds = [comparison.passed for comparison in comparisons]
+    decisive = comparisons[holds.index(matches == "any") if (matches == "any") in holds else 0]
     rule = {"first": "only the first counts", "any": "one is enough", "all": "all must"}[matches]
-    holding = "" if matches == "first" else f"it holds for {sum(passed)}, "
-    return f"; {called} has {actual} matches: {holding}{rule}"
+    holding = "" if matches == "first" else f"it holds for {sum(holds)}, "
+    return decisive._replace(explanation=f"{decisive.explanation}; {called} has {values} matches: {holding}{rule}")
 
 
 def _compare_strings(operator: str, actual: JsonValue, expected: JsonValue) -> _Comparison:
@@ -147,9 +142,8 @@ def _compare_strings(operator: str, actual: JsonValue, expected: JsonValue) -> _
         return _Comparison(False, actual_text, "the expected value is null: there is nothing to compare with")
     if actual is None:
         return _Comparison(False, actual_text, f"the actual value is null, expected {_short(expected_text)}")
-    return _comparison(
-        operator, actual_text, expected_text, holds=_STRING_OPERATORS[operator](actual_text, expected_text)
-    )
+    holds = _STRING_OPERATORS[operator](actual_text, expected_text)
+    return _comparison(operator, actual_text, expected_text, holds=holds)
 
 
 def _compare_numbers(operator: str, actual: JsonValue, expected: JsonValue) -> _Comparison:
@@ -209,11 +203,14 @@ def json_scorer(matches: Matches = "first") -> Scorer:
         try:
             exchange, values = _read(expectation, exchange)
         except NoValue as error:
-            return _without_json_value(expectation, exchange, error)
+            return _without_value(expectation, error, expected=_wanted(expectation), actual=exchange.generated.outcome)
         comparison = comparison_of(expectation)
         if comparison and not (expectation.terms["operator"] == "contains" and isinstance(values[0], list)):
             return compare(comparison, exchange)._replace(name=expectation.name)
-        return _judged(expectation, values, matches)
+        comparisons = [_inspected(expectation, value) for value in (values[:1] if matches == "first" else values)]
+        passed, actual, explanation = _decisive(comparisons, len(values), matches, called=_PATH)
+        wanted = _wanted(expectation)
+        return judged(expectation, passed=passed, expected=wanted, actual=actual, explanation=explanation)
 
     return score_json
 
@@ -239,48 +236,17 @@ def _read(expectation: Expectation, exchange: Exchange) -> tuple[Exchange, Seque
     return exchange, values
 
 
-def _without_json_value(expectation: Expectation, exchange: Exchange, error: NoValue) -> TestResult:
-    wanted, answer = _wanted(expectation), exchange.generated.outcome
-    if isinstance(error, NotReported):
-        return undecided(expectation, str(error), expected=wanted, actual=answer)
-    if isinstance(error, NoMatch):
-        return judged(expectation, passed=False, expected=wanted, actual=answer, explanation=str(error))
-    return broken(expectation, str(error), expected=wanted, actual=answer)
-
-
-def _judged(expectation: Expectation, values: Sequence[JsonValue], matches: Matches) -> TestResult:
-    counted = values[:1] if matches == "first" else values
-    passed = [_holds(expectation, value) for value in counted]
-    # With `any` the first value that holds decides, with `all` the first that does not.
-    decisive = next((place for place, holds in enumerate(passed) if holds is (matches == "any")), 0)
-    explanation = _explanation(expectation, counted[decisive], holds=passed[decisive])
-    return judged(
-        expectation,
-        passed=passed[decisive],
-        expected=_wanted(expectation),
-        actual=_json_text(counted[decisive]),
-        explanation=explanation + _match_counts(passed, len(values), matches, called=_PATH),
-    )
-
-
-def _holds(expectation: Expectation, value: JsonValue) -> bool:
+def _inspected(expectation: Expectation, value: JsonValue) -> _Comparison:
     """Return whether a value exists, is null, or contains an item or a text."""
     operator, expected = expectation.terms.get("operator"), expectation.terms.get("expected")
+    text = orjson.dumps(value).decode()
+    if operator == "contains" and isinstance(value, list):
+        has = "has" if expected in value else "does not have"
+        return _Comparison(expected in value, text, f"the list {has} the item {orjson.dumps(expected).decode()}")
+    holds = operator is None or value is None
     if operator == "contains":
-        return expected in value if isinstance(value, list) else isinstance(value, str) and str(expected) in value
-    return operator is None or value is None
-
-
-def _explanation(expectation: Expectation, value: JsonValue, *, holds: bool) -> str:
-    if expectation.terms.get("operator") == "contains" and isinstance(value, list):
-        return (
-            f"the list {'has' if holds else 'does not have'} the item {_json_text(expectation.terms.get('expected'))}"
-        )
-    return f"{expectation.terms['path']} is {_json_text(value)}"
-
-
-def _json_text(value: JsonValue) -> str:
-    return orjson.dumps(value).decode()
+        holds = isinstance(value, str) and str(expected) in value
+    return _Comparison(holds, text, f"{expectation.terms['path']} is {text}")
 
 
 def _wanted(expectation: Expectation) -> str:
