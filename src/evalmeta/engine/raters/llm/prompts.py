@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Rubric
     from evalmeta.engine.raters.labels import Pair
     from evalmeta.engine.raters.llm.settings import LlmRater
-    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject
 
 
 METRICS_WITH_EXAMPLES: Final = tuple(name for name, metric in OWN.items() if "reference" in metric.needs)
@@ -43,8 +43,7 @@ message are.
 class CustomRubric:
     """What a project adds to the prompts for its own metrics; the metrics of ADK and Databricks stay as they are.
 
-    Attributes:
-        choices: The scores, 0 to 5, of named verdicts that replace the rating.
+    `choices` are the scores, 0 to 5, of named verdicts that replace the rating.
     """
 
     instructions: str = ""
@@ -179,7 +178,13 @@ def system_message(metric: str, rubric: CustomRubric = NO_RUBRIC, *, instruction
     """Return the system message for one of `METRICS`; the project's rubric only applies to evalmeta's own metrics."""
     prompt = METRICS[metric].prompt
     if isinstance(prompt, Inquiry):
-        return _inquiry_message(prompt)
+        return _QUESTION_FRAME.format(
+            task=prompt.task,
+            keys="\n".join(f"- {key}: {_KEYS[key]}" for key in prompt.keys),
+            items=prompt.items,
+            label=prompt.label,
+            schema=json.dumps(ruling_schema(prompt.form)),
+        )
     return _FRAME.format(
         task=prompt.task,
         criteria=prompt.criteria,
@@ -215,7 +220,10 @@ def rubric_message(rubric: Rubric, *, is_reversed: bool = False) -> str:
         asked: JsonObject = {"question": rubric.utterance, "answer": rubric.actual, "expectation": rubric.expected}
         fields = {**asked, **_context_fields(rubric)}
     if is_reversed:
-        fields = {key: _reversed(key, value) for key, value in reversed([*fields.items()])}
+        fields = {
+            key: value[::-1] if key in _UNORDERED and isinstance(value, list) else value
+            for key, value in reversed([*fields.items()])
+        }
     text = json.dumps(fields, ensure_ascii=False, indent=1)
     if len(text) > limits.MAX_RUBRIC_CHARS:
         raise RaterError(
@@ -223,21 +231,6 @@ def rubric_message(rubric: Rubric, *, is_reversed: bool = False) -> str:
             f"at most {limits.MAX_RUBRIC_CHARS:,} are sent to a model"
         )
     return text
-
-
-def _reversed(key: str, value: JsonValue) -> JsonValue:
-    return value[::-1] if key in _UNORDERED and isinstance(value, list) else value
-
-
-def _inquiry_message(inquiry: Inquiry) -> str:
-    """Return the system message."""
-    return _QUESTION_FRAME.format(
-        task=inquiry.task,
-        keys="\n".join(f"- {key}: {_KEYS[key]}" for key in inquiry.keys),
-        items=inquiry.items,
-        label=inquiry.label,
-        schema=json.dumps(ruling_schema(inquiry.form)),
-    )
 
 
 def _asked_fields(inquiry: Inquiry, rubric: Rubric) -> JsonObject:

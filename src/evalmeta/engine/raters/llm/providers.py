@@ -38,14 +38,9 @@ _TOKENS: Final = ("prompt", "completion")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request to a model.
+    """A request to a model: instructions, the data that they are about, and the JSON Schema of the reply.
 
-    Attributes:
-        system: The instructions.
-        message: The data that they are about.
-        schema: The JSON Schema of the reply.
-        temperature: None leaves it to the model.
-        sample: The number of the sample, from 1.
+    Without a temperature, the model uses its own. Samples count from 1.
     """
 
     system: str
@@ -112,7 +107,6 @@ class _Parameters(NamedTuple):
         return self._replace(has_temperature=False) if "temperature" in text else self
 
     def values(self, temperature: float | None, max_tokens: int | None) -> JsonObject:
-        """Return the parameters of a request."""
         limit: JsonObject = {} if max_tokens is None else {self.limit_name: max_tokens}
         heat: JsonObject = {"temperature": temperature} if self.has_temperature and temperature is not None else {}
         return {**limit, **heat}
@@ -188,8 +182,8 @@ def _completion(reply: JsonValue, model: str) -> ModelReply:
         raise refusal(model, "its content filter blocked the request")
     text = "".join(str(part["text"]) for part in parts if isinstance(part.get("text"), str))
     usage = reply.get("usage")
-    counts = usage if isinstance(usage, dict) else {}
-    return ModelReply(text, str(finish_reason or ""), *(_count(counts.get(f"{key}_tokens")) for key in _TOKENS))
+    counts = (usage.get(f"{key}_tokens") if isinstance(usage, dict) else None for key in _TOKENS)
+    return ModelReply(text, str(finish_reason or ""), *(count if isinstance(count, int) else 0 for count in counts))
 
 
 def _parts(content: JsonValue) -> list[JsonObject]:
@@ -201,10 +195,6 @@ def _parts(content: JsonValue) -> list[JsonObject]:
     return [part for part in listed if isinstance(part, dict) and part.get("type", "text") in _PARTS]
 
 
-def _count(value: JsonValue) -> int:
-    return value if isinstance(value, int) else 0
-
-
 @dataclass(slots=True)
 class Usage:
     """What a rater has used so far: requests, answers from the cache, and tokens as far as the models report them."""
@@ -214,18 +204,11 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
 
-    def count(self, reply: ModelReply) -> None:
-        """Add the tokens of a reply."""
-        self.input_tokens += reply.input_tokens
-        self.output_tokens += reply.output_tokens
-
 
 class Requests:
     """Sends the requests of one rater at its own pace, and retries transient failures.
 
-    Attributes:
-        usage: What the rater has used so far.
-        limit: The number of requests after which every other one is an error.
+    After `limit` requests, every other one is an error.
     """
 
     def __init__(self, settings: LlmRater) -> None:
@@ -252,7 +235,9 @@ class Requests:
         """Send a request when the pacer permits it; a busy model slows down all requests."""
         await self._pacer.enter()
         try:
-            self._count()
+            if self.limit is not None and self.usage.requests >= self.limit:
+                raise RaterError(f"the limit of {self.limit:,} requests is reached")
+            self.usage.requests += 1
             async with asyncio.timeout(self._timeout):
                 reply = await model.ask(question)
         except TimeoutError:
@@ -264,13 +249,9 @@ class Requests:
         finally:
             self._pacer.leave()
         self._pacer.speed_up()
-        self.usage.count(reply)
+        self.usage.input_tokens += reply.input_tokens
+        self.usage.output_tokens += reply.output_tokens
         return reply
-
-    def _count(self) -> None:
-        if self.limit is not None and self.usage.requests >= self.limit:
-            raise RaterError(f"the limit of {self.limit:,} requests is reached")
-        self.usage.requests += 1
 
 
 def _is_transient(error: SubjectError) -> bool:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import secrets
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from statistics import median
@@ -61,16 +62,10 @@ _FIRST_SPREAD_ROUND: Final = 2
 
 
 class Sample(NamedTuple):
-    """One request for a judgement.
+    """One request for a judgement; samples count from 1, and models and the rounds of a model from 0.
 
     At temperature 0, a model answers the same request in the same way. So samples differ in the order of criteria and
     data, and from the third round on, the temperature is raised.
-
-    Attributes:
-        number: The number of the sample, from 1.
-        model: The index of the model.
-        round: How many samples the model has had before.
-        is_reversed: Whether criteria and data are in reverse order.
     """
 
     number: int
@@ -97,13 +92,9 @@ def _is_reversed(place: int, rubric: Rubric) -> bool:
     samples ends within a pair, and if its last sample always had the same order, this order would decide each tie.
     """
     pair, second = divmod(place, 2)
-    begins_reversed = pair > 0 and _coin(pair, rubric)
-    return begins_reversed != bool(second)
-
-
-def _coin(pair: int, rubric: Rubric) -> bool:
     text = json.dumps([pair, rubric.utterance, rubric.expected, rubric.actual])
-    return hashlib.sha256(text.encode()).digest()[0] % 2 == 1
+    begins_reversed = pair > 0 and hashlib.sha256(text.encode()).digest()[0] % 2 == 1
+    return begins_reversed != bool(second)
 
 
 def cache_key(question: Question, sample: Sample, settings: LlmRater, *, version: int) -> str:
@@ -116,26 +107,8 @@ def cache_key(question: Question, sample: Sample, settings: LlmRater, *, version
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-class _Read(NamedTuple):
-    """A reply as JSON that can be cached and read again, and the opinion in it."""
-
-    body: str
-    opinion: Opinion
-
-
-class _Unread(NamedTuple):
-    """Why a sample has no opinion."""
-
-    reason: str
-
-
 class ModelRater:
-    """Requests samples from models until their majority agrees.
-
-    Attributes:
-        rubric: The project's own rubric.
-        requests: Its requests, which count what they use.
-    """
+    """Requests samples from models until their majority agrees; `rubric` is the project's own."""
 
     def __init__(
         self,
@@ -176,7 +149,7 @@ class ModelRater:
     async def _rate(self, rubric: Rubric) -> Rating:
         samples = self._settings.sample_count if rubric.samples is None else rubric.samples
         opinions: list[Opinion] = []
-        unread: list[_Unread] = []
+        unread: list[str] = []
         requested = 0
         while wave := min(samples if rubric.is_pooled else missing_votes(opinions, samples), samples - requested):
             numbers = range(requested + 1, requested + wave + 1)
@@ -192,11 +165,11 @@ class ModelRater:
         name = self.name(rubric.metric, rubric.scorer)
         if not opinions or (unread and missing_votes(opinions, samples) > 0 and not rubric.is_pooled):
             what = f"{len(unread)} of {samples} samples are" if samples > 1 else "the reply is"
-            raise RaterError(f"{name}: {what} not a readable judgement: {unread[-1].reason}")
+            raise RaterError(f"{name}: {what} not a readable judgement: {unread[-1]}")
         return rating_of(opinions, unread=len(unread), name=name, is_pooled=rubric.is_pooled)
 
-    async def _sample(self, sample: Sample, rubric: Rubric) -> Opinion | _Unread:
-        """Return the opinion in a cached or new reply; a model of several that fails is left out."""
+    async def _sample(self, sample: Sample, rubric: Rubric) -> Opinion | str:
+        """Return the opinion in a cached or new reply, or why there is none; a model of several may fail."""
         question = self._question(sample, rubric)
         key = cache_key(question, sample, self._settings, version=PROMPT_VERSION)
         try:
@@ -204,7 +177,7 @@ class ModelRater:
         except RaterError as error:
             if len(self._models) == 1:
                 raise
-            return _Unread(str(error))
+            return str(error)
         model = self._settings.model_names[sample.model]
         return replace(reply, model=model) if isinstance(reply, Opinion) else reply
 
@@ -224,14 +197,14 @@ class ModelRater:
         with suppress(EvalmetaError, UnreadableReply):
             body = self._cache.find(key) if self._cache is not None else None
             if body:
-                opinion = self._read(body, rubric).opinion
+                _, opinion = self._read(body, rubric)
                 self.requests.usage.cached += 1
                 return opinion
         return None
 
-    async def _new(self, key: str, question: Question, sample: Sample, rubric: Rubric) -> Opinion | _Unread:
+    async def _new(self, key: str, question: Question, sample: Sample, rubric: Rubric) -> Opinion | str:
         name, model = self._settings.model_names[sample.model], self._models[sample.model]
-        unread, repair = _Unread(""), ""
+        unread = repair = ""
         for _ in range(_MAX_READINGS):
             # Nobody who wrote the data can know the nonce, so a judgement with it is the model's own.
             nonce = secrets.token_hex(_NONCE_BYTES)
@@ -239,30 +212,30 @@ class ModelRater:
             asked = replace(question, system=question.system + end)
             reply = await self.requests.send(asked, model, name)
             try:
-                read = self._read(reply.text, rubric, nonce=nonce)
+                body, opinion = self._read(reply.text, rubric, nonce=nonce)
             except UnreadableReply as error:
-                repair, unread = str(error), _Unread(self._reason(error, reply))
+                repair, unread = str(error), self._reason(error, reply)
                 continue
             with suppress(EvalmetaError):
                 if self._cache is not None:
-                    self._cache.keep(key, read.body)
-            return read.opinion
+                    self._cache.keep(key, body)
+            return opinion
         return unread
 
-    def _read(self, text: str, rubric: Rubric, *, nonce: str = "") -> _Read:
+    def _read(self, text: str, rubric: Rubric, *, nonce: str = "") -> tuple[str, Opinion]:
+        """Return a reply as JSON that can be cached and read again, and the opinion in it."""
         if rubric.scorer is not None:
             score = read_score(text, rubric.scorer, nonce=nonce)
-            return _Read(score.model_dump_json(), opinion_of_score(score, rubric.scorer))
+            return score.model_dump_json(), opinion_of_score(score, rubric.scorer)
         prompt = METRICS[rubric.metric].prompt
         if isinstance(prompt, Criteria):
             choices = self.rubric.choices
             judgement = read_judgement(text, rubric, nonce=nonce, choices=choices)
-            return _Read(judgement.model_dump_json(), opinion_of(judgement, rubric, choices=choices))
+            return judgement.model_dump_json(), opinion_of(judgement, rubric, choices=choices)
         ruling = read_ruling(text, prompt.form, count=item_count(prompt, rubric), nonce=nonce)
-        return _Read(ruling.model_dump_json(), weigh(ruling, prompt.form, rubric))
+        return ruling.model_dump_json(), weigh(ruling, prompt.form, rubric)
 
     def _reason(self, error: UnreadableReply, reply: ModelReply) -> str:
-        """Say why a reply is unreadable, with the beginning of its text and the reason why the model stopped."""
         key = os.environ.get(self._settings.api_key_env, "") if self._settings.api_key_env else ""
         text = " ".join(without_keys(reply.text, key).split())
         shown = text if len(text) <= _EXCERPT_CHARS else f"{text[: _EXCERPT_CHARS - 1]}…"
@@ -279,29 +252,26 @@ def missing_votes(opinions: Sequence[Opinion], samples: int) -> int:
     Half of an even number is enough for FAILURE, because a tie is FAILURE. A scorer that does not apply needs a
     majority, as PASS does.
     """
-    passed, unjudged = (_count(opinions, verdict) for verdict in (Verdict.PASS, Verdict.UNDECIDED))
-    majority, failed = samples // 2 + 1, len(opinions) - passed - unjudged
-    return min(majority - passed, majority - unjudged, (samples + 1) // 2 - failed)
+    counts = Counter(opinion.verdict for opinion in opinions)
+    passed, majority = max(counts[Verdict.PASS], counts[Verdict.UNDECIDED]), samples // 2 + 1
+    return min(majority - passed, (samples + 1) // 2 - counts[Verdict.FAILURE])
 
 
 def rating_of(opinions: Sequence[Opinion], *, unread: int, name: str, is_pooled: bool) -> Rating:
     """Return the rating of the majority: its median score and a typical explanation; a tie is FAILURE."""
-    passed = _count(opinions, Verdict.PASS)
-    verdict = _majority(opinions)
+    counts = Counter(opinion.verdict for opinion in opinions)
+    # Without any FAILURE, passes tie with samples for which the scorer does not apply.
+    tied = Verdict.FAILURE if counts[Verdict.FAILURE] else Verdict.UNDECIDED
+    decided = (kind for kind in (Verdict.PASS, Verdict.UNDECIDED) if 2 * counts[kind] > len(opinions))
+    verdict = next(decided, tied)
     agreeing = [opinion for opinion in opinions if opinion.verdict is verdict]
     score = median(opinion.score for opinion in agreeing)
     typical = min(agreeing, key=lambda opinion: abs(opinion.score - score))
     explanation = f"{_votes(opinions, agreeing, unread)}{typical.explanation}{_dissent(opinions, agreeing)}"
     if len(explanation) > limits.MAX_ERROR_CHARS:
         explanation = f"{explanation[: limits.MAX_ERROR_CHARS - 1]}…"
-    share = passed / len(opinions) if is_pooled else None
+    share = counts[Verdict.PASS] / len(opinions) if is_pooled else None
     return Rating(float(score), verdict, explanation, name, share=share, output=typical.output)
-
-
-def _majority(opinions: Sequence[Opinion]) -> Verdict:
-    decided = (kind for kind in (Verdict.PASS, Verdict.UNDECIDED) if 2 * _count(opinions, kind) > len(opinions))
-    # Without any FAILURE, passes tie with samples for which the scorer does not apply.
-    return next(decided, Verdict.FAILURE if _count(opinions, Verdict.FAILURE) else Verdict.UNDECIDED)
 
 
 def _votes(opinions: Sequence[Opinion], agreeing: Sequence[Opinion], unread: int) -> str:
@@ -316,10 +286,6 @@ def _dissent(opinions: Sequence[Opinion], agreeing: Sequence[Opinion]) -> str:
     others = dict.fromkeys(opinion.model for opinion in opinions if opinion not in agreeing)
     is_vote = len({opinion.model for opinion in opinions}) > 1
     return f" (another verdict: {', '.join(others)})" if is_vote and others else ""
-
-
-def _count(opinions: Sequence[Opinion], verdict: Verdict) -> int:
-    return sum(opinion.verdict is verdict for opinion in opinions)
 
 
 def bind_llm(settings: LlmRater, *, root: Path, cache: RatingCache | None = None) -> ModelRater:

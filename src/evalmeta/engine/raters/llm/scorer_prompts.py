@@ -51,17 +51,16 @@ _KEYS: Final = {
 _OUTCOMES: Final = {"Pass": Verdict.PASS, "Fail": Verdict.FAILURE}
 
 
-def _stripped(value: object) -> object:
-    return value.strip() if isinstance(value, str) else value
-
-
 class Score(BaseModel):
     """What a model says of a conversation; the explanation comes first, because it is the reason."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
     explanation: str
-    output: Annotated[StrictBool | StrictInt | StrictFloat | StrictStr, BeforeValidator(_stripped)]
+    output: Annotated[
+        StrictBool | StrictInt | StrictFloat | StrictStr,
+        BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value),
+    ]
 
 
 def scorer_digest(scorer: PromptScorer) -> str:

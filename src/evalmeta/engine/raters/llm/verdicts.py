@@ -93,8 +93,10 @@ def read_reply(text: str, check: Callable[[JsonValue], _T], *, nonce: str = "") 
     readings: list[_T] = []
     reason = "the reply has no complete JSON object" if text.strip() else "the reply is empty"
     for value in _json_objects(text):
+        if nonce and not (isinstance(value, dict) and str(value.get(_NONCE)).strip().lower() == nonce):
+            reason = "the judgement does not repeat the nonce of the request"
+            continue
         try:
-            _check_nonce(value, nonce)
             readings.append(check(value))
         except UnreadableReply as error:
             reason = str(error)
@@ -103,11 +105,6 @@ def read_reply(text: str, check: Callable[[JsonValue], _T], *, nonce: str = "") 
     if any(reading != readings[0] for reading in readings):
         raise UnreadableReply("the reply has several judgements that differ")
     return readings[0]
-
-
-def _check_nonce(value: JsonValue, nonce: str) -> None:
-    if nonce and not (isinstance(value, dict) and str(value.get(_NONCE)).strip().lower() == nonce):
-        raise UnreadableReply("the judgement does not repeat the nonce of the request")
 
 
 def _json_objects(text: str) -> Iterator[JsonValue]:
@@ -196,18 +193,14 @@ def read_judgement(
         if not choices and judgement.rating is None:
             raise UnreadableReply("rating is missing")
         if METRICS[rubric.metric].judges_facts:
-            for contradiction in judgement.contradictions:
-                _check_quote(contradiction, rubric.actual)
+            for pair in judgement.contradictions:
+                if not _is_quoted(pair.quote, rubric.actual):
+                    raise UnreadableReply("a contradiction quotes words that the answer does not have")
+                if not pair.contradicts.strip() or _words(pair.contradicts) == _words(pair.quote):
+                    raise UnreadableReply("a contradiction does not say what the quote contradicts")
         return judgement
 
     return read_reply(text, check, nonce=nonce)
-
-
-def _check_quote(contradiction: Contradiction, answer: str) -> None:
-    if not _is_quoted(contradiction.quote, answer):
-        raise UnreadableReply("a contradiction quotes words that the answer does not have")
-    if not contradiction.contradicts.strip() or _words(contradiction.contradicts) == _words(contradiction.quote):
-        raise UnreadableReply("a contradiction does not say what the quote contradicts")
 
 
 def _is_quoted(quote: str, answer: str) -> bool:
@@ -242,25 +235,21 @@ def opinion_of(judgement: Judgement, rubric: Rubric, *, choices: Mapping[str, fl
     if vetoes := "; ".join(_vetoes(judgement, rubric)):
         score = min(score, max(0, math.ceil(rubric.threshold) - 1))
         return Opinion(Verdict.FAILURE, score, f"veto: {vetoes}. {reason}")
-    missed = [criterion.criterion for criterion in judgement.criteria if not criterion.met]
+    missed = [f'"{criterion.criterion}"' for criterion in judgement.criteria if not criterion.met]
     not_met = f" (not met: {_listed(missed)})" if missed else ""
     return Opinion(_verdict_of(score, rubric), score, f"{reason}{not_met}")
 
 
 def _vetoes(judgement: Judgement, rubric: Rubric) -> Iterator[str]:
-    missed = [criterion.criterion for criterion in judgement.criteria if criterion.critical and not criterion.met]
+    missed = [f'"{asked.criterion}"' for asked in judgement.criteria if asked.critical and not asked.met]
     if missed:
         yield f"a critical criterion is not met: {_listed(missed)}"
     if judgement.contradictions and METRICS[rubric.metric].judges_facts:
-        pairs = [
-            f'"{contradiction.quote}" contradicts "{contradiction.contradicts}"'
-            for contradiction in judgement.contradictions
-        ]
-        yield f"{', '.join(pairs[:_MAX_EVIDENCE])}{', …' if len(pairs) > _MAX_EVIDENCE else ''}"
+        yield _listed([f'"{pair.quote}" contradicts "{pair.contradicts}"' for pair in judgement.contradictions])
 
 
 def _listed(items: list[str]) -> str:
-    return ", ".join(f'"{item}"' for item in items[:_MAX_EVIDENCE]) + (", …" if len(items) > _MAX_EVIDENCE else "")
+    return ", ".join(items[:_MAX_EVIDENCE]) + (", …" if len(items) > _MAX_EVIDENCE else "")
 
 
 _Label = Annotated[str, BeforeValidator(lambda value: str(value).strip().lower())]
@@ -269,7 +258,7 @@ _Label = Annotated[str, BeforeValidator(lambda value: str(value).strip().lower()
 class Item(BaseModel):
     """One thing that the ruling depends on."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = _FROZEN
 
     item: str
     reason: str
@@ -279,7 +268,7 @@ class Item(BaseModel):
 class Ruling(BaseModel):
     """A model's answer to a question with few answers; the items come first, because they are the reasons."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = _FROZEN
 
     items: tuple[Item, ...]
     rationale: str
@@ -326,8 +315,8 @@ def weigh(ruling: Ruling, form: Form, rubric: Rubric) -> Opinion:
     bad = [item for item in ruling.items if form.item_labels and item.label not in form.good]
     explanation = ruling.rationale
     if bad:
-        evidence = ", ".join(f'{item.label}: "{item.item}"' for item in bad[:_MAX_EVIDENCE])
-        explanation += f" ({evidence}{', …' if len(bad) > _MAX_EVIDENCE else ''})"
+        evidence = [f'{item.label}: "{item.item}"' for item in bad]
+        explanation += f" ({_listed(evidence)})"
     if form.is_share:
         score = _MAX_RATING * (len(ruling.items) - len(bad)) / len(ruling.items)
     elif form.labels == GRADE.labels:
