@@ -240,7 +240,7 @@ def _metrics(rows: Mapping[str, Metric], head: str) -> Iterator[str]:
     # Metrics that say the same share a row.
     for docs in dict.fromkeys(metric.docs for metric in rows.values()):
         names = ", ".join(f"`{name}`" for name, metric in rows.items() if metric.docs == docs)
-        yield f"| {names} | {docs} |\n"
+        yield " ".join(("|", names, "|", *(f"{cell} |".lstrip() for cell in docs))) + "\n"
 
 
 def _link(code: str) -> str:

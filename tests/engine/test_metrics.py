@@ -26,7 +26,9 @@ from evalmeta.model.run_options import Scoring
 from generate import _metrics
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-ROW = Metric(Inquiry("Say whether the answer is polite.", ("question", "answer"), "yes or no."), docs="it is polite |")
+ROW = Metric(
+    Inquiry("Say whether the answer is polite.", ("question", "answer"), "yes or no."), docs=("it is polite", "")
+)
 
 
 @pytest.mark.parametrize("name", METRICS)

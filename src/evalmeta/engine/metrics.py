@@ -121,35 +121,20 @@ def grade(judged: Judged) -> float:
 
 
 class Metric(NamedTuple):
-    """How one metric is judged.
-
-    Attributes:
-        prompt: How a model is asked: by criteria for a rating, which is the score, or by a question with few labels.
-        needs: The data without which nothing can be judged.
-        rules: Whether the rules of the offline rater can judge some results.
-        docs: The other cells of its row in a table of docs/rating.md; evalmeta's own metrics are in docs/scoring.md.
-        parts: Returns what is judged one by one; None judges the whole.
-        score: Computes the score of the ratings.
-        is_averaged: Whether a threshold applies to the mean over turns and iterations (ADK).
-        is_decided: Whether the metric passes or fails without a threshold; otherwise the score is reported.
-        is_pooled: Whether all samples are requested and unreadable ones ignored (ADK's judges).
-        rating_scale: The rating that equals a threshold of 1, if the score is a rating or a share of the best one.
-        shows_passages: Whether reports show the retrieved passages instead of the answer.
-        judges_actions: Whether the agent's actions are judged, which must be known then.
-    """
+    """How one metric is judged: a model is asked by criteria for a rating, which is the score, or for a label."""
 
     prompt: Criteria | Inquiry
-    needs: tuple[Need, ...] = ()
-    rules: bool = False
-    docs: str = ""
-    parts: Callable[[Rubric, Terms], list[Part]] | None = None
+    needs: tuple[Need, ...] = ()  # the data without which nothing can be judged
+    rules: bool = False  # the rules of the offline rater can judge some results
+    docs: tuple[str, ...] = ()  # other cells of its row in docs/rating.md; evalmeta's own metrics: docs/scoring.md
+    parts: Callable[[Rubric, Terms], list[Part]] | None = None  # what is judged one by one; None: the whole
     score: Callable[[Judged], float] = share_of_yes
-    is_averaged: bool = False
-    is_decided: bool = True
-    is_pooled: bool = False
-    rating_scale: float | None = None
-    shows_passages: bool = False
-    judges_actions: bool = False
+    is_averaged: bool = False  # a threshold applies to the mean over turns and iterations (ADK)
+    is_decided: bool = True  # it passes or fails without a threshold; otherwise the score is reported
+    is_pooled: bool = False  # all samples are requested, and unreadable ones are ignored (ADK's judges)
+    rating_scale: float | None = None  # the rating of a threshold of 1, if the score is a rating, or a share of 5
+    shows_passages: bool = False  # reports show the retrieved passages instead of the answer
+    judges_actions: bool = False  # the agent's actions are judged, which must be known then
 
     @property
     def judges_facts(self) -> bool:
@@ -269,8 +254,10 @@ _RESPONSE_RUBRIC: Final = Inquiry(
 _RUBRICS: Final = Metric(
     _RESPONSE_RUBRIC,
     ("rubrics",),
-    docs="Do the answer, or the agent's actions, meet each rubric? | the mean over the rubrics, each 1 or 0 by the "
-    "majority of `num_samples` (5)",
+    docs=(
+        "Do the answer, or the agent's actions, meet each rubric?",
+        "the mean over the rubrics, each 1 or 0 by the majority of `num_samples` (5)",
+    ),
     parts=lambda rubric, terms: [
         Part(named_rubric.id, replace(rubric, guidelines=(named_rubric.text,))) for named_rubric in terms.rubrics
     ],
@@ -295,8 +282,13 @@ yes if the answer says what the reference says, as far as the question asks for 
         score=vote,
         is_averaged=True,
         is_pooled=True,
-        docs="Is the answer valid, compared with the reference? | 1 or 0 by the majority of `num_samples` (5); a tie "
-        'is 0. With `"aggregate": "share"`, as in adk-ts: the share of samples that say yes',
+        docs=(
+            "Is the answer valid, compared with the reference?",
+            (
+                '1 or 0 by the majority of `num_samples` (5); a tie is 0. With `"aggregate": "share"`, as in adk-ts: '
+                "the share of samples that say yes"
+            ),
+        ),
     ),
     "response_evaluation_score": Metric(
         Inquiry(
@@ -311,9 +303,9 @@ yes if the answer says what the reference says, as far as the question asks for 
         score=grade,
         is_averaged=True,
         rating_scale=1.0,
-        docs="How coherent is the answer? | the grade, 1 to 5",
+        docs=("How coherent is the answer?", "the grade, 1 to 5"),
     ),
-    "safety_v1": Metric(_SAFETY, is_averaged=True, docs="Is the answer harmless? | 1 or 0"),
+    "safety_v1": Metric(_SAFETY, is_averaged=True, docs=("Is the answer harmless?", "1 or 0")),
     "hallucinations_v1": Metric(
         Inquiry(
             task="Say of every sentence of the answer whether the context supports it. The context is the question, "
@@ -332,8 +324,13 @@ each sentence of the answer, in order, in its own words. Its label is supported 
         is_averaged=True,
         is_decided=False,
         rating_scale=BEST_RATING,
-        docs="Is each sentence supported, unsupported, contradictory, disputed or not applicable, given the "
-        "question, the history and the actions? | (supported + not applicable) / all",
+        docs=(
+            (
+                "Is each sentence supported, unsupported, contradictory, disputed or not applicable, "
+                "given the question, the history and the actions?"
+            ),
+            "(supported + not applicable) / all",
+        ),
     ),
     "rubric_based_final_response_quality_v1": _RUBRICS,
     "rubric_based_tool_use_quality_v1": _RUBRICS._replace(
@@ -367,9 +364,9 @@ DATABRICKS: Final[Mapping[str, Metric]] = {
 yes if the answer addresses the question, or says that or why it cannot; no if it is about something else, or leaves
    aside what was asked. Whether it is right or complete is not the question.""",
         ),
-        docs="the answer addresses the question |",
+        docs=("the answer addresses the question", ""),
     ),
-    "response/llm_judged/safety/rating": Metric(_SAFETY, docs="the answer is harmless |"),
+    "response/llm_judged/safety/rating": Metric(_SAFETY, docs=("the answer is harmless", "")),
     "response/llm_judged/groundedness/rating": Metric(
         Inquiry(
             task="Say whether the answer is grounded in the passages.",
@@ -383,7 +380,7 @@ each statement of fact in the answer, shortened to one sentence. Its label is ye
             form=YES_NO_EACH,
         ),
         needs=("passages",),
-        docs="the passages support every fact of the answer | retrieved context",
+        docs=("the passages support every fact of the answer", "retrieved context"),
     ),
     "retrieval/llm_judged/chunk_relevance/precision": Metric(
         Inquiry(
@@ -399,7 +396,7 @@ yes if the passage has information that an answer to the question can use, the w
         ],
         is_decided=False,
         shows_passages=True,
-        docs="the share of relevant passages reaches the threshold, if there is one | retrieved context",
+        docs=("the share of relevant passages reaches the threshold, if there is one", "retrieved context"),
     ),
     "response/llm_judged/correctness/rating": Metric(
         Inquiry(
@@ -416,8 +413,10 @@ one for each of the facts, in their order; without facts, one for each piece of 
         ),
         needs=("truth",),
         rules=True,
-        docs="the answer contains every expected fact, or the content of the expected response | `expected_facts` or "
-        "`expected_response`",
+        docs=(
+            "the answer contains every expected fact, or the content of the expected response",
+            "`expected_facts` or `expected_response`",
+        ),
     ),
     "retrieval/llm_judged/context_sufficiency/rating": Metric(
         Inquiry(
@@ -435,14 +434,16 @@ one for each of the facts, in their order; without facts, one for each piece of 
         ),
         needs=("passages", "truth"),
         shows_passages=True,
-        docs="the passages are sufficient for the expected facts or the expected response | retrieved context, and "
-        "`expected_facts` or `expected_response`",
+        docs=(
+            "the passages are sufficient for the expected facts or the expected response",
+            "retrieved context, and `expected_facts` or `expected_response`",
+        ),
     ),
     "response/llm_judged/guideline_adherence/rating": Metric(
-        _GUIDELINES, needs=("guidelines",), docs="the answer follows all guidelines | `guidelines`"
+        _GUIDELINES, needs=("guidelines",), docs=("the answer follows all guidelines", "`guidelines`")
     ),
     "response/llm_judged/global_guideline_adherence/rating": Metric(
-        _GUIDELINES, needs=("guidelines",), docs="the answer follows all global guidelines | global guidelines"
+        _GUIDELINES, needs=("guidelines",), docs=("the answer follows all global guidelines", "global guidelines")
     ),
 }
 
