@@ -80,15 +80,23 @@ class NothingToClose:
         """Do nothing."""
 
 
-class SimpleSubject(NothingToClose):
-    """A subject without resources; a function makes the session of a case."""
+class SimpleSubject:
+    """A subject for which a function makes the session of a case; `close` releases what the sessions share."""
 
-    def __init__(self, session_of: Callable[[Case], Session]) -> None:
+    def __init__(
+        self, session_of: Callable[[Case], Session], *, close: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         self._session_of = session_of
+        self._close = close
 
     async def open(self, case: Case) -> Session:
         """Start a conversation."""
         return self._session_of(case)
+
+    async def close(self) -> None:
+        """Release what the sessions share."""
+        if self._close:
+            await self._close()
 
 
 class Exchange(NamedTuple):

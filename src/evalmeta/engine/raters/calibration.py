@@ -34,13 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RatedPair:
-    """A pair and the rater's verdict.
-
-    Attributes:
-        verdict: PASS, FAILURE or UNDECIDED; ERROR if the rater failed.
-        rule: The rule that decided, or the rater's name if it has no rules; empty if undecided.
-        explanation: The rater's explanation, or its error.
-    """
+    """A pair and the rater's verdict, ERROR if it failed, and the rule that decided or else the rater's name."""
 
     pair: Pair
     verdict: Verdict
@@ -78,15 +72,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How often a rater agrees with people.
-
-    Attributes:
-        pairs: The number of all pairs; the other counts add up to it.
-        right_passes: The right answers that the rater passed.
-        right_failures: The wrong answers that the rater failed.
-        wrong_passes: The wrong answers that the rater passed.
-        wrong_failures: The right answers that the rater failed.
-    """
+    """How often a rater agrees with people: a right failure is a wrong answer that the rater failed."""
 
     pairs: int
     right_passes: int
@@ -166,22 +152,18 @@ async def calibrate(pairs: Sequence[Pair], rater: Rater, task: RatingTask = RESP
     free = asyncio.Semaphore(limits.RATER_CONCURRENCY)
 
     async def rate(pair: Pair) -> RatedPair:
-        async with free:
-            return await _rate(pair, rater, task)
+        try:
+            async with free:
+                returned = rater(task.rubric(pair))
+                rating: Rating | None = await returned if isinstance(returned, Awaitable) else returned
+        except RaterError as error:
+            return RatedPair(pair, Verdict.ERROR, "", str(error))
+        if rating is None:
+            return RatedPair(pair, Verdict.UNDECIDED, "", f"the rater does not judge {task.metric}")
+        rule = "" if rating.verdict is Verdict.UNDECIDED else rating.rule or rating.rater
+        return RatedPair(pair, rating.verdict, rule, rating.explanation)
 
     return tuple(await asyncio.gather(*map(rate, pairs)))
-
-
-async def _rate(pair: Pair, rater: Rater, task: RatingTask) -> RatedPair:
-    try:
-        returned = rater(task.rubric(pair))
-        rating: Rating | None = await returned if isinstance(returned, Awaitable) else returned
-    except RaterError as error:
-        return RatedPair(pair, Verdict.ERROR, "", str(error))
-    if rating is None:
-        return RatedPair(pair, Verdict.UNDECIDED, "", f"the rater does not judge {task.metric}")
-    rule = rating.rule or rating.rater
-    return RatedPair(pair, rating.verdict, "" if rating.verdict is Verdict.UNDECIDED else rule, rating.explanation)
 
 
 def agreement(rated: Iterable[RatedPair]) -> Agreement:
@@ -226,14 +208,7 @@ PROBES: Final[Mapping[str, Callable[[str], str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What another form of the answers does to the verdicts of a rater.
-
-    Attributes:
-        flipped: The pairs whose verdict changed from PASS to FAILURE or back.
-        decided: The number of pairs that were decided in both forms.
-        undecided: The number of pairs that became undecided.
-        errors: The number of pairs that could not be rated in the other form.
-    """
+    """What another form of the answers does to the verdicts of a rater: pairs flip, or become undecided or errors."""
 
     name: str
     flipped: tuple[RatedPair, ...]
@@ -331,7 +306,10 @@ async def choose_examples(
     right and wrong answers alternate. The candidate that adds the most right decisions on the pairs of the other two
     parts is measured on the pairs held out, which had no influence on the choice.
     """
-    parts = _split(rated, seed)
+    shuffled = random.Random(seed).sample(rated, len(rated))  # noqa: S311 - a choice that can be repeated
+    # A stable sort keeps the random order within each label.
+    ordered = sorted(shuffled, key=lambda pair: pair.pair.right)
+    parts = [ordered[start::_PARTS] for start in range(_PARTS)]
     folds, held_out = parts[_HELD_OUT:], [*chain.from_iterable(parts[:_HELD_OUT])]
     candidates = []
     for fold in folds:
@@ -341,13 +319,6 @@ async def choose_examples(
     best = max(candidates, key=lambda candidate: candidate.gain)
     after = await _measure(held_out, best.examples, rater, task)
     return ExampleChoice(best.examples, agreement(held_out), after, tuple(candidates))
-
-
-def _split(rated: Sequence[RatedPair], seed: int) -> list[list[RatedPair]]:
-    shuffled = random.Random(seed).sample(rated, len(rated))  # noqa: S311 - a choice that can be repeated
-    # A stable sort keeps the random order within each label.
-    ordered = sorted(shuffled, key=lambda pair: pair.pair.right)
-    return [ordered[start::_PARTS] for start in range(_PARTS)]
 
 
 def _candidate(fold: Sequence[RatedPair], count: int) -> tuple[Pair, ...]:

@@ -30,39 +30,25 @@ _WORDS: Final = {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An expectation and an answer that a person has judged.
-
-    Attributes:
-        right: Whether the answer meets the expectation.
-        rule: The rule that must decide, if one must.
-        split: The part of the set that the pair belongs to, such as `held-out`.
-        reason: Why the person judged so.
-        choice: The person's verdict, if it is one of the rater's named verdicts.
-    """
+    """An expectation and an answer that a person has judged, and perhaps why (`reason`)."""
 
     expected: str
     actual: str
     right: bool
     utterance: str = ""
-    rule: str = ""
-    split: str = ""
+    rule: str = ""  # the rule that must decide, if one must
+    split: str = ""  # the part of the set that the pair belongs to, such as `held-out`
     reason: str = ""
-    choice: str = ""
+    choice: str = ""  # the person's verdict, if it is one of the rater's named verdicts
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What labels mean.
+    """What labels mean."""
 
-    Attributes:
-        threshold: The least score of a right answer, if labels are scores.
-        choices: The scores of a rater's named verdicts, which can be labels too.
-        passing: The minimum score of a named verdict that passes.
-    """
-
-    threshold: float | None = None
-    choices: Mapping[str, float] = field(default_factory=dict)
-    passing: float = 3.0
+    threshold: float | None = None  # the least score of a right answer, if labels are scores
+    choices: Mapping[str, float] = field(default_factory=dict)  # the scores of named verdicts, which can be labels too
+    passing: float = 3.0  # the minimum score of a named verdict that passes
 
     def read(self, value: object) -> tuple[bool, str] | None:
         """Return whether a label means right, and which named verdict it is, if any; None if it is not a label."""
@@ -90,13 +76,13 @@ def number_of(value: object) -> float | None:
 
 def write_pairs(pairs: Sequence[Pair]) -> str:
     """Return pairs as JSON Lines that `read_pairs` reads; the utterance and the reason are left out if empty."""
-    return "".join(f"{json.dumps(_written(pair), ensure_ascii=False)}\n" for pair in pairs)
-
-
-def _written(pair: Pair) -> dict[str, str | bool]:
-    utterance = {"utterance": pair.utterance} if pair.utterance else {}
-    reason = {"reason": pair.reason} if pair.reason else {}
-    return {**utterance, "expected": pair.expected, "actual": pair.actual, "right": pair.choice or pair.right, **reason}
+    lines = []
+    for pair in pairs:
+        utterance = {"utterance": pair.utterance} if pair.utterance else {}
+        reason = {"reason": pair.reason} if pair.reason else {}
+        judged = {"expected": pair.expected, "actual": pair.actual, "right": pair.choice or pair.right}
+        lines.append(json.dumps({**utterance, **judged, **reason}, ensure_ascii=False))
+    return "".join(f"{line}\n" for line in lines)
 
 
 _EXAMPLE: Final = 'Write one pair a line, such as {"expected": "It is 5.", "actual": "It is 6.", "right": false}'

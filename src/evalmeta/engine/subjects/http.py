@@ -12,7 +12,7 @@ from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
 from evalmeta.engine.answers import context_of, generated_data, history_of, parse_arguments, turn_messages
-from evalmeta.engine.interfaces import NothingToClose
+from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
 from evalmeta.engine.references import TooManyMatches, compile_reference, resolve
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.jsonpath import Everything, Filter, Range, Reference, ReferenceSyntax
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.http_endpoint import Endpoint
-    from evalmeta.engine.interfaces import Session, Subject
+    from evalmeta.engine.interfaces import Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
@@ -74,7 +74,7 @@ class HttpSubject(SubjectSettings):
         paths = _Paths({name: str(getattr(self, name)) for name in _PATHS})
         headers, secrets, credential = fill_headers(self.headers)
         endpoint = Endpoint(self.url, headers=headers, secrets=secrets, credential=credential)
-        return _Agent(self, endpoint, paths)
+        return SimpleSubject(lambda case: _Session(self, endpoint, paths, case), close=endpoint.close)
 
     def key_variables(self) -> tuple[str, ...]:
         """Return the environment variables in headers, too."""
@@ -85,24 +85,13 @@ class HttpSubject(SubjectSettings):
         return f"http {self.method} {address_in_words(self.url)}", []
 
 
-class _Agent:
-    def __init__(self, settings: HttpSubject, endpoint: Endpoint, paths: _Paths) -> None:
-        self.settings = settings
-        self.endpoint = endpoint
-        self.paths = paths
-
-    async def open(self, case: Case) -> Session:
-        return _Session(self, case)
-
-    async def close(self) -> None:
-        await self.endpoint.close()
-
-
 class _Session(NothingToClose):
     """Keep what a request may contain: the history, and the endpoint's id of the session."""
 
-    def __init__(self, agent: _Agent, case: Case) -> None:
-        self._agent = agent
+    def __init__(self, settings: HttpSubject, endpoint: Endpoint, paths: _Paths, case: Case) -> None:
+        self._settings = settings
+        self._endpoint = endpoint
+        self._paths = paths
         self._history = history_of(case)
         self._context = context_of(case)
         self._session: JsonValue = None
@@ -114,13 +103,12 @@ class _Session(NothingToClose):
             "context": self._context,
             "session": self._session,
         }
-        agent = self._agent
-        body = fill_template(agent.settings.request, values)
-        reply = (await agent.endpoint.send(body, method=agent.settings.method)).value
-        session = agent.paths.first("session", reply)
+        body = fill_template(self._settings.request, values)
+        reply = (await self._endpoint.send(body, method=self._settings.method)).value
+        session = self._paths.first("session", reply)
         if session is None:
             session = self._session
-        generated = _generated(reply, agent.paths, session, omits_empty=agent.settings.omits_empty)
+        generated = _generated(reply, self._paths, session, omits_empty=self._settings.omits_empty)
         self._session = session
         self._history = [*self._history, *turn_messages(utterance, generated)]
         return generated
@@ -146,7 +134,6 @@ class _Paths:
                 )
 
     def has(self, name: str) -> bool:
-        """Return whether a path is set."""
         return bool(self._paths[name])
 
     def matches(self, name: str, root: JsonValue) -> tuple[JsonValue, ...]:
@@ -332,9 +319,7 @@ def fill_template(template: JsonValue, values: JsonObject) -> JsonValue:
 
     def text(placeholder: re.Match[str]) -> str:
         value = _value(placeholder[1], values)
-        if isinstance(value, str):
-            return value
-        return "" if value is None else orjson.dumps(value).decode()
+        return "" if value is None else value if isinstance(value, str) else orjson.dumps(value).decode()
 
     return _PLACEHOLDER.sub(text, template)
 

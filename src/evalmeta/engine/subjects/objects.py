@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from evalmeta.engine.answers import context_of, generated_data, history_of, turn_messages
 from evalmeta.engine.event_loop import Threads
-from evalmeta.engine.interfaces import NothingToClose
+from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
 from evalmeta.engine.project_code import innermost_line, is_in_project, traceback_text
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.redaction import error_text
@@ -49,18 +49,16 @@ def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_
         if adapter.recognises(agent):
             return adapter.bind(agent, Calls(root, retry_on=retry_on), called)
     raise SettingsError(
-        f"{called} is neither a function nor an object with the method open: {_kind_of(agent)}",
+        f"{called} is neither a function nor an object with the method open: "
+        f"{f'the class {agent.__name__}' if isinstance(agent, type) else type(agent).__name__}",
         actions=("Name a function answer(utterance), or a class with open(history, context).",),
     )
 
 
 class ObjectAdapter(NamedTuple):
-    """How objects of one kind are used as agents: how they are recognised, and how they are asked and read.
+    """How objects of one kind are recognised, asked and read; it imports nothing that the object did not bring.
 
-    Attributes:
-        recognises: whether an object is of this kind. It imports nothing that the object did not bring.
-        bind: returns the subject, whose sessions ask the object and read its answers. It receives what calls the
-            object, and what errors call it.
+    `bind` receives what calls the object, and what errors call it.
     """
 
     recognises: Callable[[object], bool]
@@ -99,15 +97,16 @@ def _bind_function(agent: object, calls: Calls, called: str) -> Subject:
     accepted = _accepted_names(function)
     example = "answer(utterance, *, history, context), where history and context are optional"
     check_call(function, ("",), dict.fromkeys(accepted), called=called, root=calls.root, example=example)
-    return _FunctionAgent(function, accepted, calls)
+    answer = calls.of(function)
+
+    async def close() -> None:
+        calls.close()
+
+    return SimpleSubject(lambda case: _FunctionSession(answer, accepted, case), close=close)
 
 
 # The first that recognises an object is used, so adapters for the objects of one framework stand first.
 OBJECT_ADAPTERS: Final = (ObjectAdapter(_opens, _bind_opener), ObjectAdapter(_is_function, _bind_function))
-
-
-def _kind_of(agent: object) -> str:
-    return f"the class {agent.__name__}" if isinstance(agent, type) else type(agent).__name__
 
 
 def check_call(
@@ -142,21 +141,6 @@ def definition_line(defined: object, root: Path) -> str:
     except (TypeError, OSError):
         return ""
     return f"{file.relative_to(root.resolve()) if is_in_project(file, root.resolve()) else file}:{line or 1}: "
-
-
-class _FunctionAgent:
-    """An agent that is a function."""
-
-    def __init__(self, function: Function, accepted: Collection[str], calls: Calls) -> None:
-        self._answer = calls.of(function)
-        self._accepted = accepted
-        self._calls = calls
-
-    async def open(self, case: Case) -> Session:
-        return _FunctionSession(self._answer, self._accepted, case)
-
-    async def close(self) -> None:
-        self._calls.close()
 
 
 class _FunctionSession(NothingToClose):
@@ -279,7 +263,8 @@ class Calls:
         SubjectUnreachable. Another one becomes SubjectError, with the line in the project, unless it is evalmeta's own,
         such as SubjectBusy.
         """
-        coroutine_function = cast("_Call", function) if _is_async(function) else None
+        is_async = any(map(inspect.iscoroutinefunction, (function, _call_method(function))))
+        coroutine_function = cast("_Call", function) if is_async else None
 
         async def call(*args: object, **inputs: object) -> object:
             try:
@@ -323,10 +308,6 @@ class Calls:
             return error_text(error)
         file, line = place
         return f"{file.relative_to(self._root)}:{line}: {error_text(error)}"
-
-
-def _is_async(function: Function) -> bool:
-    return any(map(inspect.iscoroutinefunction, (function, _call_method(function))))
 
 
 def _call_method(called: object) -> object:

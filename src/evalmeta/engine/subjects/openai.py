@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
 from evalmeta.engine.answers import context_of, generated_data, parse_arguments, plain_text
-from evalmeta.engine.interfaces import NothingToClose
+from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
 from evalmeta.engine.subjects.http import fill_headers, header_variables
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.redaction import address_in_words, redacted
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.http_endpoint import Endpoint
-    from evalmeta.engine.interfaces import Session, Subject
+    from evalmeta.engine.interfaces import Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
@@ -60,7 +60,8 @@ class OpenAISubject(SubjectSettings):
                 actions=("Remove stream from the subject's extra in evalmeta.toml.",),
             )
         headers, secrets, credential = fill_headers(self.headers, api_key_env=self.api_key_env)
-        return _Agent(self, Endpoint(self.url, headers=headers, secrets=secrets, credential=credential))
+        endpoint = Endpoint(self.url, headers=headers, secrets=secrets, credential=credential)
+        return SimpleSubject(lambda case: _Session(self, endpoint, case), close=endpoint.close)
 
     def key_variables(self) -> tuple[str, ...]:
         """Return the environment variables in headers, too."""
@@ -71,40 +72,26 @@ class OpenAISubject(SubjectSettings):
         return f"openai {self.model} at {address_in_words(self.url)}", []
 
 
-class _Agent:
-    def __init__(self, settings: OpenAISubject, endpoint: Endpoint) -> None:
-        self._settings = settings
-        self._endpoint = endpoint
-        self.offers_tools = bool(settings.extra.get("tools") or settings.extra.get("functions"))
-        self._path = "" if urlsplit(settings.url).path.rstrip("/").endswith(_PATH) else _PATH
-
-    async def open(self, case: Case) -> Session:
-        context = "".join(f"\n{name}: {plain_text(value)}" for name, value in context_of(case).items())
-        instructions = [self._settings.system, context and f"Context:{context}"]
-        messages: list[JsonObject] = [{"role": "system", "content": text} for text in instructions if text]
-        for entry in case.history:
-            role = _ROLES.get((entry.role or "").lower(), "user")
-            messages.append({"role": role, "content": entry.message or ""})
-        return _Session(self, messages)
-
-    async def complete(self, messages: list[JsonObject]) -> JsonValue:
-        body: JsonObject = {**self._settings.extra, "model": self._settings.model, "messages": messages}
-        return (await self._endpoint.send(body, self._path)).value
-
-    async def close(self) -> None:
-        await self._endpoint.close()
-
-
 class _Session(NothingToClose):
     """Keep the messages: the endpoint is stateless."""
 
-    def __init__(self, agent: _Agent, messages: list[JsonObject]) -> None:
-        self._agent = agent
-        self._messages = messages
+    def __init__(self, settings: OpenAISubject, endpoint: Endpoint, case: Case) -> None:
+        self._settings = settings
+        self._endpoint = endpoint
+        context = "".join(f"\n{name}: {plain_text(value)}" for name, value in context_of(case).items())
+        instructions = [settings.system, context and f"Context:{context}"]
+        self._messages: list[JsonObject] = [{"role": "system", "content": text} for text in instructions if text]
+        for entry in case.history:
+            role = _ROLES.get((entry.role or "").lower(), "user")
+            self._messages.append({"role": role, "content": entry.message or ""})
 
     async def ask(self, utterance: str) -> GeneratedData:
         asked: list[JsonObject] = [*self._messages, {"role": "user", "content": utterance}]
-        generated = _read(await self._agent.complete(asked), offers_tools=self._agent.offers_tools)
+        extra, url = self._settings.extra, self._settings.url
+        body: JsonObject = {**extra, "model": self._settings.model, "messages": asked}
+        path = "" if urlsplit(url).path.rstrip("/").endswith(_PATH) else _PATH
+        reply = (await self._endpoint.send(body, path)).value
+        generated = _read(reply, offers_tools=bool(extra.get("tools") or extra.get("functions")))
         # Tool calls are left out: the API wants each one's result after it, which only the agent knows.
         answered: list[JsonObject] = [{"role": "assistant", "content": generated.outcome}] if generated.outcome else []
         self._messages = asked + answered

@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import orjson
 
@@ -119,6 +119,9 @@ class Recording:
     number: int | None = None
 
 
+_Entry: TypeAlias = tuple[str, Recording]
+
+
 class Recordings:
     """Recordings by utterance; differences in white space do not matter."""
 
@@ -167,24 +170,24 @@ class _Reader:
         first = self._next_line().removeprefix(codecs.BOM_UTF8)
         if not first:
             raise _unusable(str(self._path), "it is empty")
-        return self._read_lines(first) if _is_entry(first) else self._read_document(first)
-
-    def _read_lines(self, line: bytes) -> Recordings:
         recordings = Recordings()
+        for utterance, recording in self._read_lines(first) if _is_entry(first) else self._read_document(first):
+            recordings.add(utterance, recording)
+        return recordings
+
+    def _read_lines(self, line: bytes) -> Iterator[_Entry]:
         while line:
             try:
-                for utterance, recording in _entries(line):
-                    recordings.add(utterance, recording)
+                yield from _entries(line)
             except (MessageUnreadable, SubjectError) as error:
                 raise _unusable(f"{self._path}:{self._line}", str(error)) from None
             line = self._next_line()
-        return recordings
 
-    def _read_document(self, first: bytes) -> Recordings:
+    def _read_document(self, first: bytes) -> Iterator[_Entry]:
         start = self._line
         content = first + self._counted(self._file.read(self._left + 1))
         try:
-            return _recordings(read_json(content))
+            yield from _entries_of_document(read_json(content))
         except orjson.JSONDecodeError as error:
             line = f"{self._path}:{start + error.lineno - 1}"
             raise _unusable(line, f"it is not valid JSON: {error.msg}") from None
@@ -224,7 +227,7 @@ def _is_entry(line: bytes) -> bool:
     return isinstance(value, dict) and not value.keys() & {"testCases", "result"}
 
 
-def _entries(line: bytes) -> Iterator[tuple[str, Recording]]:
+def _entries(line: bytes) -> Iterator[_Entry]:
     """Yield the utterances and answers of a line; a result with several turns has several."""
     source = read_object(line)
     if _is_session(source):
@@ -239,7 +242,7 @@ def _entries(line: bytes) -> Iterator[tuple[str, Recording]]:
     yield _entry({key: source[key] for key in source if key not in _RESULT_KEYS | _OTHER_KEYS}, number)
 
 
-def _entry(source: dict[str, JsonValue], number: int | None) -> tuple[str, Recording]:
+def _entry(source: dict[str, JsonValue], number: int | None) -> _Entry:
     utterance, error = source.pop("utterance", None), source.pop("error", None)
     if not isinstance(utterance, str):
         raise MessageUnreadable("it has no utterance; expected text")
@@ -250,37 +253,28 @@ def _entry(source: dict[str, JsonValue], number: int | None) -> tuple[str, Recor
     return utterance, Recording(error=error, number=number)
 
 
-def _recordings(document: JsonValue) -> Recordings:
+def _entries_of_document(document: JsonValue) -> Iterator[_Entry]:
     if isinstance(document, Mapping) and "testCases" not in document and "result" in document:
         document = document["result"]
-    sessions = document if isinstance(document, list) else [document]
-    if sessions and all(isinstance(session, Mapping) and _is_session(session) for session in sessions):
-        return _recordings_of_sessions(sessions)
-    if isinstance(document, list):
-        if not document:
-            raise MessageUnreadable("it is a list without any run")
-        runs = [_run(run, prefix=f"run {number} of the list: ") for number, run in enumerate(document, 1)]
-    else:
-        runs = [_run(document)]
-    recordings = Recordings()
-    for run in runs:
+    is_list = isinstance(document, list)
+    parts = document if isinstance(document, list) else [document]
+    sessions = [session for session in parts if isinstance(session, Mapping) and _is_session(session)]
+    if not parts:
+        raise MessageUnreadable("it is a list without any run")
+    if len(sessions) == len(parts):
+        for session in sessions:
+            yield from _turns(session)
+        return
+    for run in [
+        _run(run, prefix=f"run {place} of the list: " if is_list else "") for place, run in enumerate(parts, 1)
+    ]:
         for case in sorted(run.cases, key=lambda case: case.iteration):
             for turn in case.earlier:
-                recordings.add(turn.utterance, Recording(turn.generated, None, case.number))
-            recordings.add(case.utterance, Recording(case.generated, case.error, case.number))
-    return recordings
+                yield turn.utterance, Recording(turn.generated, None, case.number)
+            yield case.utterance, Recording(case.generated, case.error, case.number)
 
 
-def _recordings_of_sessions(sessions: list[JsonValue]) -> Recordings:
-    recordings = Recordings()
-    for session in sessions:
-        if isinstance(session, Mapping):
-            for utterance, recording in _turns(session):
-                recordings.add(utterance, recording)
-    return recordings
-
-
-def _turns(session: JsonObject) -> Iterator[tuple[str, Recording]]:
+def _turns(session: JsonObject) -> Iterator[_Entry]:
     for utterance, generated in _read_session(session):
         error = None if generated else "the agent did not answer in the recorded session"
         yield utterance, Recording(generated, error)
@@ -346,12 +340,8 @@ def _actions(run: JsonObject) -> list[JsonObject] | None:
 def _action(step: JsonObject) -> JsonObject:
     given, output = (_value(step.get(key)) for key in ("input", "output"))
     named = given if isinstance(given, dict) or given is None else {"input": given}
-    return {
-        "name": text(step, "name"),
-        "input": named,
-        "output": output,
-        "latency_ms": number(step, "durationMs", None),
-    }
+    latency_ms = number(step, "durationMs", None)
+    return {"name": text(step, "name"), "input": named, "output": output, "latency_ms": latency_ms}
 
 
 def _value(value: JsonValue) -> JsonValue:
