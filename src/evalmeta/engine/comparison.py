@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from evalmeta.engine.significance import Table
@@ -24,15 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTest:
-    """The results of one test before and now.
+    """The results of one test before and now; `labels` are the names of the baseline and of the run.
 
-    Attributes:
-        labels: the names of the baseline and of the run.
-        partial: whether the earlier run, and this run, only sent some of their cases; cases with numbers that this run
-            did not send are ignored, and those that the earlier run did not send are new.
-        again: the answers to cases that were asked again, by number.
-        failing_runs: in how many runs in a row, right before this one, a case failed all answers, by number.
-        subject: the agent that answered.
+    `partial` says whether the earlier run, and this run, only sent some of their cases: cases with numbers that this
+    run did not send are ignored, and those that the earlier run did not send are new. By the numbers of cases, `again`
+    has the answers to those that were asked again, and `failing_runs` in how many runs in a row, right before this one,
+    a case failed all answers.
     """
 
     name: str
@@ -86,10 +84,10 @@ def _standing(before: CaseCounts | None, after: CaseCounts | None) -> Standing:
         return Standing.ERROR
     if before.passed and not after.decided and after.undecided:
         return Standing.UNJUDGED
-    if not (before.decided and after.decided):
-        has_error = any(not side.decided and side.errors for side in (before, after))
-        return Standing.ERROR if has_error else Standing.UNDECIDED
-    return _decided(before, after)
+    if before.decided and after.decided:
+        return _decided(before, after)
+    has_error = any(not side.decided and side.errors for side in (before, after))
+    return Standing.ERROR if has_error else Standing.UNDECIDED
 
 
 def _decided(before: CaseCounts, after: CaseCounts) -> Standing:
@@ -112,10 +110,7 @@ def _runs(case: CaseComparison) -> Iterator[RunCounts]:
         yield from case.before.by_run
     if case.after is not None:
         first, again = case.after.by_run[0], case.again
-        if again is None:
-            yield first
-        else:
-            yield RunCounts(first.passed + again.passed, first.failed + again.failed)
+        yield first if again is None else RunCounts(first.passed + again.passed, first.failed + again.failed)
 
 
 def _is_uniform(cases: Sequence[CaseComparison]) -> bool:
@@ -152,45 +147,32 @@ def pair_cases(
     are new (None before) or gone (None after): a case that asks something else is another case, even if it has the
     same number.
     """
-    ordered, rest = sorted(after, key=_number), sorted(before, key=_number)
-    left = list(ordered)
-    pairs: dict[int, CaseCounts] = {}
+    ordered, rest = (sorted(cases, key=attrgetter("number")) for cases in (after, before))
+    left, pairs = ordered, dict[int, "CaseCounts"]()
     keys: list[_Key] = [lambda case: (case.number, _asked(case)), _asked, lambda case: case.utterance]
-    for key in keys:
-        _pair(rest, left, pairs, key)
-    _pair_unfinished(rest, left, pairs)
+    for key in (*keys, None):
+        paired = _same_key(rest, left, key) if key else _unfinished(rest, left)
+        gone = {case.number for case in paired.values()}
+        rest = [case for case in rest if case.number not in gone]
+        left = [case for case in left if case.number not in paired]
+        pairs |= paired
     for case in ordered:
         yield pairs.get(case.number), case
     for case in rest:
         yield case, None
 
 
-def _pair(rest: list[CaseCounts], left: list[CaseCounts], pairs: dict[int, CaseCounts], key: _Key) -> None:
-    """Pair cases with the same key, in order, and remove them from both lists."""
+def _same_key(rest: Sequence[CaseCounts], left: Sequence[CaseCounts], key: _Key) -> dict[int, CaseCounts]:
+    """Return the earlier case of each one that has the same key, in order."""
     known: dict[object, list[CaseCounts]] = {}
     for case in reversed(rest):
         known.setdefault(key(case), []).append(case)
-    paired = {case.number: candidates.pop() for case in left if (candidates := known.get(key(case)))}
-    _take(paired, rest, left, pairs)
+    return {case.number: candidates.pop() for case in left if (candidates := known.get(key(case)))}
 
 
-def _pair_unfinished(rest: list[CaseCounts], left: list[CaseCounts], pairs: dict[int, CaseCounts]) -> None:
+def _unfinished(rest: Sequence[CaseCounts], left: Sequence[CaseCounts]) -> dict[int, CaseCounts]:
     known = {case.number: case for case in rest}
-    paired = {case.number: old for case in left if (old := known.get(case.number)) and _is_part(old, case)}
-    _take(paired, rest, left, pairs)
-
-
-def _take(
-    paired: dict[int, CaseCounts], rest: list[CaseCounts], left: list[CaseCounts], pairs: dict[int, CaseCounts]
-) -> None:
-    gone = {case.number for case in paired.values()}
-    rest[:] = [case for case in rest if case.number not in gone]
-    left[:] = [case for case in left if case.number not in paired]
-    pairs |= paired
-
-
-def _number(case: CaseCounts) -> int:
-    return case.number
+    return {case.number: old for case in left if (old := known.get(case.number)) and _is_part(old, case)}
 
 
 def _asked(case: CaseCounts) -> str:
@@ -225,8 +207,7 @@ def _part_changes(before: KnownTest, after: KnownTest) -> Iterator[PartChange]:
         ("options of judging", before.options, after.options),
         ("version of evalmeta", old.evalmeta, new.evalmeta),
     ]
-    changed = [PartChange(*part) for part in parts if all(part) and part[1] != part[2]]
-    yield from changed
+    yield from (PartChange(*part) for part in parts if all(part) and part[1] != part[2])
     versions = old.agent_version, new.agent_version
     if old.agent == new.agent and all(versions) and versions[0] != versions[1]:
         yield PartChange("version of the agent", *versions)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from math import fsum
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -45,11 +44,9 @@ _PROVEN: Final = {"worse": Standing.BROKEN, "better": Standing.FIXED}
 
 
 class _Test(NamedTuple):
-    """A matched test.
+    """A matched test with the observations of each case, None for a case that was not decided on both sides.
 
-    Attributes:
-        tables: the observations of each case; None for a case that was not decided on both sides.
-        noise: how much more the results of its runs vary than independent answers do.
+    `noise` is how much more the results of its runs vary than independent answers do.
     """
 
     comparison: Comparison
@@ -164,8 +161,8 @@ def _tested(case: CaseComparison, table: Table, noise: float, *, fell: float, ro
 
 def _rates(tables: Sequence[Table]) -> tuple[float, float]:
     """Return the mean of the cases' pass rates, before and now."""
-    before = fsum(table.passed_before / (table.passed_before + table.failed_before) for table in tables)
-    now = fsum(table.passed / (table.passed + table.failed) for table in tables)
+    before = math.fsum(table.passed_before / (table.passed_before + table.failed_before) for table in tables)
+    now = math.fsum(table.passed / (table.passed + table.failed) for table in tables)
     return round(before / len(tables), _DIGITS), round(now / len(tables), _DIGITS)
 
 
@@ -200,16 +197,13 @@ def _of_runs(cases: Sequence[CaseCounts], runs: int) -> float:
 
 def _of_cases(cases: Sequence[CaseCounts]) -> float:
     """Compare the passed answers to each case in each run with those to expect."""
-    pearson, degrees = 0.0, 0.0
-    for case in cases:
-        deviations = [
-            deviation
-            for deviation, run in zip(_deviations(case), case.by_run, strict=True)
-            if run.decided > 1 and deviation[1]
-        ]
-        pearson += sum(distance**2 / variance for distance, variance in deviations)
-        degrees += len(deviations)
-    return _factor(pearson, degrees)
+    squares = [
+        distance**2 / variance
+        for case in cases
+        for (distance, variance), run in zip(_deviations(case), case.by_run, strict=True)
+        if run.decided > 1 and variance
+    ]
+    return _factor(sum(squares), len(squares))
 
 
 def _deviations(case: CaseCounts) -> list[tuple[float, float]]:
@@ -240,11 +234,6 @@ _POWER: Final = 0.8416
 _POINTS: Final = 100
 
 
-class _Counts(NamedTuple):
-    passed: int
-    answers: int
-
-
 class _Rate(NamedTuple):
     """What is known of a case: its observed rate, and the expected one, between this and the mean of all cases."""
 
@@ -259,14 +248,12 @@ def detectable_fall(cases: Sequence[CaseCounts], *, iterations: int = 1) -> int 
     All cases fall by the same number of points, down to 0. None if no fall can be found, or no case was decided.
     Iterations that never differ within a run count as one answer.
     """
-    counts = [_Counts(case.passed, case.decided) for case in cases if case.decided]
+    counts = [(case.passed, case.decided) for case in cases if case.decided]
     if not any(run.passed and run.failed for case in cases for run in case.by_run):
         iterations = 1
-        counts = [_Counts(case.observed_runs[0], sum(case.observed_runs)) for case in cases if case.decided]
-    mean = math.fsum(case.passed / case.answers for case in counts) / max(1, len(counts))
-    rates = [
-        _Rate(case.passed / case.answers, (case.passed + mean) / (case.answers + 1), case.answers) for case in counts
-    ]
+        counts = [(case.observed_runs[0], sum(case.observed_runs)) for case in cases if case.decided]
+    mean = math.fsum(passed / answers for passed, answers in counts) / max(1, len(counts))
+    rates = [_Rate(passed / answers, (passed + mean) / (answers + 1), answers) for passed, answers in counts]
     sizes = (points for points in range(1, _POINTS + 1) if _is_found(rates, points / _POINTS, iterations))
     return next(sizes, None)
 

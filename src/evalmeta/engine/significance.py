@@ -97,14 +97,15 @@ class CaseTests:
 
     def corrected(self) -> list[float]:
         """Return the corrected p-value of each case: the probability that any case is at least so much worse."""
-        margins = [*map(_margins, self._tables)]
+        cases = [*map(_margins, self._tables)]
         raw = [fisher_worse(table) for table in self._tables]
         groups: dict[float, Counter[_Margins]] = {}
-        for case, p_value in zip(margins, raw, strict=True):
+        for case, p_value in zip(cases, raw, strict=True):
             groups.setdefault(p_value, Counter())[case] += 1
-        left, corrected, largest = Counter(margins), dict[float, float](), 0.0
+        left, corrected, largest = Counter(cases), dict[float, float](), 0.0
         for p_value in sorted(groups):
-            largest = corrected[p_value] = max(largest, min(1.0, _attainable(left, p_value)))
+            attainable = math.fsum(count * _largest_tail(margins, p_value) for margins, count in left.items() if count)
+            largest = corrected[p_value] = max(largest, min(1.0, attainable))
             left.subtract(groups[p_value])
         return [corrected[p_value] for p_value in raw]
 
@@ -131,10 +132,6 @@ def with_noise(p_value: float, noise: float) -> float:
     if noise <= 1 or not 0 < p_value < 1:
         return p_value
     return max(p_value, 1 - _NORMAL.cdf(_NORMAL.inv_cdf(1 - p_value) / math.sqrt(noise)))
-
-
-def _attainable(cases: Counter[_Margins], p_value: float) -> float:
-    return math.fsum(count * _largest_tail(margins, p_value) for margins, count in cases.items() if count)
 
 
 def _largest_tail(margins: _Margins, level: float) -> float:
@@ -189,11 +186,8 @@ def _sum(first: _Distribution, second: _Distribution) -> _Distribution:
     for shift, chance in enumerate(second.probabilities):
         for place, other in enumerate(first.probabilities, shift):
             total[place] += chance * other
-    start, end = 0, size
-    while total[start] < _NEGLIGIBLE:
-        start += 1
-    while total[end - 1] < _NEGLIGIBLE:
-        end -= 1
+    counted = [place for place, chance in enumerate(total) if chance >= _NEGLIGIBLE]
+    start, end = counted[0], counted[-1] + 1
     return _Distribution(first.lowest + second.lowest + start, tuple(total[start:end]))
 
 

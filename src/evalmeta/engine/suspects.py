@@ -155,9 +155,8 @@ def _judged_by_runs(test: Comparison, failing_runs: Mapping[int, int], prior: _B
 
 def _is_alike(cases: Sequence[CaseComparison]) -> bool:
     """Return whether answers to a case differ between runs, and are known never to differ within one."""
-    if not any(map(_differs_between_runs, cases)) or differs_within_a_run(cases):
-        return False
-    return _chance_of_alike(cases) <= _CHANCE_OF_ALIKE
+    differ = any(map(_differs_between_runs, cases)) and not differs_within_a_run(cases)
+    return differ and _chance_of_alike(cases) <= _CHANCE_OF_ALIKE
 
 
 def _rates_of_runs(cases: Sequence[CaseComparison]) -> dict[int, float]:
@@ -180,13 +179,9 @@ def _chance_of_alike(cases: Sequence[CaseComparison]) -> float:
         case = cases[place]
         answers = [(run.passed, run.failed) for run in case.before.decided_runs] if case.before else []
         answers += [] if case.standing in _NOT_PASSING else [_now(case)]
-        chance *= math.prod(_chance_of_equal(rate, *run) for run in answers)
+        # All answers of a run pass, or fail, if the first one does.
+        chance *= math.prod(rate ** max(0, passed - 1) * (1 - rate) ** max(0, failed - 1) for passed, failed in answers)
     return chance
-
-
-def _chance_of_equal(rate: float, passed: int, failed: int) -> float:
-    """Return the chance that all answers of a run pass, or fail, if the first one does."""
-    return rate ** max(0, passed - 1) * (1 - rate) ** max(0, failed - 1)
 
 
 def _with_probes(tests: Sequence[Comparison]) -> list[Comparison]:

@@ -48,7 +48,8 @@ async def verify(
     async def check(result: CaseResult) -> CaseResult:
         case = cases.get(result.number)
         if case is None:
-            return _unasked(result)
+            error = f"the org returned a result for case {result.number}, which the definition does not have"
+            return result._replace(verdict=Verdict.ERROR, error=error)
         async with places:
             judged = await _verified(result, case, scorers, seconds=run.options.case_timeout)
             return without_own_verdicts(judged, _NOT_JUDGED)
@@ -70,11 +71,6 @@ def _repeated(results: Iterable[CaseResult]) -> Iterator[Doubt]:
         if times > 1:
             text = f"the org returned {times} results for one case of one iteration"
             yield Doubt("repeated-case", text, number, iteration)
-
-
-def _unasked(result: CaseResult) -> CaseResult:
-    error = f"the org returned a result for case {result.number}, which the definition does not have"
-    return result._replace(verdict=Verdict.ERROR, error=error)
 
 
 async def _verified(result: CaseResult, case: Case, scorers: Mapping[str, Scorer], *, seconds: float) -> CaseResult:
@@ -206,13 +202,10 @@ def _meaningless(result: TestResult, case: CaseResult) -> Iterator[Doubt]:
         text = f"{result.name} compared the text {result.actual.strip()[:100]!r}: the org did not resolve the reference"
         yield Doubt("unresolved-reference", text)
     refuses = generated is not None and is_refusal(generated.outcome)
-    if name in _REFUSAL_METRICS and verdict is Verdict.FAILURE and refuses and _is_as_expected(case.results):
+    is_expected = any(canonical_name(rated.name) == OUTCOME and rated.verdict is Verdict.PASS for rated in case.results)
+    if name in _REFUSAL_METRICS and verdict is Verdict.FAILURE and refuses and is_expected:
         text = f"{result.name} failed an answer that {OUTCOME} passed, as it does if the agent is right to refuse"
         yield Doubt("right-refusal", text)
-
-
-def _is_as_expected(results: Iterable[TestResult]) -> bool:
-    return any(canonical_name(result.name) == OUTCOME and result.verdict is Verdict.PASS for result in results)
 
 
 def _changed_verdicts(run: Run, earlier: Sequence[Run]) -> Iterator[Doubt]:
