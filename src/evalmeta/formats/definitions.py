@@ -267,9 +267,7 @@ def _argument_check(name: str, path: str, value: JsonValue) -> Expectation | Non
 
 def _known(turn: Turn, recorded: str | None, *names: str) -> str | None:
     """Return the first expected value of these names, or else the recorded value."""
-    values = (
-        expectation.expected_value for expectation in turn.expectations if canonical_name(expectation.name) in names
-    )
+    values = (expected.expected_value for expected in turn.expectations if canonical_name(expected.name) in names)
     return next((value for value in values if value is not None), recorded)
 
 

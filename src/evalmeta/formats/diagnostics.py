@@ -134,9 +134,8 @@ def subject_losses(definition: Definition) -> Iterator[Loss]:
 def number_losses(case: TestCase, place: int) -> Iterator[Loss]:
     """Yield the loss of a number that is not the test case's place, for formats that count cases."""
     if case.number not in {None, place}:
-        yield Loss(
-            case_name(case, place), f"the number {case.number}; the test case gets the number {place} from its position"
-        )
+        what = f"the number {case.number}; the test case gets the number {place} from its position"
+        yield Loss(case_name(case, place), what)
 
 
 def detail_losses(expectation: Expectation) -> Iterator[str]:
@@ -335,11 +334,6 @@ def kind_of(value: JsonValue) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int | float):
-        return "a number"
-    if isinstance(value, str):
-        return "a text"
-    if isinstance(value, list):
-        return "a list"
+    kinds = {int: "a number", float: "a number", str: "a text", list: "a list", dict: "an object"}
     # The text of a YAML scalar is its type.
-    return "an object" if isinstance(value, dict) else str(value)
+    return next((words for kind, words in kinds.items() if isinstance(value, kind)), "") or str(value)

@@ -88,9 +88,11 @@ def is_spec(value: JsonValue, *, is_yaml: bool) -> bool:
     meant = {meant_key(key) for key in value}
     if len(meant.intersection(_HEADERS)) > 1:
         return True
-    return any(_has_cases(key, item, meant, is_yaml=is_yaml) for key, item in value.items()) or _is_bare(
-        value, is_yaml=is_yaml
-    )
+    if any(_has_cases(key, item, meant, is_yaml=is_yaml) for key, item in value.items()):
+        return True
+    # One test case, without the list around it.
+    likeness = _likeness(_words(value), is_yaml=is_yaml, is_own=True)
+    return likeness == Likeness.OWN or (likeness == Likeness.MIXED and is_yaml and set(value) <= {*case_keys()})
 
 
 def is_damaged_spec(root: Iterable[str], words: Iterable[str], *, is_yaml: bool) -> bool:
@@ -176,28 +178,18 @@ def _has_cases(key: str, value: JsonValue, others: set[str], *, is_yaml: bool) -
     if meant in _CASES:
         if key == "testCases" and is_yaml:
             return True
-        if _names_files(value) or (not value and (meant == "testCases" or not others.isdisjoint(_SPEC_WORDS))):
+        names = (name.lower() for name in (value if isinstance(value, list) else [value]) if isinstance(name, str))
+        has_files = any(name.endswith(CASE_FILES) for name in names)
+        if has_files or (not value and (meant == "testCases" or not others.isdisjoint(_SPEC_WORDS))):
             return is_yaml
     needed = Likeness.OWN
     if is_yaml:
         needed = Likeness.UNCHECKED if meant in _CASES else Likeness.FOREIGN if meant in _OTHER_CASES else needed
     elif key == "testCases":
         needed = Likeness.MIXED
-    return _best(_items(value), is_yaml=is_yaml, is_own=meant in _CASES) >= needed
-
-
-def _names_files(value: JsonValue) -> bool:
-    names = value if isinstance(value, list) else [value]
-    return any(isinstance(name, str) and name.lower().endswith(CASE_FILES) for name in names)
-
-
-def _items(value: JsonValue) -> Iterator[JsonValue]:
-    """Yield what may be the test cases: the items of a list, or a mapping and its values."""
-    if isinstance(value, list):
-        yield from value
-    elif isinstance(value, dict):
-        yield value
-        yield from value.values()
+    # What may be the test cases: the items of a list, or a mapping and its values.
+    items = [value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return _best(items, is_yaml=is_yaml, is_own=meant in _CASES) >= needed
 
 
 def _best(items: Iterable[JsonValue], *, is_yaml: bool, is_own: bool = False) -> Likeness:
@@ -232,9 +224,3 @@ def _likeness(words: Iterable[str], *, is_yaml: bool, is_own: bool = False) -> L
     if asks_otherwise and not meant.isdisjoint(common) and is_yaml:
         return Likeness.FOREIGN
     return Likeness.UNCHECKED if asks and is_yaml and meant <= {*case_keys()} else Likeness.NONE
-
-
-def _is_bare(value: JsonObject, *, is_yaml: bool) -> bool:
-    """Return whether a mapping is one test case without the list around it."""
-    likeness = _likeness(_words(value), is_yaml=is_yaml, is_own=True)
-    return likeness == Likeness.OWN or (likeness == Likeness.MIXED and is_yaml and set(value) <= {*case_keys()})

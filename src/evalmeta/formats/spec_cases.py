@@ -324,9 +324,8 @@ def _variables(case: YamlRecord) -> tuple[ContextVariable, ...] | None:
 
 def read_variables(inputs: YamlRecord) -> tuple[ContextVariable, ...]:
     """Read the context variables of a test case."""
-    return tuple(
-        ContextVariable(*read_pair(record)) for record in inputs.records("contextVariables", called="a variable")
-    )
+    variables = inputs.records("contextVariables", called="a variable")
+    return tuple(ContextVariable(*read_pair(variable)) for variable in variables)
 
 
 def read_pair(record: YamlRecord, name: str = "name", *others: str) -> tuple[str, str]:

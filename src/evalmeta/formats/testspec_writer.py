@@ -140,7 +140,7 @@ def _studio_cases(cases: Sequence[TestCase], losses: list[Loss]) -> Iterator[dic
         custom = (expectation.name for expectation in case.expectations if expectation.is_custom)
         kept = "its name is kept"
         losses += (Loss(case_name(case, place), f"the type of the custom scorer {name!r}; {kept}") for name in custom)
-    for scorers, group in groupby(enumerate(cases, 1), key=lambda numbered: _scorers(numbered[1])):
+    for scorers, group in groupby(enumerate(cases, 1), key=lambda numbered: _scorers(numbered[1].expectations)):
         inputs: list[Yaml] = [_studio_inputs(case, losses, case_name(case, place)) for place, case in group]
         yield {"inputs": inputs, "scorers": scorers}
 
@@ -154,7 +154,5 @@ def _studio_inputs(case: TestCase, losses: list[Loss], where: str) -> dict[str, 
     return {**fields, **_given(promptInput=given)}
 
 
-def _scorers(case: TestCase) -> list[Yaml]:
-    return [
-        {"name": expectation.name, **_given(expected=expectation.expected_value)} for expectation in case.expectations
-    ]
+def _scorers(scorers: Sequence[Expectation]) -> list[Yaml]:
+    return [{"name": scorer.name, **_given(expected=scorer.expected_value)} for scorer in scorers]

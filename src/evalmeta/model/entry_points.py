@@ -34,7 +34,7 @@ ENTRY_POINTS: Final[Mapping[str, Mapping[str, str]]] = {
     "formats": {
         "definition": "evalmeta.formats.registry:DEFINITION",
         "run-eval": "evalmeta.systems.run_eval:RUN_EVAL",
-        "adk": "evalmeta.systems.adk.format:ADK",
+        "adk": "evalmeta.systems.adk:ADK",
         "testspec": "evalmeta.formats.registry:TESTSPEC",
         "csv": "evalmeta.formats.registry:CSV",
         "ballerina": "evalmeta.systems.ballerina:BALLERINA",

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, islice, repeat
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta.errors import did_you_mean
 from evalmeta.formats.diagnostics import Record
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
 
 
+Dialect = Literal["python", "typescript"]
+ADK_CONFIG: Final = "test_config.json"
+"""The file beside ADK's files that has their criteria."""
 RUBRIC_TYPES: Final = {
     "rubric_based_final_response_quality_v1": "FINAL_RESPONSE_QUALITY",
     "rubric_based_tool_use_quality_v1": "TOOL_USE_QUALITY",

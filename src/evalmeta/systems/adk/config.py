@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.formats.diagnostics import Diagnostics, kind_of
 from evalmeta.formats.sources import read_json
-from evalmeta.systems.adk import ADK_CONFIG
-from evalmeta.systems.adk.cases import RUBRIC_TYPES, AdkRecord, read_rubrics
+from evalmeta.systems.adk.cases import ADK_CONFIG, RUBRIC_TYPES, AdkRecord, read_rubrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

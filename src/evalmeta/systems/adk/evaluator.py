@@ -314,9 +314,8 @@ def _failures(run: FinishedRun) -> Iterator[str]:
         elif mean.verdict is Verdict.FAILURE and mean.score is not None:
             score = f"expected {mean.threshold:g}, got {round(mean.score, 3):g}"
             yield f"{mean.name} for {mean.label} failed: {score}{_reason(cases, mean.number, mean.name)}"
-    yield from dict.fromkeys(
-        f"{result.name} for {case.label} failed: {result.explanation}" for case, result in _failed_alone(run)
-    )
+    alone = _failed_alone(run)
+    yield from dict.fromkeys(f"{result.name} for {case.label} failed: {result.explanation}" for case, result in alone)
     if run.summary.pass_rate is None and not run.summary.errors:
         yield "nothing could be judged; the report of the runs says what is missing"
 

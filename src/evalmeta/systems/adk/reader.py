@@ -23,13 +23,14 @@ from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.package.files import shown
-from evalmeta.systems.adk import ADK_CONFIG, Dialect
 from evalmeta.systems.adk.cases import (
+    ADK_CONFIG,
     RUBRIC_TYPES,
     AdkCase,
     AdkRecord,
     AdkTurn,
     Call,
+    Dialect,
     Reply,
     both,
     read_eval_set,

@@ -20,8 +20,7 @@ from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.sources import read_json
 from evalmeta.package.files import read_file
 from evalmeta.package.project import find_project
-from evalmeta.systems.adk import ADK_CONFIG
-from evalmeta.systems.adk.cases import AdkRecord, read_session
+from evalmeta.systems.adk.cases import ADK_CONFIG, AdkRecord, read_session
 from evalmeta.systems.adk.config import DEFAULT_CONFIG, read_test_config
 from evalmeta.systems.adk.reader import LEGACY, read_adk, read_config
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.systems.adk import Dialect
+    from evalmeta.systems.adk.cases import Dialect
 
 
 _USER: Final = "user"

@@ -92,9 +92,7 @@ class _Reader:
         return Trace(
             id=self._id(record),
             user_message=self._user_message(record),
-            iterations=tuple(
-                self._iteration(iteration) for iteration in self._listed(record, "iterations", called="an iteration")
-            ),
+            iterations=tuple(map(self._iteration, self._listed(record, "iterations", called="an iteration"))),
             output=self._final_output(record),
             tools=tuple(map(_tool, self._listed(record, "tools", called="a tool"))),
             start_time=start,
@@ -126,14 +124,13 @@ class _Reader:
     def _outputs(self, record: Record) -> Iterator[IterationOutput]:
         """Yield the outputs of an iteration, which may be a list or a single output."""
         value = record.raw("output")
-        listed = (
-            [((place,), output) for place, output in enumerate(value)] if isinstance(value, list) else [((), value)]
-        )
-        for place, output in listed if record.has("output") else ():
+        outputs = value if isinstance(value, list) else [] if value is None else [value]
+        for place, output in enumerate(outputs):
+            steps = ("output", place) if isinstance(value, list) else ("output",)
             if isinstance(output, str):
                 yield TraceError(output)
                 continue
-            message = _message(record.at(output, "output", *place, called="an output"), "assistant", "function")
+            message = _message(record.at(output, *steps, called="an output"), "assistant", "function")
             if isinstance(message, ChatAssistantMessage | ChatFunctionMessage):
                 yield message
 
@@ -195,9 +192,8 @@ def _time(record: Record, name: str) -> datetime | None:
     except (ValueError, OverflowError):
         pass
     shown = f"{value[:40]!r}" if isinstance(value, str) else kind_of(value)
-    record.error(
-        "ballerina-time", f"{name!r} of {record.called} is not a valid time in UTC: {shown}", name, hint=_TIME_HINT
-    )
+    message = f"{name!r} of {record.called} is not a valid time in UTC: {shown}"
+    record.error("ballerina-time", message, name, hint=_TIME_HINT)
     return None
 
 

@@ -33,17 +33,17 @@ class _Databricks(Format):
         return any(map(_is_evaluation_row, head.rows))
 
     def read(self, path: Path, *, label: str, name: str, reading: Reading) -> Document:
-        from evalmeta.systems.databricks.reader import read_file
+        from evalmeta.systems.databricks.evaluation_sets import read_file
 
         return read_file(path, label=label, name=name, reading=reading)
 
     def write(self, definition: Definition) -> Written:
-        from evalmeta.systems.databricks.writer import write_databricks
+        from evalmeta.systems.databricks.evaluation_sets import write_databricks
 
         return write_databricks(definition)
 
     def rewrite(self, path: Path, *, label: str) -> Written:
-        from evalmeta.systems.databricks.reader import copy_rows
+        from evalmeta.systems.databricks.evaluation_sets import copy_rows
 
         return Written(copy_rows(path, label=label))
 

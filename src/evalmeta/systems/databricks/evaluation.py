@@ -16,7 +16,7 @@ from evalmeta.engine.scorers.judged import read_parts
 from evalmeta.engine.subjects.replay import bind_recorded
 from evalmeta.errors import UsageError, did_you_mean
 from evalmeta.model.run import Verdict
-from evalmeta.systems.databricks.reader import RowOptions, read_databricks_file, read_databricks_rows
+from evalmeta.systems.databricks.evaluation_sets import RowOptions, read_databricks_file, read_databricks_rows
 from evalmeta.systems.databricks.tables import result_rows, rows_of, run_metrics
 
 if TYPE_CHECKING:
@@ -163,11 +163,10 @@ def _document(data: object, options: RowOptions, name: str | None) -> Document:
 
 
 def _warn_of_undecided(results: Sequence[CaseResult]) -> None:
-    judged = [result for case in results for result in case.results if not result.is_measured]
-    reasons = [result.error for result in results if result.error]
-    reasons += [
-        result.error or result.explanation for result in judged if result.verdict in _NOT_JUDGED and not result.score
-    ]
+    judged = (result for case in results for result in case.results if not result.is_measured)
+    unjudged = (result for result in judged if result.verdict in _NOT_JUDGED and not result.score)
+    reasons = [case.error for case in results if case.error]
+    reasons += [result.error or result.explanation for result in unjudged]
     if reasons:
         message = f"{len(reasons):,} cases or results were not judged; the first: {reasons[0]}"
         warnings.warn(message, UserWarning, stacklevel=2)

@@ -118,9 +118,8 @@ def _expected(expectation: Expectation) -> Mapping[str, JsonValue]:
         return {key: value for key, value in columns.items() if value is not None}
     if expectation.name == metrics.DOCUMENT_RECALL:
         uris = terms.get("uris")
-        return {
-            "expected_retrieved_context": [{"doc_uri": uri} for uri in uris if uri] if isinstance(uris, list) else []
-        }
+        passages: JsonValue = [{"doc_uri": uri} for uri in uris if uri] if isinstance(uris, list) else []
+        return {"expected_retrieved_context": passages}
     return {}
 
 
@@ -210,12 +209,10 @@ def plain_row(row: object, number: int) -> JsonObject:
 
 
 def _from_columns(columns: Mapping[object, object]) -> list[dict[object, object]]:
-    lists = {
-        key: column for key, column in columns.items() if isinstance(column, Sequence) and not isinstance(column, str)
-    }
-    if len(lists) < len(columns) or len({len(items) for items in lists.values()}) > 1:
+    lists = [items for items in columns.values() if isinstance(items, Sequence) and not isinstance(items, str)]
+    if len(lists) < len(columns) or len(set(map(len, lists))) > 1:
         raise UsageError("a dict of columns has lists of one length", actions=_HINT)
-    return [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
+    return [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]
 
 
 def _plain(value: object, where: str, depth: int = 0) -> JsonValue:

@@ -263,14 +263,10 @@ class _Reader:
         if noted is not None:
             return noted
         # The tokens of a span include those of the spans inside it.
-        used = [
-            usage
-            for span in self._spans
-            if (usage := span.usage) and not any(above.usage is not None for above in self._above(span))
-        ]
-        return (
-            Tokens(_sum([tokens.input for tokens in used]), _sum([tokens.output for tokens in used])) if used else None
-        )
+        outermost = (span for span in self._spans if all(above.usage is None for above in self._above(span)))
+        used = [usage for span in outermost if (usage := span.usage)]
+        counts = _sum([tokens.input for tokens in used]), _sum([tokens.output for tokens in used])
+        return Tokens(*counts) if used else None
 
     def _above(self, span: _Span) -> Iterator[_Span]:
         """Yield the ancestors of a span, each once even in a damaged trace."""
@@ -281,14 +277,11 @@ class _Reader:
             span = above
 
     def _retrieved(self) -> tuple[Passage, ...] | None:
-        retrievers = [
-            span
-            for span in self._spans
-            if span.type == "RETRIEVER" and not any(above.type == "RETRIEVER" for above in self._above(span))
-        ]
-        if not retrievers:
+        spans = [span for span in self._spans if span.type == "RETRIEVER"]
+        outermost = [span for span in spans if all(above.type != "RETRIEVER" for above in self._above(span))]
+        if not outermost:
             return None
-        chunks = retrievers[-1].outputs
+        chunks = outermost[-1].outputs
         return tuple(_passage(chunk) for chunk in chunks if isinstance(chunk, dict)) if isinstance(chunks, list) else ()
 
 
@@ -308,7 +301,7 @@ def _span_error(span: JsonObject) -> str:
 
 def _exception(attributes: JsonObject) -> str:
     parts = (_text(attributes.get(f"exception.{name}")) for name in ("type", "message"))
-    return redacted(": ".join(part for part in parts if part))
+    return redacted(": ".join(filter(None, parts)))
 
 
 def _passage(chunk: JsonObject) -> Passage:

@@ -106,9 +106,8 @@ def _actions(record: Record, label: str, reading: Reading) -> Expectation | str:
     names = [value] if isinstance(value, str) else [text for _, text in record.texts("expected")]
     if reading.text != _ACTIONS_PATH:
         return "it compares only the whole list invokedActions"
-    return Expectation(
-        ACTIONS, render_actions(names), label, terms={"match": _ACTION_MATCHES.get(operator, "superset")}
-    )
+    terms = {"match": _ACTION_MATCHES.get(operator, "superset")}
+    return Expectation(ACTIONS, render_actions(names), label, terms=terms)
 
 
 def _rating(record: Record, label: str, reading: Reading) -> Expectation | str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.errors import FormatError
-from evalmeta.systems.databricks.reader import copy_rows, read_databricks
+from evalmeta.systems.databricks.evaluation_sets import copy_rows, read_databricks
 
 if TYPE_CHECKING:
     from pathlib import Path
