@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.model.problem import Problem
-    from evalmeta.validation.rules import RuleEntry
+    from evalmeta.validation.rule import Rule
 
 NAME = "<name>Loans</name>"
 SUBJECT = "<subjectName>Library_Desk_Agent</subjectName><subjectType>AGENT</subjectType>"
@@ -180,20 +180,20 @@ def test_what_a_page_calls_wrong_is_refused_and_what_it_calls_right_is_not(
 
 
 @ENTRIES
-def test_a_page_shows_wrong_and_right(entry: RuleEntry) -> None:
+def test_a_page_shows_wrong_and_right(entry: Rule) -> None:
     shown = snippets(PAGES[entry.code])
     assert [snippet.is_right for snippet in shown] == [False, True]
     assert all(bool(snippet.kind) is (entry.code not in ONLY_TOLD) for snippet in shown)
 
 
 @ENTRIES
-def test_a_page_begins_with_code_demand_and_severities_of_the_table(entry: RuleEntry) -> None:
+def test_a_page_begins_with_code_demand_and_severities_of_the_table(entry: Rule) -> None:
     severity = f"Severity: {entry.orgs} under `orgs`, {entry.documented} under `documented`."
     assert PAGES[entry.code].startswith(f"# {entry.code}\n\n{entry.demand}\n\n{severity}\n\n**Why.** ")
 
 
 @ENTRIES
-def test_a_page_says_how_the_rule_is_set_or_that_it_is_not(entry: RuleEntry) -> None:
+def test_a_page_says_how_the_rule_is_set_or_that_it_is_not(entry: Rule) -> None:
     settings = PAGES[entry.code].partition("**Settings.** ")[2]
     lines = re.search(r"```toml\n(.*?)```", settings, re.DOTALL)
     if entry.is_fixed:
@@ -204,7 +204,7 @@ def test_a_page_says_how_the_rule_is_set_or_that_it_is_not(entry: RuleEntry) -> 
 
 
 @ENTRIES
-def test_a_page_fits_on_a_screen(entry: RuleEntry) -> None:
+def test_a_page_fits_on_a_screen(entry: Rule) -> None:
     lines = PAGES[entry.code].splitlines()
     assert 15 <= len(lines) <= 36
     assert max(map(len, lines)) <= 130

@@ -38,13 +38,14 @@ def arguments(call: ast.AST) -> list[ast.expr]:
     return [*call.args[:3], *(keyword.value for keyword in call.keywords if keyword.arg == "code")]
 
 
-@pytest.mark.parametrize(("rule", "demand"), all_rules(), ids=[rule.code for rule, _ in all_rules()])
-def test_every_rule_demands_something_in_one_sentence(rule: Rule, demand: str) -> None:
+@pytest.mark.parametrize("rule", all_rules(), ids=[rule.code for rule in all_rules()])
+def test_every_rule_demands_something_in_one_sentence(rule: Rule) -> None:
+    demand = rule.demand
     assert demand[0].isupper() or demand.startswith("`"), rule.code
     assert demand.endswith((".", ";", '").', ":")), rule.code
 
 
-@pytest.mark.parametrize("code", [declared.code for declared, _ in all_rules()])
+@pytest.mark.parametrize("code", [declared.code for declared in all_rules()])
 def test_every_rule_has_all_that_belongs_to_it(code: str) -> None:
     """Name what a new rule lacks; `make docs` writes the beginning of its page and the line of its sample."""
     wanted = {
@@ -80,12 +81,12 @@ def test_every_code_that_is_used_is_in_the_list() -> None:
 
 def test_orgs_are_never_stricter_than_the_reference() -> None:
     order = ["warning", "error"]
-    for rule, _ in all_rules():
+    for rule in all_rules():
         assert order.index(rule.severity("orgs")) <= order.index(rule.severity("documented"))
 
 
 def test_what_orgs_are_known_to_accept_is_a_warning_there() -> None:
-    softer = {rule.code for rule, _ in all_rules() if rule.documented is not rule.orgs}
+    softer = {rule.code for rule in all_rules() if rule.documented is not rule.orgs}
     of_definitions = {"name-format", "name-mismatch", "name-duplicate"}
     of_inputs = {"history-topic", "history-index", "context-variable-twice", "context-variable-empty"}
     of_expectations = {"expected-value-missing", "actions-unreadable"}

@@ -22,7 +22,7 @@ from evalmeta.package.project import find_project, version_in_force
 from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import (
     CheckedFile,
-    read_component,
+    check_component,
     remember_clean,
     validate_manifest,
     validate_together,
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
     from evalmeta.validation.definition_rules import NamedFile
     from evalmeta.validation.rules import RulePolicy
-    from evalmeta.validation.validator import ReadComponent
 
 
 _MANIFEST_FOLDERS: Final = (".", "manifest")
@@ -276,16 +275,16 @@ def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> CheckedFile
     parsed = parse_file_name(path.name)
     if parsed is not None:
         force = in_force(path.parent)
-        return _read_component(Component(*parsed, path), force.policy, force.api_version).checked
+        return _check_component(Component(*parsed, path), force.policy, force.api_version)._replace(definition=None)
     if path.suffix == ".xml":
-        return CheckedFile(tuple(_check_manifest(path)), None)
+        return CheckedFile(tuple(_check_manifest(path)))
     from evalmeta.api import discovery
 
-    return CheckedFile(tuple(discovery.check_other_test(path)), None)
+    return CheckedFile(tuple(discovery.check_other_test(path)))
 
 
 def _check_some(components: Sequence[Component], *, policy: RulePolicy, version: ApiVersion) -> list[CheckedFile]:
-    return [_read_component(component, policy, version).checked for component in components]
+    return [_check_component(component, policy, version)._replace(definition=None) for component in components]
 
 
 def validate_and_read(files: Sequence[Path]) -> tuple[Validation, list[Definition | None]]:
@@ -296,19 +295,17 @@ def validate_and_read(files: Sequence[Path]) -> tuple[Validation, list[Definitio
     if len(files) >= _MIN_ITEMS:
         return _validate_files(files, None), [None] * len(files)
     in_force = cache(partial(_in_force, None))
-    read: list[ReadComponent] = []
+    checked: list[CheckedFile] = []
     for path in files:
         parsed, force = parse_file_name(path.name), in_force(path.parent)
         if parsed is None:
             raise NotFound(f"{str(path)!r} is not a definition file")
-        read.append(_read_component(Component(*parsed, path), force.policy, force.api_version))
-    return _validation(files, [component.checked for component in read], None), [
-        component.definition for component in read
-    ]
+        checked.append(_check_component(Component(*parsed, path), force.policy, force.api_version))
+    return _validation(files, checked, None), [checked_file.definition for checked_file in checked]
 
 
-def _read_component(component: Component, policy: RulePolicy, version: ApiVersion) -> ReadComponent:
-    return read_component(
+def _check_component(component: Component, policy: RulePolicy, version: ApiVersion) -> CheckedFile:
+    return check_component(
         component.type,
         bytes_of(component.path),
         label=shown(component.path),

@@ -24,11 +24,13 @@ _Found = TypeVar("_Found")
 
 
 class Rule(NamedTuple):
-    """A rule: its code, and its severity under each profile."""
+    """A rule: its code, its severity under each profile, and what it demands, in one or two sentences."""
 
     code: str
     documented: Severity
     orgs: Severity
+    demand: str
+    is_fixed: bool = False  # no profile and no setting changes its severity
 
     def severity(self, profile: Profile) -> Severity:
         """Return the severity of this rule's findings under a profile."""
@@ -54,16 +56,9 @@ class RuleTable(Generic[_Scope, _Found]):
         """Add a rule with its check; `about` has what chooses the things to which it applies."""
         self._rows.append((declared, check, frozenset(about)))
 
-    def find(self, code: str) -> Rule:
-        """Return the rule with a code."""
-        return next(declared for declared, _, _ in self._rows if declared.code == code)
-
-    def demands(self) -> dict[Rule, str]:
-        """Return what each rule demands: the first line of the docstring of its first check."""
-        texts: dict[Rule, str] = {}
-        for declared, check, _ in self._rows:
-            texts.setdefault(declared, (check.__doc__ or "").partition("\n")[0])
-        return texts
+    def rules(self) -> dict[str, Rule]:
+        """Return the rules by their codes."""
+        return {declared.code: declared for declared, _, _ in self._rows}
 
     def checks(self, *about: str) -> tuple[tuple[Rule, Callable[[_Scope], Iterator[_Found]]], ...]:
         """Return the rules about one of these, each with its check; without arguments, all of them."""
@@ -81,7 +76,7 @@ def rule(
     """
 
     def declare(check: Callable[[_Scope], Iterator[_Found]]) -> Callable[[_Scope], Iterator[_Found]]:
-        table.add(Rule(code, documented, orgs), check, about)
+        table.add(Rule(code, documented, orgs, (check.__doc__ or "").partition("\n")[0]), check, about)
         return check
 
     return declare
@@ -93,7 +88,7 @@ def checks_also(
     """Declare that a function checks a rule of the table for other things than the function of the rule does."""
 
     def declare(check: Callable[[_Scope], Iterator[_Found]]) -> Callable[[_Scope], Iterator[_Found]]:
-        table.add(table.find(code), check, about)
+        table.add(table.rules()[code], check, about)
         return check
 
     return declare

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +15,7 @@ from evalmeta.model.registry import SCORER_DEFINITION, TESTING_DEFINITION
 from evalmeta.validation.case_rules import CASES, EXPECTATIONS
 from evalmeta.validation.definition_rules import AGENT_SCORERS, DEFINITIONS, PROJECTS, TESTING_DEFINITIONS
 from evalmeta.validation.org_rules import ORGS
+from evalmeta.validation.rule import ERROR, WARNING, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.settings import Profile, RuleSetting, Settings
     from evalmeta.validation.definition_rules import DefinitionScope
-    from evalmeta.validation.rule import Finding, Rule
+    from evalmeta.validation.rule import Finding
 
 
 PROFILES: Final[tuple[Profile, ...]] = ("orgs", "documented")
 
-NO_ORG_RULES: Final[Mapping[str, RuleSetting]] = {declared.code: "off" for declared in ORGS.demands()}
+NO_ORG_RULES: Final[Mapping[str, RuleSetting]] = dict.fromkeys(ORGS.rules(), "off")
 
 FIXED_CODES: Final = {
     "xml-malformed": "The file is well-formed XML.",
@@ -66,13 +66,13 @@ _PAGES: Final = Path(__file__).parent / "pages"
 _FIXED_WARNINGS: Final = frozenset({"forceignore-backslash", "manifest-type-other"})
 
 
-def all_rules() -> tuple[tuple[Rule, str], ...]:
-    """Return every configurable rule with what it demands."""
+def all_rules() -> tuple[Rule, ...]:
+    """Return every configurable rule."""
     tests = (DEFINITIONS, TESTING_DEFINITIONS, CASES, EXPECTATIONS, PROJECTS)
-    return tuple(row for table in (*tests, AGENT_SCORERS, ORGS) for row in table.demands().items())
+    return tuple(rule for table in (*tests, AGENT_SCORERS, ORGS) for rule in table.rules().values())
 
 
-CODES: Final = frozenset(rule.code for rule, _ in all_rules())
+CODES: Final = frozenset(rule.code for rule in all_rules())
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,35 +127,27 @@ def rule_policy(
     return RulePolicy(profile or settings.validate_.profile, settings.validate_.rules, own, declared_variables)
 
 
-@dataclass(frozen=True, slots=True)
-class RuleEntry:
-    """A rule as people look it up."""
-
-    code: str
-    documented: Severity
-    orgs: Severity
-    demand: str  # what the rule demands, in one or two sentences
-    is_fixed: bool = False  # no profile and no setting changes its severity
-
-
-def list_rules() -> tuple[RuleEntry, ...]:
+def list_rules() -> tuple[Rule, ...]:
     """Return every rule, those that can be set before those that are fixed."""
-    return tuple(_entries().values())
+    fixed = []
+    for code, demand in FIXED_CODES.items():
+        severity = WARNING if code in _FIXED_WARNINGS else ERROR
+        fixed.append(Rule(code, severity, severity, demand, is_fixed=True))
+    return (*all_rules(), *fixed)
 
 
-def find_rule(code: str) -> RuleEntry:
+def find_rule(code: str) -> Rule:
     """Return a rule by its code; raise NotFound, with the nearest code, if there is none."""
-    entry = _entries().get(code)
-    if entry is None:
-        near = get_close_matches(code.lower(), _entries(), n=1)
-        actions = [f"Did you mean {text}?" for text in near]
+    known = {rule.code: rule for rule in list_rules()}
+    if code not in known:
+        actions = [f"Did you mean {near}?" for near in get_close_matches(code.lower(), known, n=1)]
         raise NotFound(f"the rule {code!r} cannot be found", actions=[*actions, "List all rules: evalmeta rule"])
-    return entry
+    return known[code]
 
 
-def read_page(entry: RuleEntry) -> str:
+def read_page(rule: Rule) -> str:
     """Return a rule's page: Markdown that begins with the code as its heading and ends with a line break."""
-    return (_PAGES / f"{entry.code}.md").read_text(encoding="utf-8")
+    return (_PAGES / f"{rule.code}.md").read_text(encoding="utf-8")
 
 
 def rules_for_definition(
@@ -197,12 +189,3 @@ _OF_SCORERS, _OF_CUSTOM_SCORERS = EXPECTATIONS.checks("scorer"), EXPECTATIONS.ch
 _OF_UNKNOWN: Final = EXPECTATIONS.checks("unknown")
 _BY_NEED: Final = {need: EXPECTATIONS.checks(need) for need in ("value", "nothing", "parameters")}
 _BY_NAME: Final = {name: _BY_NEED[kind.needs] for name in known_names() if (kind := expectation_kind(name))}
-
-
-@cache
-def _entries() -> Mapping[str, RuleEntry]:
-    entries = [RuleEntry(rule.code, rule.documented, rule.orgs, demand) for rule, demand in all_rules()]
-    for code, demand in FIXED_CODES.items():
-        severity = Severity.WARNING if code in _FIXED_WARNINGS else Severity.ERROR
-        entries.append(RuleEntry(code, severity, severity, demand, is_fixed=True))
-    return {entry.code: entry for entry in entries}

@@ -52,15 +52,9 @@ class CheckedFile(NamedTuple):
     """A checked file: its problems, and what other files of the project need to know about it."""
 
     problems: tuple[Problem, ...]
-    file: NamedFile | None  # None if the definition has no name
+    file: NamedFile | None = None  # None if the definition has no name
     clean: bytes | None = None  # the key for `remember_clean`; None if the file has problems, or a rule is off
-
-
-class ReadComponent(NamedTuple):
-    """A checked file and its definition; None if it is not XML with the root element of its type."""
-
-    checked: CheckedFile
-    definition: Definition | None
+    definition: Definition | None = None  # None if the file is not XML with the root element of its type
 
 
 def validate_component(
@@ -88,20 +82,11 @@ def check_component(
     kind: MetadataType, content: bytes, *, label: str, full_name: str, policy: RulePolicy, api_version: ApiVersion
 ) -> CheckedFile:
     """Validate a component's file as `validate_component` does, and return what `validate_together` needs."""
-    return read_component(
-        kind, content, label=label, full_name=full_name, policy=policy, api_version=api_version
-    ).checked
-
-
-def read_component(
-    kind: MetadataType, content: bytes, *, label: str, full_name: str, policy: RulePolicy, api_version: ApiVersion
-) -> ReadComponent:
-    """Validate a component's file as `check_component` does, and return its definition too."""
     component = f"{kind.name}:{full_name}"
     try:
         document = read_rooted(content, label, f"{{{NAMESPACE}}}{kind.name}")
     except InvalidMetadata as error:
-        return ReadComponent(CheckedFile(tuple(_of_component(error.problems, component)), None), None)
+        return CheckedFile(tuple(_of_component(error.problems, component)))
     definition, structure = parse_definition(document, kind)
     unreadable = {problem.unreadable for problem in structure}
     scorer = read_agent_scorer(document) if kind == SCORER_DEFINITION else AgentScorer()
@@ -114,9 +99,9 @@ def read_component(
     file = NamedFile(component, name, _location_of_name(document)) if name else None
     # Findings about orgs that are off here are not off everywhere.
     if problems or of_orgs or not policy.is_complete:
-        return ReadComponent(CheckedFile(tuple(problems), file), definition)
+        return CheckedFile(tuple(problems), file, definition=definition)
     clean = clean_key(kind, content, full_name=full_name, api_version=api_version)
-    return ReadComponent(CheckedFile((), file, clean), definition)
+    return CheckedFile((), file, clean, definition)
 
 
 def validate_together(files: Sequence[NamedFile], policy: RulePolicy) -> list[Problem]:
@@ -129,7 +114,7 @@ def validate_together(files: Sequence[NamedFile], policy: RulePolicy) -> list[Pr
     ]
 
 
-_EXPECTATIONS_MISSING: Final = CASES.find("expectations-missing")
+_EXPECTATIONS_MISSING: Final = CASES.rules()["expectations-missing"]
 
 
 def check_expectations(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.settings import Profile
     from evalmeta.package.selection import Selection
-    from evalmeta.validation.rules import RuleEntry
+    from evalmeta.validation.rule import Rule
 
 
 @click.command()
@@ -134,7 +134,7 @@ def rule(*, code: str | None, as_json: bool) -> None:
         click.echo(rules.read_page(entry), nl=False)
 
 
-def _rule_json(entry: RuleEntry) -> JsonObject:
+def _rule_json(entry: Rule) -> JsonObject:
     return {
         "code": entry.code,
         "documented": entry.documented.value,
