@@ -151,7 +151,8 @@ def mean_name(result: TestResult) -> str:
     return result.label if result.label and result.name in OWN_CHECKS else result.name
 
 
-def _is_averaged(case: CaseResult) -> bool:
+def is_averaged(case: CaseResult) -> bool:
+    """Return whether results of a case are averaged over all iterations, and so are not counted one by one."""
     # A loop takes half as long as `any`.
     for result in case.results:  # noqa: SIM110 - as above
         if result.threshold is not None:
@@ -159,45 +160,9 @@ def _is_averaged(case: CaseResult) -> bool:
     return False
 
 
-class AveragedCases:
-    """The cases of a run whose results are averaged over all iterations; the caller counts all others."""
+class AveragedCase:
+    """A case whose results are averaged over its iterations; in `partial` of these, some results were not judged."""
 
-    __slots__ = ("_cases", "_options")
-
-    def __init__(self, options: RunOptions) -> None:
-        self._options = options
-        self._cases: dict[int, _AveragedCase] = {}
-
-    def add(self, case: CaseResult, verdict: Verdict, *, is_partial: bool = False) -> bool:
-        """Add a case and return whether it is averaged; a case with the verdict ERROR never is.
-
-        `is_partial` says that some of its results were not judged.
-        """
-        if verdict is _ERROR or not _is_averaged(case):
-            return False
-        averaged = self._cases.setdefault(case.number, _AveragedCase(case.label))
-        averaged.add(case, self._options)
-        averaged.partial += is_partial
-        return True
-
-    def iterations(self) -> dict[int, int]:
-        """Return the number of averaged iterations of each case, by number."""
-        return {number: case.iterations for number, case in self._cases.items()}
-
-    def partial(self) -> dict[int, int]:
-        """Return in how many averaged iterations of each case some results were not judged, by number."""
-        return {number: case.partial for number, case in self._cases.items()}
-
-    def verdicts(self) -> dict[int, Verdict]:
-        """Return the verdict of each case in all these iterations, by number."""
-        return {number: case.verdict() for number, case in self._cases.items()}
-
-    def averages(self) -> tuple[Average, ...]:
-        """Return the means in order of case number and name."""
-        return tuple(average for number, case in sorted(self._cases.items()) for average in case.averages(number))
-
-
-class _AveragedCase:
     __slots__ = ("_label", "_means", "_others", "iterations", "partial")
 
     def __init__(self, label: str) -> None:
@@ -206,8 +171,10 @@ class _AveragedCase:
         self._others: set[Verdict] = set()
         self.iterations = self.partial = 0
 
-    def add(self, case: CaseResult, options: RunOptions) -> None:
+    def add(self, case: CaseResult, options: RunOptions, *, is_partial: bool) -> None:
+        """Add an iteration; `is_partial` says that some of its results were not judged."""
         self.iterations += 1
+        self.partial += is_partial
         for result in case.results:
             if result.threshold is not None:
                 self._means.setdefault(mean_name(result), Mean()).add(result)
@@ -217,9 +184,11 @@ class _AveragedCase:
                 self._others.add(result.verdict)
 
     def verdict(self) -> Verdict:
+        """Return the verdict of the case in all these iterations."""
         return worst({*self._others, *(mean.verdict for mean in self._means.values())})
 
     def averages(self, number: int) -> list[Average]:
+        """Return the means by name; the case has this number."""
         return [
             Average(number, self._label, name, mean.score, mean.threshold, mean.count, mean.verdict)
             for name, mean in self._means.items()
@@ -229,7 +198,7 @@ class _AveragedCase:
 def verdict_in(averaged: Mapping[int, Verdict], case: CaseResult, options: RunOptions) -> Verdict:
     """Return the verdict that a run counts for a case result; `averaged` comes from the run's summary."""
     verdict = counted_verdict(case, options)
-    if verdict is Verdict.ERROR or not _is_averaged(case):
+    if verdict is Verdict.ERROR or not is_averaged(case):
         return verdict
     return averaged.get(case.number, verdict)
 

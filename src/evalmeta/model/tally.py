@@ -10,7 +10,7 @@ from array import array
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.model.aggregation import AveragedCases, counted_verdict, coverage_of, mean_name
+from evalmeta.model.aggregation import AveragedCase, counted_verdict, coverage_of, is_averaged, mean_name
 from evalmeta.model.expectations import OUTCOME, canonical_name
 from evalmeta.model.generated_data import Tokens
 from evalmeta.model.run import Coverage, RunStatus, Summary, Verdict
@@ -76,7 +76,7 @@ class Tally:
         self._options = options
         self._verdicts: Counter[Verdict] = Counter()
         self._undecided: Counter[str] = Counter()
-        self._averaged = AveragedCases(options)
+        self._averaged: dict[int, AveragedCase] = {}
         self._partly_judged = self._judged = self._results = self._outside = 0
         self._quarantined = self._quarantined_passed = 0
 
@@ -103,7 +103,9 @@ class Tally:
                 if result.verdict is _UNDECIDED and not result.is_measured:
                     self._add_undecided(result)
         verdict = counted_verdict(case, self._options)
-        if self._averaged.add(case, verdict, is_partial=is_partial):
+        if verdict is not Verdict.ERROR and is_averaged(case):
+            averaged = self._averaged.setdefault(case.number, AveragedCase(case.label))
+            averaged.add(case, self._options, is_partial=is_partial)
             return None, is_partial
         if is_partial and verdict is _PASS:
             self._partly_judged += 1
@@ -116,12 +118,12 @@ class Tally:
 
     def summary(self) -> Summary:
         """Return the counts so far."""
-        verdicts, averaged = self._verdicts.copy(), self._averaged.verdicts()
-        partly_judged, partial = self._partly_judged, self._averaged.partial()
-        for number, iterations in self._averaged.iterations().items():
-            partly = partial[number] if averaged[number] is _PASS else 0
+        verdicts, partly_judged = self._verdicts.copy(), self._partly_judged
+        averaged = {number: case.verdict() for number, case in self._averaged.items()}
+        for number, case in self._averaged.items():
+            partly = case.partial if averaged[number] is _PASS else 0
             partly_judged += partly
-            verdicts[averaged[number]] += iterations - partly
+            verdicts[averaged[number]] += case.iterations - partly
         return Summary(
             total=verdicts.total() + partly_judged + self._quarantined,
             passed=verdicts[Verdict.PASS],
@@ -131,7 +133,9 @@ class Tally:
             partly_judged=partly_judged,
             min_pass_rate=self._options.min_pass_rate,
             undecided_results=tuple(sorted(self._undecided.items())),
-            averages=self._averaged.averages(),
+            averages=tuple(
+                average for number, case in sorted(self._averaged.items()) for average in case.averages(number)
+            ),
             averaged=averaged,
             coverage=Coverage(self._judged, self._results, self._outside),
             min_decided=self._options.min_decided,
@@ -281,17 +285,17 @@ class DetailedTally(Tally):
 
     def cases(self) -> Iterator[CaseCounts]:
         """Yield the counts of each case, in order of number."""
-        verdicts, iterations, partial = self._averaged.verdicts(), self._averaged.iterations(), self._averaged.partial()
         for number, known in sorted(self._counts.items()):
-            counts, verdict = known.copy(), verdicts.get(number)
-            if verdict is not None:
-                counts[_INDEX[verdict]] += iterations[number]
-                counts[_PARTLY] += partial[number] if verdict is _PASS else 0
+            counts, averaged = known.copy(), self._averaged.get(number)
+            if averaged:
+                verdict = averaged.verdict()
+                counts[_INDEX[verdict]] += averaged.iterations
+                counts[_PARTLY] += averaged.partial if verdict is _PASS else 0
             passed, failed, errors, undecided, partly_judged = counts
             asked, label = self._utterances[number], self._labels[number]
             quarantined = self.quarantined.get(number)
             yield CaseCounts(
-                *(number, label or asked, passed, failed, errors, undecided, verdict is not None),
+                *(number, label or asked, passed, failed, errors, undecided, averaged is not None),
                 checks=self._checks.get(number, ""),
                 asked=asked if label else "",
                 partly_judged=partly_judged,
