@@ -15,7 +15,8 @@ RUN wheel=$(ls "$PWD"/*.whl) \
 FROM python:3.13-slim
 RUN useradd --create-home --uid 10001 evalmeta
 COPY --from=build /opt/evalmeta /opt/evalmeta
-ENV PATH=/opt/evalmeta/bin:$PATH PYTHONDONTWRITEBYTECODE=1
+# Who mounts a project there trusts it, and its owner may have no name here.
+ENV PATH=/opt/evalmeta/bin:$PATH PYTHONDONTWRITEBYTECODE=1 EVALMETA_SAFE_FOLDERS=/project
 USER evalmeta
 WORKDIR /project
 ENTRYPOINT ["evalmeta"]

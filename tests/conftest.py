@@ -39,7 +39,8 @@ _LEFT_BEHIND = shutil.ignore_patterns(".evalmeta", "__pycache__")
 LONG = ("slow", "npm", "browser")
 LONG_SECONDS = 1_800
 _ENVIRONMENT = (
-    *("EVALMETA_HOME", "EVALMETA_CLIENT_SECRET", "XDG_CONFIG_HOME", "BROWSER", "PYTHONPATH"),
+    *("EVALMETA_HOME", "EVALMETA_CLIENT_SECRET", "EVALMETA_SAFE_FOLDERS"),
+    *("XDG_CONFIG_HOME", "BROWSER", "PYTHONPATH"),
     *("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS"),
     *("SF_TARGET_ORG", "SF_ACCESS_TOKEN", "SF_ORG_INSTANCE_URL", "SF_ORG_API_VERSION", "SF_AUDIENCE_URL"),
 )
@@ -121,6 +122,8 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
     unusable = tmp_path_factory.getbasetemp() / "no-home"
     unusable.touch()
     monkeypatch.setenv("HOME", str(unusable))
+    # The key that signs tokens is made with the first token.
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state-home"))
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     # Half of the time in which a pytest that a test starts becomes ready.
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:randomly -p no:anyio")

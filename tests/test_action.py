@@ -18,7 +18,7 @@ import pytest
 import yaml
 from lxml import etree
 
-from workflows import ACTION, EXAMPLES, ROOT, Job
+from workflows import ACTION, EXAMPLES, ROOT, SHELL, Job
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +53,34 @@ def test_actions_of_others_are_pinned_by_commit(path: str) -> None:
     used = re.findall(r"uses: (?!OWNER)(\S+)", (ROOT / path).read_text())
     assert used
     assert [each for each in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", each)] == []
+
+
+@pytest.mark.parametrize("requirements", ["", "-r requirements.txt"])
+def test_evalmeta_is_installed_with_the_tested_versions_and_the_checkout_is_safe(
+    tmp_path: Path, requirements: str
+) -> None:
+    [script] = [step["run"] for step in STEPS if step["name"] in INSTALL]
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "$@" >> calls\n')
+    python.chmod(0o755)
+    given = {"RUNNER_TEMP": tmp_path, "GITHUB_ACTION_PATH": ROOT, "GITHUB_WORKSPACE": "/there"}
+    environment = {name: str(value) for name, value in given.items()} | {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "GITHUB_ENV": str(tmp_path / "env"),
+        "REQUIREMENTS": requirements,
+    }
+    subprocess.run([*SHELL, script], check=True, cwd=tmp_path, env=environment)
+
+    constraints = tmp_path / "evalmeta-constraints.txt"
+    first, *more = (tmp_path / "calls").read_text().splitlines()
+    assert first == f"-m pip install --quiet --constraint {constraints} {ROOT}"
+    assert more == ([f"-m pip install --quiet {requirements}"] if requirements else [])
+    pinned = [line for line in constraints.read_text().splitlines() if not line.startswith("#")]
+    assert pinned == re.findall(
+        r"^\S+==\S+?(?: ;[^\\\n]+?)?(?= *\\?$)", (ROOT / "constraints.txt").read_text(), re.MULTILINE
+    )
+    assert len(pinned) > 20
+    assert (tmp_path / "env").read_text() == "EVALMETA_SAFE_FOLDERS=/there\n"
 
 
 class Repository(ThreadingHTTPServer):

@@ -176,4 +176,6 @@ def test_the_image_runs_without_root_and_installs_only_known_files() -> None:
     dockerfile = (ROOT / "Dockerfile").read_text()
     assert dockerfile.index("\nUSER evalmeta\n") < dockerfile.index("ENTRYPOINT")
     assert "--require-hashes" in dockerfile
+    assert "\nWORKDIR /project\n" in dockerfile
+    assert "EVALMETA_SAFE_FOLDERS=/project\n" in dockerfile
     assert (ROOT / ".dockerignore").read_text().splitlines() == ["*", "!constraints.txt", "!dist/*.whl"]

@@ -184,6 +184,22 @@ def test_a_server_that_hangs_is_reported_and_can_be_stopped(
     assert read_server(project.state_dir) is None
 
 
+@pytest.mark.parametrize("name", ["server-start.log", "server.log"])
+def test_a_link_in_the_state_folder_is_not_written_through(
+    evalmeta: Callable[..., object], project: Project, tmp_path: Path, name: str
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    logs = project.state_dir / "logs"
+    logs.mkdir(parents=True)
+    (logs / name).symlink_to(victim)
+
+    outcome = evalmeta("org", "start", "--port", "0", "--detach")
+
+    assert (outcome.code, victim.read_text()) == (4, "precious")
+    assert f"{name} is a link, which evalmeta does not follow in its state folder" in outcome.err
+
+
 def test_a_server_that_fails_to_start_says_why(evalmeta: Callable[..., object], project: Project) -> None:
     (project.state_dir / "logs" / "server.log").mkdir(parents=True)
     outcome = evalmeta("org", "start", "--port", "0", "--detach")

@@ -72,7 +72,9 @@ def test_a_project_with_more_folders_than_the_system_watches_is_polled(
 
 @pytest.mark.slow
 def test_a_change_of_the_agent_is_seen_and_ctrl_c_ends_the_watch(folder: Path) -> None:
-    command = [sys.executable, "-m", "evalmeta", "run", "returns.yaml", "--watch", "--agent", "desk:answer"]
+    # A file of the project does not replace a library of evalmeta.
+    (folder / "click.py").write_text("raise SystemExit('not click')")
+    command = [sys.executable, "-P", "-m", "evalmeta", "run", "returns.yaml", "--watch", "--agent", "desk:answer"]
     # The report is not a change.
     with subprocess.Popen(
         [*command, "-q", "--report", "results.json"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -19,6 +19,7 @@ from evalmeta.model.login import EMBEDDED, Login, Secrets
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, parse_api_version
 from evalmeta.org.app import embedded_org
 from evalmeta.package.files import put_file, read_text
+from evalmeta.package.trust import state_file
 from evalmeta.protocol.json_fields import host_of, is_loopback, org_url, read_object, text
 from evalmeta.store.database import open_database
 
@@ -175,7 +176,7 @@ def _from_environment() -> Target | None:
 
 
 def _config(project: Project) -> Path:
-    return project.state_dir / _CONFIG_FILE
+    return state_file(project.state_dir, _CONFIG_FILE)
 
 
 _EMBEDDED_POLL_SECONDS: Final = 0.01

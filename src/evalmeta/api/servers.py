@@ -25,6 +25,7 @@ from evalmeta.model.redaction import child_environment
 from evalmeta.org.lease import is_free
 from evalmeta.org.organization import Organization
 from evalmeta.org.serving.server_file import already_running, read_server
+from evalmeta.package.trust import state_file
 from evalmeta.protocol.json_fields import is_loopback
 from evalmeta.store.database import delete_contents, open_database
 
@@ -72,7 +73,7 @@ def start_server(project: Project, module: str, endpoint: Endpoint) -> Server:
     server.check(endpoint)
     server.listen(endpoint.host, endpoint.port).close()
     open_database(project.state_dir).close()
-    output = project.state_dir / "logs" / "server-start.log"
+    output = state_file(project.state_dir, "logs", "server-start.log")
     certificate = endpoint.certificate
     files = [str(certificate.certfile), str(certificate.keyfile)] if certificate else ["", ""]
     place = [endpoint.host, str(endpoint.port), *files, *endpoint.names]

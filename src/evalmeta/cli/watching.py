@@ -109,7 +109,8 @@ def _batches(places: Iterable[Path], *, force_polling: bool | None = None) -> _E
 
 def _run(paths: Sequence[Path], words: Sequence[str], events: _Events) -> set[Path]:
     """Run tests, and return which files have changed meanwhile."""
-    with subprocess.Popen([sys.executable, "-m", "evalmeta", "run", *words, "--", *map(str, paths)]) as running:
+    # -P: a file of the project must not replace a module of the standard library with the same name.
+    with subprocess.Popen([sys.executable, "-P", "-m", "evalmeta", "run", *words, "--", *map(str, paths)]) as running:
         try:
             changed = next(events)
             running.wait()

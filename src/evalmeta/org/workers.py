@@ -18,6 +18,7 @@ from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import RunStatus
 from evalmeta.org.lease import is_free, new_worker
 from evalmeta.org.run_worker import SHARED, RunResources, work
+from evalmeta.package.trust import state_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -170,10 +171,10 @@ def _give_up(org: Organization, run_id: str) -> None:
 
 
 def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str], *options: str) -> subprocess.Popen[bytes]:
-    logs = state_dir / "logs"
-    logs.mkdir(exist_ok=True)
+    path = state_file(state_dir, "logs", f"{run_ids[0]}.log")
+    path.parent.mkdir(exist_ok=True)
     sweep_run_logs(state_dir, kept=limits.MAX_RUN_LOGS)
-    with (logs / f"{run_ids[0]}.log").open("ab") as log:
+    with path.open("ab") as log:
         # -P: a file of the project must not replace a module of the standard library with the same name.
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "evalmeta.org.run_worker", *options, str(project_root), *run_ids],
@@ -188,7 +189,8 @@ def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str], *options
 
 def sweep_run_logs(state_dir: Path, *, kept: int = 0) -> None:
     """Delete the logs of the workers of all runs but the newest ones."""
-    logs = (path for path in (state_dir / "logs").glob("*.log") if type_of_run(path.stem))
+    folder = state_file(state_dir, "logs", "run.log").parent
+    logs = (path for path in folder.glob("*.log") if type_of_run(path.stem))
     # Ids of one kind ascend; the log of a worker that still runs is among the newest.
     by_age = sorted(logs, key=lambda path: path.stem[3:], reverse=True)
     for path in by_age[kept:]:

@@ -16,6 +16,7 @@ import orjson
 from evalmeta.errors import EvalmetaError, NotFound, ProjectError
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, PACKAGE_FILE, TYPES, parse_api_version
 from evalmeta.package.files import key_name, read_file, read_text
+from evalmeta.package.trust import STATE_FOLDER, refuse_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 PROJECT_FILE: Final = "sfdx-project.json"
 SETTINGS_FILE: Final = "evalmeta.toml"
-STATE_FOLDER: Final = ".evalmeta"
 _MARKERS: Final = (PACKAGE_FILE, *(row.directory for row in TYPES))
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _NAMESPACE: Final = re.compile(r"(?:(?=.{1,15}\Z)[A-Za-z](?:_?[A-Za-z0-9])*)?")
@@ -85,7 +85,8 @@ def find_project(start: Path, *, or_folder: bool = False, with_settings: bool = 
 
     Raises:
         NotFound: `start` does not exist.
-        ProjectError: There is no project, or its `sfdx-project.json` is not valid.
+        ProjectError: There is no project, or its `sfdx-project.json` is not valid, or one of the two files belongs to
+            another user and EVALMETA_SAFE_FOLDERS does not name its folder.
         SettingsError: Its `evalmeta.toml` is not valid.
     """
     try:
@@ -138,6 +139,9 @@ def _no_project(folder: Path) -> ProjectError:
 
 
 def _open_project(root: Path, *, with_settings: bool) -> Project:
+    for name in (SETTINGS_FILE, PROJECT_FILE):
+        if (root / name).is_file():
+            refuse_foreign(root / name)
     settings = None
     if with_settings and (root / SETTINGS_FILE).is_file():
         from evalmeta.package.settings import load_settings

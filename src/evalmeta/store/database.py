@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from evalmeta import limits
 from evalmeta.errors import StoreCorrupt, StoreError, StoreFull, StoreLocked
+from evalmeta.package.trust import state_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -133,7 +134,8 @@ def open_database(folder: Path) -> Database:
     Commits reach the disk before they return (WAL, synchronous FULL). Raise StoreLocked if another program locks the
     file, StoreCorrupt if it is not a database of evalmeta, and StoreError if it cannot be used otherwise.
     """
-    path = folder / "org.sqlite3"
+    # SQLite would follow links.
+    path, *_ = [state_file(folder, f"org.sqlite3{suffix}") for suffix in ("", "-wal", "-shm", "-journal")]
     try:
         _make_folder(folder)
         if not path.exists():
@@ -158,7 +160,7 @@ def check_integrity(folder: Path) -> None:
 
     Damage to a page can lead to any wrong value, so that code which reads it may raise anything.
     """
-    path = folder / "org.sqlite3"
+    path = state_file(folder, "org.sqlite3")
     if not path.exists():
         return
     with _store_errors(path), closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:

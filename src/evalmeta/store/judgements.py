@@ -17,6 +17,7 @@ from evalmeta import limits
 from evalmeta.errors import EvalmetaError, StoreError
 from evalmeta.model.statistics import JudgeCheck
 from evalmeta.package.files import put_file, read_file
+from evalmeta.package.trust import state_file
 from evalmeta.store.database import open_database
 
 if TYPE_CHECKING:
@@ -128,7 +129,9 @@ class FolderRatings:
 def keep_check(state_dir: Path, judge: tuple[str, str], threshold: float, check: JudgeCheck) -> None:
     """Save the check of a judge, instead of an earlier one of the same models, prompts and threshold."""
     checks = {**_read_checks(state_dir), _check_key(judge, threshold): check.text}
-    put_file(state_dir / _CHECKS_FILE, orjson.dumps(checks, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
+    put_file(
+        state_file(state_dir, _CHECKS_FILE), orjson.dumps(checks, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
+    )
 
 
 def find_check(state_dir: Path, judge: tuple[str, str], threshold: float) -> str:
@@ -145,7 +148,7 @@ def _check_key(judge: tuple[str, str], threshold: float) -> str:
 def _read_checks(state_dir: Path) -> dict[str, object]:
     """Return the checks by their keys; none if the file is missing or damaged, because a new check replaces it."""
     try:
-        checks = orjson.loads(read_file(state_dir / _CHECKS_FILE, max_bytes=limits.MAX_JSON_BYTES))
+        checks = orjson.loads(read_file(state_file(state_dir, _CHECKS_FILE), max_bytes=limits.MAX_JSON_BYTES))
     except (EvalmetaError, OSError, orjson.JSONDecodeError):
         return {}
     return checks if isinstance(checks, dict) else {}

@@ -18,15 +18,9 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, P
 from evalmeta.package.agent_files import NO_AGENTS, find_agents
 from evalmeta.package.files import read_file, shown, write_below
 from evalmeta.package.folders import files_below, target_path
-from evalmeta.package.project import (
-    PROJECT_FILE,
-    SETTINGS_FILE,
-    STATE_FOLDER,
-    find_project,
-    has_project,
-    version_in_force,
-)
+from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, find_project, has_project, version_in_force
 from evalmeta.package.settings import load_settings
+from evalmeta.package.trust import STATE_FOLDER
 from evalmeta.xmlio.definitions import write_definition
 
 if TYPE_CHECKING:

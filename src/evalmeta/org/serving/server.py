@@ -38,6 +38,7 @@ from evalmeta.org.serving.server_file import (
 )
 from evalmeta.org.subjects import live_settings
 from evalmeta.org.workers import ServedWorkers
+from evalmeta.package.trust import state_file
 from evalmeta.store.database import open_database
 
 if TYPE_CHECKING:
@@ -257,6 +258,7 @@ class _Formatter(logging.Formatter):
 
 def open_log(path: Path, *, to_stderr: bool) -> None:
     """Open the log of this process, with two older files of the same maximum size; raise StoreError."""
+    state_file(path.parents[1], *path.parts[-2:])
     try:
         path.parent.mkdir(exist_ok=True)
         file = RotatingFileHandler(path, maxBytes=limits.MAX_LOG_BYTES, backupCount=2, encoding="utf-8")

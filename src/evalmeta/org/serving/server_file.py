@@ -13,6 +13,7 @@ from evalmeta import limits
 from evalmeta.errors import MessageUnreadable, UsageError
 from evalmeta.org.lease import is_free, new_worker
 from evalmeta.package.files import put_file
+from evalmeta.package.trust import state_file
 from evalmeta.protocol.json_fields import integer, number, read_object, text
 from evalmeta.store.runs import Lease
 
@@ -56,7 +57,7 @@ def claim_server_file(state_dir: Path, url: str, *, now: float) -> Server:
     if running:
         raise already_running(running)
     server = Server(url, os.getpid(), now, new_worker())
-    put_file(state_dir / _FILE, orjson.dumps(asdict(server)))
+    put_file(state_file(state_dir, _FILE), orjson.dumps(asdict(server)))
     return server
 
 
@@ -84,7 +85,7 @@ def already_running(server: Server) -> UsageError:
 
 def _read(state_dir: Path) -> Server | None:
     try:
-        content = read_object((state_dir / _FILE).read_bytes())
+        content = read_object(state_file(state_dir, _FILE).read_bytes())
     except (OSError, MessageUnreadable):
         return None
     return Server(
