@@ -71,7 +71,8 @@ def list_pages() -> dict[Path, str]:
     docs = ROOT / "docs"
     places = {page: page.relative_to(docs).as_posix() for page in sorted(docs.rglob("*.md"))}
     places |= {page: f"rules/{page.name}" for page in sorted((ROOT / RULES).glob("*.md"))}
-    places |= {ROOT / f"{name}.md": f"{name.lower()}.md" for name in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING")}
+    top = ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")
+    places |= {ROOT / f"{name}.md": f"{name.lower()}.md" for name in top}
     places[ROOT / "metadata-samples/README.md"] = "samples.md"
     return places
 

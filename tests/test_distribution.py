@@ -33,6 +33,7 @@ TOP = {
         "Makefile",
         "PKG-INFO",
         "README.md",
+        "SECURITY.md",
         "action",
         "action.yml",
         "benchmarks",

@@ -48,6 +48,21 @@ def findings(done: Outcome) -> dict[str, tuple[str, str, str]]:
     return {check["name"]: (check["status"], check["message"], check["action"]) for check in checks}
 
 
+def test_what_is_imported_started_and_called_is_said_before(folder: Path, evalmeta: Evalmeta) -> None:
+    bind(folder, shop="print('imported')\nraise SystemExit")
+    with (folder / "evalmeta.toml").open("a") as settings:
+        settings.write('[subjects.Node]\nadapter = "command"\ncommand = ["node", "my agent.js"]\n')
+        url = f"http://ada:{SECRET}@127.0.0.1:9/v1?key={SECRET}"
+        settings.write(f'[subjects.Chat]\nadapter = "openai"\nmodel = "m"\nurl = "{url}"\n')
+
+    lines = evalmeta("doctor").out.splitlines()
+
+    said = "imports shop:answer, starts node 'my agent.js', calls http://127.0.0.1:9/v1; each is asked a question"
+    assert f"ok       next: {said}" in lines
+    assert lines.index(f"ok       next: {said}") < next(n for n, line in enumerate(lines) if "agent shop" in line)
+    assert "nothing is asked" in evalmeta("doctor", "--no-questions").out
+
+
 def test_a_new_project_is_healthy(folder: Path, evalmeta: Evalmeta) -> None:
     evalmeta("init")
 

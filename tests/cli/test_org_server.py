@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -198,6 +199,34 @@ def test_a_link_in_the_state_folder_is_not_written_through(
 
     assert (outcome.code, victim.read_text()) == (4, "precious")
     assert f"{name} is a link, which evalmeta does not follow in its state folder" in outcome.err
+
+
+def test_tokens_of_a_restored_store_are_void_and_its_org_goes_on(
+    evalmeta: Callable[..., object], project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = project.root / "aiEvaluationDefinitions" / "A.aiEvaluationDefinition"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(definition("A"))
+    evalmeta("org", "token")
+    evalmeta("deploy")
+    # A cache of a CI system, on another machine.
+    shutil.copytree(project.root, tmp_path / "restored")
+    monkeypatch.chdir(tmp_path / "restored")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "no key"))
+
+    assert "are the same" in evalmeta("status").out
+    assert evalmeta("test", "run", "--wait").code in {0, 100}
+    listed = evalmeta("org", "token", "--list")
+    assert "  void\n" in listed.out
+    assert "1 token is void: it was created for another folder or by another user." in listed.err
+    assert "Create a new one: evalmeta org token" in listed.err
+    assert evalmeta("org", "start", "--port", "0", "--detach").err.count("1 token is void") == 1
+    evalmeta("org", "stop")
+    evalmeta("org", "token")
+    assert [token["void"] for token in json.loads(evalmeta("org", "token", "--list", "--json").out)["result"]] == [
+        False,
+        True,
+    ]
 
 
 def test_a_server_that_fails_to_start_says_why(evalmeta: Callable[..., object], project: Project) -> None:

@@ -65,6 +65,15 @@ def test_expired_and_revoked_tokens_get_the_same_error(org: Organization) -> Non
     ]
 
 
+def test_a_token_of_a_restored_store_is_refused_with_what_to_do(org: Organization) -> None:
+    token = org.new_token(ADMIN, now=0, expires=1e11)
+    org.database.execute("UPDATE access_token SET signature = NULL")
+    message = "This token was created for another folder or by another user; create a new one: evalmeta org token"
+    error = {"message": message, "errorCode": "INVALID_SESSION_ID"}
+    assert get(org, "/services/oauth2/userinfo", token=token) == (401, [error])
+    assert get(org, "/services/oauth2/userinfo", token=f"{token}x")[1] != [error]
+
+
 def test_versions_need_no_token_and_are_in_order(org: Organization) -> None:
     status, versions = get(org, "/services/data", token="")
     assert (status, [version["version"] for version in versions]) == (200, ["63.0", "64.0", "65.0", "66.0", "67.0"])

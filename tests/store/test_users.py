@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -122,3 +123,56 @@ def test_recording_the_use_of_a_token_does_not_wait_for_a_lock(users: Users, dat
         asked.set()
     assert users.list_tokens()[0].used is None
     assert database.query("PRAGMA busy_timeout") == [(1000 * limits.STORE_BUSY_SECONDS,)]
+
+
+def copied(database: Database, folder: Path) -> Path:
+    """Copy a store, as a backup or a cache does it."""
+    folder.mkdir()
+    database.execute("VACUUM INTO ?", (str(folder / "org.sqlite3"),))
+    return folder
+
+
+@pytest.mark.parametrize("change", ["folder", "user", "key", "nothing"])
+def test_a_token_is_valid_only_in_its_folder_and_for_its_user(
+    users: Users, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
+    folder = tmp_path
+    if change == "folder":
+        folder = copied(database, tmp_path / "elsewhere")
+    elif change == "user":
+        monkeypatch.setattr(os, "getuid", lambda: 54_321)
+    elif change == "key":
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
+    with open_database(folder) as opened:
+        restored = Users(opened)
+        is_void = change != "nothing"
+        assert restored.user_of(token, now=1) == (None if is_void else ADMIN)
+        assert [stored.is_void for stored in restored.list_tokens()] == [is_void]
+        assert restored.is_void(token, now=1) is is_void
+        assert restored.user_of(restored.add_token(ADMIN, org_id=ORG, now=0, expires=DAY), now=1) == ADMIN
+
+
+def test_a_token_that_others_put_into_the_store_is_void(users: Users, database: Database) -> None:
+    token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
+    users.add("ci@evalmeta.local", "ci", now=0)
+    for change in (
+        "UPDATE access_token SET user_id = (SELECT max(id) FROM org_user)",
+        "UPDATE access_token SET signature = NULL",
+        "UPDATE access_token SET signature = zeroblob(32)",
+        "UPDATE access_token SET signature = sha256",
+    ):
+        database.execute("SAVEPOINT planted")
+        database.execute(change)
+        assert users.user_of(token, now=1) is None
+        database.execute("ROLLBACK TO planted")
+        database.execute("RELEASE planted")
+    assert users.user_of(token, now=1) == ADMIN
+
+
+def test_only_who_has_the_secret_of_a_void_token_learns_that_it_is_void(users: Users, database: Database) -> None:
+    token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
+    database.execute("UPDATE access_token SET signature = NULL")
+    asked = [token, f"{token}x", token.partition(".")[0], "", f"{ORG}!none.secret"]
+    assert [users.is_void(text, now=1) for text in asked] == [True, False, False, False, False]
+    assert not users.is_void(token, now=DAY)

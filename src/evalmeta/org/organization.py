@@ -146,6 +146,12 @@ class Organization:
             return ADMIN
         return self.users.user_of(token, now=time.time())
 
+    def refusal_of(self, token: str, *, usual: str) -> str:
+        """Return why a token has no user; only who has the token's secret learns more than usual."""
+        if self.users.is_void(read_named_user_token(token), now=time.time()):
+            return "This token was created for another folder or by another user; create a new one: evalmeta org token"
+        return usual
+
 
 async def run_in_thread(org: Organization, do: Callable[[Organization], _T]) -> _T:
     """Return `do(org)`, called in a thread with a new database connection, so that the event loop is not blocked."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.errors import StoreError
+from evalmeta.errors import StoreError, UsageError
 from evalmeta.model.login import User
+from evalmeta.package.trust import signature
 from evalmeta.store.database import next_ids
 
 if TYPE_CHECKING:
@@ -35,6 +36,17 @@ class StoredToken:
     expires: float
     used: float | None = None  # accurate to the hour
     revoked: float | None = None
+    is_void: bool = False  # created for another folder or by another user
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownToken:
+    """A token whose secret was given."""
+
+    id: str
+    used: float | None
+    user: User
+    is_void: bool
 
 
 class Users:
@@ -68,37 +80,68 @@ class Users:
         """Create a token for a user, which begins with the org's id, and return it; only its hash is stored."""
         public_id = secrets.token_hex(_PUBLIC_ID_BYTES)
         token = f"{org_id}!{public_id}.{new_secret()}"
-        sql = "INSERT INTO access_token (id, user_id, sha256, created_at, expires_at) VALUES (?, ?, ?, ?, ?)"
-        self._database.execute(sql, (public_id, user.id, _sha256(token), now, expires))
+        signed = self._signature(public_id, user.id, _sha256(token), create=True)
+        sql = """
+            INSERT INTO access_token (id, user_id, sha256, created_at, expires_at, signature) VALUES (?, ?, ?, ?, ?, ?)
+        """
+        self._database.execute(sql, (public_id, user.id, _sha256(token), now, expires, signed))
         return token
 
     def user_of(self, token: str, *, now: float) -> User | None:
-        """Return the user of a token; None if the token is unknown, expired or revoked.
+        """Return the user of a token; None if the token is unknown, expired, revoked or void."""
+        known = self._known(token, now=now)
+        if known is None or known.is_void:
+            return None
+        if known.used is None or now - known.used > _USE_SECONDS:
+            self._record_use(known.id, now)
+        return known.user
+
+    def is_void(self, token: str, *, now: float) -> bool:
+        """Return whether a token would be valid if it had been created for this folder and by this user."""
+        known = self._known(token, now=now)
+        return known is not None and known.is_void
+
+    def _known(self, token: str, *, now: float) -> _KnownToken | None:
+        """Return a token that is neither expired nor revoked.
 
         The token is looked up by its public part, and the hashes are compared in constant time.
         """
         sql = """
-            SELECT access_token.id, sha256, used_at, expires_at > ? AND revoked_at IS NULL,
+            SELECT access_token.id, sha256, used_at, expires_at > ? AND revoked_at IS NULL, signature,
                    org_user.id, name, username, is_admin
             FROM access_token JOIN org_user ON org_user.id = user_id WHERE access_token.id = ?
         """
         public_id = token.partition("!")[2].partition(".")[0]
         rows = self._database.query(sql, (now, public_id))
-        token_id, sha256, used, is_valid, *user = rows[0] if rows else ("", _NO_HASH, None, False)
+        token_id, sha256, used, is_valid, signed, *user = rows[0] if rows else ("", _NO_HASH, None, False, None)
         if not secrets.compare_digest(sha256, _sha256(token)) or not is_valid:
             return None
-        if used is None or now - used > _USE_SECONDS:
-            self._record_use(token_id, now)
-        return _user(tuple(user))
+        is_void = not self._is_signed(signed, token_id, user[0], sha256)
+        return _KnownToken(token_id, used, _user(tuple(user)), is_void=is_void)
+
+    def _is_signed(self, signed: bytes | None, token_id: str, user_id: str, sha256: bytes) -> bool:
+        try:
+            ours = self._signature(token_id, user_id, sha256)
+        except UsageError:
+            return False
+        return ours is not None and signed is not None and secrets.compare_digest(ours, signed)
+
+    def _signature(self, token_id: str, user_id: str, sha256: bytes, *, create: bool = False) -> bytes | None:
+        folder = self._database.path.parent
+        return signature(folder, b"access token", token_id.encode(), user_id.encode(), sha256, create=create)
 
     def list_tokens(self) -> list[StoredToken]:
         """List all tokens, the newest first."""
         sql = """
-            SELECT access_token.id, username, access_token.created_at, expires_at, used_at, revoked_at
+            SELECT access_token.id, username, access_token.created_at, expires_at, used_at, revoked_at,
+                   signature, user_id, sha256
             FROM access_token JOIN org_user ON org_user.id = user_id
             ORDER BY access_token.created_at DESC, access_token.id
         """
-        return [StoredToken(*row) for row in self._database.query(sql)]
+        return [
+            replace(StoredToken(token_id, *about), is_void=not self._is_signed(signed, token_id, user_id, sha256))
+            for token_id, *about, signed, user_id, sha256 in self._database.query(sql)
+        ]
 
     def revoke(self, token_id: str, *, now: float) -> bool:
         """Revoke the token with this public part; False if there is none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from evalmeta.api.doctor.checks import Finding, Task, finding_of
 from evalmeta.api.doctor.org import examine_org
 from evalmeta.api.org_targets import Target, choose_target
 from evalmeta.errors import EvalmetaError, ProjectError, SettingsError
-from evalmeta.model.redaction import child_environment, redacted
+from evalmeta.model.redaction import address_in_words, child_environment, hide_secrets, redacted
 from evalmeta.package.project import SETTINGS_FILE, find_project
 from evalmeta.version import __version__
 
@@ -45,6 +46,8 @@ _ACTIONS: Final = {
     "agent": f"Correct the agent, or [subjects.{{name}}] in {SETTINGS_FILE}.",
     "rater": f"Correct [raters.{{name}}] in {SETTINGS_FILE}.",
 }
+# What is done with the value of a key of an agent or a rater.
+_DOES: Final = {"target": "imports", "command": "starts", "url": "calls"}
 _INIT: Final = "Start a project: evalmeta init"
 
 
@@ -82,6 +85,7 @@ def examine(
         return
     org = _org_of(project, target_org)
     yield from _of_project(project, runs_here=org is None)
+    yield from _announced(project, question)
     is_broken = False
     tasks = list(_tasks(project, question, target_org))
     with _Processes(timeout) as processes:
@@ -130,6 +134,20 @@ def _of_project(project: Project, *, runs_here: bool) -> Iterator[Check]:
     if runs_here and not project.declared.subjects:
         action = "Add [subjects.NAME], or see what to write: evalmeta init"
         yield Check("agents", Finding("warning", f"{SETTINGS_FILE} binds no agent", action))
+
+
+def _announced(project: Project, question: str | None) -> Iterator[Check]:
+    """Yield what the checks import, start and ask, before they do it: a checkout may be of others."""
+    settings = project.settings
+    does = [
+        f"{verb} {hide_secrets(shlex.join(value) if isinstance(value, tuple) else address_in_words(value))}"
+        for adapter in (*settings.subjects.values(), *settings.raters.values())
+        for name, verb in _DOES.items()
+        if (value := getattr(adapter, name, None))
+    ]
+    if does:
+        asked = "nothing is asked" if question is None else "each is asked a question"
+        yield Check("next", Finding("ok", f"{', '.join(dict.fromkeys(does))}; {asked}"))
 
 
 def _tasks(project: Project, question: str | None, target_org: str | None) -> Iterator[tuple[str, Task]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,13 +14,15 @@ from evalmeta import api, limits
 from evalmeta.cli.options import IntRange
 from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json, print_table, warn
-from evalmeta.errors import UsageError
+from evalmeta.errors import Suggestion, UsageError
 from evalmeta.org.serving.endpoint import Certificate, Endpoint
 from evalmeta.package.project import find_project
 from evalmeta.protocol.json_fields import host_of, is_loopback, to_timestamp
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evalmeta.api.servers import ServerStatus
     from evalmeta.org.serving.server_file import Server
     from evalmeta.store.users import StoredToken
@@ -80,6 +83,8 @@ def start(
             if not is_loopback(host):
                 note("On other machines, use this machine's name as the host, and start with --allow-host NAME.")
         sys.stdout.flush()
+        stored, now = api.servers.list_tokens(project), time.time()
+        _warn_of_void(token for token in stored if token.revoked is None and token.expires > now)
         if certificate is not None:
             _explain_trust(certificate, host_of(server.url))
 
@@ -302,6 +307,7 @@ def _print_tokens(tokens: list[StoredToken], *, as_json: bool) -> None:
                     "expires": moment(token.expires),
                     "lastUsed": moment(token.used),
                     "revoked": moment(token.revoked),
+                    "void": token.is_void,
                 }
                 for token in tokens
             ]
@@ -311,6 +317,14 @@ def _print_tokens(tokens: list[StoredToken], *, as_json: bool) -> None:
         click.echo("There are no tokens. To create one, run: evalmeta org token")
     times = [(token, map(moment, (token.created, token.expires, token.used, token.revoked))) for token in tokens]
     rows = [
-        (token.id, token.username, *((text or "")[:16].replace("T", " ") for text in four)) for token, four in times
+        (token.id, token.username, *((text or "")[:16].replace("T", " ") for text in four), "void" * token.is_void)
+        for token, four in times
     ]
-    print_table(["Id", "User", "Created (UTC)", "Expires", "Last used", "Revoked"], rows)
+    print_table(["Id", "User", "Created (UTC)", "Expires", "Last used", "Revoked", ""], rows)
+    _warn_of_void(tokens)
+
+
+def _warn_of_void(tokens: Iterable[StoredToken]) -> None:
+    if void := sum(token.is_void for token in tokens):
+        what = "1 token is void: it was" if void == 1 else f"{void} tokens are void: they were"
+        note(Suggestion(f"{what} created for another folder or by another user. Create a new one", "org", "token"))

@@ -79,7 +79,8 @@ async def respond(
     try:
         user = org.user_of(token_of(request))
         if user is None:
-            raise OrgFault("Session expired or invalid", code="INVALID_SESSION_ID")
+            message = org.refusal_of(token_of(request), usual="Session expired or invalid")
+            raise OrgFault(message, code="INVALID_SESSION_ID")
         if not org.supports(request.path_params.get("version", str(oldest)), oldest=oldest):
             raise no_resource()
         return await answer(org, user)

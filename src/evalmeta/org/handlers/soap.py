@@ -60,7 +60,7 @@ def _answer(org: Organization, call: soap.Call, *, version: str) -> bytes | Iter
     user = org.user_of(call.session)
     if user is None:
         text = "Invalid Session ID found in SessionHeader: Illegal Session"
-        raise OrgFault(text, code="INVALID_SESSION_ID")
+        raise OrgFault(org.refusal_of(call.session, usual=text), code="INVALID_SESSION_ID")
     if not org.supports(version):
         text = f"Invalid Api version specified on URL; {OLDEST_API_VERSION} to {NEWEST_API_VERSION} are known"
         raise OrgFault(text, code="UNSUPPORTED_API_VERSION")
