@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from examples import DEFAULT_EXAMPLES, EXAMPLES, at_most
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from _pytest.terminal import TerminalReporter
 
@@ -115,6 +115,14 @@ def _promises(reporter: TerminalReporter) -> list[Promise]:
     return found
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    # The key that signs tokens is made with the first token; servers of whole modules need the same.
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state-home"))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     for name in _ENVIRONMENT:
@@ -122,8 +130,6 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
     unusable = tmp_path_factory.getbasetemp() / "no-home"
     unusable.touch()
     monkeypatch.setenv("HOME", str(unusable))
-    # The key that signs tokens is made with the first token.
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state-home"))
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     # Half of the time in which a pytest that a test starts becomes ready.
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:randomly -p no:anyio")
