@@ -167,6 +167,8 @@ REST_SECONDS: Final = 5.0
 KEEP_ALIVE_SECONDS: Final = 75
 # How long the check of a served org may import an agent; a run that needs longer starts without the check.
 READINESS_SECONDS: Final = 60.0
+# How long the check of a database for damage may take; 5 GB take several minutes.
+INTEGRITY_SECONDS: Final = 5.0
 # How long one check of `evalmeta doctor` may take.
 DOCTOR_SECONDS: Final = 30.0
 # How long a server may take to start, and to answer a status request.

@@ -10,7 +10,7 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.errors import StoreCorrupt, StoreError, StoreLocked
-from evalmeta.store.database import Database, migrate, open_database
+from evalmeta.store.database import Database, check_integrity, migrate, open_database
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -232,3 +232,17 @@ def test_a_read_only_database_is_reported(database: Database) -> None:
     with pytest.raises(StoreError, match="readonly") as raised:
         put(database, "a")
     assert "writable" in raised.value.actions[0]
+
+
+def test_a_database_that_takes_long_to_check_is_healthy_as_far_as_it_was_checked(
+    database: Database, folder: Path
+) -> None:
+    rows = ((f"{row}", "x" * 900) for row in range(5_000))
+    with database.transaction():
+        database.execute_many("INSERT INTO rating VALUES (?, ?, 0)", rows)
+    assert not check_integrity(folder, seconds=0)
+    assert check_integrity(folder, seconds=600)
+
+
+def test_room_that_rows_had_can_be_given_back(database: Database) -> None:
+    assert database.query("PRAGMA auto_vacuum") == [(2,)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 Command: TypeAlias = "Callable[..., object]"  # type: ignore[explicit-any]
 Decorator: TypeAlias = "Callable[[Command], Command]"
 
+_AGE: Final = re.compile(r"(\d{1,6})([dwh])")
+_AGE_SECONDS: Final = {"d": 24 * 3600.0, "w": 7 * 24 * 3600.0, "h": 3600.0}
 PATH: Final = click.Path(path_type=Path)
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
 FOLDER: Final = click.Path(path_type=Path, file_okay=False)
@@ -150,6 +153,21 @@ class IntRange(_InWords, click.IntRange):
 
     def _describe_range(self) -> str:
         return _in_words(self.min, self.max, is_above=self.min_open)
+
+
+class Age(click.ParamType):  # type: ignore[explicit-any, type-arg] # as click's
+    """A number of days, weeks or hours, such as `90d`; the value is in seconds."""
+
+    name = "age"
+
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the seconds."""
+        if isinstance(value, int | float):
+            return value
+        match = _AGE.fullmatch(value.strip())
+        if match is None or not int(match[1]):
+            self.fail(f"{value!r} is not an age: write days, weeks or hours, such as 90d, 12w or 36h.", param, ctx)
+        return int(match[1]) * _AGE_SECONDS[match[2]]
 
 
 class FloatRange(_InWords, click.FloatRange):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LINE_CHARS: Final = 100
 # People see at most this much of a text; the json report has all of it.
 SHOWN_CHARS: Final = 4_000
+_KILO: Final = 1_000
 _MINUTE: Final = 60
 _BLOCK_CHARS: Final = 65_536
 _SHOW_MILLISECONDS: Final = 10
@@ -93,6 +94,17 @@ def seconds(duration: float) -> str:
         return f"{duration:.1f} s"
     minutes, rest = divmod(round(duration), _MINUTE)
     return f"{minutes:,} min {rest} s"
+
+
+def file_size(size: float) -> str:
+    """Return a number of bytes as `512 bytes`, `64.2 kB` or `5.1 GB`."""
+    if size < _KILO:
+        return f"{size:,.0f} bytes"
+    for unit in ("kB", "MB"):
+        size /= _KILO
+        if size < _KILO:
+            return f"{size:.1f} {unit}"
+    return f"{size / _KILO:,.1f} GB"
 
 
 def clean(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import time
@@ -36,6 +37,8 @@ _DELETIONS: Final = (
 )
 _SIGNS_OF_LOCKS: Final = ("locked", "busy", "locking protocol")
 _SIGNS_OF_DAMAGE: Final = ("malformed", "no such table", "no such column", "Could not decode to UTF-8")
+# How many steps of SQLite's machine pass between two looks at the clock.
+_STEPS_OF_A_CHECK: Final = 10_000
 _CHECKSUM_CHARS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
 # Further characters of an id only check the first 15.
 SHORT_ID_CHARS: Final = 15
@@ -84,6 +87,15 @@ class Database:
         """Execute a statement for each row of values."""
         with _store_errors(self.path):
             self._connection.executemany(sql, (_bound(sql, row) for row in rows))
+
+    def execute_script(self, sql: str) -> None:
+        """Execute statements to their ends, outside a transaction, such as pragmas that work step by step."""
+        with _store_errors(self.path):
+            self._connection.executescript(sql)
+
+    def add_function(self, name: str, function: Callable[[bytes], bytes]) -> None:
+        """Let this connection's SQL call a function."""
+        self._connection.create_function(name, 1, function, deterministic=True)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -155,18 +167,27 @@ def open_database(folder: Path) -> Database:
     return database
 
 
-def check_integrity(folder: Path) -> None:
+def check_integrity(folder: Path, *, seconds: float = limits.INTEGRITY_SECONDS) -> bool:
     """Raise StoreCorrupt if the database in a state folder is damaged; a folder without a database is not.
 
-    Damage to a page can lead to any wrong value, so that code which reads it may raise anything.
+    Return whether all of it was checked within so many seconds. Damage to a page can lead to any wrong value, so that
+    code which reads it may raise anything.
     """
     path = state_file(folder, "org.sqlite3")
     if not path.exists():
-        return
+        return True
     with _store_errors(path), closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-        [(state, *_rest), *_others] = connection.execute("PRAGMA quick_check(1)").fetchall()
+        deadline = time.monotonic() + seconds
+        connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_OF_A_CHECK)
+        try:
+            [(state, *_rest), *_others] = connection.execute("PRAGMA quick_check(1)").fetchall()
+        except sqlite3.OperationalError as error:
+            if str(error) == "interrupted":
+                return False
+            raise
     if state != "ok":
         raise _corrupt(path, state)
+    return True
 
 
 def _make_folder(folder: Path) -> None:
@@ -207,6 +228,9 @@ def migrate(database: Database, migrations: Sequence[str]) -> None:
             actions=["Upgrade evalmeta."],
         )
     if version < len(migrations):
+        if not tables:
+            # Only an empty database can be made so that room is given back step by step.
+            database.execute("PRAGMA auto_vacuum = INCREMENTAL")
         _switch_to_wal(database)
         _migrate(database, migrations)
 
@@ -226,6 +250,7 @@ def _switch_to_wal(database: Database) -> None:
 
 
 def _migrate(database: Database, migrations: Sequence[str]) -> None:
+    database.add_function("sha256", lambda content: hashlib.sha256(content).digest())
     with database.transaction():
         [(version,)] = database.query("PRAGMA user_version")
         for script in migrations[version:]:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from evalmeta.model.registry import hash_of
 from evalmeta.model.tally import summarise
 from evalmeta.protocol.connect import read_run, write_run
 from evalmeta.protocol.runs import write_options
 from evalmeta.store.database import SHORT_ID_CHARS, open_database
 from evalmeta.store.kept_numbers import KeptTally
+from evalmeta.store.runs import keep_content
 from evalmeta.store.suites import mark_started
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class RemoteRuns:
             "id": run.id,
             "org_name": remote.org_name,
             "definition": run.definition,
-            "content": remote.content,
+            "content_sha256": remote.content and hash_of(remote.content),
             "subject": run.subject_name,
             "status": run.status.value,
             "options": orjson.dumps(write_options(run.options)),
@@ -74,13 +76,15 @@ class RemoteRuns:
         }
         places = ", ".join("?" * len(columns))
         with self._database.transaction():
+            if remote.content:
+                keep_content(self._database, remote.content)
             self._database.execute(f"{_SAVE} ({', '.join(columns)}) VALUES ({places})", [*columns.values()])
             mark_started(self._database, run.options)
 
     def find(self, run_id: str, *, org_url: str | None = None) -> list[RemoteRun]:
         """Return the runs with an id of 15 or 18 characters, the latest first; several orgs may have the same id."""
         sql = """
-            SELECT org_url, org_name, jobs, body, content FROM remote_run
+            SELECT org_url, org_name, jobs, body, data FROM remote_run LEFT JOIN content ON sha256 = content_sha256
             WHERE id >= ?1 AND id < ?1 || '~' AND (?2 IS NULL OR org_url = ?2) ORDER BY started_at DESC
         """
         return list(map(_remote_run, self._database.query(sql, (run_id[:SHORT_ID_CHARS], org_url))))
@@ -91,11 +95,12 @@ class RemoteRuns:
         The run itself is not one of them.
         """
         sql = """
-            SELECT org_url, org_name, jobs, body, content FROM remote_run
-            WHERE org_url = ? AND definition = ? AND content = ? AND status = 'COMPLETED' AND id <> ?
+            SELECT org_url, org_name, jobs, body, data FROM remote_run LEFT JOIN content ON sha256 = content_sha256
+            WHERE org_url = ? AND definition = ? AND content_sha256 = ? AND status = 'COMPLETED' AND id <> ?
             ORDER BY started_at DESC LIMIT ?
         """
-        values = (remote.org_url, remote.run.definition, remote.content, remote.run.id, limit)
+        digest = hash_of(remote.content or b"")
+        values = (remote.org_url, remote.run.definition, digest, remote.run.id, limit)
         return list(map(_remote_run, self._database.query(sql, values)))
 
 

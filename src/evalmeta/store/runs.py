@@ -12,6 +12,7 @@ import orjson
 from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.model.login import ADMIN
+from evalmeta.model.registry import hash_of
 from evalmeta.model.run import CaseResult, ContentKind, Run, RunContent, RunStatus, Verdict
 from evalmeta.protocol.runs import read_options, write_options
 from evalmeta.store.database import next_ids
@@ -43,6 +44,13 @@ class Lease:
 
     worker: str | None
     until: float | None
+
+
+def keep_content(database: Database, content: bytes) -> bytes:
+    """Save the content of a test, once for all its runs, and return its SHA-256; call it inside a transaction."""
+    digest = hash_of(content)
+    database.execute("INSERT OR IGNORE INTO content VALUES (?, ?)", (digest, content))
+    return digest
 
 
 class Runs:
@@ -77,11 +85,13 @@ class Runs:
             [run_id] = next_ids(self._database, kind.run_prefix)
             sql = """
                 INSERT INTO run
-                  (id, definition, content, kind, subject_name, subject_version, status, options, total, created_at,
-                   user_id, answers_of, suite, branch, confirms, place)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                  (id, definition, content, content_sha256, kind, subject_name, subject_version, status, options, total,
+                   created_at, user_id, answers_of, suite, branch, confirms, place)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """
-            tested = (run_id, evaluation.name, *content, evaluation.subject_name, evaluation.subject_version)
+            is_file = content.kind is ContentKind.FILE
+            kept = (content.data, None) if is_file else (b"", keep_content(self._database, content.data))
+            tested = (run_id, evaluation.name, *kept, content.kind, evaluation.subject_name, evaluation.subject_version)
             begun = (RunStatus.NEW.value, encoded, total, now, user.id, answers_of)
             self._database.execute(sql, (*tested, *begun, origin.suite, origin.branch, options.confirms, origin.place))
             mark_started(self._database, options)
@@ -124,7 +134,8 @@ class Runs:
 
     def content(self, run_id: str) -> RunContent:
         """Return what a run stored of its test when it was created."""
-        [(content, kind)] = self._database.query("SELECT content, kind FROM run WHERE id = ?", (run_id,))
+        sql = "SELECT coalesce(data, content), kind FROM run LEFT JOIN content ON sha256 = content_sha256 WHERE id = ?"
+        [(content, kind)] = self._database.query(sql, (run_id,))
         return RunContent(bytes(content), ContentKind(kind))
 
     def case(self, run_id: str, iteration: int, number: int) -> CaseResult | None:

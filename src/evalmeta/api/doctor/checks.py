@@ -8,12 +8,15 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import orjson
 
+from evalmeta import limits
 from evalmeta.api.agent_tests import read_test
 from evalmeta.api.discovery import find_tests, others_note
 from evalmeta.api.org_targets import default_of, org_of_environment
@@ -31,19 +34,24 @@ from evalmeta.model.run import Verdict
 from evalmeta.model.settings import RulesRater
 from evalmeta.org.subjects import bind_subject
 from evalmeta.package.project import SETTINGS_FILE, find_project
-from evalmeta.report.text import and_more, count
+from evalmeta.report.text import and_more, count, file_size
 from evalmeta.store.database import check_integrity, open_database
+from evalmeta.store.retention import state_of_store
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from evalmeta.engine.interfaces import Rating, Subject
     from evalmeta.package.project import Project
+    from evalmeta.store.retention import StoreState
 
 Status = Literal["ok", "warning", "error"]
 
 HELLO: Final = "Hello!"
 _SHOWN_CHARS: Final = 60
+# Above this size, in bytes, `doctor` says how to make a store smaller.
+_LARGE: Final = 1_000_000_000
+_PRUNE: Final = "evalmeta test prune --keep 50"
 _SHOW_STALE: Final = "Show what to do: evalmeta validate"
 _RIGHT: Final = Rubric("bot_response_rating", "What is the capital of France?", "Paris.", expected="Paris.")
 _WRONG: Final = replace(_RIGHT, actual="Rome.")
@@ -187,10 +195,22 @@ def _check_store(project: Project, _: Task) -> Finding:
         if os.access(place, os.W_OK):
             return Finding("ok", f"the first run creates {folder}")
         return Finding("error", f"{place} is not writable", "Make it writable, or set EVALMETA_HOME to another folder.")
-    check_integrity(folder)
+    is_whole = check_integrity(folder)
     with open_database(folder) as database:
-        [(runs,)] = database.query("SELECT (SELECT count(*) FROM run) + (SELECT count(*) FROM remote_run)")
-    return Finding("ok", f"{database.path}, {count(runs, 'run')}")
+        state = state_of_store(database, now=time.time())
+    partly = "" if is_whole else f"; in {limits.INTEGRITY_SECONDS:g} s only a part of it could be checked for damage"
+    hint = f"; delete old runs: {_PRUNE}" if state.size > _LARGE else ""
+    return Finding("ok", f"{database.path}, {_described(state)}{partly}{hint}")
+
+
+def _described(state: StoreState) -> str:
+    """Return the size and growth of a store, such as `5.1 GB, 12 runs since 2026-01-03, about 310 MB in a week`."""
+    if state.since is None:
+        return f"{file_size(state.size)}, no runs"
+    since = datetime.fromtimestamp(state.since, UTC).date()
+    return (
+        f"{file_size(state.size)}, {count(state.runs, 'run')} since {since}, about {file_size(state.growth)} in a week"
+    )
 
 
 _CHECKS: Final = {"agent": _check_agent, "rater": _check_rater, "tests": _check_tests, "store": _check_store}

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from evalmeta.store.database import open_database
+from evalmeta.store.retention import old_runs, shrink
+from evalmeta.store.runs import Runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONTENT = b"<AiEvaluationDefinition/>" * 100
+
+
+def test_runs_of_an_earlier_layout_keep_their_contents_and_share_them(folder: Path) -> None:
+    folder.mkdir()
+    scripts = sorted((files("evalmeta.store") / "migrations").iterdir(), key=lambda script: script.name)
+    earlier = [script.read_text() for script in scripts if script.name < "0004.sql"]
+    with closing(sqlite3.connect(folder / "org.sqlite3", isolation_level=None)) as connection:
+        for script in earlier:
+            connection.executescript(script)
+        sql = """
+            INSERT INTO run (id, definition, kind, content, subject_name, status, options, total, user_id, suite,
+              branch, confirms, created_at)
+            VALUES (?, 'Orders', ?, ?, 'Desk', 'COMPLETED', '{}', 1, '005', '', '', '', ?)
+        """
+        for place, kind, content in (
+            (1, "definition", CONTENT),
+            (2, "definition", CONTENT),
+            (3, "file", b'{"file": "a"}'),
+        ):
+            connection.execute(sql, (f"4KB{place}", kind, content, float(place)))
+        connection.execute(f"PRAGMA user_version = {len(earlier)}")
+        connection.execute("PRAGMA application_id = 0x45564D54")
+    with open_database(folder) as database:
+        runs = Runs(database)
+        contents = [runs.content(f"4KB{place}") for place in (1, 2, 3)]
+        assert [(content.data, content.kind.value) for content in contents] == [
+            (CONTENT, "definition"), (CONTENT, "definition"), (b'{"file": "a"}', "file"),
+        ]  # fmt: skip
+        assert database.query("SELECT count(*) FROM content") == [(1,)]
+        assert [run.id for run in old_runs(database, keep=1, before=None)] == ["4KB1", "4KB2"]
+        assert database.query("PRAGMA auto_vacuum") == [(0,)]
+        assert [*shrink(database)] == []
+        assert database.query("PRAGMA auto_vacuum") == [(2,)]
