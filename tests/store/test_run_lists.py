@@ -18,7 +18,7 @@ from evalmeta.store.run_lists import (
     RunFilter,
     distinct_values,
     find_listed,
-    newest_names,
+    newest_named,
     newest_runs,
     recent_runs,
     run_page,
@@ -158,7 +158,8 @@ def test_runs_are_read_in_batches_and_none_is_left_out(database: Database, monke
 
     assert [run.id for run in newest_runs(database)] == started[::-1]
     assert [run.id for run in newest_runs(database, limit=3)] == started[:1:-1]
-    assert [*newest_names(database)] == [(run_id, f"Test_{n}") for n, run_id in reversed([*enumerate(started)])]
+    named = [(run.id, run.definition) for run in newest_named(database)]
+    assert named == [(run_id, f"Test_{n}") for n, run_id in reversed([*enumerate(started)])]
     assert [*newest_runs(database, RunFilter(test="Test_9"))] == []
 
 
