@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from evalmeta.cli.main import main
-from evalmeta.org.handlers.login import Frontdoor
+from evalmeta.org.handlers.rest import Frontdoor
 from evalmeta.org.serving.request_guard import RequestGuard, hosts_of
 from evalmeta.package.project import find_project
 from evalmeta.viewer.app import Viewer

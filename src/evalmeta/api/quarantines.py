@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from evalmeta.model.evaluation import Case
     from evalmeta.model.settings import QuarantineSettings
     from evalmeta.package.project import Project
 
@@ -89,11 +88,10 @@ def _keys_of(project: Project, test: _Test) -> frozenset[int | str] | None:
         cases = _document(project, test).evaluation.cases
     except EvalmetaError:
         return None
-    return frozenset(key for case in cases for key in _keys(case))
-
-
-def _keys(case: Case) -> set[int | str]:
-    return {case.number, case.label, *(turn.utterance for turn in case.turns)}
+    keys: set[int | str] = set()
+    for case in cases:
+        keys.update((case.number, case.label), (turn.utterance for turn in case.turns))
+    return frozenset(keys)
 
 
 def _document(project: Project, test: _Test) -> Document:

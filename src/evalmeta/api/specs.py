@@ -258,13 +258,11 @@ def _expectations(template: SpecTemplate, kind: MetadataType) -> Iterator[Expect
         yield Expectation(ACTIONS, render_actions(template.actions))
     if template.outcome is not None:
         yield Expectation(OUTCOME, template.outcome)
-    known = METRICS if kind == EVALUATION_DEFINITION else _studio_metrics()
+    known = METRICS
+    if kind != EVALUATION_DEFINITION:
+        kinds = ((name, scorer_kind(name)) for name in scorer_names("AGENT"))
+        known = tuple(name for name, scorer in kinds if scorer is not None and scorer.needs == "nothing")
     for name in template.metrics:
         if name not in known:
             raise UsageError(f"{name!r} is not a metric of {kind.name}", actions=[did_you_mean(name, known)])
         yield Expectation(name)
-
-
-def _studio_metrics() -> tuple[str, ...]:
-    kinds = ((name, scorer_kind(name)) for name in scorer_names("AGENT"))
-    return tuple(name for name, kind in kinds if kind is not None and kind.needs == "nothing")

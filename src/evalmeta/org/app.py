@@ -16,9 +16,8 @@ from starlette.routing import Route
 from evalmeta.engine.project_code import imports_kept
 from evalmeta.model.redaction import tokens_hidden
 from evalmeta.org.handlers import connect
-from evalmeta.org.handlers.login import Frontdoor, get_identity, get_versions
 from evalmeta.org.handlers.registry import registered_handlers
-from evalmeta.org.handlers.rest import fault_reply, refusal_reply
+from evalmeta.org.handlers.rest import Frontdoor, fault_reply, get_identity, get_versions, refusal_reply
 from evalmeta.org.handlers.soap import handle_soap
 from evalmeta.org.jobs import JobQueue
 from evalmeta.org.organization import Organization

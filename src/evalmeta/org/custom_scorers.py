@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from evalmeta.model.agent_scorer import FindScorer, ScorerVersion
+    from evalmeta.model.agent_scorer import FindScorer
     from evalmeta.model.registry import Component
     from evalmeta.model.run import RunContent
     from evalmeta.org.organization import Organization
@@ -46,11 +46,8 @@ def scorers_of_project(root: Path) -> FindScorer:
 
     @cache
     def files() -> dict[str, Component]:
-        own = project()
-        components = list_files(own) if own else ()
-        return {
-            component.full_name.casefold(): component for component in components if component.type == SCORER_DEFINITION
-        }
+        components = list_files(own) if (own := project()) else ()
+        return {file.full_name.casefold(): file for file in components if file.type == SCORER_DEFINITION}
 
     def names() -> list[str]:
         return [file.full_name for file in files().values()]
@@ -106,9 +103,13 @@ def _find(name: str, source: _Source, project: Callable[[], Project | None]) -> 
     if version is None:
         return f"no version of the custom scorer {name!r} is Available: {scorer.version_list}"
     if version.engine != "PromptTemplate":
-        return _unsupported(name, version)
+        by = {"Manual": "people judge by it", "Expression": "only orgs compute its expression"}
+        reason = by.get(version.engine, f"its engine is {version.engine}")
+        return f"the custom scorer {name!r} cannot be run locally: {reason} (engineType {version.engine})"
     template = version.engine_ref.strip()
-    prompt = _prompt(template, project())
+    own = project()
+    path = _template_file(template, own) if own else None
+    prompt = read_template_text(read_file(path), label=path.name) if path else None
     if prompt is None:
         file = f"{_TEMPLATE_FOLDER}/{template}{_TEMPLATE_SUFFIX}{META_XML_SUFFIX}"
         return (
@@ -119,17 +120,6 @@ def _find(name: str, source: _Source, project: Callable[[], Project | None]) -> 
         return f"the prompt template {template!r} uses {', '.join(unknown)}, which only an org can fill"
     labels = tuple(output for output in version.outputs if not output.is_system_fallback)
     return PromptScorer(name, version.number or 0, prompt, scorer.json_type, labels, version.values)
-
-
-def _unsupported(name: str, version: ScorerVersion) -> str:
-    by = {"Manual": "people judge by it", "Expression": "only orgs compute its expression"}
-    reason = by.get(version.engine, f"its engine is {version.engine}")
-    return f"the custom scorer {name!r} cannot be run locally: {reason} (engineType {version.engine})"
-
-
-def _prompt(template: str, project: Project | None) -> str | None:
-    path = _template_file(template, project) if project else None
-    return read_template_text(read_file(path), label=path.name) if path else None
 
 
 def _template_file(name: str, project: Project) -> Path | None:

@@ -190,7 +190,6 @@ def _component_of(file_name: str) -> tuple[MetadataType, str] | None:
 
 
 def _named(manifest: Manifest) -> dict[MetadataType, frozenset[str]]:
-    """Return the members of a manifest by type."""
     named: dict[MetadataType, frozenset[str]] = {}
     for types in manifest.types:
         if kind := metadata_type(types.name):

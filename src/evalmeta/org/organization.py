@@ -74,10 +74,6 @@ class PathFilter:
         return case._replace(error=self.optional(case.error), results=results, traceback=self.text(case.traceback))
 
 
-def _new_token() -> str:
-    return f"{ORG_ID[:_ID_CHARS]}!{new_secret()}"
-
-
 @dataclass(frozen=True, slots=True)
 class Organization:
     """What the handlers of one org share; agents are imported from the folder `root`.
@@ -99,7 +95,7 @@ class Organization:
     is_served: bool = False
     reads_files: bool = False
     usable: set[tuple[str, str, str, str]] = field(default_factory=set, repr=False)
-    token: str = field(default_factory=_new_token, repr=False)
+    token: str = field(default_factory=lambda: f"{ORG_ID[:_ID_CHARS]}!{new_secret()}", repr=False)
 
     @property
     def components(self) -> Components:

@@ -208,7 +208,8 @@ def agent_of(subjects: Mapping[str, SubjectSettings], name: str, *, root: Path) 
 def described_agent(settings: SubjectSettings, root: Path) -> tuple[str, str]:
     """Return what `agent_of` returns, for an agent's settings."""
     text, files = settings.identity(root)
-    return hide_secrets(text), _version(files)
+    checksums = [checksum for file in files if (checksum := _checksum(file)) is not None]
+    return hide_secrets(text), fingerprint(*checksums) if checksums else ""
 
 
 def rater_of(settings: RaterSettings, *, root: Path) -> tuple[str, str]:
@@ -237,13 +238,8 @@ def _prompt(settings: LlmRater, root: Path) -> str:
     return f"v{PROMPT_VERSION}, rubric {digest}" if digest else f"v{PROMPT_VERSION}"
 
 
-def _version(files: list[Path]) -> str:
-    """Return a fingerprint of the files that exist; empty if there is none."""
-    checksums = [checksum for file in files if (checksum := _checksum(file)) is not None]
-    return fingerprint(*checksums) if checksums else ""
-
-
 def _checksum(file: Path) -> int | None:
+    """Return a checksum of a file; None if it does not exist."""
     checksum = 0
     try:
         with file.open("rb") as source:

@@ -75,7 +75,6 @@ def read_locator(locator: str) -> Page:
 
 
 def _invalid_locator() -> OrgFault:
-    """Return Salesforce's error for a locator that it does not know."""
     return OrgFault("invalid query locator", code="INVALID_QUERY_LOCATOR")
 
 
@@ -136,7 +135,6 @@ class Answers:
         return next(map(self._writer(query, kind), find_rows(query, kind, self._rows)), None)
 
     def _writer(self, query: Query, kind: SObject) -> Callable[[JsonObject], JsonObject]:
-        """Return what writes a row as a record."""
         parts: dict[str, Read] = {}
         above: defaultdict[str, list[str]] = defaultdict(list)
         for field in _fields(query, kind):

@@ -15,9 +15,8 @@ from urllib.parse import urlencode
 from starlette.routing import Route
 
 from evalmeta.model.registry import NEWEST_API_VERSION, TEST_TYPES
-from evalmeta.org.handlers.login import identity_url
 from evalmeta.org.handlers.registry import Handlers
-from evalmeta.org.handlers.rest import authenticated, fault_reply, json_reply, token_of
+from evalmeta.org.handlers.rest import authenticated, fault_reply, identity_url, json_reply, token_of
 from evalmeta.org_clients import components, records
 from evalmeta.protocol.oauth import read_named_user_token, write_named_user_token
 from evalmeta.version import __version__
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.login import User
-    from evalmeta.org.handlers.login import Frontdoor
+    from evalmeta.org.handlers.rest import Frontdoor
     from evalmeta.org.organization import Organization
 
 

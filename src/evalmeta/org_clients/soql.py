@@ -255,7 +255,6 @@ class _Reader:
         return comparison
 
     def _list_of(self, read: Callable[[], _T]) -> tuple[_T, ...]:
-        """Read parts that commas separate."""
         parts = [read()]
         while self._skip(","):
             parts.append(read())

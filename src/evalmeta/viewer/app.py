@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from evalmeta.model.login import User
-    from evalmeta.org.handlers.login import Frontdoor
+    from evalmeta.org.handlers.rest import Frontdoor
     from evalmeta.package.project import Project
     from evalmeta.store.database import Database
     from evalmeta.viewer.pages import Action, MakePage, Query

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from evalmeta.api.evaluating.loaded import LoadedEvaluation, Root, Roots
+    from evalmeta.api.evaluating.loaded import LoadedEvaluation, Roots
     from evalmeta.engine.interfaces import Rater, RatingCache, Subject
     from evalmeta.model.definition import Definition
     from evalmeta.model.run_options import Scoring
@@ -102,7 +102,10 @@ def _load_document(file: Path, roots: Roots, name: str | None) -> LoadedEvaluati
     root = roots.root_of(file.parent, may_be_none=True)
     settings = root.settings
     reading = reading_of(settings, root=root.folder, is_asked=roots.subject_name is not None)
-    document = read_document(file, label=shown(file), name=name or _name_in(root, file), reading=reading)
+    # Reports show the path of a file in its project or in the current folder.
+    real, folder = file.parent.resolve() / file.name, root.folder if root.project else Path.cwd()
+    path = real.relative_to(folder).as_posix() if real.is_relative_to(folder) else file.name
+    document = read_document(file, label=shown(file), name=name or path, reading=reading)
     evaluation = document.evaluation
     # A file may name a Python function or a URL, which need no project.
     if not document.is_answered and ":" not in evaluation.subject_name:
@@ -112,13 +115,6 @@ def _load_document(file: Path, roots: Roots, name: str | None) -> LoadedEvaluati
         default = RECORDED_ANSWERS if document.is_answered else only
         evaluation = replace(evaluation, subject_name=roots.subject_name or default)
     return root.loaded(evaluation, None, EVALUATION_DEFINITION)._replace(document=document)
-
-
-def _name_in(root: Root, file: Path) -> str:
-    """Return the path of a file in its project or in the current folder, as reports show it; else its name."""
-    real = file.parent.resolve() / file.name
-    folder = root.folder if root.project else Path.cwd()
-    return real.relative_to(folder).as_posix() if real.is_relative_to(folder) else file.name
 
 
 _ARGUMENT: Final = "argument"

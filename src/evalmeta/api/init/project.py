@@ -101,7 +101,8 @@ def init_project(
     """
     check_choice(choice)
     root, is_dx = _root_of(folder, is_dx=is_dx)
-    subjects = _subjects(root)
+    settings = root / SETTINGS_FILE
+    subjects = load_settings(settings).subjects if settings.is_file() else {}
     real = find_agents(root) if is_dx else NO_AGENTS
     if bound := _bound_name(subjects, choice):
         agent = NewAgent(bound, "")
@@ -112,7 +113,7 @@ def init_project(
         name = _api_name(real, agent) if is_dx else agent.name
         agent = agent._replace(name=f"{name}_2" if name in subjects else name)
     # A spec can name a Python agent that the existing settings do not bind.
-    is_unbound = (root / SETTINGS_FILE).is_file() and not bound
+    is_unbound = settings.is_file() and not bound
     subject = choice.target if is_unbound and choice.target else agent.name
     is_real = choice == _SAMPLE and bool(real.names)
     tests = list(
@@ -153,11 +154,6 @@ def _root_of(folder: Path, *, is_dx: bool) -> tuple[Path, bool]:
         if project.is_dx or project.root == folder.resolve():
             return project.root, is_dx or project.is_dx
     return Path(folder.resolve()), is_dx
-
-
-def _subjects(root: Path) -> Mapping[str, SubjectSettings]:
-    """Return the agents that existing settings bind."""
-    return load_settings(root / SETTINGS_FILE).subjects if (root / SETTINGS_FILE).is_file() else {}
 
 
 def _bound_name(subjects: Mapping[str, SubjectSettings], choice: AgentChoice) -> str:

@@ -57,7 +57,6 @@ def is_acceptable(result: TestResult) -> bool:
 
 
 def _show_results(run: Run) -> Suggestion:
-    """Return the suggestion to look at the results of a run."""
     return Suggestion("Show the results", "test", "results", "--job-id", run.id)
 
 
@@ -213,9 +212,6 @@ def _read(path: Path) -> bytes:
 
 def _diff(path: Path, before: bytes, after: bytes) -> str:
     name = shown(path)
-    old, new = ([*map(_ended, data.decode("utf-8-sig").splitlines(keepends=True))] for data in (before, after))
+    lines = (data.decode("utf-8-sig").splitlines(keepends=True) for data in (before, after))
+    old, new = ([line.rstrip("\r\n") + "\n" for line in version] for version in lines)
     return "".join(unified_diff(old, new, f"a/{name}", f"b/{name}"))
-
-
-def _ended(line: str) -> str:
-    return f"{line.rstrip(chr(10) + chr(13))}\n"
