@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.formats.registry import Content
-    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonValue
 
 
 _TEXT_BYTES: Final = 4_096
@@ -166,7 +166,9 @@ def _kind_of_json(file: FileHead) -> FileKind:
     file = file._replace(format=recognise(file.data), value=_json(file.data))
     if file.value is None:
         return _kind_of_damaged_json(file)
-    rows, root = _rows_of(file.value), [*file.value] if isinstance(file.value, dict) else []
+    root = [*file.value] if isinstance(file.value, dict) else []
+    items = file.value.get("rows") if isinstance(file.value, dict) else file.value
+    rows = [row for row in (items[:_ROWS] if isinstance(items, list) else ()) if isinstance(row, dict)]
     if program := _program(root):
         return FileKind(file.format, program)
     if likeness.has_key_of_format(root) or _certain(file._replace(keys=root, rows=rows)):
@@ -193,11 +195,6 @@ _KINDS: Final[dict[Content, Callable[[FileHead], FileKind]]] = {
     "lines": _kind_of_lines,
     "json": _kind_of_json,
 }
-
-
-def _rows_of(value: JsonValue) -> list[JsonObject]:
-    rows = value.get("rows") if isinstance(value, dict) else value
-    return [row for row in (rows[:_ROWS] if isinstance(rows, list) else ()) if isinstance(row, dict)]
 
 
 def _json(data: bytes) -> JsonValue:

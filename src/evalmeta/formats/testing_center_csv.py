@@ -52,8 +52,6 @@ CSV_COLUMNS: Final = {
     "Expected Response": "response",
 }
 """Columns by their titles; Subagent is the later word for a topic."""
-
-
 VARIABLE_PREFIX: Final = "Context Variable "
 _FIELDS: Final = frozenset(CSV_COLUMNS.values())
 _BY_SMALL: Final = {title.lower(): column for title, column in CSV_COLUMNS.items()}
@@ -64,11 +62,7 @@ _MESSAGE_KEYS: Final = {"role": str, "message": str, "topic": str, "index": int}
 def read_testing_center_csv(
     data: bytes, *, label: str, name: str, subject_name: str, subject_version: str | None = None
 ) -> Definition:
-    """Read a file as an AiEvaluationDefinition; its test cases are numbered from 1 in the order of the rows.
-
-    The file does not say its name and its agent. Raise FormatError with every reason and its line if it does not fit
-    the format.
-    """
+    """Read a file, which does not name its agent, as an AiEvaluationDefinition; raise FormatError with every reason."""
     cases = _read_cases(data, label).values()
     return Definition(name, subject_name, subject_version=subject_version, test_cases=tuple(cases))
 

@@ -89,8 +89,7 @@ class Spec:
 def read_spec(data: bytes, *, label: str, folder: Path | None = None, needs_cases: bool = False) -> Spec:
     """Read a test spec of any kind; its test cases are numbered from 1 in the order of the file.
 
-    A spec without a name is called after `label`, the path that messages show. `folder` has the files with test cases
-    that it may name; None is the current one. Raise FormatError with every reason, line and column if it is not valid.
+    A spec without a name is called after `label`. `folder` has the files that it may name; None is the current one.
     """
     diagnostics = Diagnostics(label)
     file = read_yaml(data, label=label)

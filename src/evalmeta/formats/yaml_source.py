@@ -139,11 +139,7 @@ class YamlFile:
 
 
 def read_yaml(data: bytes, *, label: str) -> YamlFile:
-    """Read a file with one YAML document, JSON too.
-
-    Raise FormatError with line and column if it is not UTF-8 or not YAML, has several documents, tags or a repeated
-    key, or exceeds `limits`.
-    """
+    """Read a file with one YAML document, JSON too, without tags and repeated keys; raise FormatError with a place."""
     diagnostics = Diagnostics(label)
     builder = _Builder(diagnostics)
     try:
@@ -179,16 +175,14 @@ def peek_yaml(text: str) -> JsonValue:
                     around.append([])
                 case events.CollectionEndEvent():
                     done = around.pop()
-                    is_mapping = isinstance(event, events.MappingEndEvent)
-                    around[-1].append(_mapping_of(done) if is_mapping else done)
+                    if isinstance(event, events.MappingEndEvent):
+                        pairs = zip(done[::2], done[1::2], strict=True)
+                        around[-1].append({key: value for key, value in pairs if isinstance(key, str)})
+                    else:
+                        around[-1].append(done)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from None
     return around[0][0] if around[0] else None
-
-
-def _mapping_of(children: list[JsonValue]) -> JsonValue:
-    pairs = zip(children[::2], children[1::2], strict=True)
-    return {key: value for key, value in pairs if isinstance(key, str)}
 
 
 def json_value(value: object) -> JsonValue:

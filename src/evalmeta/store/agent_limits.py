@@ -96,7 +96,7 @@ class FolderPace:
 # An earlier run that gave no sign of life for this time does not keep free places from later ones.
 _RECENT_SECONDS: Final = 5.0
 _RENEW_SECONDS: Final = 2.0
-_SELECT: Final = """
+_SELECT_PLACES: Final = """
     SELECT id, max(created_at, coalesce(started_at, 0)), run.worker, lease_until, size, taken, wanted, seen
     FROM run LEFT JOIN place ON place.run_id = run.id AND place.worker = run.worker
     WHERE status IN ('NEW', 'IN_PROGRESS') AND subject_name = ? AND answers_of IS NULL
@@ -140,7 +140,7 @@ class RunPlaces:
         """Take up to `wanted` of the agent's `size` places, and return how many; raise StoreError without a lease."""
         now = self._clock()
         with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
-            rows = [_Row(*row) for row in self._database.query(_SELECT, (self._run.subject_name,))]
+            rows = [_Row(*row) for row in self._database.query(_SELECT_PLACES, (self._run.subject_name,))]
             mine = next((row for row in rows if row.run_id == self._run.id), None)
             if mine is None or mine.worker != self._worker:
                 raise StoreError(f"run {self._run.id} is over, or was taken over by another worker")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 JobKind = Literal["deploy", "retrieve"]
 _PREFIXES: Final[dict[JobKind, str]] = {"deploy": "0Af", "retrieve": "09S"}
-_SELECT: Final = """
+_SELECT_JOB: Final = """
     SELECT id, kind, status, user_id, user_name, check_only, created_at, started_at, ended_at, validation,
       canceled_by, canceled_name, options, worker, lease_until
     FROM job
@@ -78,18 +78,18 @@ class Jobs:
 
     def get(self, kind: JobKind, job_id: str) -> Job | None:
         """Return a job; None if there is none of this kind."""
-        rows = self._database.query(f"{_SELECT} WHERE id = ? AND kind = ?", (full_id(job_id), kind))
+        rows = self._database.query(f"{_SELECT_JOB} WHERE id = ? AND kind = ?", (full_id(job_id), kind))
         return _job(rows[0]) if rows else None
 
     def history(self) -> list[Job]:
         """List the finished deployments in the order of their execution."""
-        sql = f"{_SELECT} WHERE kind = 'deploy' AND place IS NOT NULL ORDER BY place"
+        sql = f"{_SELECT_JOB} WHERE kind = 'deploy' AND place IS NOT NULL ORDER BY place"
         return [_job(row) for row in self._database.query(sql)]
 
     def latest(self, *, limit: int, user_id: str | None = None) -> tuple[list[Job], int]:
         """List the finished deployments of a user, or of all, the newest first up to a limit; and count all of them."""
         sql = f"""
-            {_SELECT} WHERE kind = 'deploy' AND place IS NOT NULL AND (?1 IS NULL OR user_id = ?1)
+            {_SELECT_JOB} WHERE kind = 'deploy' AND place IS NOT NULL AND (?1 IS NULL OR user_id = ?1)
             ORDER BY place DESC LIMIT ?2
         """
         found = [_job(row) for row in self._database.query(sql, (user_id, limit))]
@@ -100,7 +100,7 @@ class Jobs:
     def applied(self, *, since: float, limit: int) -> list[Job]:
         """List the latest deployments that may have changed the org since a time, in the order of their execution."""
         sql = f"""
-            {_SELECT} WHERE kind = 'deploy' AND NOT check_only AND status IN ('Succeeded', 'SucceededPartial')
+            {_SELECT_JOB} WHERE kind = 'deploy' AND NOT check_only AND status IN ('Succeeded', 'SucceededPartial')
               AND ended_at >= ? ORDER BY place DESC LIMIT ?
         """
         return [_job(row) for row in reversed(self._database.query(sql, (since, limit)))]
@@ -128,7 +128,7 @@ class Jobs:
 
     def unfinished(self) -> list[tuple[Job, Lease]]:
         """List the jobs that are waiting or in progress with their leases, the oldest first."""
-        rows = self._database.query(f"{_SELECT} WHERE place IS NULL AND reply IS NULL ORDER BY id")
+        rows = self._database.query(f"{_SELECT_JOB} WHERE place IS NULL AND reply IS NULL ORDER BY id")
         return [(_job(row), Lease(*row[-2:])) for row in rows]
 
     def claim(self, job_id: str, worker: str, *, taken_from: Lease, now: float) -> bool:

@@ -157,7 +157,7 @@ def _read_checks(state_dir: Path) -> dict[str, object]:
 Judgement = Literal["right", "wrong", "pass", "fail"]
 """Whether a verdict is right, or, if the result was not decided, what it should be."""
 
-_SELECT: Final = """
+_SELECT_MARK: Final = """
     SELECT org_url, run_id, iteration, number, name, turn, user_id, user_name, is_right, should_pass, note, marked_at
     FROM mark
 """
@@ -215,7 +215,7 @@ def remove_mark(database: Database, place: ResultPlace, user: User) -> bool:
 
 def marks_of_case(database: Database, place: ResultPlace) -> list[Mark]:
     """Return the judgements of all results of a case, the oldest first."""
-    sql = f"{_SELECT} WHERE org_url = ? AND run_id = ? AND iteration = ? AND number = ? ORDER BY marked_at"
+    sql = f"{_SELECT_MARK} WHERE org_url = ? AND run_id = ? AND iteration = ? AND number = ? ORDER BY marked_at"
     return [_mark(row) for row in database.query(sql, place[:4])]
 
 
@@ -223,7 +223,7 @@ def list_marks(database: Database, *, run_id: str | None = None, org_url: str = 
     """Return the judgements of the results of a run, or of all runs, in the order of the results."""
     where = "WHERE ?1 IS NULL OR (run_id = ?1 AND org_url = ?2)"
     order = "ORDER BY org_url, run_id, number, iteration, turn, name, marked_at"
-    return [_mark(row) for row in database.query(f"{_SELECT} {where} {order}", (run_id, org_url))]
+    return [_mark(row) for row in database.query(f"{_SELECT_MARK} {where} {order}", (run_id, org_url))]
 
 
 def _mark(row: Row) -> Mark:

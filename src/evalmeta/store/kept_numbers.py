@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 _COUNTS: Final = ("passed", "partly_judged", "failed", "errors", "undecided", "quarantined")
-_VERDICTS: Final = """
+_COUNT_VERDICTS: Final = """
     SELECT run_id, verdict, count(*) FROM case_result
     WHERE run_id IN (SELECT value FROM json_each(?)) GROUP BY run_id, verdict
 """
-_STATES: Final = "SELECT id, status, ended_at, total FROM run WHERE id IN (SELECT value FROM json_each(?))"
-_SAVE: Final = """
+_SELECT_STATES: Final = "SELECT id, status, ended_at, total FROM run WHERE id IN (SELECT value FROM json_each(?))"
+_UPDATE_TALLY: Final = """
     UPDATE run SET tally = ?, verdict = ?
     WHERE id = ? AND ended_at IS ? AND status NOT IN ('NEW', 'IN_PROGRESS')
 """
@@ -76,10 +76,11 @@ def tallies_of(database: Database, runs: Mapping[str, RunOptions]) -> dict[str, 
     if not runs:
         return {}
     verdicts: dict[str, Counter[str]] = {run_id: Counter() for run_id in runs}
-    for run_id, verdict, number in database.query(_VERDICTS, (_list(runs),)):
+    ids = orjson.dumps([*runs]).decode()
+    for run_id, verdict, number in database.query(_COUNT_VERDICTS, (ids,)):
         verdicts[run_id][verdict] = number
     tallies = {}
-    for run_id, state, ended, total in database.query(_STATES, (_list(runs),)):
+    for run_id, state, ended, total in database.query(_SELECT_STATES, (ids,)):
         counts, status = verdicts[run_id], RunStatus(state)
         if counts and (status.is_over or counts.total() <= limits.MAX_LIVE_CASES):
             summary = summarise(Runs(database).stream(run_id), runs[run_id])
@@ -89,7 +90,7 @@ def tallies_of(database: Database, runs: Mapping[str, RunOptions]) -> dict[str, 
         if status.is_over:
             # Another program may be writing; the results are then counted again for the next list.
             with suppress(StoreError):
-                database.execute(_SAVE, (*tally.columns(), run_id, ended))
+                database.execute(_UPDATE_TALLY, (*tally.columns(), run_id, ended))
     return tallies
 
 
@@ -103,10 +104,6 @@ def _by_verdicts(counts: Counter[str], options: RunOptions) -> Summary:
         min_pass_rate=options.min_pass_rate,
         min_decided=options.min_decided,
     )
-
-
-def _list(ids: Mapping[str, RunOptions]) -> str:
-    return orjson.dumps([*ids]).decode()
 
 
 def find_digest(database: Database, run_id: str, stamp: str, *, org_url: str = "") -> JsonObject | None:

@@ -47,17 +47,9 @@ class _Judgement(NamedTuple):
 async def score_by_function(expectation: Expectation, exchange: Exchange) -> TestResult:
     """Judge by the function that the terms name (`"function": "package.module.function"`).
 
-    evalmeta calls it with the metric, the actual invocations, the expected ones, and None: ADK's
-    own objects if the function's module imports google-adk, else mappings that ADK's models
-    accept. If the terms have `invocations`, these are all turns of the case up to this one; otherwise
-    only this turn, expected with the expectedValue and the `calls` of the terms. Functions
-    that are not coroutine functions run in a thread.
-
-    The function returns a number, a truth value, or an object or mapping with `overall_score`
-    and optionally `overall_eval_status` and `per_invocation_results`, such as ADK's
-    EvaluationResult. The status PASSED or FAILED decides; INFORMATIONAL only reports the number;
-    with any other, the threshold of the terms decides; without both, the number is reported. A
-    function that cannot be found, raises, or returns something else makes the result ERROR.
+    Without `invocations` in the terms, it judges only this turn, by the expectedValue and the `calls` of the terms. It
+    returns a number, a truth value, or an object or mapping with `overall_score`, such as ADK's EvaluationResult, whose
+    status PASSED or FAILED decides; INFORMATIONAL only reports the number. Otherwise the terms' threshold decides.
     """
     name, actual = expectation.terms["function"], exchange.generated.outcome
     criterion = {key: value for key, value in expectation.terms.items() if key not in _OWN_TERMS}

@@ -52,9 +52,8 @@ class _Tokenizer(NamedTuple):
 def score_response_match(expectation: Expectation, exchange: Exchange) -> TestResult:
     """Score the overlap of the answer with the expectedValue, 0 to 1; the mean of a case must reach the threshold.
 
-    `tokens` in the terms chooses the words: `unicode` (words of all scripts), `ascii` (ASCII
-    words only) or `typescript` (each word once, not stemmed); other values are an ERROR.
-    Without an expectedValue the result is UNDECIDED, or 0 with `"missing": "zero"`.
+    `tokens` in the terms chooses the words: `unicode` (of all scripts), `ascii` or `typescript` (each once, not
+    stemmed). Without an expectedValue the result is UNDECIDED, or 0 with `"missing": "zero"`.
     """
     actual, tokens = exchange.generated.outcome, expectation.terms.get("tokens", "unicode")
     tokenizer = _TOKENIZERS.get(tokens) if isinstance(tokens, str) else None

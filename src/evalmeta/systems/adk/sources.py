@@ -163,10 +163,7 @@ _AGENTS: Final = ("answer", "root_agent", "agent")
 
 
 def agent_named(name: str, root: Path | None) -> object:
-    """Return the agent in a module of this name; None for an agent that evalmeta.toml binds.
-
-    The agent is the module's `answer`, `root_agent` or `agent`, or that of a package's module `agent`.
-    """
+    """Return the agent in a module of this name, or in its module `agent`; None if evalmeta.toml binds the name."""
     with suppress(ProjectError):
         if name in find_project(root or Path.cwd()).settings.subjects:
             return None

@@ -221,10 +221,7 @@ _ENTRY_KEYS: Final = ("id", "input", *_TOOLS, *_OUTPUT, *_CONTEXT)
 
 
 def read_ballerina(data: bytes, *, label: str, name: str) -> Document:
-    """Read an evaluation set with `threads`, or a dataset: a list of entries, or an object with `entries`.
-
-    Cases are numbered from 1 in the order of the file. Raise FormatError if it does not fit.
-    """
+    """Read an evaluation set with `threads`, or a dataset: a list of entries, or an object with `entries`."""
     file, diagnostics = read_json(data, label=label), Diagnostics(label)
     read = _conversations if isinstance(file.value, dict) and "threads" in file.value else _dataset
     return read(file, diagnostics, name)

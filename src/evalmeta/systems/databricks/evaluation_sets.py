@@ -58,11 +58,7 @@ class RowOptions(TypedDict, total=False):
 
 
 def read_databricks(data: bytes, *, label: str, name: str, **options: Unpack[RowOptions]) -> Document:
-    """Read an evaluation set: JSON, JSON Lines, CSV with JSON in its cells, or Parquet, detected from its content.
-
-    Raise FormatError if it does not fit the format, UsageError if a metric is unknown, the guidelines are not valid, or
-    it is Parquet without pyarrow.
-    """
+    """Read an evaluation set: JSON, JSON Lines, CSV with JSON in its cells, or Parquet, detected from its content."""
     diagnostics = Diagnostics(label)
     return _document(rows_in(data, label=label, diagnostics=diagnostics), _context(options), diagnostics, name)
 
@@ -91,9 +87,8 @@ def read_databricks_rows(
 def read_databricks_file(path: Path, *, label: str, name: str, **options: Unpack[RowOptions]) -> Document:
     """Read a file like `read_databricks`; raise NotFound if it cannot be read.
 
-    JSON Lines and Parquet may be of any size: all their rows are checked now, and a file of Parquet or of more than
-    `limits.MAX_SPEC_BYTES` is read again for each iteration over the cases. An iteration raises FormatError if the
-    file has become invalid.
+    JSON Lines and Parquet may be of any size: all rows are checked now, and those of Parquet and of large files are
+    read again for each iteration over the cases, which raises FormatError if the file has become invalid.
     """
     try:
         with path.open("rb") as file:
@@ -233,10 +228,7 @@ _ROLES: Final = {"user": "user", "agent": "assistant", "system": "system", "tool
 
 
 def write_databricks(definition: Definition) -> Written:
-    """Write the test cases of a definition as rows: request, request_id, and the expected response.
-
-    Other expectations and variables have no column. The columns decide which judges are asked.
-    """
+    """Write test cases as rows with a request, its id and the expected response; nothing else has a column."""
     losses = [Loss("definition", f"the subject's name {definition.subject_name!r}; rows do not name their agent")]
     losses += subject_losses(definition)
     if definition.description is not None:

@@ -84,8 +84,7 @@ class RowExpectations(NamedTuple):
 def select_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines | None) -> MetricSelection:
     """Return the configuration of an evaluator; raise UsageError if a name or the guidelines are not valid.
 
-    Tokens and latency are always computed. `metrics` are judges and `document_recall`, by short or documented names;
-    None is all of them.
+    `metrics` are short or documented names; None is all. Tokens and latency are always computed.
     """
     groups = _groups(() if global_guidelines is None else global_guidelines)
     if metrics is None:

@@ -380,11 +380,7 @@ def is_plain(text: str) -> bool:
 
 
 def read_inputs(value: JsonValue, refuse: _Refuse) -> Request:
-    """Read the inputs of an agent (MLflow 3), in which the question may have any name.
-
-    The question is a conversation, the value of a known name such as `question`, the only text, or else all inputs
-    as JSON; the state has the other inputs.
-    """
+    """Read inputs (MLflow 3): a conversation, a text with a known name, the only text, or else all inputs as JSON."""
     value = decoded(value)
     if isinstance(value, str):
         return _said(value, refuse)

@@ -183,10 +183,9 @@ _HINT: Final = ("Give a DataFrame, a list of dicts, a dict of columns, or a path
 
 
 def rows_of(data: object) -> list[JsonObject]:
-    """Return the rows of a table as plain values: NaN and missing values become None, arrays become lists.
+    """Return the rows of a DataFrame, an iterable of mappings or a mapping of columns as plain values.
 
-    The table is a DataFrame of pandas or Spark, an iterable of mappings, or a mapping of columns to lists; anything
-    else, and a value that JSON cannot hold, raises UsageError.
+    NaN and missing values become None, arrays become lists; a value that JSON cannot hold raises UsageError.
     """
     if callable(to_pandas := getattr(data, "toPandas", None)):  # Spark's
         data = to_pandas()

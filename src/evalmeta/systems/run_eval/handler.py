@@ -27,7 +27,7 @@ from evalmeta.store.stored_cases import open_cases
 from evalmeta.systems.run_eval.reader import read_payload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -137,7 +137,10 @@ def _test_result(test: PlannedTest, case: CaseResult | None, *, run_id: str, err
     done = [step for step in test.outputs if step.sent <= len(answers)]
     order = [*test.evaluators]
     results = sorted(case.results if case else (), key=lambda result: order.index(result.label or ""))
-    errors = [*_failed_step(test, len(done), (case.error if case else error) or "")]
+    errors: list[JsonObject] = []
+    if failure := (case.error if case else error):
+        failed = test.outputs[len(done)] if len(done) < len(test.outputs) else test
+        errors.append({"id": failed.id, "error_message": failure})
     for result in results:
         if result.name.startswith(_UNJUDGED):
             message = f"{result.name} cannot be judged here: {result.explanation}"
@@ -181,12 +184,6 @@ def _evaluation(test: PlannedTest, result: TestResult) -> JsonObject:
         "error_message": None if is_decided else (result.error or f"undecided: {result.explanation}"),
         "explainability": result.explanation,
     }
-
-
-def _failed_step(test: PlannedTest, done: int, error: str) -> Iterator[JsonObject]:
-    if error:
-        failed = test.outputs[done].id if done < len(test.outputs) else test.id
-        yield {"id": failed, "error_message": error}
 
 
 HANDLERS: Final = Handlers([Route("/einstein/evaluation/v1/tests", post_tests, methods=["POST"])])

@@ -53,11 +53,7 @@ class Payload(NamedTuple):
 
 
 def read_payload(data: bytes, *, label: str, name: str, is_raw: bool = False) -> Payload:
-    """Read a payload; cases are numbered from 1 in the order of the tests.
-
-    With `is_raw`, the sf CLI has normalised it, so that other spellings are not known. Raise FormatError if it does not
-    fit.
-    """
+    """Read a payload; with `is_raw`, the sf CLI has normalised it, so that other spellings are not known."""
     file, diagnostics = read_json(data, label=label), Diagnostics(label)
     root = Record(file, (), file.value, diagnostics, called="a payload")
     root.check_keys("tests", "subjectName")
@@ -92,8 +88,11 @@ class _Test:
         self._outputs: list[StepOutput] = []
         self._evaluators: list[tuple[Record, str]] = []
         self._ids: set[str] = set()
-        for step in self._steps():
-            self._read_step(step)
+        for place, value in enumerate(record.items("steps")):
+            step = value
+            if isinstance(value, dict) and not is_raw:
+                step = _corrected(value, place=len(self._evaluators))
+            self._read_step(record.at(step, "steps", place, called="a step"))
         if record.has("steps") and not self._utterances:
             record.error("run-eval-empty", f"a test needs a step of the type {_MESSAGE!r}", "steps")
 
@@ -114,13 +113,6 @@ class _Test:
             expectations.setdefault(turn, []).append(expectation)
         turns = (Turn(text, tuple(expectations.get(place, ()))) for place, text in enumerate(self._utterances, 1))
         return Case(number, tuple(turns), context_variables=self._variables, label=self._name)
-
-    def _steps(self) -> Iterator[Record]:
-        for place, value in enumerate(self._record.items("steps")):
-            step = value
-            if isinstance(value, dict) and not self._is_raw:
-                step = _corrected(value, place=len(self._evaluators))
-            yield self._record.at(step, "steps", place, called="a step")
 
     def _read_step(self, step: Record) -> None:
         kind, name = step.required_text("type"), step.required_text("id")
