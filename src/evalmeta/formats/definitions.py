@@ -254,7 +254,6 @@ def _leaves(value: JsonValue, path: str) -> Iterator[tuple[str, JsonValue]]:
 
 
 def _argument_check(name: str, path: str, value: JsonValue) -> Expectation | None:
-    """Return the comparison of an argument with its value; None if a definition cannot hold it."""
     if not _QUOTABLE.fullmatch(name) or not isinstance(value, str | int | float) or value == "":
         return None
     terms: JsonObject = {"path": _ARGUMENT.format(name, path), "operator": "equals", "expected": value}

@@ -105,7 +105,6 @@ class Loss:
     what: str  # the missing or different part of the written file, one sentence
 
     def __str__(self) -> str:
-        """Return the loss on one line."""
         return f"{self.where}: {self.what}"
 
 

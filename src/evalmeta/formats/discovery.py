@@ -144,7 +144,6 @@ def _kind_of_table(file: FileHead) -> FileKind:
 
 
 def _certain(file: FileHead) -> str | None:
-    """Return the first format that takes a file for one of its tests."""
     return first_format(lambda declared: declared.is_test(file))
 
 
@@ -221,7 +220,6 @@ def _programs() -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _reason(keys: Sequence[str], called: str = "keys") -> str:
-    """Return why a file with these keys is not a test."""
     if program := _program(keys) if called == "keys" else "":
         return program
     if {"input", "utterance", "Utterance"}.isdisjoint(keys):

@@ -106,7 +106,6 @@ def _known() -> str:
 
 
 def _not_a_test(path: Path, label: str, why_not: str) -> FormatError:
-    """Return an error that describes a text file that is neither a table nor a test spec."""
     suffix = path.suffix.lower()
     if suffix in TABLE_NAMES:
         action = "Rename the column with the questions to input, or to Utterance as in a table of the Testing Center."
@@ -120,7 +119,6 @@ def _not_a_test(path: Path, label: str, why_not: str) -> FormatError:
 
 
 def _unknown(head: bytes, label: str) -> FormatError:
-    """Return an error that describes a JSON file of an unknown format."""
     try:
         value: JsonValue = orjson.loads(head)
     except orjson.JSONDecodeError:

@@ -175,7 +175,6 @@ def _once(pairs: Sequence[tuple[str, object]]) -> None:
 
 
 def _doubled_key(text: str) -> tuple[str, int]:
-    """Return the first key that an object repeats, and the offset of its repetition."""
     around: list[set[str]] = []
     for token in _TOKEN.finditer(text):
         if token[0] == "{":
@@ -191,7 +190,6 @@ def _doubled_key(text: str) -> tuple[str, int]:
 
 
 def _members(text: str, at: int) -> dict[str, int]:
-    """Return the offsets of the values of an object."""
     places, at = {}, _skip(text, at + 1)
     while text[at : at + 1] == '"':
         name, at = scanstring(text, at + 1, False)

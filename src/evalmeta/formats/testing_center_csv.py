@@ -75,7 +75,6 @@ def read_table_file(path: Path, *, label: str, name: str) -> Document:
 
 
 def _read_cases(data: bytes, label: str) -> dict[int, TestCase]:
-    """Return the test cases by their lines."""
     diagnostics = Diagnostics(label)
     rows = list(read_csv(data, diagnostics, max_bytes=limits.MAX_SPEC_BYTES, max_cells=limits.MAX_SPEC_VALUES))
     if not (rows or diagnostics.has_errors):
@@ -227,7 +226,6 @@ def _message(message: HistoryMessage, place: int) -> dict[str, str | int]:
 
 
 def _kept(expectations: Sequence[Expectation]) -> Iterator[Expectation]:
-    """Yield the first expectation for each column."""
     seen = set()
     for expectation in expectations:
         name, value = canonical_name(expectation.name), expectation.expected_value

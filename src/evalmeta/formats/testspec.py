@@ -233,7 +233,6 @@ class _Cases:
             yield case
 
     def _records(self) -> Iterator[tuple[YamlRecord, str]]:
-        """Yield the mapping of each test case, and the other file that has it."""
         for record in self._root.records("testCases", called="a test case", hint=INPUT_HINT):
             yield record, ""
         cases = self._root.raw("cases")

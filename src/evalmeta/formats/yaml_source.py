@@ -56,7 +56,6 @@ class YamlScalar:
     size: int = 1
 
     def __str__(self) -> str:
-        """Return its type in words."""
         if self.boolean is not None:
             return "a boolean"
         return "a number" if self.number is not None or self.is_unsettled else "a text"

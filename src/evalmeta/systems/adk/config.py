@@ -155,7 +155,6 @@ def _measured(record: AdkRecord) -> Iterator[str]:
 
 
 def _chosen(record: AdkRecord, name: str, known: tuple[str, ...]) -> str:
-    """Return one of the known values, by default the first."""
     value = record.text(name)
     if value is not None and value not in known:
         record.error("adk-config", f"{name!r} is {value!r}, not {' or '.join(known)}", name)
@@ -218,7 +217,6 @@ class _CriterionReader:
         self._object = criteria.at(self._value if self._is_object else {}, name, called=f"the criterion {name!r}")
 
     def metric(self, metric: _Metric) -> Criterion:
-        """Return a criterion of one of ADK's metrics; a problem when its threshold is beyond the metric's scale."""
         threshold = self._threshold()
         self._check_scale(threshold, metric)
         self._object.check_keys("threshold", _INTERMEDIATE, *metric.keys)
@@ -229,12 +227,10 @@ class _CriterionReader:
         return Criterion(self._name, {"threshold": threshold, **self._terms()}, rubrics)
 
     def custom(self, function: str) -> Criterion:
-        """Return a criterion of one of the file's custom metrics."""
         self._object.check_keys("threshold")
         return Criterion(self._name, {"function": function, "threshold": self._threshold(), "conversation": True})
 
     def measured(self) -> Iterator[Criterion]:
-        """Yield the criterion of a metric that is measured and never judged."""
         if (self._object.raw("threshold") if self._is_object else self._value) is not None:
             hint = f'Write null, or remove it and write "evalmeta": {{"measure": ["{self._name}"]}}, which ADK accepts.'
             self._error(f"{self._name!r} is measured and not judged: it has no threshold", hint=hint)
@@ -245,7 +241,6 @@ class _CriterionReader:
             yield Criterion(self._name, {})
 
     def report_unknown(self, known: list[str]) -> None:
-        """Report a name of no metric, or of one that only ADK has."""
         message, hint = f"{self._name!r} is not a known metric", self._criteria.diagnostics.suggest(self._name, known)
         if self._name in _UNSUPPORTED:
             message = f"ADK's metric {self._name!r} is not supported here"

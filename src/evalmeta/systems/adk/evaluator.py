@@ -209,7 +209,6 @@ def _reported(runs: FinishedRuns, sources: Sequence[Source], how: How, *, prints
 
 
 def _check_keywords(how: How, *, of: str) -> None:
-    """Refuse keywords that are unknown, and those of ADK that are not supported."""
     check_keywords(how, (*How.__annotations__, *_REFUSED), of=of)
     for name, value in how.items():
         if value and name in _REFUSED:
@@ -235,7 +234,6 @@ def _session(how: How) -> Session | None:
 def _arguments(
     agent: object, sources: Sequence[Source], num_runs: int, how: How
 ) -> tuple[list[Evaluation], object, _RunHow]:
-    """Return the arguments of `evalmeta.evaluate`."""
     # As in ADK, turns without data for a metric do not count.
     options = replace(how.get("options", RunOptions(min_decided=0.0)), iterations=num_runs)
     asked = [source.document.evaluation for source in sources]
@@ -286,7 +284,6 @@ def _counts(runs: FinishedRuns) -> str:
 
 
 def _failed(run: FinishedRun) -> Iterator[tuple[int, str]]:
-    """Yield the case number and the name of every failed metric."""
     for mean in run.summary.averages:
         if mean.verdict is Verdict.FAILURE:
             yield mean.number, mean.name
@@ -302,7 +299,6 @@ def _failed_alone(run: FinishedRun) -> Iterator[tuple[CaseResult, TestResult]]:
 
 
 def _failures(run: FinishedRun) -> Iterator[str]:
-    """Yield a line for each failed metric, and for each case or result that is an error."""
     cases = run.run.cases
     if run.run.error:
         yield run.run.error

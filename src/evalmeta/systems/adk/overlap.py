@@ -271,7 +271,6 @@ def _step_2(word: str) -> str:
 
 
 def _without_e(word: str) -> str:
-    """Apply step 5a."""
     rest = word.removesuffix("e")
     if rest == word:
         return word

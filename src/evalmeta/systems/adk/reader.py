@@ -140,7 +140,6 @@ def _is_vertex_dataset(value: JsonObject) -> bool:
 
 
 def _note_missing(cases: Sequence[AdkCase], config: AdkConfig, diagnostics: Diagnostics) -> None:
-    """Warn of configured criteria whose data no case has."""
     if config.is_default:
         return
     cases = [case for case in cases if not case.not_run]
@@ -173,7 +172,6 @@ def _note_idle(file: AdkFile, config: AdkConfig, diagnostics: Diagnostics) -> No
 
 
 def _has_data(criterion: Criterion, case: AdkCase, turn: AdkTurn) -> bool:
-    """Return whether a turn has what a criterion needs."""
     if criterion.name == TRAJECTORY:
         return turn.calls is not None
     if criterion.name in _REFERENCES:

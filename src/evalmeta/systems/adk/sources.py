@@ -151,7 +151,6 @@ def _with_session(document: Document, session: Session, label: str) -> Document:
 
 
 def _json(thing: object) -> bytes:
-    """Return a mapping, or an object of ADK, as JSON."""
     dump = getattr(thing, "model_dump_json", None)
     try:
         return str(dump()).encode() if callable(dump) else orjson.dumps(thing)

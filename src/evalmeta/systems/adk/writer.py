@@ -103,7 +103,6 @@ class _TurnBuilder:
                 yield AdkTurn(message.message)
 
     def history_losses(self) -> Iterator[Loss]:
-        """Yield the losses of a history that is not an earlier test case."""
         history = self._inputs.conversation_history
         if any(message.role == "agent" for message in history):
             yield Loss(self._where, "the agent's messages in the history; the user's messages are sent again")
@@ -113,7 +112,6 @@ class _TurnBuilder:
             yield Loss(self._where, f"the {role} messages of the history; ADK's agents have their own")
 
     def _expected(self, expectations: Sequence[Expectation]) -> tuple[str | None, tuple[Call, ...] | None]:
-        """Return the expected answer and calls; everything else is lost."""
         reference: str | None = None
         calls: tuple[Call, ...] | None = None
         for expectation in expectations:

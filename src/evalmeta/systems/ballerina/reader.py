@@ -138,7 +138,6 @@ class _Reader:
         return record.required_text("id") if self._is_strict else record.text("id") or ""
 
     def _listed(self, record: Record, name: str, *, called: str) -> Iterator[Record]:
-        """Return the objects of a list, which is required in strict mode."""
         if self._is_strict:
             record.require(name, hint="It may be empty: [].")
         return record.records(name, called=called)
@@ -153,7 +152,6 @@ class _Reader:
 
 
 def _message(record: Record, *roles: str) -> ChatMessage | None:
-    """Read a message with one of these roles."""
     role = record.required_text("role")
     if role not in roles:
         if role:
@@ -338,7 +336,6 @@ def _iterations(record: Record) -> int | None:
 
 
 def _check_spellings(record: Record, names: Sequence[str]) -> None:
-    """Report two spellings of a key with different values."""
     given = [name for name in names if record.has(name)]
     for other in given[1:]:
         if record.raw(other) != record.raw(given[0]):

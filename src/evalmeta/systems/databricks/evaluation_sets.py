@@ -217,7 +217,6 @@ def copy_rows(path: Path, *, label: str) -> bytes:
 
 
 def _plain(column: str, value: JsonValue) -> JsonValue:
-    """Return the list or object in a JSON text; answers and plain questions remain texts."""
     if not isinstance(value, str) or column in _TEXTS or (column == "request" and not is_request(value)):
         return value
     inner = decoded(value)

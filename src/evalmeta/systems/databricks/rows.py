@@ -404,7 +404,6 @@ def _said(text: str, refuse: _Refuse) -> Request:
 
 
 def _conversation(value: JsonObject, refuse: _Refuse) -> Request | None:
-    """Read a whole conversation; None when there is none."""
     key = next((name for name in _CONVERSATIONS if isinstance(value.get(name), list)), None)
     if key is None:
         if value.get("messages") is not None:
@@ -446,7 +445,6 @@ def _messages(values: JsonValue, path: Path, refuse: _Refuse) -> list[HistoryMes
 
 
 def _message(value: JsonValue, path: Path, refuse: _Refuse) -> tuple[str, str | None] | None:
-    """Read a message's role and text; None when it is not valid."""
     if not isinstance(value, dict):
         refuse(f"a message is {kind_of(value)}, not an object", path)
         return None

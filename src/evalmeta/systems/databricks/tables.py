@@ -149,7 +149,6 @@ def _chunks(result: TestResult, read_parts: ReadParts) -> Mapping[str, JsonValue
 
 
 def _overall(results: Sequence[TestResult]) -> Mapping[str, JsonValue]:
-    """Return the overall assessment, and the root cause when a judge says no."""
     refused = (result for name in _ROOT_CAUSES for result in results if result.name == name)
     if cause := next((result for result in refused if _assessed(result) == "no"), None):
         values = ("no", _rationale(cause.explanation), cause.name.split("/")[2])

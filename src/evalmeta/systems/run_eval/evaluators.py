@@ -72,7 +72,6 @@ def _unjudged(name: str, label: str, reason: str) -> Expectation:
 
 
 def _operator(record: Record, known: tuple[str, ...] | Mapping[str, str]) -> str:
-    """Return the operator in lower case; report a missing or unknown one."""
     record.require("operator")
     operator = (record.text("operator") or "").lower()
     if operator and operator not in known:
@@ -82,7 +81,6 @@ def _operator(record: Record, known: tuple[str, ...] | Mapping[str, str]) -> str
 
 
 def _expected(record: Record) -> str:
-    """Return what is expected as text; report if it is missing."""
     record.require("expected")
     return plain(record.raw("expected"))
 

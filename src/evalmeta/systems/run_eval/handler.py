@@ -87,14 +87,12 @@ async def post_tests(request: Request, org: Organization, user: User) -> Respons
 
 
 def _refusal(error: FormatError) -> OrgFault:
-    """Return the error for a payload that cannot be read, with the first problems."""
     problems = [f"{problem.location}: {problem.message}" for problem in error.problems if problem.is_error]
     more = [f"and {len(problems) - _SHOWN} more"] if len(problems) > _SHOWN else []
     return OrgFault("; ".join((*problems[:_SHOWN], *more)) or str(error), code="INVALID_INPUT")
 
 
 def _agent_of(agents: Mapping[str, str], test: PlannedTest) -> str:
-    """Return the name of a test's agent."""
     if not test.agent_id:
         message = f"the test {test.id!r:.80} names no agent: its agent.create_session needs an agent_id"
         raise OrgFault(message, code="INVALID_INPUT", actions=["With sf, name the agent: --api-name NAME."])
@@ -160,7 +158,6 @@ def _output(step: StepOutput, answers: Sequence[GeneratedData], session: str) ->
 
 
 def _state(answer: GeneratedData) -> JsonObject:
-    """Return what `agent.get_state` reports of the last message."""
     last: JsonObject = {
         "topic": answer.topic,
         "latency": None if answer.latency_ms is None else round(answer.latency_ms),

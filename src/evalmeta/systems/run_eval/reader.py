@@ -106,7 +106,6 @@ class _Test:
         return self._record.text("id", "name") or ""
 
     def case(self, number: int) -> Case:
-        """Return the test as a case."""
         expectations: dict[int, list[Expectation]] = {}
         for record, name in self._evaluators:
             turn, expectation = self._expectation(record, name)
@@ -163,7 +162,6 @@ class _Test:
 
 
 def _variables(step: Record) -> Iterator[ContextVariable]:
-    """Yield context variables, an object or a list of names and values."""
     if isinstance(step.raw("context_variables"), list):
         for record in step.records("context_variables", called="a context variable"):
             yield ContextVariable(record.required_text("name"), plain(record.raw("value")))
