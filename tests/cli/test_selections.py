@@ -205,16 +205,15 @@ def test_a_run_with_too_many_errors_stops_with_suggestions(evalmeta: Program, pr
     assert (ran.code, len(asked(project))) == (1, 2)
     assert "the run is ERROR with 2 of 5 case results: stopped at error 2 (max_errors)" in ran.out
 
-    (project.root / "broken").unlink()
     resumed = evalmeta("test", "resume", "-i", FIRST)
-    assert resumed.code == 1
-    assert f"Run {FIRST} is over and cannot be resumed; 3 of its 5 case results are missing." in resumed.err
+    assert (resumed.code, len(asked(project))) == (1, 4)
+    assert f"Run {FIRST} has stopped again; 1 of its 5 case results are missing." in resumed.err
     assert "evalmeta test run --api-name Orders" in resumed.err
     assert f"evalmeta test run --failed-from {FIRST}" in resumed.err
 
     again = evalmeta("test", "run", "--dry-run", "--json", "--failed-from", FIRST)
-    assert planned(again) == ["Orders:1", "Orders:2"]
-    assert f"Warning: run {FIRST} is ERROR; 3 of its 5 case results are missing" in again.err
+    assert planned(again) == ["Orders:1", "Orders:2", "Orders:3", "Orders:4"]
+    assert f"Warning: run {FIRST} is ERROR; 1 of its 5 case results are missing" in again.err
 
 
 @pytest.mark.parametrize(

@@ -175,9 +175,17 @@ def test_too_many_errors_stop_their_own_run_and_no_other(suite: Suite, run: Call
     stopped = [result["evalmeta"]["definition"] for result in results if result["status"] == "ERROR"]
     assert stopped == ["Test_03", "Test_07"]
     assert [len(result["testCases"]) for result in results] == [2 if n in {3, 7} else 3 for n in range(20)]
-    assert suite.asked() == [
-        question for question in suite.questions if question not in {"Question 03 03", "Question 07 03"}
-    ]
+    assert "2 runs stopped before all cases were asked. Ask the missing ones: evalmeta test resume" in ended.err
+    missing = {"Question 03 03", "Question 07 03"}
+    assert suite.asked() == [question for question in suite.questions if question not in missing]
+
+    suite.write("broken", "nothing")
+    suite.forget()
+    resumed = run("test", "resume", "--job-id", "latest", "--json")
+    results = json.loads(resumed.out)["result"]
+    assert (resumed.code, {result["status"] for result in results}) == (1, {"COMPLETED"})
+    assert [len(result["testCases"]) for result in results] == [3] * 20
+    assert set(suite.asked()) == missing
 
 
 @pytest.mark.slow

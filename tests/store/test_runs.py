@@ -237,8 +237,20 @@ def test_a_run_that_is_over_can_be_extended(runs: Runs, journal: RunJournal) -> 
     assert not runs.extend(RUN_ID, OPTIONS, total=8)
     runs.finish(RUN_ID, "w1", RunStatus.ERROR, error="stopped", now=130)
     more = replace(OPTIONS, iterations=4)
-    assert not runs.extend(RUN_ID, more, total=4)
+    assert not runs.extend(RUN_ID, more, total=3)
     assert runs.extend(RUN_ID, more, total=8)
     found = runs.get(RUN_ID)
     assert (found.status, found.total, found.ended, found.error, found.options) == (RunStatus.NEW, 8, None, None, more)
     assert runs.cases(RUN_ID) == (DONE,)
+
+
+@pytest.mark.parametrize(
+    ("status", "now"), [(RunStatus.ERROR, RunStatus.NEW), (RunStatus.COMPLETED, RunStatus.COMPLETED)]
+)
+def test_only_a_run_that_stopped_continues_with_the_same_total(
+    runs: Runs, journal: RunJournal, status: RunStatus, now: RunStatus
+) -> None:
+    journal.append([DONE])
+    runs.finish(RUN_ID, "w1", status, error=None, now=130)
+    assert runs.extend(RUN_ID, OPTIONS, total=4) is (now is RunStatus.NEW)
+    assert runs.get(RUN_ID).status is now

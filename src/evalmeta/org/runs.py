@@ -210,16 +210,18 @@ def _content(org: Organization, run: Run) -> RunContent:
 
 
 def extend_run(org: Organization, run: Run, *, iterations: int) -> None:
-    """Add iterations to a finished run and launch a worker, which runs only the new ones.
+    """Add iterations to a finished run and launch a worker, which runs only what is missing.
 
-    Raise OrgFault if the run is not over, has that many iterations already, or scores another run's answers.
+    A run that stopped early, because too many of its cases ended in errors, can keep its number of iterations. Raise
+    OrgFault if the run is not over, has that many iterations already, or scores another run's answers.
     """
     _check_over(run)
     if run.answers_of is not None:
         message = f"Run {run.id} scores the answers of run {run.answers_of}; extend that run"
         raise OrgFault(message, code="INVALID_STATUS")
-    if not run.options.iterations < iterations <= limits.MAX_ITERATIONS:
-        possible = f"{run.options.iterations + 1} to {limits.MAX_ITERATIONS}"
+    least = run.options.iterations + (run.status is not RunStatus.ERROR)
+    if not least <= iterations <= limits.MAX_ITERATIONS:
+        possible = f"{least} to {limits.MAX_ITERATIONS}"
         message = f"Run {run.id} can be extended to {possible} iterations, not to {iterations}"
         raise OrgFault(message, code="INVALID_API_INPUT")
     check_needs(org, prepared_again(org, run))

@@ -242,16 +242,16 @@ class Runs:
         return self._database.execute(sql, (error, now, run_id)) == 1
 
     def extend(self, run_id: str, options: RunOptions, *, total: int) -> bool:
-        """Restart a run that is over with a greater total; its finished cases are kept.
+        """Restart a run that is over with a greater total, or with the same one if it stopped; finished cases are kept.
 
-        Return False if the run is not over, or `total` is not greater than its total.
+        Return False if the run is not over, or has all of `total` to run already.
         """
         sql = """
             UPDATE run SET options = ?, total = ?, status = 'NEW', ended_at = NULL, error = NULL,
                 tally = NULL, verdict = NULL
-            WHERE id = ? AND status NOT IN ('NEW', 'IN_PROGRESS') AND total < ?
+            WHERE id = ? AND status NOT IN ('NEW', 'IN_PROGRESS') AND (total < ? OR (total = ? AND status = 'ERROR'))
         """
-        return self._database.execute(sql, (orjson.dumps(write_options(options)), total, run_id, total)) == 1
+        return self._database.execute(sql, (orjson.dumps(write_options(options)), total, run_id, total, total)) == 1
 
     def record(self, run_id: str, options: RunOptions) -> None:
         """Save the options of a run, in which what answers has changed."""

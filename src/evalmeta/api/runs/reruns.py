@@ -18,7 +18,7 @@ from evalmeta.api.runs.org import RunOrg
 from evalmeta.api.runs.saved import load_finished
 from evalmeta.api.runs.starting import Starter
 from evalmeta.api.runs.suites import names, startable, why_incomplete
-from evalmeta.api.runs.waiting import RunsOutcome, detach_runs, finish_runs
+from evalmeta.api.runs.waiting import RunsOutcome, detach_runs, finish_runs, has_stopped
 from evalmeta.errors import EvalmetaError, NotFound, Suggestion, UsageError
 from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
@@ -197,12 +197,15 @@ async def _resume(
             started = org.find(run)
             now = await org.fetch(started)
             seen.append(now.run)
-            if now.run.status.is_over:
-                _note_missing_results(run.project, now.run, observer)
+            can_continue = org.connection.is_ours and has_stopped(now.run)
+            if now.run.status.is_over and not can_continue:
                 outcome.finished.append(now)
                 continue
             try:
-                await org.check_resumable(now.run, **how)
+                if can_continue:
+                    await org.extend(started, iterations=now.run.options.iterations, **how)
+                else:
+                    await org.check_resumable(now.run, **how)
             except EvalmetaError as error:
                 if len(runs) == 1 and not due:
                     raise
@@ -214,6 +217,8 @@ async def _resume(
         if ready:
             observer.note(f"{count(len(ready), 'test')} never started, and {_start(ready)} now: {names(ready)}.")
         await Starter(org, observer, outcome).run(ready, resumption.wait, pending)
+    for finished in outcome.finished:
+        _note_missing_results(suites[0].project, finished.run, observer)
     await detach_runs(suites[0].project, target, outcome.errors, observer)
 
 
@@ -312,10 +317,10 @@ async def _org_of(
 
 
 def _note_missing_results(project: Project, run: Run, observer: Observer) -> None:
-    if (missing := run.total - len(run.cases)) <= 0:
+    if (missing := run.total - len(run.cases)) <= 0 or not run.status.is_over:
         return
-    results = f"{missing:,} of its {run.total:,} case results are missing"
-    observer.note(f"Run {run.id} is over and cannot be resumed; {results}.")
+    what = "has stopped again" if has_stopped(run) else "is over and cannot be resumed"
+    observer.note(f"Run {run.id} {what}; {missing:,} of its {run.total:,} case results are missing.")
     has_run, file = is_here(project, run.id), file_words(project, run)
     if has_run and not can_rerun(project, run):
         return

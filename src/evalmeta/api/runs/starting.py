@@ -13,8 +13,9 @@ from evalmeta.api.org_targets import connect
 from evalmeta.api.runs.org import RunOrg
 from evalmeta.api.runs.selection import CaseChoice, CaseSelection, check_rater, last_failed, plan_runs
 from evalmeta.api.runs.suites import begin_suite, settle
-from evalmeta.api.runs.waiting import RunsOutcome, detach_runs, finish_runs, note_interruption
+from evalmeta.api.runs.waiting import RunsOutcome, detach_runs, finish_runs, has_stopped, note_interruption
 from evalmeta.errors import EvalmetaError, OrgFault, StoreError, Suggestion, UsageError, WaitRanOut
+from evalmeta.report.text import count
 from evalmeta.store.suites import SuiteTest
 
 if TYPE_CHECKING:
@@ -124,6 +125,10 @@ async def run_tests(call: RunCall, observer: Observer) -> RunsOutcome:
         await org.check(planned, unbound)
         # Suspect cases that are asked again belong to the suite that is there.
         await Starter(org, observer, outcome).run(planned if call.confirms else begin_suite(org, planned), call.wait)
+        stopped = [finished.run for finished in outcome.finished if has_stopped(finished.run)]
+        if stopped and connection.is_ours:
+            what = f"{count(len(stopped), 'run')} stopped before all cases were asked. Ask the missing ones"
+            observer.note(Suggestion(what, "test", "resume", "--job-id", stopped[0].id))
     await detach_runs(project, target, outcome.errors, observer)
     return outcome
 

@@ -12,6 +12,7 @@ from evalmeta.api.org_targets import connect
 from evalmeta.api.runs.finished import FinishedRun
 from evalmeta.api.runs.org import detach_run
 from evalmeta.errors import EvalmetaError, Suggestion, WaitRanOut
+from evalmeta.model.run import RunStatus
 from evalmeta.report.text import seconds
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from evalmeta.api.runs.observer import Observer
     from evalmeta.api.runs.org import RunOrg
     from evalmeta.client.runs import Progress as RunProgress
+    from evalmeta.model.run import Run
     from evalmeta.package.project import Project
     from evalmeta.report.progress import Progress
 
@@ -111,6 +113,11 @@ def note_interruption(observer: Observer, words: Sequence[str], counts: str = ""
     """Say that what is done is kept, and how to go on; `words` name the runs."""
     observer.note(f"\nFinished results are kept{counts}.")
     observer.note(Suggestion("Resume", "test", "resume", *words))
+
+
+def has_stopped(run: Run) -> bool:
+    """Return whether a run stopped before it asked all cases, because of errors, so that it can continue."""
+    return run.status is RunStatus.ERROR and run.answers_of is None and len(run.cases) < run.total
 
 
 def job_words(run_ids: Collection[str]) -> list[str]:
