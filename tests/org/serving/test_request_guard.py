@@ -73,7 +73,19 @@ def test_a_page_of_another_origin_is_refused_even_with_a_token(
     assert b"<faultcode>sf:FORBIDDEN</faultcode>" in response.content
 
 
-@pytest.mark.parametrize("headers", [{}, {"origin": BASE}])
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_of_another_site_is_refused_even_without_an_origin(
+    guard: RequestGuard, org: Organization, site: str
+) -> None:
+    call = jsforce_call("<describeMetadata/>", session=org.token)
+    assert send(guard, "POST", SOAP, call, **{"sec-fetch-site": site}).status_code == 403
+    # Following a link is not a change.
+    assert send(guard, "GET", "/services/data", **{"sec-fetch-site": site}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"origin": BASE}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}]
+)
 def test_callers_without_an_origin_or_with_ours_get_in(
     guard: RequestGuard, org: Organization, headers: dict[str, str]
 ) -> None:
@@ -144,20 +156,58 @@ def test_more_requests_at_once_than_the_limit_are_put_off(monkeypatch: pytest.Mo
     assert asyncio.run(go()) == [503, 503, 200, 200, 200]
 
 
-def test_a_body_that_stops_coming_is_given_up(monkeypatch: pytest.MonkeyPatch, guard: RequestGuard) -> None:
+def test_streams_of_events_take_no_place_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_REQUESTS", 2)
+
+    async def go() -> list[int]:
+        may_end, begun = asyncio.Event(), list[int]()
+
+        async def events() -> AsyncIterator[str]:
+            begun.append(1)
+            yield "retry: 1000\n\n"
+            await may_end.wait()
+
+        async def answer(request: Request) -> PlainTextResponse | StreamingResponse:
+            is_stream = request.url.path == "/live"
+            return StreamingResponse(events(), media_type="text/event-stream") if is_stream else PlainTextResponse("")
+
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app(answer)), base_url=BASE) as http:
+            streams = []
+            for number in range(1, 6):
+                streams.append(asyncio.create_task(http.get("/live")))
+                while len(begun) < number:
+                    await asyncio.sleep(0)
+            quick = [(await http.get("/")).status_code for _ in range(5)]
+            may_end.set()
+            return [*quick, *[(await stream).status_code for stream in streams], (await http.get("/")).status_code]
+
+    assert asyncio.run(go()) == [200] * 11
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 3])
+def test_a_body_that_stops_coming_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, guard: RequestGuard, pieces: int
+) -> None:
+    # The limit between two pieces alone gives it up: the whole body still has time.
     monkeypatch.setattr(limits, "PIECE_SECONDS", 0.02)
+    monkeypatch.setattr(limits, "BODY_SECONDS", 60.0)
+    ended = []
 
     async def body() -> AsyncIterator[bytes]:
-        yield b"x"
-        await asyncio.sleep(60)
+        for _ in range(pieces):
+            yield b"x"
+        await asyncio.sleep(0.5)
+        ended.append(1)
 
     response = send(guard, "POST", SOAP, body())
     assert response.status_code == 408
     assert b"sf:REQUEST_RUNNING_TOO_LONG" in response.content
+    assert not ended
 
 
 def test_a_body_that_comes_too_slowly_is_given_up(monkeypatch: pytest.MonkeyPatch, guard: RequestGuard) -> None:
     monkeypatch.setattr(limits, "BODY_SECONDS", 0.1)
+    monkeypatch.setattr(limits, "PIECE_SECONDS", 60.0)
     given = []
 
     async def body() -> AsyncIterator[bytes]:

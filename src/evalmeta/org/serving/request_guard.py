@@ -40,6 +40,9 @@ _SECURITY_HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
 )
 _MAX_SHOWN_CHARS: Final = 40
+_EVENTS: Final = "text/event-stream"
+# Requests by which no page of another origin can change anything here.
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 _AUTHORITY: Final = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?::(?P<port>\d{1,5}))?")
 _HOST: Final = re.compile(r"[\w.-]+|[0-9A-Fa-f:.]+")
@@ -51,7 +54,8 @@ _MAX_PORT: Final = 65535
 class _RequestState:
     """The state of one request; `status` is 0 before the reply begins, `size` counts the body's received bytes.
 
-    A request `is_counted` among the concurrent ones as soon as it has arrived as a whole.
+    When a request `has_arrived` as a whole, it `has_place` among the concurrent ones, until its reply ends or turns out
+    to be a stream of events, which waits most of the time.
     """
 
     path: str
@@ -59,7 +63,8 @@ class _RequestState:
     began: float
     status: int = 0
     is_answered: bool = False
-    is_counted: bool = False
+    has_arrived: bool = False
+    has_place: bool = False
     size: int = 0
 
 
@@ -76,9 +81,9 @@ class RequestGuard:
         """Answer one HTTP request: refuse it, or pass it to the application."""
         state = _RequestState(scope["path"], scope["client"][0] if scope.get("client") else "-", time.monotonic())
         try:
-            await self._answer(state, scope, receive, _with_headers(state, send))
+            await self._answer(state, scope, receive, self._with_headers(state, send))
         finally:
-            self._requests -= state.is_counted
+            self._release(state)
             self._bodies[state.address] -= state.size
             if not self._bodies[state.address]:
                 del self._bodies[state.address]
@@ -112,7 +117,8 @@ class RequestGuard:
             raise HTTPException(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         if not self._hosts.accept(host):
             raise HTTPException(HTTPStatus.FORBIDDEN, "This org does not accept the name in the Host header")
-        if origin and not is_same_origin(origin, host):
+        is_foreign = _text(headers, b"sec-fetch-site") in {"cross-site", "same-site"}
+        if (origin and not is_same_origin(origin, host)) or (is_foreign and scope["method"] not in _SAFE_METHODS):
             raise HTTPException(HTTPStatus.FORBIDDEN, "Pages of other origins must not call this org")
         if length.isdecimal() and int(length) > limits.MAX_SOAP_BYTES:
             raise _too_large()
@@ -121,16 +127,20 @@ class RequestGuard:
 
     def _count(self, state: _RequestState) -> None:
         """Count a request that has arrived as a whole; clients that send a body slowly take no place of others."""
-        if state.is_counted:
+        if state.has_arrived:
             return
-        state.is_counted = True
+        state.has_arrived = state.has_place = True
         self._requests += 1
         if self._requests > limits.MAX_REQUESTS:
             raise _too_many()
 
+    def _release(self, state: _RequestState) -> None:
+        self._requests -= state.has_place
+        state.has_place = False
+
     def _counted(self, state: _RequestState, receive: Receive) -> Receive:
         async def counted() -> Message:
-            if state.is_counted:
+            if state.has_arrived:
                 return await receive()
             allowed = limits.BODY_SECONDS + state.size / limits.MIN_BODY_BYTES_PER_SECOND
             left = max(0.0, state.began + allowed - time.monotonic())
@@ -152,22 +162,23 @@ class RequestGuard:
 
         return counted
 
+    def _with_headers(self, state: _RequestState, send: Send) -> Send:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                state.status = message["status"]
+                headers = [*message.get("headers", ())]
+                if _text(headers, b"content-type").startswith(_EVENTS):
+                    self._release(state)
+                given = {name for name, _ in headers}
+                message = {
+                    **message,
+                    "headers": [*headers, *(header for header in _SECURITY_HEADERS if header[0] not in given)],
+                }
+            for chunk in _chunks(message):
+                await send(chunk)
+            state.is_answered = message["type"] == "http.response.body" and not message.get("more_body")
 
-def _with_headers(state: _RequestState, send: Send) -> Send:
-    async def send_with_headers(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            state.status = message["status"]
-            headers = [*message.get("headers", ())]
-            given = {name for name, _ in headers}
-            message = {
-                **message,
-                "headers": [*headers, *(header for header in _SECURITY_HEADERS if header[0] not in given)],
-            }
-        for chunk in _chunks(message):
-            await send(chunk)
-        state.is_answered = message["type"] == "http.response.body" and not message.get("more_body")
-
-    return send_with_headers
+        return send_with_headers
 
 
 def _chunks(message: Message) -> Iterator[Message]:
