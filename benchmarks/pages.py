@@ -49,10 +49,10 @@ def _serve(root: Path) -> Iterator[httpx.Client]:
     with subprocess.Popen(command, cwd=root, env=Project(root).environment(), stdout=subprocess.PIPE) as server:
         try:
             assert server.stdout
-            url = httpx.URL(server.stdout.readline().decode().removeprefix("Open ").strip())
-            with httpx.Client(base_url=url.join("/"), timeout=600, follow_redirects=True) as client:
+            url, code = (server.stdout.readline().decode().split()[1] for _ in range(2))
+            with httpx.Client(base_url=httpx.URL(url).join("/"), timeout=600, follow_redirects=True) as client:
                 # The page is not loaded: rows also measure the first time.
-                assert client.get(url, follow_redirects=False).is_redirect
+                assert client.post("/view/login", data={"token": code}, follow_redirects=False).is_redirect
                 yield client
         finally:
             server.terminate()

@@ -74,12 +74,12 @@ def main() -> None:
             subprocess.run(command, cwd=project, env=environment, check=False, capture_output=True)
         viewer = [sys.executable, "-m", "evalmeta", "view", "--port", "0", "--no-open"]
         with subprocess.Popen(viewer, cwd=project, stdout=subprocess.PIPE, text=True) as server:
-            draw((server.stdout or sys.stdin).readline().removeprefix("Open ").strip())
+            draw(*((server.stdout or sys.stdin).readline().split()[1] for _ in range(2)))
             server.send_signal(signal.SIGINT)
 
 
-def draw(link: str) -> None:
-    """Draw each page in three ways."""
+def draw(root: str, code: str) -> None:
+    """Log in by a code, and draw each page in three ways."""
     run = "4KB000000000009GAA"
     pages = {
         "tests": "",
@@ -92,13 +92,18 @@ def draw(link: str) -> None:
         "org": "/org",
         "job": "/org/jobs/0Af000000000001CAA",
     }
-    root = link.partition("?")[0]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        login = browser.new_page()
+        login.goto(root)
+        login.get_by_label("Code").fill(code)
+        login.get_by_role("button", name="Log in").click()
+        login.get_by_role("navigation").wait_for()
+        session = login.context.storage_state()
         for width, scheme, ending in ((1280, "light", "light"), (1280, "dark", "dark"), (400, "light", "narrow")):
-            context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+            size = {"width": width, "height": 800}
+            context = browser.new_context(viewport=size, color_scheme=scheme, storage_state=session)
             page = context.new_page()
-            page.goto(link)
             camera = context.new_cdp_session(page)
             for name, path in pages.items():
                 page.set_viewport_size({"width": width, "height": HEIGHTS[0]})

@@ -255,9 +255,14 @@ MAX_PAGE_BYTES: Final = 2_000_000
 # Stored results of a run that are larger are read from the database whenever they are used.
 MAX_CASE_BYTES_IN_MEMORY: Final = 64_000
 
-# The viewer: sessions of browsers, searches, forms, and the rows of a page.
-MAX_VIEW_SESSIONS: Final = 1_000
+# The viewer: sessions of browsers, searches, forms, and the rows of a page. What a user has more than these of ends or
+# is refused for this user alone.
+MAX_USER_SESSIONS: Final = 100
+MAX_USER_CODES: Final = 100
+MAX_USER_STREAMS: Final = 30
 VIEW_SESSION_SECONDS: Final = 12 * 3600.0
+# How long a code logs in that a person enters, and one that a browser gets at once.
+VIEW_CODE_SECONDS: Final = 600.0
 FRONTDOOR_SECONDS: Final = 60.0
 NAMED_USER_SECONDS: Final = 3600
 MAX_SEARCH_CHARS: Final = 200
@@ -267,10 +272,10 @@ MAX_SUITE_RUNS: Final = 500
 MAX_RUN_TAGS: Final = 100
 MAX_SEARCHED_ROWS: Final = 20_000
 MAX_SEARCHED_BYTES: Final = 5_000_000
-# How often the viewer looks for new results, and how often before the browser has to call again: all before
+# How often the viewer looks for new results, and when a browser that follows them has to call again: before
 # PIECE_SECONDS, after which a silent client counts as gone.
 VIEW_POLL_SECONDS: Final = 0.5
-VIEW_EVENT_POLLS: Final = 40
+VIEW_STREAM_SECONDS: Final = 20.0
 # A static site: runs, and cases of all runs together, the newest and the failed ones first.
 MAX_EXPORTED_RUNS: Final = 100
 MAX_EXPORTED_CASES: Final = 2_000

@@ -11,9 +11,11 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from evalmeta.cli.main import main
-from evalmeta.org.handlers.rest import Frontdoor
+from evalmeta.model.login import ADMIN
+from evalmeta.org.serving.login_codes import LoginCodes
 from evalmeta.org.serving.request_guard import RequestGuard, hosts_of
 from evalmeta.package.project import find_project
+from evalmeta.store.sessions import Holder
 from evalmeta.viewer.app import Viewer
 
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
     from evalmeta.package.project import Project
 
-TOKEN: Final = "token-of-this-process"  # noqa: S105 - made up
 RUN: Final = "4KB000000000001GAA"
 _SETTINGS: Final = """
 [subjects.Order_Agent]
@@ -77,14 +78,24 @@ class Browser:
     _value = re.compile(r'name="csrf" value="(\w+)"')
 
     def __init__(self, project: Project) -> None:
-        app = Starlette(routes=Viewer(project, TOKEN).routes())
-        app.state.frontdoor = self.frontdoor = Frontdoor()
+        app = Starlette(routes=Viewer(project).routes())
+        app.state.login_codes = self.codes = LoginCodes()
         guard = RequestGuard(app, hosts_of("127.0.0.1", 8161))
         self.client = TestClient(guard, base_url="http://127.0.0.1:8161", raise_server_exceptions=False)
 
-    def log_in(self) -> httpx.Response:
-        """Open the first link."""
-        return self.client.get("/view", params={"token": TOKEN})
+    def code(self, *, is_private: bool = True) -> str:
+        """Return a code of the admin."""
+        return self.codes.issue(Holder(ADMIN.id), seconds=60, is_private=is_private)
+
+    def log_in(self, token: str = "") -> httpx.Response:
+        """Send the form of the login page with a token, or else with a new code."""
+        return self.client.post("/view/login", data={"token": token or self.code()})
+
+    def csrf(self, page: str = "/view") -> str:
+        """Return the value that forms of a page send."""
+        found = self._value.search(self.page(page))
+        assert found
+        return found[1]
 
     def page(self, path: str) -> str:
         """Return the HTML of a page that exists."""
@@ -96,9 +107,7 @@ class Browser:
 
     def send(self, page: str, path: str, form: dict[str, str]) -> str:
         """Send a form of a page, and return the HTML of the page that follows."""
-        found = self._value.search(self.page(page))
-        assert found
-        reply = self.client.post(path, data={**form, "csrf": found[1]})
+        reply = self.client.post(path, data={**form, "csrf": self.csrf(page)})
         assert reply.status_code == httpx.codes.OK, reply.text
         return reply.text
 

@@ -1,19 +1,17 @@
-"""Sessions, refusals and events of the pages."""
+"""Pages as replies: refusals, errors and rights."""
 
 from __future__ import annotations
 
 import re
-import time
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
-from evalmeta import limits
-from evalmeta.api.servers import list_tokens, make_token, revoke_token
+from evalmeta.api.servers import make_token
 from evalmeta.store.database import open_database
 from evalmeta.store.users import Users
-from viewer.conftest import RUN, TOKEN
+from viewer.conftest import RUN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,57 +20,7 @@ if TYPE_CHECKING:
     from viewer.conftest import Browser
 
 
-def test_the_first_link_opens_a_session_and_leaves_no_token_in_the_address(browser: Browser) -> None:
-    reply = browser.log_in()
-
-    assert reply.status_code == httpx.codes.OK
-    assert TOKEN not in str(reply.url)
-    assert "HttpOnly" in reply.history[0].headers["set-cookie"]
-
-
-@pytest.mark.parametrize(
-    ("target", "page"),
-    [
-        ("/view/runs", "/view/runs"),
-        ("view/runs", "/view/runs"),
-        ("/lightning/setup", "/view"),
-        ("//evil.example/view/", "/view"),
-    ],
-)
-def test_a_frontdoor_address_opens_a_session_once(browser: Browser, target: str, page: str) -> None:
-    query = {"otp": browser.frontdoor.issue(TOKEN), "startURL": target}
-
-    opened = browser.client.get("/secur/frontdoor.jsp", params=query)
-    browser.client.cookies.clear()
-    again = browser.client.get("/secur/frontdoor.jsp", params=query)
-
-    assert (opened.status_code, opened.url.path, opened.url.host) == (httpx.codes.OK, page, "127.0.0.1")
-    assert again.status_code == httpx.codes.UNAUTHORIZED
-
-
-def test_a_code_of_a_frontdoor_address_is_not_a_token_and_expires(
-    browser: Browser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code = browser.frontdoor.issue(TOKEN)
-    assert browser.client.get("/view", params={"token": code}).status_code == httpx.codes.UNAUTHORIZED
-    monkeypatch.setattr(limits, "FRONTDOOR_SECONDS", 0.0)
-    late = browser.client.get("/secur/frontdoor.jsp", params={"otp": browser.frontdoor.issue(TOKEN)})
-    assert late.status_code == httpx.codes.UNAUTHORIZED
-
-
-def test_a_session_ends_when_the_token_that_opened_it_is_revoked(browser: Browser, project: Project) -> None:
-    now = time.time()
-    with open_database(project.state_dir) as database:
-        users = Users(database)
-        token = users.add_token(users.all_users()[0], org_id="00D", now=now, expires=now + 3600)
-        opened = browser.client.get("/secur/frontdoor.jsp", params={"otp": browser.frontdoor.issue(token)})
-        users.revoke(token.partition("!")[2].partition(".")[0], now=now)
-
-    assert opened.status_code == httpx.codes.OK
-    assert browser.client.get("/view").status_code == httpx.codes.UNAUTHORIZED
-
-
-@pytest.mark.parametrize("address", ["/view", "/view?token=wrong", "/view/runs", "/view/live"])
+@pytest.mark.parametrize("address", ["/view", "/view?token=wrong", "/view?code=wrong", "/view/runs", "/view/live"])
 def test_nothing_is_told_without_a_session(browser: Browser, run: Callable[..., int], address: str) -> None:
     run()
 
@@ -115,7 +63,7 @@ def test_an_unexpected_error_is_told_only_to_the_log(
     browser: Browser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     browser.log_in()
-    monkeypatch.setattr("evalmeta.viewer.app.Source", None)
+    monkeypatch.setattr("evalmeta.viewer.access.Source", None)
 
     reply = browser.client.get("/view/runs")
 
@@ -125,10 +73,16 @@ def test_an_unexpected_error_is_told_only_to_the_log(
     assert "NoneType" in caplog.text
 
 
-def test_a_form_without_the_sessions_value_changes_nothing(browser: Browser, run: Callable[..., int]) -> None:
+@pytest.mark.parametrize("csrf", ["missing", "empty", "wrong", "of another session"])
+def test_a_form_without_the_sessions_value_changes_nothing(
+    browser: Browser, run: Callable[..., int], csrf: str
+) -> None:
     run()
     browser.log_in()
-    form = {"iteration": "1", "result": "topic_sequence_match", "turn": "0", "judgement": "wrong"}
+    other = browser.csrf()
+    browser.log_in()
+    values = {"missing": {}, "empty": {"csrf": ""}, "wrong": {"csrf": "0" * 64}, "of another session": {"csrf": other}}
+    form = {"iteration": "1", "result": "topic_sequence_match", "turn": "0", "judgement": "wrong", **values[csrf]}
 
     reply = browser.client.post(f"/view/runs/{RUN}/cases/2/mark", data=form)
 
@@ -179,19 +133,9 @@ def test_pages_can_be_read_while_another_program_writes(
         assert "FAILED" in browser.page(f"/view/runs/{RUN}")
 
 
-def test_a_revoked_token_ends_its_sessions(project: Project, browser: Browser) -> None:
-    token = make_token(project, username="ann")
-    assert browser.client.get("/view", params={"token": token}).status_code == httpx.codes.OK
-
-    [stored] = list_tokens(project)
-    revoke_token(project, stored.id)
-
-    assert browser.client.get("/view/runs").status_code == httpx.codes.UNAUTHORIZED
-
-
 def test_a_user_sees_only_the_own_runs(project: Project, browser: Browser, run: Callable[..., int]) -> None:
     run()
-    browser.client.get("/view", params={"token": make_token(project, username="ann")})
+    browser.log_in(make_token(project, username="ann"))
 
     for path in ("/view", "/view/runs", "/view/org", "/view/trends", "/view/compare"):
         assert "orders.yaml" not in browser.client.get(path).text
@@ -206,12 +150,8 @@ def test_a_user_cannot_compare_with_runs_of_others(project: Project, browser: Br
     with open_database(project.state_dir) as database:
         [ann] = [user for user in Users(database).all_users() if not user.is_admin]
         database.execute("UPDATE run SET user_id = ? WHERE id <> ?", (ann.id, RUN))
-    browser.client.get("/view", params={"token": token})
+    browser.log_in(token)
 
     for query in ("", f"&before={RUN}"):
         reply = browser.client.get(f"/view/compare?after=4KB000000000002GAA{query}")
         assert reply.status_code == httpx.codes.NOT_FOUND
-
-
-def test_events_end_before_the_server_gives_up_on_a_silent_browser() -> None:
-    assert limits.VIEW_EVENT_POLLS * limits.VIEW_POLL_SECONDS < limits.PIECE_SECONDS

@@ -91,7 +91,7 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(
 
 def test_only_the_admin_changes_files(project: Project, browser: Browser, run: Callable[..., int]) -> None:
     run()
-    browser.client.get("/view", params={"token": make_token(project, username="ann")})
+    browser.log_in(make_token(project, username="ann"))
 
     assert browser.client.get(f"{CASE}/accept{QUERY}").status_code == httpx.codes.NOT_FOUND
 

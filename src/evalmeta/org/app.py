@@ -17,10 +17,11 @@ from evalmeta.engine.project_code import imports_kept
 from evalmeta.model.redaction import tokens_hidden
 from evalmeta.org.handlers import connect
 from evalmeta.org.handlers.registry import registered_handlers
-from evalmeta.org.handlers.rest import Frontdoor, fault_reply, get_identity, get_versions, refusal_reply
+from evalmeta.org.handlers.rest import fault_reply, get_identity, get_versions, refusal_reply
 from evalmeta.org.handlers.soap import handle_soap
 from evalmeta.org.jobs import JobQueue
 from evalmeta.org.organization import Organization
+from evalmeta.org.serving.login_codes import LoginCodes
 from evalmeta.org.serving.server_file import read_server
 from evalmeta.org.workers import DetachedWorker, InProcessWorkers
 from evalmeta.store.database import open_database
@@ -68,7 +69,7 @@ def create_app(org: Organization, pages: Sequence[BaseRoute] = ()) -> Starlette:
     app.router.redirect_slashes = False
     app.router.default = partial(_answer_by_handlers, app)
     app.state.org = org
-    app.state.frontdoor = Frontdoor()
+    app.state.login_codes = LoginCodes()
     return app
 
 

@@ -14,11 +14,14 @@ from urllib.parse import urlencode
 
 from starlette.routing import Route
 
+from evalmeta import limits
 from evalmeta.model.registry import NEWEST_API_VERSION, TEST_TYPES
 from evalmeta.org.handlers.registry import Handlers
 from evalmeta.org.handlers.rest import authenticated, fault_reply, identity_url, json_reply, token_of
 from evalmeta.org_clients import components, records
 from evalmeta.protocol.oauth import read_named_user_token, write_named_user_token
+from evalmeta.store.sessions import Holder
+from evalmeta.store.users import public_id
 from evalmeta.version import __version__
 
 if TYPE_CHECKING:
@@ -30,8 +33,8 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.login import User
-    from evalmeta.org.handlers.rest import Frontdoor
     from evalmeta.org.organization import Organization
+    from evalmeta.org.serving.login_codes import LoginCodes
 
 
 OPENAPI_PATH: Final = "/services/data/openapi.json"
@@ -86,10 +89,15 @@ async def get_named_user(request: Request) -> Response:
 
 
 @authenticated()
-async def get_frontdoor(request: Request, _: Organization, __: User) -> Response:
-    """Return an address that logs a browser in once, to the pages of the org (OAuth 2.0 UI Bridge API)."""
-    frontdoor: Frontdoor = request.app.state.frontdoor
-    query = {"otp": frontdoor.issue(read_named_user_token(token_of(request)))}
+async def get_frontdoor(request: Request, org: Organization, user: User) -> Response:
+    """Return an address that logs a browser in once, to the pages of the org (OAuth 2.0 UI Bridge API).
+
+    The session ends with the client's token.
+    """
+    codes: LoginCodes = request.app.state.login_codes
+    token = read_named_user_token(token_of(request))
+    holder = Holder(user.id, None if token == org.token else public_id(token))
+    query = {"otp": codes.issue(holder, seconds=limits.FRONTDOOR_SECONDS)}
     if target := request.query_params.get("redirect_uri", ""):
         query["startURL"] = target
     return json_reply({"frontdoor_uri": f"{request.base_url}secur/frontdoor.jsp?{urlencode(query)}"})

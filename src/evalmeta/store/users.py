@@ -78,13 +78,13 @@ class Users:
 
     def add_token(self, user: User, *, org_id: str, now: float, expires: float) -> str:
         """Create a token for a user, which begins with the org's id, and return it; only its hash is stored."""
-        public_id = secrets.token_hex(_PUBLIC_ID_BYTES)
-        token = f"{org_id}!{public_id}.{new_secret()}"
-        signed = self._signature(public_id, user.id, _sha256(token), create=True)
+        token_id = secrets.token_hex(_PUBLIC_ID_BYTES)
+        token = f"{org_id}!{token_id}.{new_secret()}"
+        signed = self._signature(token_id, user.id, _sha256(token), create=True)
         sql = """
             INSERT INTO access_token (id, user_id, sha256, created_at, expires_at, signature) VALUES (?, ?, ?, ?, ?, ?)
         """
-        self._database.execute(sql, (public_id, user.id, _sha256(token), now, expires, signed))
+        self._database.execute(sql, (token_id, user.id, _sha256(token), now, expires, signed))
         return token
 
     def user_of(self, token: str, *, now: float) -> User | None:
@@ -111,8 +111,7 @@ class Users:
                    org_user.id, name, username, is_admin
             FROM access_token JOIN org_user ON org_user.id = user_id WHERE access_token.id = ?
         """
-        public_id = token.partition("!")[2].partition(".")[0]
-        rows = self._database.query(sql, (now, public_id))
+        rows = self._database.query(sql, (now, public_id(token)))
         token_id, sha256, used, is_valid, signed, *user = rows[0] if rows else ("", _NO_HASH, None, False, None)
         if not secrets.compare_digest(sha256, _sha256(token)) or not is_valid:
             return None
@@ -161,6 +160,11 @@ class Users:
 def new_secret() -> str:
     """Return 256 random bits in characters that the sf CLI accepts in a token."""
     return secrets.token_urlsafe(_SECRET_BYTES).replace("-", ".")
+
+
+def public_id(token: str) -> str:
+    """Return the public part of a token, by which it is found, listed and revoked."""
+    return token.partition("!")[2].partition(".")[0]
 
 
 def _sha256(token: str) -> bytes:

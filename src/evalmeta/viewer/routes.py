@@ -38,11 +38,12 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
 class PageRow(NamedTuple):
-    """A page: its path, how it is made, and the section of the navigation to which it belongs."""
+    """A page: its path, how it is made, its section of the navigation, and whether it may follow unfinished runs."""
 
     path: str
     make: MakePage
     section: str
+    follows: bool = False
 
 
 class ActionRow(NamedTuple):
@@ -53,10 +54,10 @@ class ActionRow(NamedTuple):
 
 
 PAGES: Final[dict[str, PageRow]] = {
-    "tests": PageRow("", tests_page, "tests"),
-    "runs": PageRow("/runs", runs_page, "runs"),
-    "run": PageRow("/runs/{run}", one_run_page, "runs"),
-    "suite": PageRow("/suites/{suite}", suite_page, "runs"),
+    "tests": PageRow("", tests_page, "tests", follows=True),
+    "runs": PageRow("/runs", runs_page, "runs", follows=True),
+    "run": PageRow("/runs/{run}", one_run_page, "runs", follows=True),
+    "suite": PageRow("/suites/{suite}", suite_page, "runs", follows=True),
     "case": PageRow("/runs/{run}/cases/{number}", case_page, "runs"),
     "acceptance": PageRow("/runs/{run}/cases/{number}/accept", acceptance_page, "runs"),
     "compare": PageRow("/compare", compare_page, "compare"),
@@ -72,12 +73,20 @@ SECTION_OF: Final = {name: row.section for name, row in PAGES.items()}
 
 
 def render(
-    page: Page, links: Links, source: Source | None = None, *, section: str = "", csrf: str = "", served: bool = True
+    page: Page,
+    links: Links,
+    source: Source | None = None,
+    *,
+    section: str = "",
+    csrf: str = "",
+    known: str = "",
+    served: bool = True,
 ) -> str:
     """Return the HTML of a page; the templates escape all texts.
 
-    The navigation marks the page's section. Forms must send `csrf` back; without `served`, nothing answers forms and
-    searches, and the page has none. Pages without a source, such as the login, show nothing of the project.
+    The navigation marks the page's section. Forms must send `csrf` back, and pages that follow runs send what they
+    have `known` of them. Without `served`, nothing answers forms and searches, and the page has none. Pages without a
+    source, such as the login, show nothing of the project.
     """
     return (
         _environment()
@@ -89,6 +98,7 @@ def render(
             section=section,
             sections=dict.fromkeys(SECTION_OF.values()),
             csrf=csrf,
+            known=known,
             served=served,
             policy=POLICY,
             version=__version__,

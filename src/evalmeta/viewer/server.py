@@ -7,23 +7,31 @@ without TLS, the two files are empty.
 from __future__ import annotations
 
 import asyncio
-import secrets
 import sys
+import webbrowser
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
+from evalmeta import limits
 from evalmeta.errors import EXIT_INTERRUPTED, EvalmetaError, UsageError
+from evalmeta.model.login import ADMIN
 from evalmeta.org.serving import server
 from evalmeta.org.serving.endpoint import Certificate, Endpoint
+from evalmeta.org.serving.login_codes import LoginCodes
 from evalmeta.org.serving.request_guard import RequestGuard, hosts_of
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
+from evalmeta.store.sessions import Holder
+from evalmeta.viewer.access import OPEN
 from evalmeta.viewer.app import Viewer
 from evalmeta.viewer.pages import ROOT
+from evalmeta.viewer.redirect_file import RedirectFile
 
 if TYPE_CHECKING:
     import socket
@@ -36,26 +44,53 @@ if TYPE_CHECKING:
 
 _HOST: Final = "127.0.0.1"
 PORT: Final = 8161
-_TOKEN_BYTES: Final = 32
 
 
-async def serve_view(project: Project, *, port: int | None, on_start: Callable[[str], None]) -> None:
+class Start:
+    """A server of the pages that accepts requests: its address, and a code that logs in once."""
+
+    def __init__(self, url: str, state_dir: Path, codes: LoginCodes) -> None:
+        self.url = url
+        self._state_dir = state_dir
+        self._codes = codes
+        self._file: RedirectFile | None = None
+        self.code = codes.issue(Holder(ADMIN.id), seconds=limits.VIEW_CODE_SECONDS, is_private=True)
+
+    def open_browser(self) -> None:
+        """Open a browser that logs in by itself; raise StoreError if the file for it cannot be written."""
+        code = self._codes.issue(Holder(ADMIN.id), seconds=limits.FRONTDOOR_SECONDS, is_private=True, on_use=self.close)
+        origin = self.url.removesuffix(ROOT)
+        self._file = RedirectFile(self._state_dir, f"{origin}{OPEN}?code={code}")
+        asyncio.get_running_loop().call_later(limits.FRONTDOOR_SECONDS, self.close)
+        # A browser in the terminal would block the server that it waits for.
+        Thread(target=webbrowser.open, args=(self._file.path.as_uri(),), daemon=True).start()
+
+    def close(self) -> None:
+        """Delete the file for the browser."""
+        if self._file:
+            self._file.delete()
+
+
+async def serve_view(project: Project, *, port: int | None, on_start: Callable[[Start], None]) -> None:
     """Serve the pages of a project on this machine until SIGINT or SIGTERM.
 
-    Port 0 is any free port, None is 8161 or, if that is in use, any free port. `on_start` is called with the address
-    that logs in, when the server accepts requests.
+    Port 0 is any free port, None is 8161 or, if that is in use, any free port. `on_start` is called when the server
+    accepts requests.
     """
-    token = secrets.token_urlsafe(_TOKEN_BYTES)
     open_database(project.state_dir).close()
     server.open_log(project.state_dir / "logs" / "view.log", to_stderr=False)
-    with _listen(port) as listening:
+    with _listen(port) as listening, ExitStack() as at_end:
         bound = listening.getsockname()[1]
-        app = Starlette(routes=[*Viewer(project, token).routes(), Route("/", _redirect)])
+        app = Starlette(routes=[*Viewer(project).routes(), Route("/", _redirect)])
         app.router.redirect_slashes = False
-        gate = RequestGuard(app, hosts_of(_HOST, bound))
-        await _ViewServer(gate, lambda: on_start(f"{server.url_of(_HOST, bound)}{ROOT}?token={token}")).serve(
-            [listening]
-        )
+        app.state.login_codes = codes = LoginCodes()
+
+        def begin() -> None:
+            start = Start(f"{server.url_of(_HOST, bound)}{ROOT}", project.state_dir, codes)
+            at_end.callback(start.close)
+            on_start(start)
+
+        await _ViewServer(RequestGuard(app, hosts_of(_HOST, bound)), begin).serve([listening])
 
 
 async def serve_org(
@@ -67,11 +102,7 @@ async def serve_org(
 ) -> None:
     """Serve the org of a project with its pages; arguments and errors as in `evalmeta.org.serving.server.serve`."""
     await server.serve(
-        project,
-        endpoint,
-        pages=lambda token: Viewer(project, token).routes(),
-        on_start=on_start,
-        logs_to_stderr=logs_to_stderr,
+        project, endpoint, pages=Viewer(project).routes(), on_start=on_start, logs_to_stderr=logs_to_stderr
     )
 
 

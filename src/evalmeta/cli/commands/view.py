@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import sys
-import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta import api
+from evalmeta import api, limits
 from evalmeta.cli.options import IntRange
 from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json
-from evalmeta.errors import UsageError
+from evalmeta.errors import EvalmetaError, UsageError
 from evalmeta.package.project import find_project
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from evalmeta.package.project import Project
+    from evalmeta.viewer.server import Start
 
 
 _PAGES_PER_NOTE: Final = 500
@@ -26,15 +26,16 @@ _PAGES_PER_NOTE: Final = 500
 
 @click.command()
 @click.option("--port", type=IntRange(0, 65535), help="0 uses any free port.  [default: 8161, or a free one]")
-@click.option("--no-open", is_flag=True, help="Print the link without opening a browser.")
+@click.option("--no-open", is_flag=True, help="Print the address and the code without opening a browser.")
 @click.option("--export", "folder", type=click.Path(path_type=Path, file_okay=False), help="Write the pages as files.")
 @json_option
 def view(*, port: int | None, no_open: bool, folder: Path | None, as_json: bool) -> None:
     """Look at tests, runs, cases, comparisons and trends in a browser.
 
-    The pages show the project's store, also while tests run. Only this machine can reach them, with the
-    link that is printed. Ctrl-C stops the server. With --export, the pages are written as files that open
-    from disk and that CI can publish.
+    The pages show the project's store, also while tests run. Only this machine can reach them. In a terminal,
+    the command opens a browser that is logged in; other browsers need the code that is printed, which logs
+    in once. Ctrl-C stops the server. With --export, the pages are written as files that open from disk and
+    that CI can publish.
 
     \b
     evalmeta view
@@ -50,14 +51,18 @@ def view(*, port: int | None, no_open: bool, folder: Path | None, as_json: bool)
     api.servers.server_module()
     from evalmeta.viewer.server import serve_view
 
-    def show(url: str) -> None:
+    def show(start: Start) -> None:
         if as_json:
-            print_json({"url": url})
+            print_json({"url": start.url, "code": start.code})
         else:
-            click.echo(f"Open {url}\nStop it: Ctrl-C")
+            minutes = f"{limits.VIEW_CODE_SECONDS / 60:.0f} minutes"
+            click.echo(f"Open {start.url}\nCode {start.code} (logs in once, within {minutes})\nStop it: Ctrl-C")
         sys.stdout.flush()
         if not no_open and not as_json and sys.stdout.isatty():
-            webbrowser.open(url)
+            try:
+                start.open_browser()
+            except EvalmetaError as error:
+                note(f"No browser was opened: {error}")
 
     run_async(serve_view(project, port=port, on_start=show))
     note("Stopped.")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
-import time
-from collections import OrderedDict
 from functools import partial, wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -194,32 +191,6 @@ def refusal_reply(path: str, refusal: HTTPException) -> Response:
 
 
 _SEASONS: Final = ("Spring", "Summer", "Winter")
-
-
-class Frontdoor:
-    """The codes with which a browser takes over a client's session once, as with Salesforce's frontdoor.jsp.
-
-    A code stands for the client's token, so that the session ends with the token. Codes are kept in memory: they end
-    with the server, and the API does not accept them as tokens.
-    """
-
-    __slots__ = ("_codes",)
-
-    def __init__(self) -> None:
-        self._codes: OrderedDict[str, tuple[str, float]] = OrderedDict()
-
-    def issue(self, token: str) -> str:
-        """Return a code that is valid for `limits.FRONTDOOR_SECONDS`."""
-        code = secrets.token_urlsafe(32)
-        self._codes[code] = token, time.monotonic() + limits.FRONTDOOR_SECONDS
-        while len(self._codes) > limits.MAX_VIEW_SESSIONS:
-            self._codes.popitem(last=False)
-        return code
-
-    def redeem(self, code: str) -> str | None:
-        """Return the token of a code, which is not valid any more then; None if it was not valid."""
-        token, expires = self._codes.pop(code, ("", 0.0))
-        return token if time.monotonic() < expires else None
 
 
 async def get_versions(_: Request) -> Response:

@@ -80,13 +80,13 @@ async def serve(
     project: Project,
     endpoint: Endpoint,
     *,
-    pages: Callable[[str], Sequence[BaseRoute]] = lambda _: (),
+    pages: Sequence[BaseRoute] = (),
     on_start: Callable[[Server], None] = lambda _: None,
     logs_to_stderr: bool = False,
 ) -> None:
     """Serve the org of a project until SIGINT or SIGTERM; runs in progress continue in their own processes.
 
-    `pages` returns further routes for the admin's token, and `on_start` is called when the server accepts requests.
+    `pages` are further routes, and `on_start` is called when the server accepts requests.
     Raise UsageError if a server is already running, or this one cannot listen there, and SettingsError if handlers of
     an installed package cannot be used.
     """
@@ -107,7 +107,7 @@ async def serve(
                     return claim_server_file(project.state_dir, url, now=time.time())
 
             try:
-                app = create_app(org, pages(org.token))
+                app = create_app(org, pages)
                 add_registered_routes(app)
                 gate = RequestGuard(app, hosts_of(endpoint.host, port, others=endpoint.names))
                 await _OrgServer(gate, project.state_dir, claim, on_start, endpoint.certificate).serve([listening])

@@ -104,19 +104,31 @@ async function load(address, { isLive = false } = {}) {
   prepare();
 }
 
+// Reload the page when runs change. Pages that nobody sees do not follow: a browser has six connections to a server.
+const RETRY_MILLISECONDS = 30000;
+let events, known, retrying;
 function follow() {
   const address = document.body.dataset.live;
-  if (!address) return;
-  const events = new EventSource(address);
-  let isFirst = true;
-  events.addEventListener("open", () => {
-    // What happened between two connections has no event.
-    if (!isFirst) load(location.href, { isLive: true });
-    isFirst = false;
+  if (!address || document.hidden) return;
+  events = new EventSource(known ? `${address.split("?")[0]}?known=${known}` : address);
+  events.addEventListener("change", (event) => {
+    known = event.lastEventId;
+    load(location.href, { isLive: true });
   });
-  events.addEventListener("change", () => load(location.href, { isLive: true }));
-  addEventListener("pagehide", () => events.close());
+  events.addEventListener("error", () => {
+    // Only after a refusal the browser does not call again by itself: the session has ended, or too many pages follow.
+    if (events.readyState !== EventSource.CLOSED) return;
+    load(location.href, { isLive: true });
+    retrying = setTimeout(follow, RETRY_MILLISECONDS);
+  });
 }
+function unfollow() {
+  clearTimeout(retrying);
+  events?.close();
+}
+document.addEventListener("visibilitychange", () => { unfollow(); follow(); });
+addEventListener("pagehide", unfollow);
+addEventListener("pageshow", (event) => { if (event.persisted) follow(); });
 
 let typing;
 function filter(event) {
