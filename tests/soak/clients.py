@@ -117,7 +117,7 @@ def reader(soak: Soak, browser: httpx.AsyncClient) -> Callable[[int], Awaitable[
     async def reading(number: int) -> None:
         if number % 100 == 0:
             browser.cookies.clear()
-            assert (await browser.get("", params={"token": soak.token})).status_code == httpx.codes.OK
+            assert (await browser.post("/login", data={"token": soak.token})).status_code == httpx.codes.OK
         run = next(reversed(soak.runs), None)
         path = PAGES[number % (len(PAGES) if run else len(PAGES) - 1)]
         reply = await browser.get(path.format(run=run))

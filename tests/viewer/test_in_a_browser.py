@@ -6,15 +6,18 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import copytree
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pytest
 from playwright.sync_api import expect
 
 from chromium import chromium, clean_page, faults_of_access
+from evalmeta.api.servers import make_token
 from evalmeta.viewer.export import export
+from org.servers import wait_for
 from viewer.conftest import RUN
 
 if TYPE_CHECKING:
@@ -62,9 +65,20 @@ def run(project: Project) -> None:
     assert subprocess.run(command, cwd=project.root, capture_output=True, check=False).returncode in {1, 100}
 
 
+class Started(NamedTuple):
+    """What `evalmeta view` printed."""
+
+    url: str
+    code: str
+
+    @property
+    def origin(self) -> str:
+        return self.url.removesuffix("/view")
+
+
 @pytest.fixture
-def link(project: Project) -> Iterator[str]:
-    """Gives the link of a viewer over two runs: in the second, case 1 fails too."""
+def viewer(project: Project) -> Iterator[Started]:
+    """Gives a viewer over two runs: in the second, case 1 fails too."""
     run(project)
     agent = project.root / "order_agent.py"
     agent.write_text(agent.read_text().replace('"Orders"', '"Returns"').replace("Friday", "Monday"))
@@ -72,15 +86,35 @@ def link(project: Project) -> Iterator[str]:
     command = [sys.executable, "-m", "evalmeta", "view", "--port", "0", "--no-open"]
     with subprocess.Popen(command, cwd=project.root, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
-        yield process.stdout.readline().removeprefix("Open ").strip()
+        url, code = (process.stdout.readline().split()[1] for _ in range(2))
+        yield Started(url, code)
         process.send_signal(signal.SIGINT)
 
 
+def log_in(page: Page, viewer: Started) -> None:
+    """Enter the code."""
+    page.goto(viewer.url)
+    page.get_by_label("Code or access token").fill(viewer.code)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("navigation").wait_for()
+
+
+@contextmanager
+def page_of(browser: Browser, viewer: Started, *, width: int = 1280, script: bool = True) -> Iterator[Page]:
+    """Yield a page that has logged in, and must log no error from then on."""
+    context = browser.new_context(java_script_enabled=script)
+    log_in(context.new_page(), viewer)
+    with clean_page(browser, viewer.origin, width=width, script=script) as page:
+        page.context.add_cookies(context.cookies())
+        context.close()
+        page.goto(viewer.url)
+        yield page
+
+
 @pytest.fixture(params=WIDTHS)
-def page(browser: Browser, link: str, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """Gives a page that has opened the link, at two widths."""
-    with clean_page(browser, link.partition("/view")[0], width=request.param) as opened:
-        opened.goto(link)
+def page(browser: Browser, viewer: Started, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """Gives a page that has logged in, at two widths."""
+    with page_of(browser, viewer, width=request.param) as opened:
         yield opened
 
 
@@ -195,11 +229,10 @@ def test_no_page_is_wider_than_the_window(page: Page) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_run_is_followed_without_reloading(browser: Browser, project: Project, link: str, width: int) -> None:
+def test_a_run_is_followed_without_reloading(browser: Browser, project: Project, viewer: Started, width: int) -> None:
     gate = project.root / "go"
     (project.root / "order_agent.py").write_text(_WAITING_AGENT)
-    with clean_page(browser, link.partition("/view")[0], width=width) as page:
-        page.goto(link)
+    with page_of(browser, viewer, width=width) as page:
         page.goto(address(page, "/view/runs"))
         page.evaluate("window.isSame = true")
         page.keyboard.press("j")
@@ -214,9 +247,8 @@ def test_a_run_is_followed_without_reloading(browser: Browser, project: Project,
         assert page.locator(".current").get_attribute("id") == LATER
 
 
-def test_pages_are_read_and_searched_without_scripts(browser: Browser, link: str) -> None:
-    with clean_page(browser, link.partition("/view")[0], script=False) as page:
-        page.goto(link)
+def test_pages_are_read_and_searched_without_scripts(browser: Browser, viewer: Started) -> None:
+    with page_of(browser, viewer, script=False) as page:
         page.goto(address(page, f"/view/runs/{RUN}"))
         page.get_by_label("Search").fill("cancel")
         page.get_by_role("button", name="Show").click()
@@ -239,40 +271,125 @@ def test_an_export_opens_from_disk(browser: Browser, project: Project) -> None:
         page.get_by_role("heading", name="orders.yaml").wait_for()
 
 
-def test_refusals_in_a_browser_name_the_way_on(browser: Browser, link: str) -> None:
+def test_a_deep_link_survives_a_login_that_succeeds_at_last(browser: Browser, viewer: Started) -> None:
     context = browser.new_context()
     page = context.new_page()
-    page.goto(link.partition("?")[0])
+    page.goto(f"{viewer.url}/runs?test=orders.yaml&outcome=failed")
     assert page.locator("h1").inner_text() == "Log in"
-    page.get_by_label("Access token").fill("wrong")
+    assert page.evaluate("document.activeElement.id") == "token"
+    page.get_by_label("Code or access token").fill("wrong")
     page.get_by_role("button", name="Log in").click()
-    assert page.get_by_role("alert").inner_text() == "This token is not valid."
-    page.get_by_label("Access token").fill(link.partition("token=")[2])
+    assert page.get_by_role("alert").inner_text().startswith("This code or token is not valid")
+    page.get_by_label("Code or access token").fill(viewer.code.lower())
     page.get_by_role("button", name="Log in").click()
-    page.get_by_role("link", name="orders.yaml").wait_for()
+    expect(page.locator("[data-row]")).to_have_count(2)
+    assert page.url == f"{viewer.url}/runs?test=orders.yaml&outcome=failed"
+    assert page.get_by_label("Result").input_value() == "failed"
     context.close()
 
 
-def test_who_types_after_the_session_has_ended_sees_the_login(browser: Browser, link: str) -> None:
+def test_a_file_logs_in_and_leaves_no_code_in_history_and_referrer(browser: Browser, project: Project) -> None:
+    code_file = project.root / "code"
+    script = f"""
+import asyncio, pathlib, webbrowser
+from evalmeta.package.project import find_project
+from evalmeta.viewer.server import serve_view
+
+def show(start):
+    webbrowser.open = lambda address: pathlib.Path({str(code_file)!r}).write_text(address)
+    start.open_browser()
+
+asyncio.run(serve_view(find_project(pathlib.Path.cwd()), port=0, on_start=show))
+"""
+    with subprocess.Popen([sys.executable, "-c", script], cwd=project.root) as process:
+        try:
+            file = wait_for(lambda: code_file.exists() and code_file.read_text())
+            context = browser.new_context()
+            page, addresses = context.new_page(), list[tuple[str, str]]()
+            page.on("request", lambda request: addresses.append((request.url, request.headers.get("referer", ""))))
+            page.goto("about:blank")
+            page.goto(file)
+            page.get_by_role("button", name="Log out").wait_for()
+            [opening] = [url for url, _ in addresses if "/view/open?code=" in url]
+
+            assert page.url.endswith("/view")
+            assert page.evaluate("document.referrer") == ""
+            assert opening.partition("?code=")[2] not in "".join(referrer for _, referrer in addresses)
+            page.go_back()
+            assert page.url == "about:blank"
+            page.goto(opening)
+            page.get_by_role("alert").wait_for()
+            context.close()
+        finally:
+            process.send_signal(signal.SIGINT)
+    assert not Path(file.removeprefix("file://")).exists()
+
+
+def test_a_page_of_another_site_logs_nobody_in(browser: Browser, viewer: Started, project: Project) -> None:
+    token = make_token(project, username="mallory")
+    evil = "http://evil.example/"
+    context = browser.new_context()
+    form = f'<form method=post action="{viewer.url}/login"><input name=token value="{token}"><button>Go</button></form>'
+    html = f'{form}<a href="{viewer.url}?token={token}">Link</a>'
+    context.route(f"{evil}**", lambda route: route.fulfill(body=html, content_type="text/html"))
+    page = context.new_page()
+    page.goto(evil)
+    with page.expect_response(f"{viewer.url}/login") as refused:
+        page.get_by_role("button").click()
+    assert refused.value.status == 403
+    page.goto(evil)
+    page.get_by_role("link").click()
+    page.get_by_label("Code or access token").wait_for()
+    assert context.cookies() == []
+    context.close()
+
+
+def test_a_log_out_ends_the_session_in_all_tabs(browser: Browser, viewer: Started) -> None:
+    context = browser.new_context()
+    page, other = context.new_page(), context.new_page()
+    log_in(page, viewer)
+    other.goto(viewer.url)
+    page.get_by_role("button", name="Log out").click()
+    assert page.get_by_role("status").inner_text() == "You have logged out."
+    # The other tab follows runs, and hears that the session has ended.
+    other.get_by_label("Code or access token").wait_for()
+    context.close()
+
+
+def test_a_page_that_nobody_sees_does_not_follow_runs(page: Page, project: Project) -> None:
+    hide = """hidden => { Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange")); }"""
+    page.goto(address(page, "/view/runs"))
+    page.evaluate(hide, True)
+    run(project)
+    page.wait_for_timeout(1_500)
+    assert page.locator("[data-row]").count() == 2
+    page.evaluate(hide, False)
+    expect(page.locator("[data-row]")).to_have_count(3)
+
+
+def test_who_types_after_the_session_has_ended_sees_the_login(browser: Browser, viewer: Started) -> None:
     context = browser.new_context()
     page = context.new_page()
-    page.goto(link)
+    log_in(page, viewer)
     context.clear_cookies()
     page.get_by_label("Search").press_sequentially("orders")
-    page.get_by_label("Access token").wait_for()
+    page.get_by_label("Code or access token").wait_for()
     context.close()
 
 
 @pytest.mark.npm
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_everyone_can_read_and_use_the_pages(browser: Browser, project: Project, link: str, *, dark: bool) -> None:
+def test_everyone_can_read_and_use_the_pages(
+    browser: Browser, project: Project, viewer: Started, *, dark: bool
+) -> None:
     copytree(SAMPLES / "aiEvaluationDefinitions", project.root / "aiEvaluationDefinitions")
     command = [sys.executable, "-m", "evalmeta", "deploy"]
     subprocess.run(command, cwd=project.root, capture_output=True, check=True)
     page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="dark" if dark else "light")
-    page.goto(link.partition("?")[0])
+    page.goto(viewer.url)
     faults = faults_of_access(page)
-    page.goto(link)
+    log_in(page, viewer)
     page.goto(address(page, "/view/org"))
     job = page.locator("a[href*='/jobs/']").first.get_attribute("href")
     for path in (*PAGES, job or "", f"/view/compare?after={LATER}&standing=still%20failing"):

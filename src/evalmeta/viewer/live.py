@@ -82,7 +82,7 @@ class LiveRuns:
     """The pages that follow runs, and the task that looks at the database for all of them while there are any."""
 
     def __init__(self, state_dir: Path) -> None:
-        self._state_dir = state_dir
+        self.state_dir = state_dir
         self._listeners: set[_Listener] = set()
         self._watching: asyncio.Task[None] | None = None
 
@@ -115,7 +115,7 @@ class LiveRuns:
             await asyncio.sleep(limits.VIEW_POLL_SECONDS)
 
     def _look(self) -> tuple[RunStates, frozenset[bytes]]:
-        with open_database(self._state_dir) as database:
+        with open_database(self.state_dir) as database:
             return read_states(database), Sessions(database).valid(now=time.time())
 
     def _tell(self, states: RunStates, sessions: frozenset[bytes]) -> None:
