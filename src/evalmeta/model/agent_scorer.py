@@ -24,25 +24,13 @@ if TYPE_CHECKING:
     from evalmeta.model.run import EarlierTurn
 
 
+_JSON_TYPES: Final = {f"lightning__{name}Type": name for name in ("number", "integer", "boolean")}
+_TEXT_TYPES: Final = ("text", "multilineText", "richText")
+_OTHER_TYPES: Final = ("date", "dateTime", "dateTimeString", "url", "object", "list")
 LIGHTNING_TYPES: Final = tuple(
-    f"lightning__{name}Type"
-    for name in (
-        "text",
-        "multilineText",
-        "richText",
-        "number",
-        "integer",
-        "boolean",
-        "date",
-        "dateTime",
-        "dateTimeString",
-        "url",
-        "object",
-        "list",
-    )
+    f"lightning__{name}Type" for name in (*_TEXT_TYPES, *_JSON_TYPES.values(), *_OTHER_TYPES)
 )
 """The types of scores that the sf CLI accepts (@salesforce/agents, `agentScorers/types`)."""
-_JSON_TYPES: Final = {f"lightning__{name}Type": name for name in ("number", "integer", "boolean")}
 _FIELD: Final = re.compile(r"\{!\s*\$?([^{}]*?)\s*\}")
 _DATA: Final = (
     (re.compile(r"SalesforceDataAction:getSession\.chatTranscript"), "transcript"),
@@ -159,13 +147,13 @@ def read_number(text: str | None) -> float | None:
 
 def unknown_fields(prompt: str) -> tuple[str, ...]:
     """Return the merge fields that only an org can fill, such as `{!$Flow:Orders}`, each once."""
-    fields = (match for match in _FIELD.finditer(prompt) if match[1] not in _INPUTS and not _data_key(match[1]))
+    fields = (match for match in _FIELD.finditer(prompt) if match[1] not in _INPUTS and not _data_of(match[1])[0])
     return tuple(dict.fromkeys(match[0] for match in fields))
 
 
 def data_keys(prompt: str) -> frozenset[str]:
     """Return which data the prompt refers to: `session`, `transcript` or `lastInteraction`."""
-    return frozenset(key for match in _FIELD.finditer(prompt) if (key := _data_key(match[1])))
+    return frozenset(key for match in _FIELD.finditer(prompt) if (key := _data_of(match[1])[0]))
 
 
 def filled_prompt(scorer: PromptScorer) -> str:
@@ -174,7 +162,8 @@ def filled_prompt(scorer: PromptScorer) -> str:
     inputs = dict(zip(_INPUTS, (labels, scorer.fallback, range_text(scorer.values)), strict=True))
 
     def value(field: re.Match[str]) -> str:
-        return inputs[field[1]] if field[1] in inputs else _reference(field[1])
+        key, path = _data_of(field[1])
+        return f"(the value of {key}{path} in the user message)" if key else inputs.get(field[1], field[1])
 
     return _FIELD.sub(value, scorer.prompt)
 
@@ -189,16 +178,10 @@ def range_text(values: ValueRange) -> str:
     return text if values.step is None else f"{text} in steps of {values.step:g}"
 
 
-def _data_key(field: str) -> str:
-    return next((key for pattern, key in _DATA if pattern.fullmatch(field)), "")
-
-
-def _reference(field: str) -> str:
-    for pattern, key in _DATA:
-        if match := pattern.fullmatch(field):
-            path = key + (match[1] if pattern.groups else "")
-            return f"(the value of {path} in the user message)"
-    return field
+def _data_of(field: str) -> tuple[str, str]:
+    """Return the key of the data that a merge field refers to, and the path into it; both are empty for others."""
+    matches = ((pattern.fullmatch(field), key) for pattern, key in _DATA)
+    return next(((key, match[1] if match.re.groups else "") for match, key in matches if match), ("", ""))
 
 
 ACTION_STEP: Final = "ACTION_STEP"
@@ -212,14 +195,14 @@ def session_view(
     runs: list[JsonValue] = []
     messages: list[JsonValue] = []
     for message in history:
-        messages.append(_message(message.role or "user", message.message or ""))
+        messages.append({"message": message.message or "", "actorRole": message.role or "user"})
         if message.role == "agent":
             runs.append(_run(message.topic, messages, None))
             messages = []
     if messages:
         runs.append(_run(None, messages, None))
     for question, answer in (*((turn.utterance, turn.generated) for turn in earlier), (utterance, generated)):
-        said = [_message("user", question), _message("agent", answer.outcome)]
+        said = {"message": question, "actorRole": "user"}, {"message": answer.outcome, "actorRole": "agent"}
         runs.append(_run(answer.topic, said, answer.actions))
     return {"metrics": {"turns": len(runs)}, "runs": runs}
 
@@ -234,15 +217,12 @@ def _objects(value: JsonValue) -> Iterator[JsonObject]:
     return (item for item in value if isinstance(item, Mapping)) if isinstance(value, list) else iter(())
 
 
-def _message(role: str, text: str) -> JsonObject:
-    return {"message": text, "actorRole": role}
-
-
 def _run(topic: str | None, messages: Sequence[JsonValue], actions: Sequence[Action] | None) -> JsonObject:
     steps: JsonValue = None if actions is None else [_step(action) for action in actions]
     return {"topicName": topic, "messages": list(messages), "agentLoop": {"steps": steps}}
 
 
 def _step(action: Action) -> JsonObject:
-    texts = (json.dumps(value, ensure_ascii=False) for value in (action.input, action.output))
-    return {"type": ACTION_STEP, "name": action.name, **dict(zip(("input", "output"), texts, strict=True))}
+    texts = {"input": action.input, "output": action.output}
+    written = {key: json.dumps(value, ensure_ascii=False) for key, value in texts.items()}
+    return {"type": ACTION_STEP, "name": action.name, **written}

@@ -53,18 +53,8 @@ _COMMON_MISTAKES: Final = {
     "expectation": "scorer",
     "scorer": "expectation",
 }
+_VALUES: Final = {"int": "a whole number of at most 9 digits", "boolean": "true or false"}
 _Declared: TypeAlias = "list[tuple[Element, Declaration]]"
-_VALID_VALUES: Final = {
-    "isReference": "true or false",
-    "scorerType": "Standard or Custom",
-    "isActive": "true or false",
-    "isFallback": "true or false",
-    "isSystemFallback": "true or false",
-    "inputScope": "Session, Intent, Interaction or Moment",
-    "engineType": "Manual, PromptTemplate or Expression",
-    "status": "Draft, Available or Archived",
-    "outcomeType": "Pass, Fail or NotApplicable",
-}
 
 
 class StructureProblem(NamedTuple):
@@ -157,16 +147,16 @@ def _find_values(document: Document, texts: _Declared) -> Iterator[StructureProb
     for element, declared in texts:
         if not declared.accepts(element.text or ""):
             name = local_name(element)
-            hint = f"Write {_valid_values(document, name)}."
+            hint = f"Write {_valid_values(declared)}."
             message = f"<{name}> is {quote(element.text or '')}"
             yield _problem(document, element, "value-invalid", message, hint, unreadable=element)
 
 
-def _valid_values(document: Document, name: str) -> str:
-    if name != "subjectType":
-        return _VALID_VALUES.get(name, "a whole number of at most 9 digits")
-    kind = definition_type(document)
-    *others, last = kind.subject_types if kind else ("AGENT",)
+def _valid_values(declared: Declaration) -> str:
+    if declared.base in _VALUES:
+        return _VALUES[declared.base]
+    # Some tools call standard scorers OOTB (out of the box).
+    *others, last = (value for value in declared.enumeration if value != "OOTB")
     return f"{', '.join(others)} or {last}" if others else f"{last}, the only supported type"
 
 
