@@ -130,9 +130,10 @@ class SettingsError(UsageError):
 class FormatError(UsageError):
     """A file of another system does not fit its format; `problems` lists every reason with its location."""
 
-    def __init__(self, message: str, *, problems: Sequence[Problem] = (), actions: Sequence[str] = ()) -> None:
-        super().__init__(message, problems=problems, actions=actions)
-        self.message = message
+    @property
+    def message(self) -> str:
+        """Return the message without the problems."""
+        return super().__str__()
 
     def __str__(self) -> str:
         """Return the message, followed by the first problems with their hints."""
@@ -162,9 +163,6 @@ class NotFound(UsageError):
 class InvalidMetadata(EvalmetaError):
     """Metadata files have problems; `problems` lists all of them."""
 
-    def __init__(self, message: str, *, problems: Sequence[Problem], actions: Sequence[str] = ()) -> None:
-        super().__init__(message, problems=problems, actions=actions)
-
 
 class ArchiveError(EvalmetaError):
     """A zip is damaged, hostile or larger than the limits; nothing of it was used."""
@@ -172,9 +170,6 @@ class ArchiveError(EvalmetaError):
 
 class Conflict(EvalmetaError):
     """Files to overwrite were changed after they were last the same; nothing was overwritten. `problems` lists them."""
-
-    def __init__(self, message: str, *, problems: Sequence[Problem], actions: Sequence[str] = ()) -> None:
-        super().__init__(message, problems=problems, actions=actions)
 
 
 class DeployFailed(EvalmetaError):

@@ -209,7 +209,7 @@ def session_view(
 
 def transcript_of(session: JsonObject) -> str:
     """Return who said what in a session, a line for each message."""
-    messages = (thing for run in _objects(session.get("runs")) for thing in _objects(run.get("messages")))
+    messages = (message for run in _objects(session.get("runs")) for message in _objects(run.get("messages")))
     return "\n".join(f"{message.get('actorRole', '')}: {message.get('message', '')}" for message in messages)
 
 

@@ -99,9 +99,9 @@ class ForceIgnore:
         for rule in self._rules:
             if rule.folders_only and not is_folder:
                 continue
-            found = rule.regex.match(path)
+            match = rule.regex.match(path)
             # A group matched a folder above, which is checked separately.
-            if found and found.lastindex is None:
+            if match and match.lastindex is None:
                 return rule.line if rule.ignores else None
         return None
 
@@ -126,16 +126,16 @@ def _rule(file: Path, line: IgnoreLine) -> _Rule | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = GitIgnoreSpec.from_lines([pattern.rstrip("/")]).patterns
+            parsed = GitIgnoreSpec.from_lines([pattern.rstrip("/")]).patterns
     except (ValueError, re.error, Warning) as error:
         reason = str(error).partition(" at position")[0]
         raise ProjectError(
             f"{file}:{line.number}: {line.text.strip()!r} is not a valid pattern: {reason}.",
             actions=("Correct the line; its syntax is that of .gitignore.",),
         ) from error
-    if not found or found[0].include is None or found[0].regex is None:
+    if not parsed or parsed[0].include is None or parsed[0].regex is None:
         return None
-    return _Rule(line, found[0].regex, found[0].include, pattern.endswith("/"))
+    return _Rule(line, parsed[0].regex, parsed[0].include, pattern.endswith("/"))
 
 
 def _has_separator(text: str) -> bool:
@@ -275,10 +275,8 @@ def _in_type_folders(project: Project, ignore: ForceIgnore) -> Iterator[Componen
         folder = Path(os.path.realpath(link))
         if not (folder.is_dir() and folder.is_relative_to(project.root)) or _hides(ignore, link):
             continue
-        found = (
-            component for entry in _folder_entries(folder, project.root) for component in _component_of(entry, ignore)
-        )
-        yield from (component for component in found if component.type == row)
+        for entry in _folder_entries(folder, project.root):
+            yield from (component for component in _component_of(entry, ignore) if component.type == row)
 
 
 def _folder_entries(folder: Path, root: Path) -> Iterator[os.DirEntry[str]]:

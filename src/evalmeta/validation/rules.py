@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.errors import NotFound, SettingsError
+from evalmeta.errors import NotFound, SettingsError, did_you_mean
 from evalmeta.model.expectations import expectation_kind, known_names
 from evalmeta.model.login import EMBEDDED
 from evalmeta.model.problem import Severity
@@ -119,9 +119,8 @@ def rule_policy(
             message = f"evalmeta.toml: [validate.rules] sets {code!r}, whose severity is fixed"
             raise SettingsError(message, actions=[f"Remove {code!r}."])
         if code not in CODES:
-            close = get_close_matches(code, CODES, n=1)
-            action = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(sorted(CODES))}."
-            raise SettingsError(f"evalmeta.toml: [validate.rules] sets an unknown rule, {code!r}", actions=[action])
+            message = f"evalmeta.toml: [validate.rules] sets an unknown rule, {code!r}"
+            raise SettingsError(message, actions=[did_you_mean(code, sorted(CODES))])
     names = (name for name, subject in settings.subjects.items() if subject.adapter != "agentforce")
     own = frozenset(names) if settings.org.default in {"", EMBEDDED} else frozenset()
     return RulePolicy(profile or settings.validate_.profile, settings.validate_.rules, own, declared_variables)

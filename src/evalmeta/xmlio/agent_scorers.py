@@ -32,15 +32,15 @@ _KEYS: Final = {"scorerVersion": "versionNumber", "agentAssociation": "agentApiN
 def read_agent_scorer(document: Document) -> AgentScorer:
     """Return what can be read of a scorer: all of one that fits its schema, except labels and descriptions."""
     root = document.root
-    versions = tuple(_version(element) for element in _all(root, "scorerVersion"))
+    versions = tuple(map(_version, _all(root, "scorerVersion")))
     return AgentScorer(_text(root, "dataType") or "", _text(root, "lightningType"), versions)
 
 
 def check_agent_scorer(document: Document) -> None:
     """Raise InvalidMetadata, with all problems, if a document does not fit the schema of scorers."""
-    _, found = parse_definition(document, SCORER_DEFINITION)
-    if found:
-        raise invalid_file(document, [problem.problem for problem in found])
+    _, problems = parse_definition(document, SCORER_DEFINITION)
+    if problems:
+        raise invalid_file(document, [problem.problem for problem in problems])
 
 
 def texts_by_path(document: Document) -> dict[tuple[str, ...], str]:
@@ -72,32 +72,33 @@ def read_template_text(data: bytes, *, label: str) -> str | None:
     active = _text(root, "activeVersionIdentifier")
     chosen = [version for version in versions if active and _text(version, "versionIdentifier") == active]
     published = [version for version in versions if _text(version, "status") == "Published"]
-    found = (chosen or published or versions)[-1:]
-    return (_text(found[0], "content") or None) if found else None
+    used = (chosen or published or versions)[-1:]
+    return (_text(used[0], "content") or None) if used else None
 
 
 def _version(element: Element) -> ScorerVersion:
     engine = next(_all(element, "engine"), None)
+    kind, reference = ("" if engine is None else _text(engine, name) or "" for name in ("engineType", "engineRef"))
     return ScorerVersion(
         parse_integer(_text(element, "versionNumber") or ""),
         _text(element, "status") or "",
-        "" if engine is None else _text(engine, "engineType") or "",
-        "" if engine is None else _text(engine, "engineRef") or "",
-        tuple(_output(output) for output in _all(element, "outputEnumValue")),
-        tuple(_association(association) for association in _all(element, "agentAssociation")),
+        kind,
+        reference,
+        tuple(map(_output, _all(element, "outputEnumValue"))),
+        tuple(map(_association, _all(element, "agentAssociation"))),
         _values(element),
     )
 
 
 def _values(element: Element) -> ValueRange:
     """Return the range of scores, which samples have in `valueSpecification` and the field table beside it."""
-    found: dict[str, float | None] = {}
+    numbers: dict[str, float] = {}
     for specification in _all(element, "specification"):
         for holder in (specification, *_all(specification, "valueSpecification")):
             for name in ("min", "max", "step", "threshold"):
                 if (number := read_number(_text(holder, name))) is not None:
-                    found[name] = number
-    return ValueRange(found.get("min"), found.get("max"), found.get("step"), found.get("threshold"))
+                    numbers[name] = number
+    return ValueRange(numbers.get("min"), numbers.get("max"), numbers.get("step"), numbers.get("threshold"))
 
 
 def _output(element: Element) -> OutputValue:

@@ -89,10 +89,10 @@ def read_definition(document: Document) -> Definition:
             hint = "Name a test that uses the scorer."
         problems = [Problem("xml-root", Severity.ERROR, document.location(), message, hint)]
     else:
-        definition, found = parse_definition(document, kind)
-        if not found:
+        definition, structure = parse_definition(document, kind)
+        if not structure:
             return replace(definition, source=document.data)
-        problems = [problem.problem for problem in found]
+        problems = [problem.problem for problem in structure]
     raise invalid_file(document, problems)
 
 

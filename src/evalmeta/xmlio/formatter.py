@@ -91,7 +91,7 @@ def _format(data: bytes, label: str) -> bytes:
     lines = [DECLARATION]
     lines += [_comment(element) for element in reversed([*root.itersiblings(preceding=True)])]
     lines += _lines(root, 0, _declaring(root))
-    lines += [_comment(itersibling) for itersibling in root.itersiblings()]
+    lines += [_comment(element) for element in root.itersiblings()]
     return "\n".join([*lines, ""]).encode()
 
 

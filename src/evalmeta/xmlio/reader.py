@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, AnyStr, Final
 
 from lxml import etree
 
@@ -121,25 +121,29 @@ class Document:
         if b"<!" in self.data or self.data.rfind(b"<?") > _MARK_BYTES:
             return [self.location(child).line for child in children]
         tag = re.compile(rb"<(?:[^\s<>/]+:)?%s(?=[\s/>])" % re.escape(name).encode())
-        lines = _lines_at(self.data, (match.start() for match in tag.finditer(self.data)))
-        found = dict(zip(self.root.iter(f"{{*}}{name}"), lines, strict=True))
-        return [found[child] for child in children]
+        places = _lines_and_columns(self.data, b"\n", (match.start() for match in tag.finditer(self.data)))
+        line_of = {child: line for child, (line, _) in zip(self.root.iter(f"{{*}}{name}"), places, strict=True)}
+        return [line_of[child] for child in children]
 
     def texts(self, element: Element) -> list[Location]:
         """Return where each text of an element that is not blank begins: before, between and after its children."""
         self.location()
         if not self._texts:
-            self._texts = find_texts(self.data.decode("utf-8-sig", "replace"))
+            text = self.data.decode("utf-8-sig", "replace")
+            starts = list(_texts(text))
+            places = _lines_and_columns(text, "\n", (start for _, start in starts))
+            for (inside, _), place in zip(starts, places, strict=True):
+                self._texts.setdefault(inside, []).append(place)
         return [Location(self.label, *place) for place in self._texts.get(self._order[element], ())]
 
     def find(self, steps: Sequence[Step]) -> Element:
         """Return the deepest existing element of a path that begins at the root, in the root's namespace."""
         here = self.root
         for name, index in steps:
-            found = self._children_of(here, name)
-            if index >= len(found):
+            children = self._children_of(here, name)
+            if index >= len(children):
                 return here
-            here = found[index]
+            here = children[index]
         return here
 
     def _children_of(self, parent: Element, name: str) -> list[Element]:
@@ -203,8 +207,8 @@ def _check_encoding(data: bytes, label: str) -> None:
 def _check_doctype(data: bytes, label: str) -> None:
     if b"<!DOCTYPE" in data:
         text = data.decode("utf-8-sig")
-        if found := _DOCTYPE.match(text):
-            place = Location(label, *line_and_column(text, found.end()))
+        if before := _DOCTYPE.match(text):
+            place = Location(label, *line_and_column(text, before.end()))
             hint = "Remove it; the only entities in metadata are &amp; &lt; &gt; &apos; &quot;."
             raise _refuse("xml-doctype", place, "the file has a DOCTYPE", hint)
 
@@ -267,44 +271,26 @@ def _places(data: bytes) -> array[int]:
     """Return line and column, from 1, of every start tag of a well-formed document, one after the other."""
     text = data.decode("utf-8-sig", "replace")
     places = array("I")
-    for place in _lines_and_columns(text, (start for start, _ in find_start_tags(text))):
+    for place in _lines_and_columns(text, "\n", (start for start, _ in find_start_tags(text))):
         places.extend(place)
     return places
 
 
-def _lines_at(data: bytes, offsets: Iterable[int]) -> Iterator[int]:
-    """Yield the line, from 1, of each of ascending offsets, in one pass."""
-    line, seen = 1, 0
-    for start in offsets:
-        line += data.count(b"\n", seen, start)
-        yield line
-        seen = start
-
-
-def _lines_and_columns(text: str, offsets: Iterable[int]) -> Iterator[tuple[int, int]]:
+def _lines_and_columns(text: AnyStr, line_end: AnyStr, offsets: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yield what `line_and_column` returns for each of ascending offsets, in one pass."""
     line, line_start, seen = 1, 0, 0
     for start in offsets:
-        line += text.count("\n", seen, start)
-        line_start = max(line_start, text.rfind("\n", seen, start) + 1)
+        line += text.count(line_end, seen, start)
+        line_start = max(line_start, text.rfind(line_end, seen, start) + 1)
         yield line, start - line_start + 1
         seen = start
 
 
-def find_texts(text: str) -> dict[int, list[tuple[int, int]]]:
-    """Return line and column of every text that is not blank, by the index of its element in document order.
-
-    Everything between two tags is one text, including comments.
-    """
-    pairs = list(_texts(text))
-    found: dict[int, list[tuple[int, int]]] = {}
-    for (element, _), place in zip(pairs, _lines_and_columns(text, (start for _, start in pairs)), strict=True):
-        found.setdefault(element, []).append(place)
-    return found
-
-
 def _texts(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the element around each text of a well-formed document, and where the text begins."""
+    """Yield the element around each text that is not blank of a well-formed document, and where the text begins.
+
+    Elements are numbers in document order. Everything between two tags is one text, including comments.
+    """
     inside: list[int] = []
     count = end = 0
     is_reported = True

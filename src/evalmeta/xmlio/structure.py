@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import chain, islice, zip_longest
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
 from lxml import etree
@@ -130,8 +131,8 @@ def _declared_elements(document: Document, root: Declaration) -> tuple[_Declared
     for element, declared in parents:
         # iterchildren compares tags in C and keeps them out of Python's memory.
         for tag, below in (declared.children or {}).items():
-            found = texts if below.children is None else parents
-            found += [(child, below) for child in element.iterchildren(tag)]
+            known = texts if below.children is None else parents
+            known += [(child, below) for child in element.iterchildren(tag)]
     return parents, texts
 
 
@@ -222,10 +223,10 @@ def _find_missing(document: Document, parents: _Declared) -> Iterator[StructureP
 def _find_repeated(document: Document, parents: _Declared) -> Iterator[StructureProblem]:
     for parent, declared in parents:
         for field in _fields(document, parent, declared):
-            found = children = list(parent.iterchildren(field.tags[0]))
+            last = children = list(parent.iterchildren(field.tags[0]))
             for tag in field.tags[1:]:
-                found = [child for holder in found for child in holder.iterchildren(tag)]
-            if len(children) > 1 and (len(found) > 1 or (field.is_required and not found)):
+                last = [child for holder in last for child in holder.iterchildren(tag)]
+            if len(children) > 1 and (len(last) > 1 or (field.is_required and not last)):
                 hint = f"Keep one; the first is at line {document.location(children[0]).line}."
                 message = f"<{local_name(children[0])}> occurs more than once in <{local_name(parent)}>"
                 for extra in children[1:]:
@@ -263,13 +264,6 @@ BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 _INT: Final = re.compile(r"([+-]?)(?=[0-9])0*+([0-9]{0,10})")
 _INT_RANGE: Final = range(-(2**31), 2**31)
 _SLICE_BYTES: Final = 2_048
-
-
-class _NoTree:
-    """A parser target that builds nothing."""
-
-    def close(self) -> None:
-        """End the document."""
 
 
 class Field(NamedTuple):
@@ -319,7 +313,7 @@ def find_fault(document: Document, xsd: str) -> LogEntry | None:
 
 def find_fault_in_stream(data: bytes, schema: etree.XMLSchema) -> LogEntry | None:
     """Return the first error in document order, without a tree and without a log of the others."""
-    target = cast("ParserTarget[None]", _NoTree())
+    target = cast("ParserTarget[None]", SimpleNamespace(close=lambda: None))
     parser = etree.XMLParser(target=target, schema=schema, resolve_entities=False, no_network=True, load_dtd=False)
     for start in range(0, len(data), _SLICE_BYTES):
         parser.feed(data[start : start + _SLICE_BYTES])
@@ -357,9 +351,9 @@ def _tags(path: str) -> tuple[str, ...]:
 
 def parse_integer(text: str) -> int | None:
     """Return a 32-bit integer (xs:int), None if the text is not one."""
-    found = _INT.fullmatch(text.strip(XML_BLANKS))
+    match = _INT.fullmatch(text.strip(XML_BLANKS))
     # Leading zeros are dropped, because Python parses at most 4,300 digits.
-    if found and (number := int(found[1] + (found[2] or "0"))) in _INT_RANGE:
+    if match and (number := int(match[1] + (match[2] or "0"))) in _INT_RANGE:
         return number
     return None
 
