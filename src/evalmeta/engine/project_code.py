@@ -61,10 +61,8 @@ def import_from(root: Path, name: str, *, called: str) -> ModuleType:
         _project_modules.clear()
         shadowed = {module_name: sys.modules.pop(module_name) for module_name in _shadowed(folder)}
         known = set(sys.modules)
-        sys.path.insert(0, str(folder))
-        importlib.invalidate_caches()
         try:
-            with exits_refused():
+            with _search_path(folder), exits_refused():
                 module = importlib.import_module(name)
         except (Exception, SystemExit, ProcessExit) as error:
             raise _import_failed(root, name, called, error) from error
@@ -73,7 +71,6 @@ def import_from(root: Path, name: str, *, called: str) -> ModuleType:
                 _kept[folder, name] = module
             return module
         finally:
-            sys.path.remove(str(folder))
             new = sys.modules.keys() - known - shadowed.keys()
             _project_modules.update(
                 module_name for module_name in new if _is_in_project(sys.modules[module_name], folder)
@@ -171,7 +168,8 @@ def _module(name: str, root: Path | None) -> ModuleType:
         # Another project may have a module of this name too.
         return import_from(root, name, called=f"its module {name!r}")
     try:
-        with _lock, _search_path(root), exits_refused():
+        # As with `python -m`, modules are found in the current folder too.
+        with _lock, _search_path(*filter(None, (root, Path.cwd()))), exits_refused():
             return importlib.import_module(name)
     except (Exception, SystemExit, ProcessExit) as error:
         if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
@@ -186,9 +184,9 @@ def _module(name: str, root: Path | None) -> ModuleType:
 
 
 @contextmanager
-def _search_path(root: Path | None) -> Iterator[None]:
-    """Let imports find modules in the project's folder and, as `python -m` does, in the current one."""
-    added = [str(path) for path in (root, Path.cwd()) if path is not None]
+def _search_path(*folders: Path) -> Iterator[None]:
+    """Let imports find modules in these folders."""
+    added = [*map(str, folders)]
     sys.path[:0] = added
     importlib.invalidate_caches()
     try:
@@ -219,7 +217,8 @@ def traceback_text(error: BaseException, root: Path | None = None) -> str:
     folder = None if root is None else root.resolve()
     parts = list(_with_causes(traceback))
     for part in parts:
-        part.stack = _Frames(_without_own(part.stack), folder)
+        frames = [frame for frame in part.stack if not Path(frame.filename).is_relative_to(_OWN)]
+        part.stack = _Frames(frames, folder)
     if not any(part.stack for part in parts):
         return ""
     text = "".join(traceback.format()).rstrip("\n").encode(errors="replace").decode()
@@ -232,10 +231,6 @@ def _with_causes(traceback: TracebackException) -> Iterator[TracebackException]:
         part = left.pop()
         yield part
         left += filter(None, (part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or ())))
-
-
-def _without_own(frames: StackSummary) -> list[FrameSummary]:
-    return [frame for frame in frames if not Path(frame.filename).is_relative_to(_OWN)]
 
 
 class _Frames(StackSummary):
@@ -254,11 +249,13 @@ class _Frames(StackSummary):
                 lines.append(f"  [{left_out} more {'frame' if left_out == 1 else 'frames'}]\n")
             following = place + 1
             if place < len(self):
-                lines += StackSummary.from_list([self._short(self[place])]).format()
+                frame = self[place]
+                name = _relative(frame.filename, self._root)
+                short = FrameSummary(name, frame.lineno, frame.name, lookup_line=False, line=frame.line)
+                lines += StackSummary.from_list([short]).format()
         return lines
 
     def _shown(self) -> list[int]:
-        """Return the places of the frames to show."""
         last = len(self) - _OUTER_FRAMES
         shown = [
             place
@@ -268,10 +265,6 @@ class _Frames(StackSummary):
         if len(shown) <= 2 * _HALF_OF_FRAMES:
             return shown
         return shown[:_HALF_OF_FRAMES] + shown[-_HALF_OF_FRAMES:]
-
-    def _short(self, frame: FrameSummary) -> FrameSummary:
-        name = _relative(frame.filename, self._root)
-        return FrameSummary(name, frame.lineno, frame.name, lookup_line=False, line=frame.line)
 
 
 def is_in_project(path: Path, root: Path | None) -> bool:

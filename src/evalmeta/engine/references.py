@@ -134,15 +134,13 @@ class _Resolver:
         left = self._values(test.left, node)
         if test.operator in {"exists", "missing"}:
             return bool(left) == (test.operator == "exists")
-        right = self._right(test, node)
+        if isinstance(test.right, Path):
+            right: Sequence[JsonValue] = self._values(test.right, node)
+        else:
+            right = test.right if isinstance(test.right, tuple) else [test.right]
         if test.operator in {"!=", "nin"}:
             return not any(_equal(one, other) for one in left for other in right)
         return any(_holds(test.operator, one, other) for one in left for other in right)
-
-    def _right(self, test: Comparison, node: JsonValue) -> Sequence[JsonValue]:
-        if isinstance(test.right, Path):
-            return self._values(test.right, node)
-        return test.right if isinstance(test.right, tuple) else [test.right]
 
     def _values(self, path: Path, node: JsonValue) -> list[JsonValue]:
         return self.follow(path.steps, self._root if path.from_root else node)
@@ -217,11 +215,6 @@ class NotReported(NoValue):
     """The agent does not report what a reference reads."""
 
 
-def _actions_text(generated: GeneratedData) -> JsonValue:
-    actions = generated.actions
-    return None if actions is None else render_actions(action.name for action in actions)
-
-
 # Members that can be read without building the whole object that `$` stands for. The whole list of actions is the text
 # that orgs return (Testing API, generatedData.actionsSequence).
 _DIRECT_MEMBERS: Final[Mapping[str, Callable[[GeneratedData], JsonValue]]] = {
@@ -229,7 +222,9 @@ _DIRECT_MEMBERS: Final[Mapping[str, Callable[[GeneratedData], JsonValue]]] = {
     "generatedResponse": attrgetter("outcome"),
     "topic": attrgetter("topic"),
     "sessionId": attrgetter("session_id"),
-    "actionsSequence": _actions_text,
+    "actionsSequence": lambda generated: (
+        None if generated.actions is None else render_actions(action.name for action in generated.actions)
+    ),
 }
 # Members that an agent may leave out of its answer, in the words of messages.
 _OPTIONAL: Final = {"topic": "its topic", "sessionId": "its session id", "actionsSequence": "its actions"}
@@ -282,32 +277,24 @@ def _resolve(parameter: Parameter, reference: Reference, generated: GeneratedDat
 
 def _no_match(parameter: Parameter, reference: Reference, generated: GeneratedData) -> NoMatch | NotReported:
     """Return why a reference matches nothing."""
-    actions = generated.actions
-    if actions is not None:
-        missing = _not_reported(reference, generated, actions)
-    else:
-        missing = "its actions" if _may_read_actions(reference) else None
-    if missing:
+    if missing := _not_reported(reference, generated):
         return NotReported(f"the agent does not report {missing}")
     reason = f"the reference of {parameter.name} matches nothing: {parameter.value.strip()}"
     if any(member in reference.text for member in _ACTION_MEMBERS):
-        taken = ", ".join(dict.fromkeys(action.name for action in actions or ()))
+        taken = ", ".join(dict.fromkeys(action.name for action in generated.actions or ()))
         reason += f"; the agent took {taken or 'no action'}"
     return NoMatch(reason)
 
 
-def _may_read_actions(reference: Reference) -> bool:
-    """Return whether a reference is not limited to other members, such as the answer."""
-    match reference.steps:
-        case (_, Names(names), *_):
-            return not set(names).isdisjoint(_ACTION_MEMBERS)
-        case _:
-            return True
-
-
-def _not_reported(reference: Reference, generated: GeneratedData, actions: Sequence[Action]) -> str | None:
+def _not_reported(reference: Reference, generated: GeneratedData) -> str | None:
     """Return what the agent would have to report for the reference to match, None if it reports everything."""
-    root = reference_root(generated)
+    actions, root = generated.actions, reference_root(generated)
+    if actions is None:
+        match reference.steps:
+            # Other members, such as the answer, have nothing to do with the actions.
+            case (_, Names(names), *_) if set(names).isdisjoint(_ACTION_MEMBERS):
+                return None
+        return "its actions"
     for index, step in enumerate(reference.steps):
         matches = resolve(Reference("", reference.steps[:index]), root)
         if not matches or not isinstance(step, Names):

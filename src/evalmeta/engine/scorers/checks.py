@@ -85,18 +85,15 @@ def score_not_contains(expectation: Expectation, exchange: Exchange) -> TestResu
 
 def score_contains_any(expectation: Expectation, exchange: Exchange) -> TestResult:
     """Pass if at least one text of the terms is in the answer."""
-    answer, wanted = exchange.generated.outcome, _texts(expectation)
+    texts = expectation.terms.get("texts")
+    wanted = [str(text) for text in texts] if isinstance(texts, list | tuple) else []
+    answer = exchange.generated.outcome
     compared = _compared(expectation)
     seen = compared(answer)
     contained = next((text for text in wanted if compared(text) in seen), None)
     explanation = f"the answer contains {_quoted(contained)}" if contained else "the answer contains none of the texts"
     shown = " or ".join(map(_quoted, wanted))
     return judged(expectation, passed=contained is not None, expected=shown, actual=answer, explanation=explanation)
-
-
-def _texts(expectation: Expectation) -> Sequence[str]:
-    texts = expectation.terms.get("texts")
-    return [str(text) for text in texts] if isinstance(texts, list | tuple) else []
 
 
 def score_matches(expectation: Expectation, exchange: Exchange) -> TestResult:
@@ -122,23 +119,20 @@ def _quoted(text: str) -> str:
 
 def measure_scorers() -> Mapping[str, Scorer]:
     """Return the scorers that report a number and judge nothing, by name: every result is UNDECIDED."""
-    total = _measure_scorer(lambda generated: generated.tokens.total if generated.tokens else None, "tokens")
+    total = _measure_scorer(lambda generated: generated.tokens and generated.tokens.total, "tokens")
+    given = _measure_scorer(lambda generated: generated.tokens and generated.tokens.input, "tokens")
+    output = _measure_scorer(lambda generated: generated.tokens and generated.tokens.output, "tokens")
+    calls = _measure_scorer(lambda generated: None if generated.actions is None else len(generated.actions), "calls")
     seconds = _measure_scorer(
         lambda generated: None if generated.latency_ms is None else generated.latency_ms / 1_000, "s", digits=3
     )
     return {
         "agent/total_token_count": total,
-        "agent/input_token_count": _measure_scorer(
-            lambda generated: generated.tokens.input if generated.tokens else None, "tokens"
-        ),
-        "agent/output_token_count": _measure_scorer(
-            lambda generated: generated.tokens.output if generated.tokens else None, "tokens"
-        ),
+        "agent/input_token_count": given,
+        "agent/output_token_count": output,
         "agent/latency_seconds": seconds,
         "token_usage_v1": total,
-        "tool_call_count_v1": _measure_scorer(
-            lambda generated: None if generated.actions is None else len(generated.actions), "calls"
-        ),
+        "tool_call_count_v1": calls,
         "invocation_duration_v1": seconds,
     }
 
@@ -177,13 +171,9 @@ def latency_scorer(*, judges: bool = True) -> Scorer:
             reason = f"the expectedValue is not a number of milliseconds: {expected!r}"
             return broken(expectation, reason, actual=actual)
         passed = latency <= threshold
+        explanation = f"{actual} ms, {'within' if passed else 'over'} the threshold of {expected} ms"
         return judged(
-            expectation,
-            passed=passed,
-            expected=expected,
-            actual=actual,
-            explanation=f"{actual} ms, {'within' if passed else 'over'} the threshold of {expected} ms",
-            score=latency,
+            expectation, passed=passed, expected=expected, actual=actual, explanation=explanation, score=latency
         )
 
     return score_latency

@@ -89,8 +89,7 @@ def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult
     if made is None:
         result = undecided(expectation, ACTIONS_UNKNOWN, expected=_list(expected))
         return result._replace(threshold=threshold_of(expectation))
-    expected_keys, actual_keys = [call.key for call in expected], [call.key for call in actual]
-    passed = rule.matches(expected_keys, actual_keys)
+    passed, detail = _matched(expected, actual, rule)
     if not passed:
         explanation = _differences(expected, actual, rule)
     else:
@@ -103,8 +102,14 @@ def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult
         expected=_list(expected),
         actual=_list(actual),
         explanation=f"{explanation}; arguments are not compared" if names_only else explanation,
-        detail=similarity(expected_keys, actual_keys),
+        detail=detail,
     )
+
+
+def _matched(expected: Sequence[_Call], actual: Sequence[_Call], rule: MatchRule) -> tuple[bool, float]:
+    """Return whether calls match, and their similarity."""
+    keys = [call.key for call in expected], [call.key for call in actual]
+    return rule.matches(*keys), similarity(*keys)
 
 
 def calls_scorer(match: ActionMatch = "exact") -> Scorer:
@@ -130,27 +135,17 @@ def _with_arguments(expectation: Expectation, made: Sequence[Action], rule: Matc
     actual, expected = [_call(action.name, action.input) for action in made], _calls(expectation.terms["calls"])
     if expected is None:
         return broken(expectation, "the calls of the terms are not a list of objects", actual=_list(actual))
-    expected_keys, actual_keys = [call.key for call in expected], [call.key for call in actual]
-    passed = rule.matches(expected_keys, actual_keys)
-    if not passed and _may_match(_without(expected, actual), made):
-        why = "the agent reports only the names of its actions, so their arguments cannot be compared"
-        return undecided(expectation, why, expected=_list(expected), actual=_list(actual))
-    return judged(
-        expectation,
-        passed=passed,
-        expected=_list(expected),
-        actual=_list(actual),
-        explanation="the actions and their arguments are as expected"
-        if passed
-        else _differences(expected, actual, rule),
-        detail=similarity(expected_keys, actual_keys),
-    )
-
-
-def _may_match(missing: Sequence[_Call], made: Sequence[Action]) -> bool:
-    """Return whether actions of which only the names are known can be all calls that are missing."""
-    unknown = {action.name for action in made if not has_details(action)}
-    return bool(missing) and all(call.name in unknown for call in missing)
+    passed, detail = _matched(expected, actual, rule)
+    wanted, taken = _list(expected), _list(actual)
+    explanation = "the actions and their arguments are as expected"
+    if not passed:
+        # Actions of which only the names are known can be all calls that are missing.
+        missing, unknown = _without(expected, actual), {action.name for action in made if not has_details(action)}
+        if missing and unknown.issuperset(call.name for call in missing):
+            why = "the agent reports only the names of its actions, so their arguments cannot be compared"
+            return undecided(expectation, why, expected=wanted, actual=taken)
+        explanation = _differences(expected, actual, rule)
+    return judged(expectation, passed=passed, expected=wanted, actual=taken, explanation=explanation, detail=detail)
 
 
 def _calls(value: JsonValue, *, names_only: bool = False) -> list[_Call] | None:

@@ -8,7 +8,7 @@ import re
 import time
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar
@@ -35,7 +35,6 @@ from evalmeta.protocol.agent_api import NAMED_USER_PATH, read_token
 from evalmeta.protocol.json_fields import org_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     import httpx
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.http_endpoint import Endpoint, Reply
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
-    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import SignedIn, SignIn
     from evalmeta.protocol.agent_api import AgentReply, Plan
 
@@ -54,6 +53,7 @@ _T = TypeVar("_T")
 _HEADERS: Final = {"x-client-name": "evalmeta"}
 # The status of a session that is still answering another request.
 _BUSY_STATUSES: Final = frozenset({HTTPStatus.LOCKED})
+_TYPES: Final[Mapping[type, str]] = {bool: "Boolean", int: "Number", float: "Number", str: "Text"}
 _TOKEN: Final = re.compile(r"[!-~]+")
 
 
@@ -203,7 +203,6 @@ class _Session:
         await self._agent.call("DELETE", agent_api.end_path(self._id), headers=agent_api.END_HEADERS)
 
     async def _send(self, utterance: str) -> tuple[AgentReply, float]:
-        """Return the answer and its latency in milliseconds."""
         self._sequence += 1
         body, asked = agent_api.text_body(self._sequence, utterance), time.perf_counter()
         reply = await self._agent.call("POST", agent_api.messages_path(self._id), body)
@@ -228,22 +227,13 @@ class _Session:
 def _variables(case: Case, types: Mapping[str, str]) -> list[JsonObject]:
     """Return the context variables, and the values of the session's state that have a type of the Agent API."""
     names = {variable.name for variable in case.context_variables}
-    state = {name: value for name, value in case.state.items() if name not in names and _type_of(value)}
+    state = {name: value for name, value in case.state.items() if name not in names and type(value) in _TYPES}
     variables = [ContextVariable(name, plain_text(value)) for name, value in state.items()]
-    types = {**{name: _type_of(value) for name, value in state.items()}, **types}
+    types = {**{name: _TYPES[type(value)] for name, value in state.items()}, **types}
     try:
         return agent_api.variables([*variables, *case.context_variables], types)
     except ValueError as error:
         raise SubjectError(f"{error}; correct variable_types in evalmeta.toml") from None
-
-
-def _type_of(value: JsonValue) -> str:
-    """Return the Agent API's type of a value, empty if it has none."""
-    if isinstance(value, bool):
-        return "Boolean"
-    if isinstance(value, int | float):
-        return "Number"
-    return "Text" if isinstance(value, str) else ""
 
 
 def _read(reply: Reply, read: Callable[[JsonObject], _T]) -> _T:
