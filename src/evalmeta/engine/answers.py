@@ -38,17 +38,11 @@ _MAX_PLAIN_CHARS: Final = 1_000
 def generated_data(answer: object, *, measured_ms: float | None = None) -> GeneratedData:
     """Convert an agent's return value to GeneratedData; JSON values are copied, so that later changes have no effect.
 
-    Args:
-        answer: the answer's text, GeneratedData, or a mapping with `outcome` (or `answer`, or `response`). Optional
-            keys: `topic`, `actions` (names, or mappings with `name`, `input`, `output`, `latency_ms`), `latency_ms`,
-            `session_id`, `tokens` (a mapping with `input` and `output`), `trace` (any JSON), and `retrieved` or
-            `retrieved_context` (mappings with `uri` or `doc_uri`, and `content`). A missing key and None mean
-            unknown; `actions: []` means that no action was taken, `topic: ""` that no topic was chosen.
-        measured_ms: the latency if the answer has none.
-
-    Raises:
-        SubjectError: the answer is anything else, is too long, has a value that is not valid JSON, or a latency that
-            is not a finite number of milliseconds.
+    An answer is text, GeneratedData, or a mapping with `outcome` (or `answer`, or `response`). Optional keys: `topic`,
+    `actions` (names, or mappings with `name`, `input`, `output`, `latency_ms`), `latency_ms` (`measured_ms` by
+    default), `session_id`, `tokens` (a mapping with `input` and `output`), `trace` (any JSON), and `retrieved` or
+    `retrieved_context` (mappings with `uri` or `doc_uri`, and `content`). A missing key and None mean unknown;
+    `actions: []` means that no action was taken, `topic: ""` that no topic was chosen. Anything else is a SubjectError.
     """
     if isinstance(answer, str):
         return GeneratedData(_text(answer, "answer"), latency_ms=measured_ms)

@@ -123,12 +123,8 @@ class Endpoint:
         """Send one request, with or without a JSON body, and return its JSON answer.
 
         `path` is appended to the URL; `headers` are sent in addition to the endpoint's, and `secrets` are in them.
-
-        Raises:
-            SubjectBusy: the endpoint is busy and has not processed the request; see `protocol.http`.
-            SubjectUnreachable: another transient error.
-            SubjectError: any other status than 2xx, a redirect, or an answer that is not JSON or is too large.
-            SettingsError: a secret would be sent over plain http to another machine.
+        SubjectBusy means that the endpoint has not processed the request (`protocol.http`), SubjectUnreachable is
+        another transient error, and SubjectError any other one.
         """
         self._check_encrypted(secrets := tuple(secrets))
         address = self._start.rstrip("/") + path if path else self._start
@@ -146,7 +142,11 @@ class Endpoint:
                         if len(received) > limits.MAX_ENDPOINT_BYTES:
                             break
         except httpx.HTTPError as error:
-            raise _no_answer(address, error) from None
+            text = f"{address} does not answer: {error_reason(error)}"
+            if not failure_of_error(error).is_transient:
+                raise SubjectError(f"{text}; check the url") from None
+            hint = "; is it running?" if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else ""
+            raise SubjectUnreachable(text + hint) from None
         sent = (*self._secrets, *secrets)
         answer = redacted_bytes(bytes(received), _spellings(sent))
         if not response.is_success:
@@ -202,14 +202,6 @@ def _spellings(secrets: Iterable[str]) -> set[str]:
     plain = set(secrets)
     escaped = {json.dumps(secret)[1:-1] for secret in plain}
     return plain | escaped | {text.replace("/", "\\/") for text in escaped}
-
-
-def _no_answer(address: str, error: httpx.HTTPError) -> SubjectError:
-    text = f"{address} does not answer: {error_reason(error)}"
-    if not failure_of_error(error).is_transient:
-        return SubjectError(f"{text}; check the url")
-    hint = "; is it running?" if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else ""
-    return SubjectUnreachable(text + hint)
 
 
 def _refusal(

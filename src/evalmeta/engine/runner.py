@@ -48,11 +48,8 @@ async def execute(
     Errors of a subject or a scorer become results. A cancelled run commits its finished results, closes sessions and
     subject within `SHUTDOWN_SECONDS`, and raises CancelledError. `on_results` is called with results after the journal
     has committed them, in the order they finished. `places` is the run's part of the pool that it shares with other
-    runs of the agent; None makes a pool for this run alone.
-
-    Raises:
-        TooManyErrors: `options.max_errors` cases ended in errors; the finished results are kept.
-        Exception: an exception of the journal or of `on_results`; it stops the run.
+    runs of the agent; None makes a pool for this run alone. TooManyErrors says that `options.max_errors` cases ended in
+    errors; an exception of the journal or of `on_results` stops the run too.
     """
     places = places or Places(Pool(options))
     policy = CasePolicy(scorers, seconds=options.case_timeout, retries=options.retries, pacer=places.pacer)

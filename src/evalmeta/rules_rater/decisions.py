@@ -77,16 +77,13 @@ def rate(expected: str, actual: str, *, utterance: str, cosine: Cosine | None = 
     """
     if max(len(expected), len(actual)) > limits.MAX_RATED_CHARS:
         return _undecided(f"texts of more than {limits.MAX_RATED_CHARS} characters are not rated without an LLM rater")
-    texts = _texts(*map(text.plain, (expected, actual, utterance)))
+    expected, actual, utterance = map(text.plain, (expected, actual, utterance))
+    described = is_described(expected)
+    texts = Texts(without_examples(expected) if described else expected, actual, utterance, described)
     if max(len(_NUMBER.findall(part)) for part in texts[:3]) > _MAX_NUMBERS:
         return _undecided(f"texts with more than {_MAX_NUMBERS} numbers are not rated without an LLM rater")
     rating = next(filter(None, (rule(texts) for rule in _RULES)), None)
     return rating or _by_words(texts, cosine or _shared_words)
-
-
-def _texts(expected: str, actual: str, utterance: str) -> Texts:
-    described = is_described(expected)
-    return Texts(without_examples(expected) if described else expected, actual, utterance, described)
 
 
 def _same_text(texts: Texts) -> Rating | None:
@@ -155,12 +152,12 @@ def _facts(texts: Texts) -> Rating | None:
         [[spell(fact) for fact in facts] for facts in (wrong, others)] for spell in (attrgetter("text"), full_text)
     )
     has_measure = any(isinstance(fact, Amount) and fact.unit and fact.unit.factor for fact in wrong)
-    return _failed(rule, _difference(rule, *(full if has_measure or {*short[0]} & {*short[1]} else short)))
+    return _different(rule, *(full if has_measure or {*short[0]} & {*short[1]} else short))
 
 
 def _names(texts: Texts) -> Rating | None:
     missing, extra = replaced_names(texts)
-    return _failed("names", _difference("names", missing, extra)) if missing and extra else None
+    return _different("names", missing, extra) if missing and extra else None
 
 
 _RULES: Final = (_same_text, _breakdown, _refusal, _question, _facts, _names)
@@ -175,7 +172,7 @@ def _by_words(texts: Texts, cosine: Cosine) -> Rating:
     similarity = max(0.0, cosine(expected, actual))
     if own == others and expected.count("?") == actual.count("?") and similarity >= _PASS_FROM:
         explanation = f"the answer says the expected words and nothing else (similarity {similarity:.2f})"
-        return _rated("words", BEST_RATING * similarity, Verdict.PASS, explanation)
+        return _passed("words", explanation, score=BEST_RATING * similarity)
     missing = [full_text(fact) for fact in missing_facts(texts)] or [word for word in own if word not in others]
     remark = f"; missing from the answer: {_listed(missing)}" if missing else "; the answer has other words too"
     return _undecided(f"cannot be decided by words (similarity {similarity:.2f}){remark}")
@@ -237,9 +234,8 @@ def complies(answer: str) -> bool:
 
 def is_expected_refusal(expected: str) -> bool:
     """Say whether an expectation describes or quotes a refusal."""
-    if _NOT_REFUSED.search(expected):
-        return False
-    return _EXPECTED_REFUSAL.search(expected) is not None or is_refusal(expected)
+    refuses = _EXPECTED_REFUSAL.search(expected) is not None or is_refusal(expected)
+    return refuses and not _NOT_REFUSED.search(expected)
 
 
 def is_plain_refusal(answer: str, topic: str) -> bool:
@@ -264,16 +260,11 @@ def _gives_reason(answer: str, topic: str) -> bool:
     return bool(_TROUBLE.search(rest)) or (bool(specific) and roots.isdisjoint(word[:_MIN_LENGTH] for word in specific))
 
 
+_RATER: Final = "rules"
 _MAX_EVIDENCE, _MAX_QUOTED = 5, 60
 
 
-def _difference(what: str, missing: Sequence[str], extra: Sequence[str]) -> str:
-    """Return what was expected and what the answer has instead."""
-    return f"{what} differ: expected {_listed(missing)}, got {_listed(extra)}"
-
-
 def _listed(items: Sequence[str]) -> str:
-    """Return the first few items, separated by commas."""
     return ", ".join(items[:_MAX_EVIDENCE]) + (", …" if len(items) > _MAX_EVIDENCE else "")
 
 
@@ -283,17 +274,17 @@ def _quoted(text: str) -> str:
     return repr(line if len(line) <= _MAX_QUOTED else f"{line[:_MAX_QUOTED].rstrip()} …")
 
 
-def _passed(rule: str, explanation: str) -> Rating:
-    return _rated(rule, BEST_RATING, Verdict.PASS, explanation)
+def _passed(rule: str, explanation: str, *, score: float = BEST_RATING) -> Rating:
+    return Rating(score, Verdict.PASS, explanation, _RATER, rule)
+
+
+def _different(rule: str, missing: Sequence[str], extra: Sequence[str]) -> Rating:
+    return _failed(rule, f"{rule} differ: expected {_listed(missing)}, got {_listed(extra)}")
 
 
 def _failed(rule: str, explanation: str) -> Rating:
-    return _rated(rule, 0.0, Verdict.FAILURE, explanation)
+    return Rating(0.0, Verdict.FAILURE, explanation, _RATER, rule)
 
 
 def _undecided(explanation: str) -> Rating:
-    return _rated("", None, Verdict.UNDECIDED, explanation)
-
-
-def _rated(rule: str, score: float | None, verdict: Verdict, explanation: str) -> Rating:
-    return Rating(score, verdict, explanation, "rules", rule)
+    return Rating(None, Verdict.UNDECIDED, explanation, _RATER)

@@ -119,9 +119,9 @@ def _quoted(text: str) -> str:
 
 def measure_scorers() -> Mapping[str, Scorer]:
     """Return the scorers that report a number and judge nothing, by name: every result is UNDECIDED."""
-    total = _measure_scorer(lambda generated: generated.tokens and generated.tokens.total, "tokens")
-    given = _measure_scorer(lambda generated: generated.tokens and generated.tokens.input, "tokens")
-    output = _measure_scorer(lambda generated: generated.tokens and generated.tokens.output, "tokens")
+    total = _measure_scorer(lambda generated: generated.tokens.total if generated.tokens else None, "tokens")
+    given = _measure_scorer(lambda generated: generated.tokens.input if generated.tokens else None, "tokens")
+    output = _measure_scorer(lambda generated: generated.tokens.output if generated.tokens else None, "tokens")
     calls = _measure_scorer(lambda generated: None if generated.actions is None else len(generated.actions), "calls")
     seconds = _measure_scorer(
         lambda generated: None if generated.latency_ms is None else generated.latency_ms / 1_000, "s", digits=3
