@@ -100,15 +100,10 @@ async def rescore_case(
         for expectation in turn.expectations
     ]
     results += not_scored[len(results) :]
-    verdict = case_verdict(results)
     return recorded._replace(
-        iteration=item.iteration,
-        results=tuple(results),
-        verdict=verdict,
-        error=None,
-        traceback="",
+        iteration=item.iteration, results=tuple(results), verdict=case_verdict(results), error=None, traceback="",
         checks=checks_of(case),
-    )
+    )  # fmt: skip
 
 
 def _mismatch(recorded: CaseResult | None, case: Case, answers: Sequence[EarlierTurn]) -> str | None:
@@ -240,20 +235,9 @@ class _Attempt:
     def result(self, item: WorkItem, started: float, error: str | None) -> CaseResult:
         verdict = case_verdict(self._results) if error is None else Verdict.ERROR
         return CaseResult(
-            item.case.number,
-            item.iteration,
-            self._utterance,
-            verdict,
-            started,
-            time.time(),
-            tuple(self._results),
-            self._generated,
-            error,
-            self._case.label,
-            tuple(self._earlier),
-            self._traceback,
-            checks_of(self._case),
-        )
+            item.case.number, item.iteration, self._utterance, verdict, started, time.time(), tuple(self._results),
+            self._generated, error, self._case.label, tuple(self._earlier), self._traceback, checks_of(self._case),
+        )  # fmt: skip
 
     async def _send_turns(self, subject: Subject) -> None:
         case, scorers = self._case, self._policy.scorers

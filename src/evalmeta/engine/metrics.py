@@ -142,23 +142,6 @@ class Metric(NamedTuple):
         return isinstance(self.prompt, Criteria) and bool(self.prompt.contradictions)
 
 
-# Whether the data that a metric needs is there, and what to report if not.
-DATA: Final[Mapping[Need, tuple[Callable[[Rubric, Terms], bool], str]]] = {
-    "answer": (lambda rubric, _: bool(rubric.actual.strip()), "the agent's answer has no text"),
-    "guidelines": (lambda rubric, _: bool(rubric.guidelines), "no guidelines"),
-    "passages": (
-        lambda rubric, _: bool(rubric.passages),
-        "no retrieved context with content, neither from the agent nor in the data or its trace",
-    ),
-    "reference": (lambda rubric, _: bool(rubric.expected), "no reference with which to compare the final response"),
-    "rubrics": (lambda _, terms: bool(terms.rubrics), "no rubrics"),
-    "truth": (
-        lambda rubric, _: bool(rubric.facts or rubric.expected),
-        "neither expected facts nor an expected response",
-    ),
-}
-
-
 _CRITERIA: Final = """\
 what the expectation asks of an answer, split into single criteria; add nothing. Judge the content and not
    the form: wording, order and format do not matter unless the expectation asks for them, and additional content is

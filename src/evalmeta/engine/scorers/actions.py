@@ -74,15 +74,10 @@ def action_scorer(match: ActionMatch = "exact") -> Scorer:
             explanation = "the actions are as expected" if actual else "no action was taken, as expected"
             text = expected.text
             return judged(expectation, passed=True, expected=text, actual=text, explanation=explanation, detail=1.0)
-        passed = rule.matches(expected.names, actual)
-        return judged(
-            expectation,
-            passed=passed,
-            expected=expected.text,
-            actual=render_actions(actual),
-            explanation=("as expected; " if passed else "") + _differences(expected.names, actual, rule),
-            detail=similarity(expected.names, actual),
-        )
+        passed, detail = rule.matches(expected.names, actual), similarity(expected.names, actual)
+        why = ("as expected; " if passed else "") + _differences(expected.names, actual, rule)
+        text, taken_text = expected.text, render_actions(actual)
+        return judged(expectation, passed=passed, expected=text, actual=taken_text, explanation=why, detail=detail)
 
     return score_actions
 

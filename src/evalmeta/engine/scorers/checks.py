@@ -218,13 +218,9 @@ def score_document_recall(expectation: Expectation, exchange: Exchange) -> TestR
     missing = [uri for uri in uris if uri not in retrieved]
     number = len(uris) - len(missing)
     explanation = f"{number} of {len(uris)} expected documents were retrieved"
-    return averaged(
-        expectation,
-        score=number / len(uris),
-        expected=expected,
-        actual=_list(retrieved),
-        explanation=f"{explanation}; missing: {first_few(missing)}" if missing else explanation,
-    )
+    explanation += f"; missing: {first_few(missing)}" if missing else ""
+    score, actual = number / len(uris), _list(retrieved)
+    return averaged(expectation, score=score, expected=expected, actual=actual, explanation=explanation)
 
 
 def _uris(value: JsonValue) -> list[str] | None:

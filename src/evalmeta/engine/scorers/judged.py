@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.engine.interfaces import BEST_RATING, Rating, Rubric
-from evalmeta.engine.metrics import DATA, METRICS, OWN, Judged, Part
+from evalmeta.engine.metrics import METRICS, OWN, Judged, Part
 from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN
 from evalmeta.engine.scorers.results import not_passing_silence, undecided, when_ready
 from evalmeta.errors import RaterError
@@ -21,10 +22,10 @@ from evalmeta.model.expectations import canonical_name
 from evalmeta.model.run import NEEDS_MODEL, TestResult, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evalmeta.engine.interfaces import Exchange, Rater, Scorer
-    from evalmeta.engine.metrics import Metric
+    from evalmeta.engine.metrics import Metric, Need
     from evalmeta.engine.scorers.judged_terms import Terms
     from evalmeta.model.agent_scorer import FindScorer
     from evalmeta.model.definition import Expectation
@@ -49,16 +50,8 @@ def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
         own, instructions = expectation.terms.get("threshold"), expectation.terms.get("instructions", "")
         if not isinstance(instructions, str):
             raise RaterError(f"the term instructions is not valid: it must be a text, not {instructions!r:.50}")
-        rubric = Rubric(
-            metric,
-            exchange.utterance,
-            actual,
-            expected,
-            exchange.history,
-            exchange.generated.actions,
-            float(own) if isinstance(own, int | float) else threshold,
-            instructions=instructions,
-        )
+        least = float(own) if isinstance(own, int | float) else threshold
+        rubric = replace(_rubric_of(metric, exchange, expected), threshold=least, instructions=instructions)
 
         def result(rating: object) -> TestResult:
             shown = expectation.expected_value or ""
@@ -69,6 +62,11 @@ def rated_by(rater: Rater, *, threshold: float = 3.0) -> Scorer:
         return when_ready(rater(rubric), result)
 
     return score_rated
+
+
+def _rubric_of(metric: str, exchange: Exchange, expected: str = "") -> Rubric:
+    generated = exchange.generated
+    return Rubric(metric, exchange.utterance, generated.outcome, expected, exchange.history, generated.actions)
 
 
 def _rated(expectation: Expectation, rating: Rating, *, expected: str, actual: str) -> TestResult:
@@ -91,6 +89,23 @@ def _with_valid_score(rating: Rating) -> Rating:
     if rating.score is not None and not 0 <= rating.score <= BEST_RATING:
         raise RaterError(f"{rating.rater} returned the rating {rating.score}, which is not from 0 to {BEST_RATING:g}")
     return rating
+
+
+# Whether the data that a metric needs is there, and what to report if not.
+_DATA: Final[Mapping[Need, tuple[Callable[[Rubric, Terms], bool], str]]] = {
+    "answer": (lambda rubric, _: bool(rubric.actual.strip()), "the agent's answer has no text"),
+    "guidelines": (lambda rubric, _: bool(rubric.guidelines), "no guidelines"),
+    "passages": (
+        lambda rubric, _: bool(rubric.passages),
+        "no retrieved context with content, neither from the agent nor in the data or its trace",
+    ),
+    "reference": (lambda rubric, _: bool(rubric.expected), "no reference with which to compare the final response"),
+    "rubrics": (lambda _, terms: bool(terms.rubrics), "no rubrics"),
+    "truth": (
+        lambda rubric, _: bool(rubric.facts or rubric.expected),
+        "neither expected facts nor an expected response",
+    ),
+}
 
 
 class _Question(NamedTuple):
@@ -146,7 +161,7 @@ def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
             f" ({unknown} of {len(passages)} passages have no content)" if unknown else "",
         )
         for need in metric.needs:
-            has_data, lack = DATA[need]
+            has_data, lack = _DATA[need]
             if not has_data(rubric, terms):
                 # Without data of the file the result does not count in a mean; without an answer or a rater it does.
                 result = _undecided(question, lack)
@@ -159,22 +174,17 @@ def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
 
 
 def _rubric(expectation: Expectation, exchange: Exchange, metric: Metric, terms: Terms, threshold: float) -> Rubric:
-    generated = exchange.generated
     if metric.rating_scale is not None and terms.threshold is not None:
         threshold = metric.rating_scale * terms.threshold - _TOLERANCE
-    return Rubric(
-        expectation.name,
-        exchange.utterance,
-        generated.outcome,
-        "" if terms.facts else (expectation.expected_value or "").strip(),
-        exchange.history,
-        generated.actions,
-        threshold,
-        tuple(passage for passage in generated.retrieved or () if passage.content is not None),
-        terms.facts,
-        terms.guidelines,
-        (terms.num_samples or _ADK_SAMPLES) if metric.is_pooled else terms.num_samples,
-        metric.is_pooled,
+    passages = exchange.generated.retrieved or ()
+    return replace(
+        _rubric_of(expectation.name, exchange, "" if terms.facts else (expectation.expected_value or "").strip()),
+        threshold=threshold,
+        passages=tuple(passage for passage in passages if passage.content is not None),
+        facts=terms.facts,
+        guidelines=terms.guidelines,
+        samples=(terms.num_samples or _ADK_SAMPLES) if metric.is_pooled else terms.num_samples,
+        is_pooled=metric.is_pooled,
     )
 
 
@@ -289,23 +299,12 @@ def custom_scorer(rater: Rater, find: FindScorer) -> Scorer:
             rated = _rated(expectation, rating, expected=_passing_scores(scorer), actual=actual)
             return rated._replace(is_measured=is_measured)
 
-        return when_ready(rater(_scorer_rubric(scorer, exchange)), result)
+        session = session_view(exchange.case.history, exchange.earlier, exchange.utterance, exchange.generated)
+        samples = None if scorer.labels or scorer.is_numeric else 1
+        rubric = replace(_rubric_of(scorer.name, exchange), samples=samples, scorer=scorer, session=session)
+        return when_ready(rater(rubric), result)
 
     return score_custom
-
-
-def _scorer_rubric(scorer: PromptScorer, exchange: Exchange) -> Rubric:
-    generated = exchange.generated
-    return Rubric(
-        scorer.name,
-        exchange.utterance,
-        generated.outcome,
-        history=exchange.history,
-        actions=generated.actions,
-        samples=None if scorer.labels or scorer.is_numeric else 1,
-        scorer=scorer,
-        session=session_view(exchange.case.history, exchange.earlier, exchange.utterance, generated),
-    )
 
 
 def _passing_scores(scorer: PromptScorer) -> str:

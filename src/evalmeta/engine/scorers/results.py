@@ -39,16 +39,8 @@ def judged(
     score: float | None = None,
 ) -> TestResult:
     """Return PASS or FAILURE; the score is 1 or 0 unless the scorer has its own scale."""
-    return TestResult(
-        expectation.name,
-        _PASS if passed else _FAILURE,
-        expected,
-        actual,
-        float(passed) if score is None else score,
-        explanation,
-        expectation.label,
-        detail,
-    )
+    verdict, number = _PASS if passed else _FAILURE, float(passed) if score is None else score
+    return TestResult(expectation.name, verdict, expected, actual, number, explanation, expectation.label, detail)
 
 
 def averaged(
@@ -61,18 +53,8 @@ def averaged(
     threshold = threshold_of(expectation)
     passed = threshold is not None and score >= threshold
     verdict = Verdict.PASS if passed else Verdict.UNDECIDED if threshold is None else Verdict.FAILURE
-    return TestResult(
-        expectation.name,
-        verdict,
-        expected,
-        actual,
-        score,
-        explanation,
-        expectation.label,
-        detail,
-        threshold=threshold,
-        is_measured=threshold is None,
-    )
+    result = TestResult(expectation.name, verdict, expected, actual, score, explanation, expectation.label, detail)
+    return result._replace(threshold=threshold, is_measured=threshold is None)
 
 
 def threshold_of(expectation: Expectation) -> float | None:
@@ -98,22 +80,14 @@ def measured(
     expectation: Expectation, score: float | None, explanation: str, *, expected: str = "", actual: str = ""
 ) -> TestResult:
     """Return a number that is reported and not judged; None if the agent did not report it."""
-    return TestResult(
-        expectation.name, Verdict.UNDECIDED, expected, actual, score, explanation, expectation.label, is_measured=True
-    )
+    result = undecided(expectation, explanation, expected=expected, actual=actual)
+    return result._replace(score=score, is_measured=True)
 
 
 def broken(expectation: Expectation, reason: str, *, expected: str = "", actual: str = "") -> TestResult:
     """Return ERROR with its reason; an ERROR is never a failure of the agent."""
-    return TestResult(
-        expectation.name,
-        Verdict.ERROR,
-        expected or expectation.expected_value or "",
-        actual,
-        explanation=reason,
-        label=expectation.label,
-        error=reason,
-    )
+    name, shown, label = expectation.name, expected or expectation.expected_value or "", expectation.label
+    return TestResult(name, Verdict.ERROR, shown, actual, None, reason, label, error=reason)
 
 
 def first_few(items: Collection[object], most: int = 10) -> str:
