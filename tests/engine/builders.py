@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from evalmeta.engine.interfaces import Exchange, MemoryJournal
+from evalmeta.engine.interfaces import Exchange
 from evalmeta.engine.runner import execute
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.evaluation import Case, Evaluation, Turn
@@ -14,11 +14,26 @@ from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from evalmeta.engine.interfaces import Subject
 
 TOPIC = Expectation("topic_sequence_match", "Orders")
+
+
+class MemoryJournal:
+    """A journal that keeps results in memory."""
+
+    def __init__(self) -> None:
+        self.results: list[CaseResult] = []
+
+    def finished(self) -> frozenset[tuple[int, int]]:
+        """Return (iteration, case number) of every result so far."""
+        return frozenset((result.iteration, result.number) for result in self.results)
+
+    def append(self, results: Sequence[CaseResult]) -> None:
+        """Append results in their order."""
+        self.results.extend(results)
 
 
 def case(*utterances: str, number: int = 1, expectations: tuple[Expectation, ...] = (TOPIC,)) -> Case:

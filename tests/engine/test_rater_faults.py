@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.builders import TOPIC, Agent, answer_orders, case, evaluation
+from engine.builders import TOPIC, Agent, MemoryJournal, answer_orders, case, evaluation
 from evalmeta.engine.case_run import CasePolicy, rescore_case, run_case
-from evalmeta.engine.interfaces import MemoryJournal, Rating
+from evalmeta.engine.interfaces import Rating
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers.registry import SCORERS, make_scorers
 from evalmeta.errors import RaterError

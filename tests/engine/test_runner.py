@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.builders import TOPIC, Agent, answer_orders, case_result, evaluation, run
+from engine.builders import TOPIC, Agent, MemoryJournal, answer_orders, case_result, evaluation, run
 from evalmeta import limits
-from evalmeta.engine.interfaces import MemoryJournal
 from evalmeta.engine.runner import execute
 from evalmeta.errors import TooManyErrors
 from evalmeta.model.evaluation import Evaluation, Quarantine, Quarantines, today

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.builders import Agent, answer_orders, evaluation
+from engine.builders import Agent, MemoryJournal, answer_orders, evaluation
 from engine.simulated import run_simulated
-from evalmeta.engine.interfaces import MemoryJournal
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Scheduler
 from evalmeta.errors import StoreError, StoreLocked, SubjectBusy

@@ -142,21 +142,6 @@ class Journal(Protocol):
         ...
 
 
-class MemoryJournal:
-    """A journal that keeps results in memory."""
-
-    def __init__(self) -> None:
-        self.results: list[CaseResult] = []
-
-    def finished(self) -> frozenset[tuple[int, int]]:
-        """Return (iteration, case number) of every result so far."""
-        return frozenset((result.iteration, result.number) for result in self.results)
-
-    def append(self, results: Sequence[CaseResult]) -> None:
-        """Append results in their order."""
-        self.results.extend(results)
-
-
 @dataclass(frozen=True, slots=True)
 class Rubric:
     """What to rate, and by what.

@@ -101,7 +101,7 @@ class Judged(NamedTuple):
     terms: Terms
 
 
-def share_of_yes(judged: Judged) -> float:
+def _share_of_yes(judged: Judged) -> float:
     """Return the share of ratings that mean yes."""
     return sum(judged.answers) / len(judged.answers)
 
@@ -109,7 +109,7 @@ def share_of_yes(judged: Judged) -> float:
 def vote(judged: Judged) -> float:
     """Return 1 or 0 by the majority of samples, or their share as in adk-ts; a tie is 0."""
     share = judged.ratings[0].share
-    return share_of_yes(judged) if judged.terms.aggregate == "majority" or share is None else share
+    return _share_of_yes(judged) if judged.terms.aggregate == "majority" or share is None else share
 
 
 def grade(judged: Judged) -> float:
@@ -128,7 +128,7 @@ class Metric(NamedTuple):
     rules: bool = False  # the rules of the offline rater can judge some results
     docs: tuple[str, ...] = ()  # other cells of its row in docs/rating.md; evalmeta's own metrics: docs/scoring.md
     parts: Callable[[Rubric, Terms], list[Part]] | None = None  # what is judged one by one; None: the whole
-    score: Callable[[Judged], float] = share_of_yes
+    score: Callable[[Judged], float] = _share_of_yes
     is_averaged: bool = False  # a threshold applies to the mean over turns and iterations (ADK)
     is_decided: bool = True  # it passes or fails without a threshold; otherwise the score is reported
     is_pooled: bool = False  # all samples are requested, and unreadable ones are ignored (ADK's judges)

@@ -157,8 +157,8 @@ def _passed_now(margins: _Margins) -> _Distribution:
     """Return the hypergeometric distribution of the passed answers now."""
     before, now, passed = margins
     numbers = range(max(0, passed - before), min(now, passed) + 1)
-    all_ways = log_choose(before + now, passed)
-    chances = (math.exp(log_choose(now, n) + log_choose(before, passed - n) - all_ways) for n in numbers)
+    all_ways = _log_choose(before + now, passed)
+    chances = (math.exp(_log_choose(now, n) + _log_choose(before, passed - n) - all_ways) for n in numbers)
     return _Distribution(numbers.start, tuple(chances))
 
 
@@ -217,10 +217,10 @@ def _single_answers(broken: int, fixed: int, cases: int) -> float:
 
 def _sign_test(broken: int, changed: int) -> float:
     """Return the probability of at least so many broken cases if changes in both directions are equally likely."""
-    ways = (math.exp(log_choose(changed, n) - changed * math.log(2)) for n in range(broken, changed + 1))
+    ways = (math.exp(_log_choose(changed, n) - changed * math.log(2)) for n in range(broken, changed + 1))
     return min(1.0, math.fsum(ways))
 
 
-def log_choose(total: int, count: int) -> float:
+def _log_choose(total: int, count: int) -> float:
     """Return the logarithm of a binomial coefficient, which may be too large for a float."""
     return math.lgamma(total + 1) - math.lgamma(count + 1) - math.lgamma(total - count + 1)

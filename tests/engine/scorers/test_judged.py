@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.builders import Agent, case, exchange
+from engine.builders import Agent, MemoryJournal, case, exchange
 from engine.raters.llm.model_server import ModelServer, failing, model_serving, ruled, ruling, saying, serving
 from evalmeta import limits
-from evalmeta.engine.interfaces import Exchange, MemoryJournal, Rating, Rubric
+from evalmeta.engine.interfaces import Exchange, Rating, Rubric
 from evalmeta.engine.metrics import METRICS
 from evalmeta.engine.raters.llm.prompts import system_message
 from evalmeta.engine.raters.llm.rater import bind_llm

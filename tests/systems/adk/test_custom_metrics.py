@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 import pytest
 
-from engine.builders import Agent, exchange, run
-from evalmeta.engine.interfaces import MemoryJournal
+from engine.builders import Agent, MemoryJournal, exchange, run
 from evalmeta.engine.runner import rescore
 from evalmeta.engine.scorers.registry import score
 from evalmeta.model.definition import Expectation

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evalmeta.model.run_options import RunOptions
 
 
-CHECK_INPUTS: Final = ("utterance", "history", "context", "topic", "actions", "generated")
+_CHECK_INPUTS: Final = ("utterance", "history", "context", "topic", "actions", "generated")
 """What a function can receive besides the answer, by the names of its parameters."""
 _RETURNS: Final = "Return True or False, a number, or a mapping with passed, score and reason."
 
@@ -40,7 +40,7 @@ def check_function(name: str, *, root: Path) -> None:
     except SettingsError as error:
         raise SettingsError(f"{called} cannot be used: {str(error).rstrip('.')}", actions=error.actions) from None
     if ":" in name:
-        inputs = dict.fromkeys(accepted_inputs(function))
+        inputs = dict.fromkeys(_accepted_inputs(function))
         example = "check(answer, *, utterance, context), where all but the answer are optional"
         check_call(function, ("",), inputs, called=called, root=root, example=example)
         return
@@ -61,15 +61,15 @@ def named_functions(evaluation: Evaluation, options: RunOptions) -> list[str]:
     )
 
 
-def accepted_inputs(function: Function) -> frozenset[str]:
-    """Return the names of `CHECK_INPUTS` that a function declares as parameters after the first."""
+def _accepted_inputs(function: Function) -> frozenset[str]:
+    """Return the names of `_CHECK_INPUTS` that a function declares as parameters after the first."""
     try:
         _, *others = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return frozenset()
     if any(other.kind is inspect.Parameter.VAR_KEYWORD for other in others):
-        return frozenset(CHECK_INPUTS)
-    return frozenset(other.name for other in others).intersection(CHECK_INPUTS)
+        return frozenset(_CHECK_INPUTS)
+    return frozenset(other.name for other in others).intersection(_CHECK_INPUTS)
 
 
 class _Outcome(NamedTuple):
@@ -83,8 +83,8 @@ class _Outcome(NamedTuple):
 async def score_by_check(expectation: Expectation, exchange: Exchange) -> TestResult:
     """Judge by the function that the terms name (`"function": "module:name"`).
 
-    evalmeta calls it with the answer, and with those of `CHECK_INPUTS` that it declares: the question, the history as a
-    list of mappings with role, message and topic, the context variables by name, the topic, the actions as a list of
+    evalmeta calls it with the answer, and with those of `_CHECK_INPUTS` that it declares: the question, the history as
+    a list of mappings with role, message and topic, the context variables by name, the topic, the actions as a list of
     mappings with name, input and output (None if the agent does not report them), and the GeneratedData.
 
     True passes and False fails, and so does an AssertionError. A number is reported and not judged. A mapping has
@@ -132,7 +132,7 @@ def _inputs(function: Function, exchange: Exchange) -> dict[str, object]:
         "actions": None if actions is None else calls,
         "generated": generated,
     }
-    return {name: known[name] for name in accepted_inputs(function)}
+    return {name: known[name] for name in _accepted_inputs(function)}
 
 
 def _outcome(returned: object) -> _Outcome:

@@ -224,7 +224,7 @@ _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 
 
-class FilledHeaders(NamedTuple):
+class _FilledHeaders(NamedTuple):
     """Headers to send, the secrets in them, and where these are from, in the words of messages."""
 
     values: dict[str, str]
@@ -237,7 +237,7 @@ def header_variables(headers: Mapping[str, str]) -> list[str]:
     return [name for template in headers.values() for name in _VARIABLE.findall(template)]
 
 
-def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> FilledHeaders:
+def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> _FilledHeaders:
     """Return headers with the environment's value for each `${NAME}`, and the secrets in them.
 
     The key becomes a bearer token (RFC 6750). Values from the environment are secret, and so are the values of headers
@@ -262,7 +262,7 @@ def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> Filled
         if _SECRET_HEADER.search(name):
             secrets.update((value, value.rpartition(" ")[2]))
             sources += [] if variables else [f"the header {name} in evalmeta.toml"]
-    return FilledHeaders(values, secrets, " and ".join(dict.fromkeys(sources)))
+    return _FilledHeaders(values, secrets, " and ".join(dict.fromkeys(sources)))
 
 
 def _variable(name: str) -> str:

@@ -70,7 +70,7 @@ def _instance(kind: type, root: Path, called: str) -> object:
         return kind()
     except Exception as error:
         raise SettingsError(
-            f"{definition_line(kind, root)}{called} cannot be instantiated: {type(error).__name__}: {error}",
+            f"{_definition_line(kind, root)}{called} cannot be instantiated: {type(error).__name__}: {error}",
             actions=(f"Let {kind.__name__}() work without arguments, or name an instance.",),
         ) from error
 
@@ -128,11 +128,11 @@ def check_call(
         signature.bind(*arguments, **inputs)
     except TypeError as error:
         defined = f"{getattr(function, '__name__', 'it')}{signature}"
-        what = f"{definition_line(function, root)}{called} cannot be called: {error}; it is {defined}"
+        what = f"{_definition_line(function, root)}{called} cannot be called: {error}; it is {defined}"
         raise SettingsError(f"{what}, and must be {example}", actions=(f"Define it as {example}.",)) from None
 
 
-def definition_line(defined: object, root: Path) -> str:
+def _definition_line(defined: object, root: Path) -> str:
     """Return `FILE:LINE: ` of a function or class, relative to `root` if it is in there; empty if it is not known."""
     plain = inspect.unwrap(defined) if callable(defined) else defined
     plain = plain if inspect.isroutine(plain) or inspect.isclass(plain) else _call_method(type(plain))

@@ -97,7 +97,7 @@ def _is_reversed(place: int, rubric: Rubric) -> bool:
     return begins_reversed != bool(second)
 
 
-def cache_key(question: Question, sample: Sample, settings: LlmRater, *, version: int) -> str:
+def _cache_key(question: Question, sample: Sample, settings: LlmRater, *, version: int) -> str:
     """Return a hash of everything that a reply depends on; nonce and threshold do not matter.
 
     The question has the project's rubric and the order of the data, which is also that of the criteria.
@@ -151,7 +151,7 @@ class ModelRater:
         opinions: list[Opinion] = []
         unread: list[str] = []
         requested = 0
-        while wave := min(samples if rubric.is_pooled else missing_votes(opinions, samples), samples - requested):
+        while wave := min(samples if rubric.is_pooled else _missing_votes(opinions, samples), samples - requested):
             numbers = range(requested + 1, requested + wave + 1)
             samplings = (self._sample(sample_of(number, self._settings, rubric), rubric) for number in numbers)
             for reply in await asyncio.gather(*samplings, return_exceptions=True):
@@ -163,15 +163,15 @@ class ModelRater:
                     unread.append(reply)
             requested += wave
         name = self.name(rubric.metric, rubric.scorer)
-        if not opinions or (unread and missing_votes(opinions, samples) > 0 and not rubric.is_pooled):
+        if not opinions or (unread and _missing_votes(opinions, samples) > 0 and not rubric.is_pooled):
             what = f"{len(unread)} of {samples} samples are" if samples > 1 else "the reply is"
             raise RaterError(f"{name}: {what} not a readable judgement: {unread[-1]}")
-        return rating_of(opinions, unread=len(unread), name=name, is_pooled=rubric.is_pooled)
+        return _rating_of(opinions, unread=len(unread), name=name, is_pooled=rubric.is_pooled)
 
     async def _sample(self, sample: Sample, rubric: Rubric) -> Opinion | str:
         """Return the opinion in a cached or new reply, or why there is none; a model of several may fail."""
         question = self._question(sample, rubric)
-        key = cache_key(question, sample, self._settings, version=PROMPT_VERSION)
+        key = _cache_key(question, sample, self._settings, version=PROMPT_VERSION)
         try:
             reply = self._cached(key, rubric) or await self._new(key, question, sample, rubric)
         except RaterError as error:
@@ -246,7 +246,7 @@ class ModelRater:
         return f"{error}{excerpt}{finish}{hint}"
 
 
-def missing_votes(opinions: Sequence[Opinion], samples: int) -> int:
+def _missing_votes(opinions: Sequence[Opinion], samples: int) -> int:
     """Return the least number of samples that can still decide; 0 if the others cannot change the verdict.
 
     Half of an even number is enough for FAILURE, because a tie is FAILURE. A scorer that does not apply needs a
@@ -257,7 +257,7 @@ def missing_votes(opinions: Sequence[Opinion], samples: int) -> int:
     return min(majority - passed, (samples + 1) // 2 - counts[Verdict.FAILURE])
 
 
-def rating_of(opinions: Sequence[Opinion], *, unread: int, name: str, is_pooled: bool) -> Rating:
+def _rating_of(opinions: Sequence[Opinion], *, unread: int, name: str, is_pooled: bool) -> Rating:
     """Return the rating of the majority: its median score and a typical explanation; a tie is FAILURE."""
     counts = Counter(opinion.verdict for opinion in opinions)
     # Without any FAILURE, passes tie with samples for which the scorer does not apply.

@@ -139,7 +139,7 @@ class Criterion(BaseModel):
     critical: bool
 
 
-class Contradiction(BaseModel):
+class _Contradiction(BaseModel):
     """Words of the answer, and the words that they contradict."""
 
     model_config = _FROZEN
@@ -154,7 +154,7 @@ class Judgement(BaseModel):
     model_config = _FROZEN
 
     criteria: tuple[Criterion, ...]
-    contradictions: tuple[Contradiction, ...]
+    contradictions: tuple[_Contradiction, ...]
     reason: str
     rating: Annotated[int | None, Field(ge=0, le=_MAX_RATING)] = None
     choice: Annotated[str, BeforeValidator(lambda value: str(value).strip())] = ""
@@ -265,7 +265,7 @@ class Item(BaseModel):
     label: _Label
 
 
-class Ruling(BaseModel):
+class _Ruling(BaseModel):
     """A model's answer to a question with few answers; the items come first, because they are the reasons."""
 
     model_config = _FROZEN
@@ -285,15 +285,15 @@ def ruling_schema(form: Form) -> JsonObject:
     return reply_schema({"items": {"type": "array", "items": item}, "rationale": text, "label": label})
 
 
-def read_ruling(text: str, form: Form, *, count: int | None = None, nonce: str = "") -> Ruling:
+def read_ruling(text: str, form: Form, *, count: int | None = None, nonce: str = "") -> _Ruling:
     """Return the ruling in a model's text, or raise UnreadableReply (see `read_reply`).
 
     `count` is the required number of items. None accepts any number, but at least one if their share is the score.
     """
-    return read_reply(text, lambda value: _checked(validated(Ruling, value), form, count), nonce=nonce)
+    return read_reply(text, lambda value: _checked(validated(_Ruling, value), form, count), nonce=nonce)
 
 
-def _checked(ruling: Ruling, form: Form, count: int | None) -> Ruling:
+def _checked(ruling: _Ruling, form: Form, count: int | None) -> _Ruling:
     if ruling.label not in form.labels:
         raise UnreadableReply(f"label is not one of {', '.join(form.labels)}")
     if not form.item_labels:
@@ -307,7 +307,7 @@ def _checked(ruling: Ruling, form: Form, count: int | None) -> Ruling:
     return ruling
 
 
-def weigh(ruling: Ruling, form: Form, rubric: Rubric) -> Opinion:
+def weigh(ruling: _Ruling, form: Form, rubric: Rubric) -> Opinion:
     """Return the verdict of a ruling: 5 or 0 for yes or no, the grade, or 5 times the share of good items.
 
     If items count, a single bad one turns a yes into a no.
