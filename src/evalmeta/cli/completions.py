@@ -26,38 +26,6 @@ if TYPE_CHECKING:
 _RUNS: Final = 50
 
 
-def _components() -> tuple[Component, ...]:
-    return find_components(find_project(Path.cwd(), with_settings=False))
-
-
-def _test_names() -> Iterable[str]:
-    return dict.fromkeys(component.full_name for component in _components())
-
-
-def _metadata_names() -> Iterable[str]:
-    components = _components()
-    yield from dict.fromkeys(component.type.name for component in components)
-    yield from (f"{component.type.name}:{component.full_name}" for component in components)
-
-
-def _run_names() -> Iterable[str]:
-    from evalmeta.store.database import open_database
-    from evalmeta.store.run_lists import newest_runs
-
-    yield from ("latest", "previous")
-    project = find_project(Path.cwd(), or_folder=True, with_settings=False)
-    if project.state_dir.is_dir():
-        with open_database(project.state_dir) as database:
-            yield from (run.id for run in newest_runs(database, limit=_RUNS))
-
-
-def _login_names() -> Iterable[str]:
-    from evalmeta.client.logins import user_logins
-
-    yield from (login.name for login in user_logins().list_logins())
-    yield EMBEDDED
-
-
 def _completer(names: Callable[[], Iterable[str]]) -> Completer:
     def complete(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
         found: list[str] = []
@@ -70,10 +38,44 @@ def _completer(names: Callable[[], Iterable[str]]) -> Completer:
     return complete
 
 
-complete_tests = _completer(_test_names)
-complete_metadata = _completer(_metadata_names)
-complete_runs = _completer(_run_names)
-complete_logins = _completer(_login_names)
+def _components() -> tuple[Component, ...]:
+    return find_components(find_project(Path.cwd(), with_settings=False))
+
+
+@_completer
+def complete_tests() -> Iterable[str]:
+    """Complete the name of a test."""
+    return dict.fromkeys(component.full_name for component in _components())
+
+
+@_completer
+def complete_metadata() -> Iterable[str]:
+    """Complete a metadata type, or a component of it."""
+    components = _components()
+    yield from dict.fromkeys(component.type.name for component in components)
+    yield from (f"{component.type.name}:{component.full_name}" for component in components)
+
+
+@_completer
+def complete_runs() -> Iterable[str]:
+    """Complete the id of a run."""
+    from evalmeta.store.database import open_database
+    from evalmeta.store.run_lists import newest_runs
+
+    yield from ("latest", "previous")
+    project = find_project(Path.cwd(), or_folder=True, with_settings=False)
+    if project.state_dir.is_dir():
+        with open_database(project.state_dir) as database:
+            yield from (run.id for run in newest_runs(database, limit=_RUNS))
+
+
+@_completer
+def complete_logins() -> Iterable[str]:
+    """Complete the name of a login."""
+    from evalmeta.client.logins import user_logins
+
+    yield from (login.name for login in user_logins().list_logins())
+    yield EMBEDDED
 
 
 @add_completion_class

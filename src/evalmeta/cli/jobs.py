@@ -73,23 +73,13 @@ def wait_seconds(wait: float | None, *, default: float | None) -> float | None:
 
 def job_options(what: str) -> Decorator:
     """Add -i, --job-id and -r, --use-most-recent, as the parameter `job_id`: None is the most recent job."""
-    options: Sequence[Decorator] = (
-        click.option(
-            "-i",
-            "--job-id",
-            metavar="ID",
-            shell_complete=complete_runs if what == "run" else None,
-            help=f"The {what}'s id, as it was printed{_NAMES if what == 'run' else ''}.",
-        ),
-        _most_recent_option(what),
-    )
 
     def build(*, job_id: str | None, use_most_recent: bool) -> str | None:
         if use_most_recent == (job_id is not None):
             raise click.UsageError("Give either --job-id or --use-most-recent.")
         return job_id
 
-    return option_group("job_id", build, options)
+    return option_group("job_id", build, _job_options(what))
 
 
 class JobChoice(NamedTuple):
@@ -101,21 +91,8 @@ class JobChoice(NamedTuple):
 
 def jobs_option(what: str) -> Decorator:
     """Add the options of `job_options` for several jobs, and --unfinished, as the parameter `jobs`."""
-    options: Sequence[Decorator] = (
-        click.option(
-            "-i",
-            "--job-id",
-            metavar="ID",
-            multiple=True,
-            shell_complete=complete_runs if what == "run" else None,
-            help=f"The {what}'s id, as it was printed{_NAMES}; repeatable.",
-        ),
-        _most_recent_option(what),
-        click.option(
-            "--unfinished",
-            is_flag=True,
-            help=f"All {what}s in this project's own org that are not finished{_TESTS if what == 'run' else ''}.",
-        ),
+    unfinished = click.option(
+        "--unfinished", is_flag=True, help=f"All {what}s in this project's own org that are not finished."
     )
 
     def build(*, job_id: tuple[str, ...], use_most_recent: bool, unfinished: bool) -> JobChoice:
@@ -123,12 +100,22 @@ def jobs_option(what: str) -> Decorator:
             raise click.UsageError("Give one of --job-id, --use-most-recent and --unfinished.")
         return JobChoice(tuple(dict.fromkeys(job_id)), unfinished)
 
-    return option_group("jobs", build, options)
+    return option_group("jobs", build, (*_job_options(what, multiple=True), unfinished))
 
 
-def _most_recent_option(what: str) -> Decorator:
-    return click.option(
-        "-r", "--use-most-recent", is_flag=True, help=f"Use this project's most recent {what} in the org."
+def _job_options(what: str, *, multiple: bool = False) -> Sequence[Decorator]:
+    is_run = what == "run"
+    recent = f"Use this project's most recent {what} in the org."
+    return (
+        click.option(
+            "-i",
+            "--job-id",
+            metavar="ID",
+            multiple=multiple,
+            shell_complete=complete_runs if is_run else None,
+            help=f"The {what}'s id, as it was printed{_NAMES if is_run else ''}{'; repeatable' if multiple else ''}.",
+        ),
+        click.option("-r", "--use-most-recent", is_flag=True, help=recent),
     )
 
 
@@ -225,14 +212,7 @@ def print_deployment(outcome: Deployment, *, as_json: bool) -> int:
     click.echo(_headline(outcome, is_partial=is_partial))
     states = _WOULD if outcome.result.check_only else {}
     ordered = sorted(outcome.components, key=lambda component: component.full_name.casefold())
-    rows = [
-        (
-            states.get(deployed_component.state, deployed_component.state),
-            deployed_component.full_name,
-            deployed_component.file,
-        )
-        for deployed_component in ordered
-    ]
+    rows = [(states.get(file.state, file.state), file.full_name, file.file) for file in ordered]
     print_table(["State", "Name", "File"], rows)
     if outcome.problems:
         click.echo("\nRefused")

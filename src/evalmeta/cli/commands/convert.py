@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
     from evalmeta.api.specs import DefinitionNames, SpecTemplate
     from evalmeta.cli.options import Decorator
-    from evalmeta.formats.diagnostics import Written
-    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.registry import ApiVersion
     from evalmeta.package.files import ComponentFile
 
@@ -110,12 +109,8 @@ def file(
             note(f"{api.specs.write_converted(config, written.config, overwrite=force)} {config}")
         except UsageError:
             note(f"Kept {config}, which has different content; replace it with --force.")
-    if as_json:
-        print_json(_conversion_json(written, output_file, state))
-    elif output_file is None:
-        click.echo(written.content, nl=False)
-    else:
-        click.echo(f"{state} {output_file}")
+    losses: JsonObject = {"losses": [{"where": loss.where, "what": loss.what} for loss in written.losses]}
+    _print_file(written.content, output_file, state, losses, as_json=as_json)
 
 
 @convert.command()
@@ -178,21 +173,12 @@ def metadata(selection: Selection, *, root_dir: Path, output_dir: Path | None, f
     _report(done, as_json=as_json)
 
 
-def _conversion_json(written: Written, output_file: Path | None, state: str | None) -> JsonValue:
-    losses: list[JsonValue] = [{"where": loss.where, "what": loss.what} for loss in written.losses]
-    if output_file is None:
-        return {"losses": losses, "contents": written.content.decode()}
-    return {"losses": losses, "file": str(output_file), "state": state}
-
-
 def _report(done: Sequence[ComponentFile], *, as_json: bool) -> None:
     if as_json:
         print_json({"files": [asdict(converted) for converted in done]})
         return
     click.echo(f"Converted {count(sum(1 for converted in done if converted.full_name), 'component')}.")
-    print_table(
-        ["State", "Name", "File"], [(converted.state, converted.full_name, converted.file) for converted in done]
-    )
+    print_table(["State", "Name", "File"], [(file.state, file.full_name, file.file) for file in done])
 
 
 @click.command("format")
@@ -214,8 +200,8 @@ def format_(paths: tuple[Path, ...], *, check: bool, as_json: bool) -> int:
     done = api.files.format_files(paths, check=check)
     status = EXIT_FAILED if done.problems or (check and done.changed) else EXIT_PASSED
     if as_json:
-        problems = [problem_json(problem) for problem in done.problems]
-        print_json({"files": done.files, "changed": [*done.changed], "problems": problems}, status=status)
+        problems = [*map(problem_json, done.problems)]
+        print_json({"files": done.files, "changed": done.changed, "problems": problems}, status=status)
         return status
     if done.problems:
         print_problems(done.problems, files=done.files, err=True)
@@ -306,14 +292,15 @@ def schema(*, output_file: Path | None, force: bool, as_json: bool) -> None:
 
 
 def _put(content: bytes, output_file: Path | None, *, force: bool, as_json: bool) -> None:
-    if output_file is None:
-        if as_json:
-            print_json({"contents": content.decode()})
-        else:
-            click.echo(content, nl=False)
-        return
-    state = api.specs.write_converted(output_file, content, overwrite=force)
+    state = api.specs.write_converted(output_file, content, overwrite=force) if output_file else None
+    _print_file(content, output_file, state, {}, as_json=as_json)
+
+
+def _print_file(content: bytes, file: Path | None, state: str | None, more: JsonObject, *, as_json: bool) -> None:
+    """Print a content, or to which file it was written."""
     if as_json:
-        print_json({"file": str(output_file), "state": state})
+        print_json({**more, "file": str(file), "state": state} if file else {**more, "contents": content.decode()})
+    elif file:
+        click.echo(f"{state} {file}")
     else:
-        click.echo(f"{state} {output_file}")
+        click.echo(content, nl=False)

@@ -15,6 +15,7 @@ from evalmeta.cli.output import json_option, note, print_json, wants_colour
 from evalmeta.cli.suggestions import completed
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, NotFound, UsageError
 from evalmeta.package.files import shown
+from evalmeta.report.text import attributes_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from evalmeta.api.init.agents import AgentChoice
     from evalmeta.api.init.project import CiSystem, NewProject
     from evalmeta.cli.options import Decorator
-    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject
 
 
 _AGENT: Sequence[Decorator] = (
@@ -65,7 +66,9 @@ def init(*, folder: Path, choice: AgentChoice, is_dx: bool, ci: CiSystem | None,
     """
     project = api.init.project.init_project(folder, choice, is_dx=is_dx, ci=ci)
     if as_json:
-        print_json(_json(project))
+        files = [{"path": str(file.path), **attributes_json(file, "state", "missing")} for file in project.files]
+        result: JsonObject = {"root": str(project.root), "subject": project.subject_name, "files": files}
+        print_json({**result, "notes": project.notes, "next": _next(project)})
         return
     for line in api.init.project.describe(project):
         click.echo(line)
@@ -100,19 +103,6 @@ def _has_tests(root: Path) -> bool:
         return bool(api.discovery.find_tests([root]).paths)
     except NotFound:
         return False
-
-
-def _json(project: NewProject) -> JsonObject:
-    files: list[JsonValue] = [
-        {"path": str(file.path), "state": file.state, "missing": file.missing} for file in project.files
-    ]
-    return {
-        "root": str(project.root),
-        "subject": project.subject_name,
-        "files": files,
-        "notes": [*project.notes],
-        "next": [*_next(project)],
-    }
 
 
 _STATUS_COLOURS: Final = {"ok": "green", "warning": "yellow", "error": "red"}

@@ -18,7 +18,7 @@ from evalmeta.errors import Suggestion, UsageError
 from evalmeta.org.serving.endpoint import Certificate, Endpoint
 from evalmeta.package.project import find_project
 from evalmeta.protocol.json_fields import host_of, is_loopback, to_timestamp
-from evalmeta.report.text import count
+from evalmeta.report.text import attributes_json, count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,16 +126,8 @@ def status(*, as_json: bool) -> None:
     """
     found = api.servers.server_status(find_project(Path.cwd()))
     if as_json:
-        print_json(
-            {
-                **_json_of(found.server),
-                "answers": found.answers,
-                "data": str(found.data),
-                "components": found.components,
-                "runsInProgress": found.runs_in_progress,
-                "runsWaiting": found.runs_waiting,
-            }
-        )
+        numbers = attributes_json(found, "components", "runs_in_progress", "runs_waiting")
+        print_json({**_json_of(found.server), "answers": found.answers, "data": str(found.data), **numbers})
         return
     print_table(["Property", "Value"], _rows(found))
 
@@ -293,35 +285,32 @@ def _rows(found: ServerStatus) -> list[tuple[str, str]]:
 
 
 def _print_tokens(tokens: list[StoredToken], *, as_json: bool) -> None:
-
-    def moment(seconds: float | None) -> str | None:
-        return None if seconds is None else to_timestamp(seconds)
-
     if as_json:
+        names = ("id", "username", "created", "expires", "lastUsed", "revoked", "void")
         print_json(
             [
-                {
-                    "id": token.id,
-                    "username": token.username,
-                    "created": moment(token.created),
-                    "expires": moment(token.expires),
-                    "lastUsed": moment(token.used),
-                    "revoked": moment(token.revoked),
-                    "void": token.is_void,
-                }
+                dict(zip(names, (token.id, token.username, *_times(token), token.is_void), strict=True))
                 for token in tokens
             ]
         )
         return
     if not tokens:
         click.echo("There are no tokens. To create one, run: evalmeta org token")
-    times = [(token, map(moment, (token.created, token.expires, token.used, token.revoked))) for token in tokens]
     rows = [
-        (token.id, token.username, *((text or "")[:16].replace("T", " ") for text in four), "void" * token.is_void)
-        for token, four in times
+        (
+            *(token.id, token.username),
+            *((text or "")[:16].replace("T", " ") for text in _times(token)),
+            "void" * token.is_void,
+        )
+        for token in tokens
     ]
     print_table(["Id", "User", "Created (UTC)", "Expires", "Last used", "Revoked", ""], rows)
     _warn_of_void(tokens)
+
+
+def _times(token: StoredToken) -> list[str | None]:
+    times = (token.created, token.expires, token.used, token.revoked)
+    return [None if time is None else to_timestamp(time) for time in times]
 
 
 def _warn_of_void(tokens: Iterable[StoredToken]) -> None:

@@ -18,7 +18,7 @@ from evalmeta.package.project import find_project
 from evalmeta.report.comparison import difference_json, difference_lines
 from evalmeta.report.problems import problem_json
 from evalmeta.report.progress import JobProgress
-from evalmeta.report.text import count
+from evalmeta.report.text import attributes_json, count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,28 +121,16 @@ def _print_files(done: Retrieval, *, as_json: bool) -> int:
     for message in done.messages:
         warn(message)
     click.echo(f"Retrieved {count(len(done.components), 'component')}.")
-    ordered = sorted(done.components, key=lambda each: each.full_name.casefold())
-    print_table(
-        ["State", "Name", "File"],
-        [
-            (retrieved_component.state, retrieved_component.full_name, retrieved_component.file)
-            for retrieved_component in ordered
-        ],
-    )
+    ordered = sorted(done.components, key=lambda component: component.full_name.casefold())
+    print_table(["State", "Name", "File"], [(file.state, file.full_name, file.file) for file in ordered])
     return EXIT_PASSED
 
 
 def _print_package(saved: RetrievedPackage, *, as_json: bool) -> int:
     folder = None if saved.folder is None else str(saved.folder)
     if as_json:
-        result: JsonObject = {
-            "id": saved.id,
-            "status": "Succeeded",
-            "zipFilePath": str(saved.file),
-            "folder": folder,
-            "files": list(saved.entries),
-        }
-        print_json(result, warnings=saved.messages)
+        result: JsonObject = {"id": saved.id, "status": "Succeeded", "zipFilePath": str(saved.file), "folder": folder}
+        print_json({**result, "files": saved.entries}, warnings=saved.messages)
         return EXIT_PASSED
     for message in saved.messages:
         warn(message)
@@ -166,12 +154,7 @@ def status(*, target_org: str | None, as_json: bool) -> None:
     found = run_in_org(target_org, api.changes.status)
     if as_json:
         components: list[JsonValue] = [
-            {
-                "state": component.state.value,
-                "type": component.type,
-                "fullName": component.full_name,
-                "file": component.file or None,
-            }
+            {**attributes_json(component, "state", "type", "full_name"), "file": component.file or None}
             for component in found.components
         ]
         print_json({"components": components, "total": found.total})
@@ -219,9 +202,7 @@ def _report(found: Sequence[Difference], *, as_json: bool) -> int:
     status = EXIT_FAILED if problems else EXIT_PASSED
     if as_json:
         comparable = [difference_json(difference) for difference in found if not difference.problems]
-        print_json(
-            {"differences": comparable, "problems": [problem_json(problem) for problem in problems]}, status=status
-        )
+        print_json({"differences": comparable, "problems": [*map(problem_json, problems)]}, status=status)
         return status
     for difference in found:
         if not difference.problems:
