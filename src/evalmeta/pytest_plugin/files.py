@@ -7,7 +7,7 @@ import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -52,6 +52,7 @@ _NO_AGENT_ACTIONS: Final = (
     "Or add [subjects.NAME] to an evalmeta.toml, with the agent's name in the file.",
 )
 _PLUGIN: Final = "evalmeta-definitions"
+_RUN_OPTIONS: Final = ("iterations", "min_pass_rate", "min_decided")
 
 
 def evaluation_file(path: Path, parent: pytest.Collector, *, is_named: bool) -> EvaluationFile | None:
@@ -122,7 +123,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
     """Name the deselected files, and those that cannot run because something is missing."""
-    missing = [] if config.option.collectonly else _missing(items)
+    # All that cases need is checked before the first of them runs.
+    files = {} if config.option.collectonly else _numbers_by_file(items)
+    missing = [line for file, numbers in files.items() if (line := file.check(numbers))]
     others = config.stash.get(_OTHERS, {})
     note = others_note(others, verbose=config.option.verbose > 0)
     sources = (source_note(*pair) for pair in config.stash.get(_SOURCES, {}).items())
@@ -171,37 +174,27 @@ def _asked_with(item: CaseItem) -> dict[EvaluationFile, list[int]]:
         # Workers must not run the items of other workers.
         return {item.parent: [item.case.number]}
     items = item.session.items
-    following = _case_items(islice(items, items.index(item), None))
-    # Other workers may run the files that follow.
-    files = [item.parent] if hasattr(item.config, "workerinput") else [case_item.parent for case_item in following]
-    found: dict[EvaluationFile, list[int]] = {file: [] for file in files}
-    for other in items:
-        if isinstance(other, CaseItem) and other.parent in found:
-            found[other.parent].append(other.case.number)
-    return found
+    numbers = _numbers_by_file(items)
+    if hasattr(item.config, "workerinput"):
+        # Other workers may run the files that follow.
+        return {item.parent: numbers[item.parent]}
+    following = takewhile(lambda other: isinstance(other, CaseItem), islice(items, items.index(item), None))
+    return {file: numbers[file] for file in _numbers_by_file(following)}
+
+
+def _numbers_by_file(items: Iterable[pytest.Item]) -> dict[EvaluationFile, list[int]]:
+    """Return the numbers of the cases among items by their file."""
+    numbers: dict[EvaluationFile, list[int]] = {}
+    for item in items:
+        if isinstance(item, CaseItem):
+            numbers.setdefault(item.parent, []).append(item.case.number)
+    return numbers
 
 
 def _gets_whole_files(config: pytest.Config) -> bool:
     """Return whether the process that runs the first test of a file runs all of them; see `pytest_configure_node`."""
     workerinput = cast("dict[str, str]", getattr(config, "workerinput", {}))
     return workerinput.get("evalmeta_dist", "each") in {"each", "loadfile", "loadscope"}
-
-
-def _case_items(items: Iterable[pytest.Item]) -> Iterator[CaseItem]:
-    """Yield items until one of another kind follows."""
-    for item in items:
-        if not isinstance(item, CaseItem):
-            return
-        yield item
-
-
-def _missing(items: Sequence[pytest.Item]) -> list[str]:
-    """Check all that the cases need, before the first of them runs; return a line for each file that cannot run."""
-    cases: dict[EvaluationFile, list[int]] = {}
-    for item in items:
-        if isinstance(item, CaseItem):
-            cases.setdefault(item.parent, []).append(item.case.number)
-    return [line for file, numbers in cases.items() if (line := file.check(numbers))]
 
 
 class EvaluationFile(pytest.File):
@@ -217,7 +210,8 @@ class EvaluationFile(pytest.File):
         """Yield an item for each case; errors of the file and its project are shown by `repr_failure`."""
         self._runs = {}
         self._loaded = loaded = self._load()
-        self.options = self._options(loaded)
+        options = {name: self.config.getoption(f"evalmeta_{name}") for name in _RUN_OPTIONS}
+        self.options = replace(loaded.options, **{name: value for name, value in options.items() if value is not None})
         lines, files = case_places(self.path, loaded.document)
         for note in loaded.document.notes if loaded.document else ():
             self.warn(pytest.PytestWarning(f"{note} {note.hint}".rstrip()))
@@ -286,18 +280,6 @@ class EvaluationFile(pytest.File):
     def _root(self) -> Path | None:
         """Return pytest's root for files without a project, in which agents are searched."""
         return None if has_project(self.path.parent) else self.config.rootpath
-
-    def _options(self, loaded: LoadedEvaluation) -> RunOptions:
-        options = loaded.options
-        iterations: int | None = self.config.getoption("evalmeta_iterations")
-        min_pass_rate: float | None = self.config.getoption("evalmeta_min_pass_rate")
-        min_decided: float | None = self.config.getoption("evalmeta_min_decided")
-        return replace(
-            options,
-            iterations=iterations or options.iterations,
-            min_pass_rate=options.min_pass_rate if min_pass_rate is None else min_pass_rate,
-            min_decided=options.min_decided if min_decided is None else min_decided,
-        )
 
 
 class CaseItem(pytest.Item):
@@ -398,9 +380,8 @@ class CaseItem(pytest.Item):
         required = f"at least {percent(summary.min_pass_rate)} must"
         grouped: dict[tuple[Verdict, str], list[int]] = {}
         for case in self._not_passed:
-            grouped.setdefault((case.verdict, case_text(case, summary, indent="  ", traceback=True)), []).append(
-                case.iteration
-            )
+            details = case_text(case, summary, indent="  ", traceback=True)
+            grouped.setdefault((case.verdict, details), []).append(case.iteration)
         texts = [
             f"{iterations_text(iterations, len(self._results))}: {verdict}\n{text}"
             for (verdict, text), iterations in grouped.items()

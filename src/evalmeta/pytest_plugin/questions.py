@@ -53,8 +53,9 @@ class Questions:
             self._loop.close()
 
     async def _start(self, loaded: LoadedEvaluation, options: RunOptions) -> FileRun:
-        results, pace = _Results(options.iterations), self._pace(loaded, options)
-        return FileRun(self._evaluator.run(loaded, options=options, on_results=results.add, shared=pace), results)
+        run, pace = FileRun(options.iterations), self._pace(loaded, options)
+        run.start(self._evaluator.run(loaded, options=options, on_results=run.add, shared=pace))
+        return run
 
     def _pace(self, loaded: LoadedEvaluation, options: RunOptions) -> FolderPace | None:
         """Return the agent's pace, which it shares with the other processes of its project."""
@@ -73,18 +74,31 @@ class Questions:
 class FileRun:
     """The run of one file, and its results by case number."""
 
-    def __init__(self, work: Coroutine[None, None, FinishedRun], results: _Results) -> None:
-        self._results = results
+    _task: asyncio.Future[FinishedRun]
+
+    def __init__(self, iterations: int) -> None:
+        self._iterations = iterations
+        self._results: dict[int, list[CaseResult]] = {}
+        self._changed = asyncio.Event()
+
+    def start(self, work: Coroutine[None, None, FinishedRun]) -> None:
+        """Begin the run, which reports its results by `add`."""
         self._task = asyncio.ensure_future(work)
-        self._task.add_done_callback(lambda _: results.changed.set())
+        self._task.add_done_callback(lambda _: self._changed.set())
+
+    def add(self, results: Sequence[CaseResult]) -> None:
+        """Add results that are new."""
+        for result in results:
+            self._results.setdefault(result.number, []).append(result)
+        self._changed.set()
 
     async def answers(self, number: int) -> Answers:
         """Wait for the results of a case."""
-        while not (self._task.done() or self._results.has_all(number)):
-            self._results.changed.clear()
-            await self._results.changed.wait()
-        if found := self._results.of_case(number):
-            return found
+        while not (self._task.done() or len(self._results.get(number, ())) == self._iterations):
+            self._changed.clear()
+            await self._changed.wait()
+        if results := self._results.get(number):
+            return sorted(results, key=lambda result: result.iteration)
         try:
             run = self._task.result().run
         except EvalmetaError as error:
@@ -95,23 +109,3 @@ class FileRun:
         """Cancel the run, unless it is over."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-
-
-class _Results:
-    """The results of a run by case number; `changed` is set when there are new ones."""
-
-    def __init__(self, iterations: int) -> None:
-        self._iterations = iterations
-        self._found: dict[int, list[CaseResult]] = {}
-        self.changed = asyncio.Event()
-
-    def add(self, results: Sequence[CaseResult]) -> None:
-        for result in results:
-            self._found.setdefault(result.number, []).append(result)
-        self.changed.set()
-
-    def has_all(self, number: int) -> bool:
-        return len(self._found.get(number, ())) == self._iterations
-
-    def of_case(self, number: int) -> list[CaseResult]:
-        return sorted(self._found.get(number, ()), key=lambda result: result.iteration)

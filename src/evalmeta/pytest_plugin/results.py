@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypedDict, cast
+from typing import TYPE_CHECKING, Final, TypedDict, TypeVar, cast
 
 import pytest
 from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
@@ -27,7 +26,7 @@ from evalmeta.report.report import too_few_text
 from evalmeta.report.text import and_more, clean, count, escape_unsafe, one_line, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evalmeta.errors import EvalmetaError
@@ -36,11 +35,15 @@ if TYPE_CHECKING:
 
     _Property = tuple[str, object]
 
+_Key = TypeVar("_Key", int, str)
+
 
 _SHOWN_CASES: Final = 20
 _REASON_CHARS: Final = 300
 _WORST_FIRST: Final = (Verdict.ERROR, Verdict.FAILURE, Verdict.PASS)
 _NOT_SUPPORTED: Final = "async def functions are not natively supported"
+_FILE_COUNTS: Final = ("passed", "failed", "errors", "undecided", "partly_judged", "quarantined")
+_COUNTED: Final = ("passed", "failed", "errors")
 _NO_INPUTS: Final = "no data provider: the test has no parameters"
 
 
@@ -66,7 +69,7 @@ class FileNote(TypedDict):
 
     file: str  # the node id of the file
     path: str  # as messages show it
-    counts: list[int]  # passed, partly judged, failed, errors, undecided, quarantined
+    counts: list[int]  # those of `_FILE_COUNTS`
     coverage: list[int]
     min_pass_rate: float
     min_decided: float | None
@@ -74,29 +77,27 @@ class FileNote(TypedDict):
 
 def file_note(file: str, path: str, results: Sequence[CaseResult], options: RunOptions) -> FileNote:
     """Return the counts of the results of a case, for the verdict on its file."""
-    found = summarise(results, options)
-    counts = (found.passed, found.partly_judged, found.failed, found.errors, found.undecided, found.quarantined)
-    return FileNote(
-        file=file,
-        path=path,
-        counts=[*counts],
-        coverage=[*found.coverage],
-        min_pass_rate=options.min_pass_rate,
-        min_decided=options.min_decided,
-    )
+    summary = summarise(results, options)
+    counts = [getattr(summary, name) for name in _FILE_COUNTS]
+    return {
+        "file": file,
+        "path": path,
+        "counts": counts,
+        "coverage": [*summary.coverage],
+        "min_pass_rate": options.min_pass_rate,
+        "min_decided": options.min_decided,
+    }
 
 
 def unjudged_reports(notes: Sequence[FileNote]) -> list[pytest.TestReport]:
     """Return reports that fail a file whose cases judged too little together, as a run of it; none for other files."""
     first, counts = notes[0], [sum(column) for column in zip(*(note["counts"] for note in notes), strict=True)]
-    passed, partly_judged, failed, errors, undecided, quarantined = counts
     summary = Summary(
         sum(counts),
-        *(passed, failed, errors, undecided, partly_judged),
-        min_pass_rate=first["min_pass_rate"],
+        **dict(zip(_FILE_COUNTS, counts, strict=True)),
         coverage=Coverage(*(sum(column) for column in zip(*(note["coverage"] for note in notes), strict=True))),
+        min_pass_rate=first["min_pass_rate"],
         min_decided=first["min_decided"],
-        quarantined=quarantined,
     )
     if summary.verdict is not Verdict.UNDECIDED:
         return []
@@ -178,14 +179,12 @@ class SessionResults:
     def _comparisons(self) -> dict[str, Comparison]:
         """Return the comparisons of all evaluations, which share one chance of a false alarm."""
         labels = (self._baseline_label, "this session")
-        known = {
-            evaluation.name: evaluation for evaluation in self.evaluations.values() if evaluation.name in self._baseline
-        }
         tests = [
             ComparedTest(name, labels, self._baseline[name].cases, results.case_counts(), partial=(False, True))
-            for name, results in known.items()
+            for results in self.evaluations.values()
+            if (name := results.name) in self._baseline
         ]
-        return dict(zip(known, compare_all(tests).tests, strict=True))
+        return dict(zip((test.name for test in tests), compare_all(tests).tests, strict=True))
 
     def write_report(self, folder: Path) -> Path:
         """Write a report `evalmeta-20260212T054708.966000Z.json`, named by the time in UTC, and return its path.
@@ -239,10 +238,8 @@ class EvaluationResults:
 
     def by_iteration(self) -> dict[int, Summary]:
         """Return the counts of each iteration, in order."""
-        found: dict[int, list[CaseNote]] = {}
-        for note in sorted(self.notes.values(), key=lambda own: own["iteration"]):
-            found.setdefault(note["iteration"], []).append(note)
-        return {iteration: self._summarise(notes) for iteration, notes in found.items()}
+        by_iteration = _grouped(self.notes.values(), lambda note: note["iteration"])
+        return {iteration: self._summarise(notes) for iteration, notes in sorted(by_iteration.items())}
 
     def _summarise(self, notes: Iterable[CaseNote]) -> Summary:
         results = (
@@ -257,27 +254,22 @@ class EvaluationResults:
 
     def cases(self) -> dict[str, list[CaseNote]]:
         """Return the results of each case in order of parameter sets and iterations."""
-        found: dict[str, list[CaseNote]] = {}
-        for note in sorted(self.notes.values(), key=lambda own: (own["place"], own["case"], own["iteration"])):
-            found.setdefault(note["case"], []).append(note)
-        return found
+        ordered = sorted(self.notes.values(), key=lambda note: (note["place"], note["case"], note["iteration"]))
+        return _grouped(ordered, lambda note: note["case"])
 
     def case_counts(self) -> list[CaseCounts]:
         """Return the counts of each case; cases are numbered from 1 in the order of the parameter sets."""
         counted = []
         for number, (case, notes) in enumerate(self.cases().items(), 1):
-            found = Counter(note["verdict"] for note in notes)
-            counts = (found[Verdict.PASS], found[Verdict.FAILURE], found[Verdict.ERROR])
-            counted.append(CaseCounts(number, case, *counts))
+            verdicts = [note["verdict"] for note in notes]
+            passed, failed, errors = map(verdicts.count, (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR))
+            counted.append(CaseCounts(number, case, passed, failed, errors))
         return counted
 
     def failing_cases(self) -> dict[str, list[CaseNote]]:
         """Return the results that did not pass by case, in the order of the test ids."""
-        found: dict[str, list[CaseNote]] = {}
-        for _, note in sorted(self.notes.items()):
-            if note["verdict"] != Verdict.PASS:
-                found.setdefault(note["case"], []).append(note)
-        return found
+        failing = (note for _, note in sorted(self.notes.items()) if note["verdict"] != Verdict.PASS)
+        return _grouped(failing, lambda note: note["case"])
 
     def rate_line(self) -> str:
         """Return the pass rate and the required rate on one line."""
@@ -320,15 +312,23 @@ class EvaluationResults:
         inputs = ", ".join(notes[0]["inputs"] or "{}" for notes in self.cases().values())
         return [
             ("pass_rate", "" if summary.pass_rate is None else summary.pass_rate),
-            ("min_pass_rate", summary.min_pass_rate),
-            ("passed", summary.passed),
-            ("failed", summary.failed),
-            ("errors", summary.errors),
+            *_values(summary, "min_pass_rate", "passed", "failed", "errors").items(),
             ("failing_cases", ", ".join(filter(None, self.failing_cases()))),
             ("iterations", self.first["iterations"]),
             ("outcomes", ", ".join(self.outcomes())),
             ("inputs", _NO_INPUTS if self.first["inputs"] is None else f"[{inputs}]"),
         ]
+
+
+def _grouped(notes: Iterable[CaseNote], key: Callable[[CaseNote], _Key]) -> dict[_Key, list[CaseNote]]:
+    groups: dict[_Key, list[CaseNote]] = {}
+    for note in notes:
+        groups.setdefault(key(note), []).append(note)
+    return groups
+
+
+def _values(source: object, *names: str) -> dict[str, JsonValue]:
+    return {name: getattr(source, name) for name in names}
 
 
 def _verdict(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str | None:
@@ -416,37 +416,22 @@ def _evaluation_json(evaluation: EvaluationResults, verdict: str) -> JsonObject:
     cases = zip(evaluation.case_counts(), evaluation.cases().values(), strict=True)
     return {
         "verdict": verdict,
-        "pass_rate": summary.pass_rate,
-        "min_pass_rate": summary.min_pass_rate,
+        **_values(summary, "pass_rate", "min_pass_rate"),
         "iterations": evaluation.first["iterations"],
-        "passed": summary.passed,
-        "failed": summary.failed,
-        "errors": summary.errors,
+        **_values(summary, *_COUNTED),
         "outcomes": [
-            {
-                "iteration": iteration,
-                "pass_rate": counts.pass_rate,
-                "passed": counts.passed,
-                "failed": counts.failed,
-                "errors": counts.errors,
-            }
+            {"iteration": iteration, **_values(counts, "pass_rate", *_COUNTED)}
             for iteration, counts in evaluation.by_iteration().items()
         ],
         **({} if has_inputs else {"inputs": _NO_INPUTS}),
         "cases": {
             str(counts.number): {
-                "utterance": counts.utterance,
-                "passed": counts.passed,
-                "failed": counts.failed,
-                "errors": counts.errors,
-                "outcomes": [_outcome_json(note) for note in notes],
+                **_values(counts, "utterance", *_COUNTED),
+                "outcomes": [
+                    {name: note[name] for name in ("iteration", "verdict", "reason") if note[name]} for note in notes
+                ],
                 **({"inputs": cast("JsonValue", json.loads(notes[0]["inputs"] or "null"))} if has_inputs else {}),
             }
             for counts, notes in cases
         },
     }
-
-
-def _outcome_json(note: CaseNote) -> JsonObject:
-    found: dict[str, JsonValue] = {"iteration": note["iteration"], "verdict": note["verdict"]}
-    return {**found, "reason": note["reason"]} if note["reason"] else found
