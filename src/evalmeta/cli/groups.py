@@ -20,13 +20,13 @@ class FullHelpGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the first paragraph of each command's help."""
-        rows = [(name, _summary(command)) for name, command in sorted(self.commands.items()) if not command.hidden]
+        rows = [
+            (name, " ".join((command.help or "").partition("\n\n")[0].split()))
+            for name, command in sorted(self.commands.items())
+            if not command.hidden
+        ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
-
-
-def _summary(command: click.Command) -> str:
-    return " ".join((command.help or "").partition("\n\n")[0].split())
 
 
 class LazyGroup(click.Group):

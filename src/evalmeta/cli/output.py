@@ -85,12 +85,12 @@ def print_envelope(**fields: JsonValue | JsonList) -> None:
 
 def print_problems(problems: Sequence[Problem], *, files: int = 0, err: bool = False) -> None:
     """Print problems with their hints."""
-    text = render_human(problems, files=files, style=_style)
+
+    def style(text: str, name: str) -> str:
+        return click.style(text, fg=_COLOURS.get(name), underline=name == "file" or None)
+
+    text = render_human(problems, files=files, style=style)
     click.echo(text, err=err, color=wants_colour(err=err), nl=False)
-
-
-def _style(text: str, name: str) -> str:
-    return click.style(text, fg=_COLOURS.get(name), underline=name == "file" or None)
 
 
 def print_warnings(problems: Sequence[Problem], *, paths: Sequence[str] = ()) -> None:

@@ -345,8 +345,11 @@ class CaseItem(pytest.Item):
         error, place = excinfo.value, self._file
         if isinstance(error, _CaseError | _CaseFailed):
             summary = self._summary
-            message = why_not_passed(self._not_passed[0], summary)
-            return failure_repr(place, self._line, message=message, text=f"{self._text()}{self._after_quarantine}")
+            message, text = why_not_passed(self._not_passed[0], summary), self._text()
+            quarantine = self._results[0].quarantine
+            if quarantine and quarantine.has_ended:
+                text += f"\n  {ended_text(quarantine)}"
+            return failure_repr(place, self._line, message=message, text=text)
         if isinstance(error, EvalmetaError):
             text = f"{place}:{self._line}: {error_text(error)}"
             return failure_repr(place, self._line, message=str(error), text=text)
@@ -363,11 +366,6 @@ class CaseItem(pytest.Item):
         averaged, options = self._summary.averaged, self.parent.options
         found = [result for result in self._results if verdict_in(averaged, result, options) is not Verdict.PASS]
         return sorted(found, key=lambda result: result.verdict is not Verdict.ERROR)
-
-    @property
-    def _after_quarantine(self) -> str:
-        quarantine = self._results[0].quarantine
-        return f"\n  {ended_text(quarantine)}" if quarantine and quarantine.has_ended else ""
 
     def _text(self) -> str:
         summary, place = self._summary, f"{self._file}:{self._line}"

@@ -118,7 +118,7 @@ def excerpts_text(problems: Sequence[Problem], *, most: int) -> str:
 
 def _problem_lines(problems: Sequence[Problem], style: Callable[[str, str], str]) -> Iterator[str]:
     ordered = sorted(problems, key=lambda problem: problem.location)
-    places = [_place(problem) for problem in ordered]
+    places = [str(problem.location).removeprefix(problem.location.path).removeprefix(":") for problem in ordered]
     width = max(map(len, places))
     severity_width = max(len(problem.severity) for problem in ordered)
     for place, problem, excerpt in zip(places, ordered, excerpts(ordered), strict=True):
@@ -128,11 +128,6 @@ def _problem_lines(problems: Sequence[Problem], style: Callable[[str, str], str]
         yield from (f"    {line}" for line in excerpt)
         if problem.hint:
             yield f"    {one_line(problem.hint, chars=_TEXT_CHARS)}"
-
-
-def _place(problem: Problem) -> str:
-    line, column = problem.location.line, problem.location.column
-    return f"{line}:{column}" if line and column else f"{line or ''}"
 
 
 def _last_line(problems: Sequence[Problem], *, bad_files: int, files: int) -> str:
@@ -164,17 +159,13 @@ def _excerpt(problem: Problem, lines: Mapping[int, str], shown: set[tuple[str, i
     place, line = problem.location, lines.get(problem.location.line)
     if line is None:
         return []
-    column = place.column or _column_of_word(problem.message, line)
+    # Tables and JSON Lines have no columns: the place is the word that the message quotes.
+    quoted = _QUOTED.search(problem.message)
+    column = place.column or (line.find(quoted[1]) + 1 if quoted else 0)
     if (key := (place.path, place.line, column)) in shown:
         return []
     shown.add(key)
     return _drawn(line, place.line, column)
-
-
-def _column_of_word(message: str, line: str) -> int:
-    """Return the column of the word that a message quotes, for tables and JSON Lines; 0 if the line lacks it."""
-    quoted = _QUOTED.search(message)
-    return line.find(quoted[1]) + 1 if quoted else 0
 
 
 def _drawn(line: str, number: int, column: int) -> list[str]:

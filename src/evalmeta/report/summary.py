@@ -78,17 +78,14 @@ def undecided_lines(reports: Sequence[Report]) -> Iterator[str]:
     yield f"  undecided results ({'make a case fail' if fails else 'never count as passed'}):"
     for name, reasons in by_name.items():
         yield from _reason_lines(name, reasons)
-    lacking = next((report for report in reports if _judges_too_little(report.summary)), None)
+    summaries = [(report, report.summary) for report in reports if not report.summary.counts_nothing]
+    lacking = [report for report, counts in summaries if counts.pass_rate is None or not counts.judges_enough]
     if lacking:
-        yield from (f"  {line}".rstrip() for line in way_out_lines(lacking))
+        yield from (f"  {line}".rstrip() for line in way_out_lines(lacking[0]))
     elif not fails and all(report.has_passed for report in reports):
         yield "    Partly judged cases do not fail. To be stricter, use --undecided fail or --min-decided."
         if _needs_rater(by_name):
             yield "    An LLM rater can judge more of them: add one to evalmeta.toml (docs/rating.md) and use --rater."
-
-
-def _judges_too_little(summary: Summary) -> bool:
-    return not summary.counts_nothing and (summary.pass_rate is None or not summary.judges_enough)
 
 
 def _rate(report: Report) -> str:

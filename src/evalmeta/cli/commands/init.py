@@ -166,7 +166,9 @@ def doctor(
         ]
         print_json({"checks": rows}, status=status)
     else:
-        click.echo(f"\n{_verdict(checks)}")
+        counts = [(word, sum(check.finding.status == word for check in checks)) for word in ("error", "warning")]
+        found = " and ".join(f"{number} {word}{'s' if number > 1 else ''}" for word, number in counts if number)
+        click.echo(f"\n{found} found" if found else "\nEverything works.")
     return status
 
 
@@ -178,12 +180,6 @@ def _print_check(check: Check) -> None:
     if finding.action:
         action = completed(finding.action).replace("\n", "\n           ")
         click.echo(f"         → {action}")
-
-
-def _verdict(checks: Sequence[Check]) -> str:
-    counts = {status: sum(check.finding.status == status for check in checks) for status in ("error", "warning")}
-    found = [f"{number} {status}{'s' if number > 1 else ''}" for status, number in counts.items() if number]
-    return f"{' and '.join(found)} found" if found else "Everything works."
 
 
 _SHELLS: Final = ("bash", "zsh", "fish", "powershell")

@@ -101,13 +101,27 @@ def log_in(options: LoginOptions, *, alias: str) -> Coroutine[None, None, Login]
     """Return the coroutine that logs in as the options say; they are checked, and secrets read, before it starts."""
     match options.method():
         case "jwt_key_file":
-            return _with_key(options, alias)
+            if not (options.jwt_key_file and options.client_id and options.username):
+                raise click.UsageError("--jwt-key-file needs --client-id and --username.")
+            key, audience = options.jwt_key_file.absolute(), os.environ.get("SF_AUDIENCE_URL", "")
+            return api.logins.log_in_with_key(
+                key, options.client_id, options.username, url=options.url, audience=audience, alias=alias
+            )
         case "sfdx_url_stdin" | "sfdx_url_file":
             file = options.sfdx_url_file
             text = read_text(file, raises=UsageError) if file else _read_secret("sfdx auth URL")
             return api.logins.log_in_with_auth_url(api.logins.auth_url_in(text), alias=alias)
         case "web":
-            return _with_web(options, alias)
+            from evalmeta.client.auth import CALLBACK_PORT
+
+            return api.logins.log_in_with_web(
+                show=_print_address if options.no_browser else _open_address,
+                url=options.url,
+                client_id=options.client_id or "",
+                client_secret=os.environ.get("EVALMETA_CLIENT_SECRET", ""),
+                port=CALLBACK_PORT if options.callback_port is None else options.callback_port,
+                alias=alias,
+            )
         case "from_sf":
             return api.logins.log_in_with_sf(options.from_sf or "", alias=alias)
         case _:
@@ -115,32 +129,6 @@ def log_in(options: LoginOptions, *, alias: str) -> Coroutine[None, None, Login]
                 raise click.UsageError("An access token needs --instance-url, or SF_ORG_INSTANCE_URL.")
             token = os.environ.get("SF_ACCESS_TOKEN", "").strip() or _read_secret(_SESSION)
             return api.logins.log_in_with_token(options.url, token, alias=alias)
-
-
-def _with_key(options: LoginOptions, alias: str) -> Coroutine[None, None, Login]:
-    if not (options.jwt_key_file and options.client_id and options.username):
-        raise click.UsageError("--jwt-key-file needs --client-id and --username.")
-    return api.logins.log_in_with_key(
-        options.jwt_key_file.absolute(),
-        options.client_id,
-        options.username,
-        url=options.url,
-        audience=os.environ.get("SF_AUDIENCE_URL", ""),
-        alias=alias,
-    )
-
-
-def _with_web(options: LoginOptions, alias: str) -> Coroutine[None, None, Login]:
-    from evalmeta.client.auth import CALLBACK_PORT
-
-    return api.logins.log_in_with_web(
-        show=_print_address if options.no_browser else _open_address,
-        url=options.url,
-        client_id=options.client_id or "",
-        client_secret=os.environ.get("EVALMETA_CLIENT_SECRET", ""),
-        port=CALLBACK_PORT if options.callback_port is None else options.callback_port,
-        alias=alias,
-    )
 
 
 def _print_address(address: str) -> None:

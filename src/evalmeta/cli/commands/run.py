@@ -27,8 +27,6 @@ from evalmeta.cli.suggestions import CallOptions
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evalmeta.api.runs.selection import CaseSelection
     from evalmeta.api.runs.starting import AgentOptions
     from evalmeta.cli.runs.baselines import BaselineOption
@@ -94,7 +92,9 @@ def run(
     if watch:
         from evalmeta.cli.watching import watch_tests
 
-        return watch_tests(project.root, found, _options(paths))
+        left_out = {"--watch", "--", *map(str, paths)}
+        words = click.get_current_context().ensure_object(CallOptions).words or ()
+        return watch_tests(project.root, found, [word for word in words if word not in left_out])
     options = run_options(project, scoring, running, policy, selection=selection)
     comparator = baseline.open(project) if baseline else None
     call = api.runs.starting.RunCall(
@@ -109,10 +109,3 @@ def run(
         comparator=comparator,
     )
     return run_call(call, output)
-
-
-def _options(paths: Sequence[Path]) -> list[str]:
-    """Return the words of the current call except --watch and the paths."""
-    left_out = {"--watch", "--", *map(str, paths)}
-    words = click.get_current_context().ensure_object(CallOptions).words or ()
-    return [word for word in words if word not in left_out]

@@ -18,8 +18,6 @@ from evalmeta.validation import rules
 from evalmeta.validation.rules import PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.settings import Profile
     from evalmeta.package.selection import Selection
@@ -72,23 +70,18 @@ def validate(
         found = api.selections.validate_selection(selection, profile=profile)
     status = EXIT_PASSED if found.is_valid else EXIT_FAILED
     if as_json:
-        problems = [problem_json(problem) for problem in found.problems]
-        print_json({"files": found.files, "problems": problems}, status=status)
+        print_json({"files": found.files, "problems": [*map(problem_json, found.problems)]}, status=status)
     elif result_format == "human":
-        _print_project(paths)
+        # The project is printed if it is not obvious.
+        root = None if paths else find_project(Path.cwd()).root
+        if root not in {None, Path.cwd().resolve()}:
+            note(f"Project: {root}")
         print_problems(found.problems, files=found.files)
     else:
         click.echo(render(result_format, found.problems, files=found.files), nl=False)
     if found.others:
         note(api.discovery.others_note(found.others, verbose=verbose))
     return status
-
-
-def _print_project(paths: Sequence[Path]) -> None:
-    """Print the project if it is not obvious: no file is named, and the current folder is inside the project."""
-    root = None if paths else find_project(Path.cwd()).root
-    if root not in {None, Path.cwd().resolve()}:
-        note(f"Project: {root}")
 
 
 _LINE_CHARS: Final = 120
