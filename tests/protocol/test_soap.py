@@ -136,10 +136,10 @@ def test_the_session_is_read_from_the_header(call_of: object) -> None:
 @pytest.mark.parametrize(
     ("operation", "name", "field", "text"),
     [
-        (soap.describe_call("66.0"), "describeMetadata", ("asOfVersion",), "66.0"),
+        (soap.call_of("describeMetadata", asOfVersion="66.0"), "describeMetadata", ("asOfVersion",), "66.0"),
         (soap.list_call("T", "66.0"), "listMetadata", ("queries", "type"), "T"),
-        (soap.check_deploy_call("0Af"), "checkDeployStatus", ("includeDetails",), "true"),
-        (soap.check_retrieve_call("09S"), "checkRetrieveStatus", ("asyncProcessId",), "09S"),
+        (soap.call_of("checkDeployStatus", includeDetails="true"), "checkDeployStatus", ("includeDetails",), "true"),
+        (soap.call_of("checkRetrieveStatus", asyncProcessId="09S"), "checkRetrieveStatus", ("asyncProcessId",), "09S"),
     ],
 )
 def test_every_call_says_what_it_wants(operation: object, name: str, field: tuple[str, ...], text: str) -> None:

@@ -121,13 +121,11 @@ def read_test(
     is_asked: bool = True,
     config: Path | None = None,
 ) -> FileTest:
-    """Read the test in a file, and find the agent under test; see `FileTest.unbound`.
+    """Read the test in a file, and find the agent under test; see `FileTest.unbound` if it `is_asked`.
 
-    `subject` is the agent: a name that the project binds, `module:name` of a Python object, or a URL. None uses the
-    agent that the file names, or else the answers in the file, or else the only agent that the project binds.
-    `endpoint` has the settings of the agent if `subject` is a URL, None for those that fit the URL. `is_asked` says
-    that the agent is asked, so that it must be known. `config` is the file with the criteria of ADK's eval sets; None
-    for the project's, or test_config.json beside them.
+    `subject` is a name that the project binds, `module:name` of a Python object, or a URL, whose agent may have the
+    settings `endpoint`. By default, it is the agent that the file names, the answers in the file, or the only agent
+    that the project binds. `config` is the file with the criteria of ADK's eval sets, by default the project's.
     """
     # Other files of the test are next to a link, not next to the file that it leads to.
     real = path.parent.resolve() / path.name

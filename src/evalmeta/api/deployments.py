@@ -108,11 +108,7 @@ async def finish(
     wait: float | None = limits.DEPLOY_WAIT_SECONDS,
     on_progress: Callable[[DeployResult], None] = lambda _: None,
 ) -> Deployment:
-    """Wait for a deployment, remember what it changed, and return its outcome.
-
-    `package` is what was sent, if it is known. `wait` is the time limit in seconds; None waits without a limit.
-    `on_progress` receives every reply of the org.
-    """
+    """Wait for a deployment, remember what it changed, and return its outcome; `package` is what was sent, if known."""
     with _job_errors(job_id):
         result = await metadata.follow(connection, job_id, wait=wait, on_progress=on_progress)
     _remember(connection, project, result)

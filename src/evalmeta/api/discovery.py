@@ -57,11 +57,10 @@ class FoundTests(NamedTuple):
 
 
 def find_tests(paths: Sequence[Path]) -> FoundTests:
-    """Find the tests in files and folders.
+    """Find the tests in files and folders: definitions, and other files that are tests, also those with mistakes.
 
-    A folder stands for its definitions and for all YAML, JSON, JSON Lines and CSV files that are tests, also those with
-    mistakes. If it is a project's root, its definitions are those of the project. A spec or table in a folder is not
-    run if its definition is found too, nor a file with test cases that a spec names.
+    The definitions of a project's root are those of the project. A spec or table in a folder is not run if its
+    definition is found too, nor a file with test cases that a spec names.
     """
     searched = [_tests_in(path) for path in paths]
     named = {os.path.realpath(path) for path in paths}

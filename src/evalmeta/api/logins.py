@@ -30,8 +30,7 @@ async def log_in_with_key(
 ) -> Login:
     """Log in with a private key (JWT bearer); the login keeps the file's absolute path, not the key.
 
-    `url` is the login page, Salesforce's own by default; `audience` is derived from it by
-    default. Raises like `log_in_with_token`, and UsageError for the key.
+    `audience` is derived from `url`, the login page. Raises like `log_in_with_token`, and UsageError for the key.
     """
     login_url = org_url(url or PRODUCTION_URL)
     renewal = ByKey(client_id, login_url, audience or audience_of(login_url), str(key_file))

@@ -84,10 +84,9 @@ def pack_project(
     newest: ApiVersion | None = None,
     connection: Connection | None = None,
 ) -> DeployPackage:
-    """Validate components and pack them.
+    """Validate components and pack them with manifests of what to delete, in an API version that the org has.
 
-    `destructive` has the manifests of what to delete, by their names in the zip. `newest` is the newest API version
-    of the org. `connection` is the org, whose components may have errors if they are unchanged.
+    Components that the org of `connection` has already may have errors.
     """
     if connection is None:
         warnings = check_components(project, components)
@@ -127,11 +126,7 @@ def build_package(
     destructive: Mapping[str, Path] | None = None,
     api_version: ApiVersion | None = None,
 ) -> BuiltPackage:
-    """Write the zip that a deployment of a selection would send; the same files always give the same bytes.
-
-    `path` is the zip; missing folders are created. `destructive` has the manifests of what to delete, by their names
-    in the zip. `api_version` is the version in the manifest; the version in force if None.
-    """
+    """Write the zip that a deployment of a selection would send; the same files always give the same bytes."""
     components = resolve(project, selection, api_version=api_version, may_be_empty=bool(destructive))
     if not (components.components or destructive):
         raise NotFound(f"{shown(project.root)} has no components in it.")
@@ -199,11 +194,8 @@ def manifest_from_project(
 ) -> Manifest:
     """Return the manifest for a selection of the project's components, with sorted types and members.
 
-    A type without a name becomes `*`. A manifest that `deletes` lists every component instead,
-    and may name components that the project does not have any more.
-
-    `deletes` says whether the manifest lists what to delete. `api_version` is the manifest's version; the version in
-    force if None.
+    A type without a name becomes `*`. A manifest that `deletes` lists every component instead, and may name components
+    that the project does not have any more.
     """
     patterns = parse_members(selection.metadata)
     # These become members as they are; the project's files are not searched for them.

@@ -142,12 +142,7 @@ async def retrieve_package(
     wait: float | None = limits.RETRIEVE_WAIT_SECONDS,
     on_progress: Callable[[RetrieveResult], None] = lambda _: None,
 ) -> RetrievedPackage:
-    """Retrieve what a manifest selects, or everything, and save the org's zip byte for byte.
-
-    The project's files are neither changed nor compared.
-
-    `wait` is the time limit in seconds; None waits without a limit. `on_progress` receives every reply of the org.
-    """
+    """Retrieve what a manifest selects, or everything, and save the org's zip byte for byte; files are not compared."""
     wanted, lowered = _wanted(connection, project, manifest)
     result = await metadata.retrieve(
         connection, wanted, single_package=file.single_package, wait=wait, on_progress=on_progress

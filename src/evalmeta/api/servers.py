@@ -61,11 +61,7 @@ class ServerStatus:
 
 
 def start_server(project: Project, module: str, endpoint: Endpoint) -> Server:
-    """Start a process that serves the project's org, and return the server when it answers.
-
-    `module` is the module to run, with the project's folder, the host, the port, the files of the certificate and the
-    names as its arguments.
-    """
+    """Start a process that serves the project's org with a module; return the server when it answers."""
     server = server_module()
     running = read_server(project.state_dir)
     if running:
@@ -143,11 +139,7 @@ def reset_org(project: Project) -> None:
 
 
 def make_token(project: Project, *, username: str | None = None, days: int = limits.TOKEN_DAYS) -> str:
-    """Create a token for a user of the org, and the user if necessary; the token cannot be shown again.
-
-    `username` is the user's name, with the domain `evalmeta.local` by default; the admin if None. The token is valid
-    for `days` days.
-    """
+    """Create a token for a user of the org, by default the admin, and the user if necessary; it is not shown again."""
     name = ADMIN.username if username is None else _checked(username)
     now = time.time()
     with open_database(project.state_dir) as database, database.transaction():

@@ -97,12 +97,10 @@ async def compare_components(
     *,
     only: Iterable[str] | None = None,
 ) -> list[ComparedComponent]:
-    """Compare the components of a type in the project and in the org, in order of name.
+    """Compare the components of a type in the project and in the org, in order of name, or `only` some of them.
 
-    The org lists them once. Only contents whose date is not the remembered one are fetched,
-    in one retrieve. Those that are the same on both sides are remembered.
-
-    `only` are full names to compare; all that either side has if None.
+    The org lists them once. Only contents whose date is not the remembered one are fetched, in one retrieve. Those that
+    are the same on both sides are remembered.
     """
     local, listed, base = _by_name(components), await _list(connection, kind), tracking.load(kind.name)
     keys = {*local, *listed, *base} if only is None else {name.casefold() for name in only}

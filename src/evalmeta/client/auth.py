@@ -50,11 +50,7 @@ _PAGE: Final = "<!DOCTYPE html><meta charset=utf-8><title>evalmeta</title><p>{te
 
 
 async def fetch_session(renewal: Renewal, *, username: str = "", secrets: Secrets | None = None) -> oauth.TokenReply:
-    """Return a new session; raise LoginFailed if the org or the sf CLI refuses.
-
-    `username` is for a login with a key, `secrets` has the refresh token of a login with one. Raise UsageError if the
-    key cannot be used, or an extra or sf is not installed.
-    """
+    """Return a new session; raise LoginFailed if it is refused, UsageError if the key or sf cannot be used."""
     match renewal:
         case ByKey():
             assertion = oauth.write_assertion(
@@ -74,11 +70,7 @@ async def fetch_session(renewal: Renewal, *, username: str = "", secrets: Secret
 
 
 async def renew_secrets(login: Login, logins: Logins, *, instead_of: str) -> Secrets:
-    """Renew the session of a stored login and save it; use the one that another program has just saved.
-
-    `instead_of` is the expired access token. Raise LoginFailed if the session cannot be renewed; the error of
-    `fetch_session` is its cause.
-    """
+    """Renew the session of a stored login and save it, unless another program has done so; raise LoginFailed."""
     if login.renewal is None:
         raise LoginFailed(f"the session with {login.name} has ended")
     kept = logins.secrets_of(login)

@@ -33,8 +33,7 @@ _DEFAULT_OPTIONS: Final = DeployOptions()
 async def submit(connection: Connection, zip_file: bytes, *, options: DeployOptions = _DEFAULT_OPTIONS) -> str:
     """Send a zip and return the id of its deployment, which continues in the org.
 
-    The call is repeated only if the org certainly did not accept the first one. After OrgUnreachable, the org may have
-    accepted the zip unless `is_undone`.
+    After OrgUnreachable, the org may have accepted the zip unless `is_undone`; otherwise the call is repeated.
     """
     call = soap.deploy_call(zip_file, options)
     job = await connection.retry(lambda: connection.call_for_one(call, AsyncResult), changes=True)
@@ -43,7 +42,8 @@ async def submit(connection: Connection, zip_file: bytes, *, options: DeployOpti
 
 async def check(connection: Connection, job_id: str) -> DeployResult:
     """Return the current status of a deployment."""
-    return await connection.call_for_one(soap.check_deploy_call(job_id), DeployResult)
+    call = soap.call_of("checkDeployStatus", asyncProcessId=job_id, includeDetails="true")
+    return await connection.call_for_one(call, DeployResult)
 
 
 async def follow(
@@ -80,7 +80,7 @@ async def cancel(connection: Connection, job_id: str) -> None:
 
     Raise OrgFault if it is already over (INVALID_ID_FIELD), or belongs to another user.
     """
-    call = soap.cancel_deploy_call(job_id)
+    call = soap.call_of("cancelDeploy", String=job_id)
     await connection.retry(lambda: connection.call_for_one(call, CancelResult), changes=True)
 
 
@@ -89,7 +89,7 @@ async def quick_deploy(connection: Connection, validation_id: str) -> str:
 
     Raise OrgFault if the validation failed, was used, is older than 10 days, or the org has changed since.
     """
-    call = soap.quick_deploy_call(validation_id)
+    call = soap.call_of("deployRecentValidation", validationId=validation_id)
     return await connection.retry(lambda: connection.call_for_text(call), changes=True)
 
 
@@ -109,8 +109,10 @@ async def retrieve(
     call = soap.retrieve_call(manifest, str(connection.api_version), single_package=single_package)
     job = await connection.retry(lambda: connection.call_for_one(call, AsyncResult))
 
+    status = soap.call_of("checkRetrieveStatus", asyncProcessId=job.id, includeZip="true")
+
     async def refresh() -> RetrieveResult:
-        result = await connection.call_for_one(soap.check_retrieve_call(job.id), RetrieveResult)
+        result = await connection.call_for_one(status, RetrieveResult)
         on_progress(result)
         return result
 
@@ -129,7 +131,7 @@ async def list_components(connection: Connection, type_name: str) -> list[FilePr
 
 async def describe(connection: Connection) -> DescribeResult:
     """Return the metadata types of the org."""
-    call = soap.describe_call(str(connection.api_version))
+    call = soap.call_of("describeMetadata", asOfVersion=str(connection.api_version))
     return await connection.retry(lambda: connection.call_for_one(call, DescribeResult))
 
 

@@ -152,12 +152,10 @@ async def wait_for_run(
     case_timeout: float = limits.ORG_CASE_SECONDS,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Run:
-    """Wait until a run is over, report its progress, and return it with its results.
+    """Wait until a run is over, report its progress, and return it with its results; raise WaitRanOut.
 
     A case can hang for 20 minutes in Salesforce's orgs. If no case of a run there has ended for `case_timeout` seconds,
     the run is returned as it is, still in progress, with the reason as its error.
-
-    Raise NotFound, WaitRanOut after `wait` seconds, or OrgError after too many errors in a row.
     """
     if not connection.is_ours:
         return await _wait_for_salesforce_run(connection, run_id, definition, wait, case_timeout, on_progress)
@@ -253,9 +251,8 @@ async def rescore_run(
 ) -> str:
     """Start a run that scores the answers of a finished run again, and return its id.
 
-    `as_deployed` uses the definition as it is deployed now, not as it was. `org_url` is the address of another org
-    whose run the embedded org shall score. Raise NotFound, or UsageError if the run is not over or an option is out of
-    range.
+    `as_deployed` uses the definition as it is deployed now. `org_url` is the address of another org whose run the
+    embedded org shall score. Raise UsageError if the run is not over.
     """
     origin: JsonObject = {"orgUrl": org_url} if org_url else {}
     body: JsonObject = {"runOptions": _written(options), "asDeployed": as_deployed, **origin}

@@ -92,11 +92,7 @@ def prepare_file_run(
     subject: JsonObject | None = None,
     reading: Reading = _DEFAULT_READING,
 ) -> PreparedRun:
-    """Return a run of a file that is not deployed.
-
-    The file is relative to the project's folder; `subject` has the agent's settings, by default the project's. Raise
-    OrgFault if the org is served and reads no files, FormatError if the file cannot be read, or like `prepare_run`.
-    """
+    """Return a run of a file that is not deployed, by its path below the project's folder; raise FormatError."""
     if not org.reads_files:
         raise OrgFault("this org runs only deployed definitions, not files", code="INVALID_API_INPUT")
     recorded = run_files.record_file(org.root, file, subject_name=subject_name, subject=subject, reading=reading)
@@ -129,11 +125,7 @@ def _check_options(options: RunOptions) -> None:
 
 
 def start_prepared(org: Organization, run: PreparedRun, *, user: User = ADMIN) -> str:
-    """Create a run, launch a worker for it, and return its id.
-
-    Raise SubjectNotBound or SettingsError if something that it needs cannot be used, or OrgFault if there are no cases,
-    or too many runs wait.
-    """
+    """Create a run, launch a worker for it, and return its id; raise OrgFault or SettingsError if it cannot start."""
     if not (total := run.total):
         is_empty = next(iter(run.evaluation.cases), None) is None
         what = "no test cases" if is_empty else "none of the selected cases"
@@ -234,9 +226,8 @@ def extend_run(org: Organization, run: Run, *, iterations: int) -> None:
 def rescore_run(org: Organization, run: Run, options: RunOptions, *, as_deployed: bool, user: User = ADMIN) -> str:
     """Create a run that scores the answers of a finished run again, launch a worker, and return its id.
 
-    The selection of cases and iterations is the first run's. `as_deployed` uses the definition as it is deployed now.
-    Raise OrgFault if the run is not over, its cases are no longer deployed, an option is out of range, or `as_deployed`
-    is for a run of another org.
+    The selection of cases and iterations is the first run's. `as_deployed` uses the definition as it is deployed now,
+    if the run was in this org.
     """
     _check_over(run)
     if as_deployed and org.runs.get(run.id) is None:

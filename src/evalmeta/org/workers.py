@@ -106,9 +106,7 @@ class DetachedWorker:
 class ServedWorkers:
     """Start a process for every run, which outlives this one; run at most ten at a time, others wait as NEW.
 
-    Users take turns: a run does not wait for all earlier runs of another user.
-
-    All state comes from the database, so runs that another server or worker has left are resumed.
+    Users take turns. All state comes from the database, so runs that another server or worker has left are resumed.
     """
 
     def __init__(self, project_root: Path, state_dir: Path) -> None:

@@ -26,7 +26,7 @@ from evalmeta.xmlio.reader import NAMESPACE
 from evalmeta.xmlio.writer import node, optional, render, render_piece
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from _typeshed import DataclassInstance
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
+_V = TypeVar("_V")
 _SOAP: Final = "http://schemas.xmlsoap.org/soap/envelope/"
 _XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
 # Some XML writers escape line ends in base64 as `&#13;`, or use a CDATA section.
@@ -68,9 +69,9 @@ class Call:
         return text_of(find(self.operation, *names))
 
 
-def describe_call(version: str) -> Node:
-    """Return a describeMetadata call."""
-    return node("describeMetadata", [node("asOfVersion", version)])
+def call_of(operation: str, **fields: str) -> Node:
+    """Return a call whose fields are texts."""
+    return node(operation, [node(name, value) for name, value in fields.items()])
 
 
 def list_call(type_name: str, version: str) -> Node:
@@ -84,21 +85,6 @@ def deploy_call(zip_file: bytes, options: DeployOptions) -> Node:
     return node("deploy", [node("ZipFile", encoded), node("DeployOptions", to_nodes(options))])
 
 
-def check_deploy_call(job_id: str) -> Node:
-    """Return a checkDeployStatus call with details."""
-    return node("checkDeployStatus", [node("asyncProcessId", job_id), node("includeDetails", "true")])
-
-
-def cancel_deploy_call(job_id: str) -> Node:
-    """Return a cancelDeploy call."""
-    return node("cancelDeploy", [node("String", job_id)])
-
-
-def quick_deploy_call(validation_id: str) -> Node:
-    """Return a deployRecentValidation call."""
-    return node("deployRecentValidation", [node("validationId", validation_id)])
-
-
 def retrieve_call(manifest: Manifest, version: str, *, single_package: bool = False) -> Node:
     """Return a retrieve call for a manifest; a single package has no folder around its files."""
     types = [
@@ -108,11 +94,6 @@ def retrieve_call(manifest: Manifest, version: str, *, single_package: bool = Fa
     unpackaged = node("unpackaged", [*types, *optional("version", manifest.version)])
     single = [node("singlePackage", "true")] if single_package else []
     return node("retrieve", [node("retrieveRequest", [node("apiVersion", version), *single, unpackaged])])
-
-
-def check_retrieve_call(job_id: str) -> Node:
-    """Return a checkRetrieveStatus call with the zip."""
-    return node("checkRetrieveStatus", [node("asyncProcessId", job_id), node("includeZip", "true")])
 
 
 def write_call(operation: Node, *, session: str, client: str) -> bytes:
@@ -305,15 +286,20 @@ def from_node(cls: type[_T], source: Node) -> _T:
     by_name: dict[str, list[Node]] = {}
     for child in children(source):
         by_name.setdefault(child.name, []).append(child)
+    return _made(cls, by_name, _from_node, f"<{source.name}> has no <{{}}>")
+
+
+def _made(cls: type[_T], by_name: Mapping[str, list[_V]], read: Callable[[_Field, _V], object], missing: str) -> _T:
+    """Make a dataclass of what `read` returns for values by the names of elements."""
     values: dict[str, object] = {}
     for spec in _fields(cast("type", cls)):
-        nodes = by_name.get(spec.element)
+        items = by_name.get(spec.element)
         if spec.repeats:
-            values[spec.attribute] = tuple(_from_node(spec, item) for item in nodes or ())
-        elif nodes:
-            values[spec.attribute] = _from_node(spec, nodes[0])
+            values[spec.attribute] = tuple(read(spec, item) for item in items or ())
+        elif items:
+            values[spec.attribute] = read(spec, items[0])
         elif spec.required:
-            raise MessageUnreadable(f"<{source.name}> has no <{spec.element}>")
+            raise MessageUnreadable(missing.format(spec.element))
     return cls(**values)
 
 
@@ -325,17 +311,9 @@ def to_json(value: DataclassInstance) -> JsonObject:
 
 def from_json(cls: type[_T], source: JsonObject) -> _T:
     """Read a dataclass from a JSON object; raise like `from_node`."""
-    values: dict[str, object] = {}
-    for spec in _fields(cast("type", cls)):
-        content = source.get(spec.element)
-        if content is not None and spec.repeats:
-            items = content if isinstance(content, list) else [content]
-            values[spec.attribute] = tuple(_from_json(spec, item) for item in items)
-        elif content is not None:
-            values[spec.attribute] = _from_json(spec, content)
-        elif spec.required:
-            raise MessageUnreadable(f"the JSON object has no {spec.element!r}")
-    return cls(**values)
+    lists = ((name, value if isinstance(value, list) else [value]) for name, value in source.items())
+    by_name = {name: values for name, values in lists if values != [None]}
+    return _made(cls, by_name, _from_json, "the JSON object has no '{}'")
 
 
 def read_boolean(name: str, text: str, *, otherwise: bool) -> bool:

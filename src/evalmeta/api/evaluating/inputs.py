@@ -49,11 +49,9 @@ def is_list(what: object) -> bool:
 def load_evaluations(
     what: _Source | Sequence[_Source], *, name: str | None, root: Path | None, subject_name: str | None
 ) -> list[LoadedEvaluation]:
-    """Load what is to be evaluated.
+    """Load what is to be evaluated, a single thing by another `name`, in a project's folder or in the projects around.
 
-    `name` is the name of the evaluation; only for one thing. `root` is the project's folder; the project around each
-    file or the current folder if None. `subject_name` is the subject's name for cases that have none; None if a
-    project must bind it.
+    `subject_name` is the subject's name for cases that have none; None if a project must bind it.
     """
     roots = Roots(root, subject_name)
     if not is_list(what):
@@ -130,11 +128,9 @@ def _case_of(values: object, number: int) -> Case:
 
 
 class Bindings:
-    """The subjects and raters of one call, which its runs share; each is created and closed once.
+    """The subjects and raters of one call, which its runs share; each is created once, and `stack` closes it.
 
-    `stack` closes agents and raters. `subject` is an agent, a table of settings or a subject; None binds subjects by
-    name. `rater` is a function, a table of settings or a rater; None binds the raters that options name. `cache`
-    keeps the replies of language models; None uses the project's cache, or this process's without one.
+    Subject and rater are those of `evaluate`. `cache` keeps the replies of language models, by default the project's.
     """
 
     def __init__(self, stack: AsyncExitStack, subject: object, rater: object, cache: RatingCache | None) -> None:

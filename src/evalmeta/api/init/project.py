@@ -94,10 +94,8 @@ def init_project(
 ) -> NewProject:
     """Write the files of a new project, and return what was done; existing files are never overwritten.
 
-    `folder` is the project's folder, which is created. A folder inside a Salesforce DX project stands for the
-    project. `choice` is the agent under test. If none is chosen, the one in the folder, or a sample. In a Salesforce
-    DX project, the agents that its files name, which are bound to doubles. `is_dx` says whether to make it a
-    Salesforce DX project, if it is not one already.
+    A folder inside a Salesforce DX project stands for the project. Without a choice, the agent is the one in the folder
+    or a sample, and in a Salesforce DX project a double of each agent that its files name.
     """
     check_choice(choice)
     root, is_dx = _root_of(folder, is_dx=is_dx)

@@ -149,12 +149,10 @@ def propose(
     iteration: int | None = None,
     org_url: str | None = None,
 ) -> Proposal:
-    """Return the change that makes the answer of a result the new expectation; nothing is written.
+    """Return the change that makes the answer of a result the new expectation; raise UsageError if it cannot.
 
-    `run_id` is a run's id or name, `number` that of the case. `expectation` is a name or label, or `NAME#2` for the
-    second of that name in its turn; None if only one did not pass. Turns count from 1. `iteration` is None if all have
-    the same answer. `org_url` is the address of the run's org, empty for the project's own, None for any. Raise
-    UsageError if the answer cannot become the expectation.
+    `expectation` is a name or label, or `NAME#2` for the second of that name in its turn; None if only one did not
+    pass. `iteration` is None if all have the same answer. `org_url` is empty for the project's own org, None for any.
     """
     run = find_run(project, run_id_of(project, run_id, org_url=org_url), org_url=org_url)
     cases = [case for case in run.cases if case.number == number and iteration in {None, case.iteration}]

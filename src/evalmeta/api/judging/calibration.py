@@ -61,12 +61,9 @@ async def check_rater(  # noqa: PLR0913 - as documented
 ) -> Checked:
     """Rate the labelled pairs of a file, and say how well the rater agrees with the labels.
 
-    `rater` is a name under [raters] in evalmeta.toml, or `rules`, which is always available. `start` is where to look
-    for the project; the current folder if None. `metric` is what is rated: the canonical name of an expectation.
-    `label_threshold` is the least score that means right, if the labels are scores. `probes` is the number of pairs
-    to rate again in other forms; None means all for the offline rater, and `limits.PROBED_PAIRS` for others.
-    `examples` is the number of examples to choose for an LLM rater. `seed` chooses the pairs for probes and examples.
-    `max_requests` is the limit of requests of an LLM rater. `on_start` is called with the number of requests that an
+    `metric` is what is rated: the canonical name of an expectation. `label_threshold` is the least score that means
+    right, if the labels are scores. `probes` is the number of pairs to rate again in other forms; None means all for
+    the offline rater, and `limits.PROBED_PAIRS` for others. `on_start` is called with the number of requests that an
     LLM rater may need, before the first one.
     """
     if label_threshold is not None and not math.isfinite(label_threshold):

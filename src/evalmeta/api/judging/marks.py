@@ -45,11 +45,7 @@ class MarkedResult(NamedTuple):
 def mark_result(
     project: Project, database: Database, place: ResultPlace, user: User, judgement: Judgement | None, *, note: str = ""
 ) -> None:
-    """Save whether a person finds the verdict of a result right, or what it should be.
-
-    The judgements "right" and "wrong" judge a verdict, "pass" and "fail" say what it should be; None removes the
-    person's judgement. `note` says why; secrets are removed.
-    """
+    """Save whether a verdict is right or wrong, or what it should be (pass, fail); None removes a judgement."""
     if len(note) > limits.MAX_NOTE_CHARS:
         raise UsageError(f"the note has {len(note):,} characters, more than {limits.MAX_NOTE_CHARS:,}")
     if judgement is None:
@@ -87,9 +83,8 @@ def find_place(
 ) -> ResultPlace:
     """Return the place of one result of a case.
 
-    `expectation` is the name or label of the expectation, or `NAME#2` for the second of that name in its turn; None
-    if the case has one result. `turn` is the turn of the result; None if the expectation is judged in one turn.
-    `org_url` is the address of the run's org; empty for the project's own.
+    `expectation` is a name or label, or `NAME#2` for the second of that name in its turn; None if the case has one
+    result.
     """
     run = find_run(project, run_id, org_url=org_url)
     cases = [case for case in run.cases if case.number == number and iteration in {None, case.iteration}]
