@@ -18,22 +18,18 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, UsageError
-from evalmeta.formats.sources import read_json
-from evalmeta.model.comparison import KnownTest
-from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.formats.sources import JsonFile, read_json
+from evalmeta.model.comparison import KnownTest, KnownTests
+from evalmeta.model.registry import EVALUATION_DEFINITION, MetadataType
 from evalmeta.model.run_options import Setup
 from evalmeta.model.statistics import CaseCounts, RunCounts
-from evalmeta.package.files import put_file, read_file
+from evalmeta.package.files import FileState, put_file, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from evalmeta.formats.sources import JsonFile
-    from evalmeta.model.comparison import KnownTests
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.registry import MetadataType
-    from evalmeta.package.files import FileState
 
 
 VERSION: Final = 2

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 import yaml
-from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from evalmeta.errors import FormatError, Suggestion, UsageError
 from evalmeta.formats.diagnostics import foreign_character
 from evalmeta.formats.files import format_of
 from evalmeta.model.checks import WHOLE_ANSWERS
-from evalmeta.model.evaluation import evaluation_of
+from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
 from evalmeta.model.expectations import ACTIONS, OPERATORS, OUTCOME, TOPIC, canonical_name, parse_actions
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.package.files import shown
@@ -25,11 +25,8 @@ from evalmeta.xmlio.reader import local_name, read_xml
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from yaml.nodes import Node
-
     from evalmeta.model.aggregation import NamedResult
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.run import CaseResult, TestResult
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
 import orjson
 
 from evalmeta import limits
-from evalmeta.errors import UsageError
+from evalmeta.errors import FormatError, UsageError
 from evalmeta.formats.diagnostics import Written
 from evalmeta.formats.document import Document, Reading, read_bytes
 from evalmeta.formats.sources import titles_of
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from evalmeta.errors import FormatError
     from evalmeta.model.definition import Definition
     from evalmeta.model.json_value import JsonObject, JsonValue
 

@@ -7,8 +7,8 @@ import re
 from importlib import resources
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from evalmeta.formats.yaml_source import YamlScalar, json_value
-from evalmeta.model.checks import JSON_OPERATORS, Pattern, PatternSyntax, reference_of
+from evalmeta.formats.yaml_source import YamlRecord, YamlScalar, json_value
+from evalmeta.model.checks import JSON_OPERATORS, Check, Pattern, PatternSyntax, Shape, reference_of
 from evalmeta.model.definition import Expectation
 from evalmeta.model.expectations import METRICS, render_actions
 from evalmeta.plugins import all_checks
@@ -16,8 +16,6 @@ from evalmeta.plugins import all_checks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from evalmeta.formats.yaml_source import YamlRecord
-    from evalmeta.model.checks import Check, Shape
     from evalmeta.model.json_value import JsonValue
 
 

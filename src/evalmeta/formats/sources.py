@@ -14,13 +14,11 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.model.json_value import is_too_deep
+from evalmeta.model.json_value import JsonValue, is_too_deep
 from evalmeta.model.json_value import read_json as read_integers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from evalmeta.model.json_value import JsonValue
 
 
 _UTF8_MARK: Final = b"\xef\xbb\xbf"

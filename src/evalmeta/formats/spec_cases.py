@@ -10,7 +10,7 @@ import orjson
 
 from evalmeta.errors import FormatError, SettingsError
 from evalmeta.formats.diagnostics import Diagnostics
-from evalmeta.formats.short_forms import SHAPES
+from evalmeta.formats.short_forms import SHAPES, Cell
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, record_value
 from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Parameter
 from evalmeta.model.evaluation import Case, Quarantine, Turn, end_fault, parse_day
@@ -20,7 +20,6 @@ from evalmeta.plugins import all_checks
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
-    from evalmeta.formats.short_forms import Cell
     from evalmeta.model.json_value import JsonValue
 
     Checks = Mapping[str, Sequence[Expectation]]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.formats.case_files import is_file, named_files, read_case_file
 from evalmeta.formats.definitions import definition_of
-from evalmeta.formats.diagnostics import Diagnostics
+from evalmeta.formats.diagnostics import Diagnostics, Loss
 from evalmeta.formats.document import CASE_FILES, Document, read_bytes
 from evalmeta.formats.spec_cases import (
     INPUT_HINT,
@@ -33,14 +33,12 @@ from evalmeta.formats.spec_cases import (
 from evalmeta.formats.yaml_source import YamlRecord, YamlScalar, read_yaml
 from evalmeta.model.definition import Definition, Expectation, Inputs, PromptInput, TestCase
 from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
-from evalmeta.model.registry import EVALUATION_DEFINITION, TEST_TYPES, TESTING_DEFINITION
+from evalmeta.model.registry import EVALUATION_DEFINITION, TEST_TYPES, TESTING_DEFINITION, MetadataType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalmeta.formats.diagnostics import Loss
     from evalmeta.model.json_value import JsonValue
-    from evalmeta.model.registry import MetadataType
 
 
 _SF_KEYS: Final = ("name", "description", "subjectType", "subjectName", "subjectVersion", "testCases")

@@ -6,14 +6,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from evalmeta.formats.diagnostics import Loss, Written, case_name, number_losses
-from evalmeta.formats.yaml_source import write_yaml
+from evalmeta.formats.yaml_source import Yaml, write_yaml
 from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, canonical_name, parse_actions
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.formats.yaml_source import Yaml
     from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 
 

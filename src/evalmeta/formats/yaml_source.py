@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, cast
@@ -22,8 +22,6 @@ from evalmeta import limits
 from evalmeta.formats.diagnostics import Diagnostics, Record, foreign_character, unquoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from evalmeta.model.json_value import JsonValue
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.errors import StoreError
-from evalmeta.store.database import open_database
+from evalmeta.store.database import Database, open_database
 from evalmeta.store.runs import Lease
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.run import Run
-    from evalmeta.store.database import Database
 
 
 class Pace:

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import orjson
 
 from evalmeta import limits
-from evalmeta.model.run import WORST_FIRST, Verdict
+from evalmeta.model.run import WORST_FIRST, CaseResult, Verdict
 from evalmeta.store.stored_cases import decode_case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from evalmeta.model.run import CaseResult
     from evalmeta.store.database import Database
 
 _CHUNK: Final = 256

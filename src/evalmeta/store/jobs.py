@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta import limits
-from evalmeta.store.database import full_id, next_ids
+from evalmeta.store.database import Database, Row, full_id, next_ids
 from evalmeta.store.runs import Lease
 
 if TYPE_CHECKING:
     from evalmeta.model.login import User
-    from evalmeta.store.database import Database, Row
 
 
 JobKind = Literal["deploy", "retrieve"]

@@ -18,14 +18,13 @@ from evalmeta.errors import EvalmetaError, StoreError
 from evalmeta.model.statistics import JudgeCheck
 from evalmeta.package.files import put_file, read_file
 from evalmeta.package.trust import state_file
-from evalmeta.store.database import open_database
+from evalmeta.store.database import Database, Row, open_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from evalmeta.model.login import User
-    from evalmeta.store.database import Database, Row
 
 
 _CHECKS_FILE: Final = "judge-checks.json"

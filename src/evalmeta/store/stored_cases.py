@@ -7,7 +7,7 @@ out if they are empty.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Final, TypeAlias, overload
 
@@ -17,15 +17,11 @@ from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.model.evaluation import Quarantine
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
-from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
-from evalmeta.store.database import open_database
+from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict, Verdicts
+from evalmeta.store.database import Database, open_database
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.run import Verdicts
-    from evalmeta.store.database import Database
 
     Change = Callable[[CaseResult], CaseResult]
     _Action: TypeAlias = tuple[str, JsonObject, JsonValue, float | None]

@@ -12,12 +12,11 @@ from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta.errors import did_you_mean
-from evalmeta.formats.diagnostics import Record
+from evalmeta.formats.diagnostics import Diagnostics, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.formats.diagnostics import Diagnostics
     from evalmeta.formats.sources import JsonFile
     from evalmeta.model.json_value import JsonObject
 

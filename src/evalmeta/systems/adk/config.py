@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.formats.diagnostics import Diagnostics, kind_of
 from evalmeta.formats.sources import read_json
-from evalmeta.systems.adk.cases import ADK_CONFIG, RUBRIC_TYPES, AdkRecord, read_rubrics
+from evalmeta.systems.adk.cases import ADK_CONFIG, RUBRIC_TYPES, AdkRecord, Rubric, read_rubrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.problem import Problem
     from evalmeta.model.settings import MissingData
-    from evalmeta.systems.adk.cases import Rubric
 
 
 TRAJECTORY: Final = "tool_trajectory_avg_score"

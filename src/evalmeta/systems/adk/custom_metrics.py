@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,6 @@ from evalmeta.model.redaction import error_text
 from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from evalmeta.engine.interfaces import Exchange
     from evalmeta.model.definition import Expectation
     from evalmeta.model.json_value import JsonObject, JsonValue

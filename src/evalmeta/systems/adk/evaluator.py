@@ -11,12 +11,12 @@ from evalmeta.api.evaluating import evaluate as evaluations
 from evalmeta.api.evaluating.inputs import check_keywords
 from evalmeta.errors import FormatError, UsageError
 from evalmeta.formats.document import Reading
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.package.files import put_file
 from evalmeta.report.text import count
 from evalmeta.systems.adk.reader import read_adk_file
-from evalmeta.systems.adk.sources import agent_named, bytes_of, name_of, read_folder, read_object, session_in
+from evalmeta.systems.adk.sources import Source, agent_named, bytes_of, name_of, read_folder, read_object, session_in
 from evalmeta.systems.adk.writer import write_adk_cases
 
 if TYPE_CHECKING:
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
     from evalmeta.api.runs.finished import FinishedRun, FinishedRuns
     from evalmeta.model.evaluation import Evaluation
-    from evalmeta.model.run import CaseResult, TestResult
     from evalmeta.model.settings import AdkDialect, MissingData
     from evalmeta.systems.adk.cases import Session
-    from evalmeta.systems.adk.sources import Source
 
 
 __tracebackhide__ = True  # pytest's tracebacks end where the test calls

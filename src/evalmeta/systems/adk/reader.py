@@ -18,7 +18,7 @@ import orjson
 from evalmeta.formats.diagnostics import Diagnostics, kind_of
 from evalmeta.formats.document import Document, Reading, read_bytes
 from evalmeta.formats.registry import HEAD_BYTES
-from evalmeta.formats.sources import read_json
+from evalmeta.formats.sources import JsonFile, read_json
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.problem import Location, Problem, Severity
@@ -48,7 +48,6 @@ from evalmeta.systems.adk.config import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.formats.sources import JsonFile
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.settings import AdkDialect
     from evalmeta.systems.adk.cases import Rubric

@@ -20,8 +20,8 @@ from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.sources import read_json
 from evalmeta.package.files import read_file
 from evalmeta.package.project import find_project
-from evalmeta.systems.adk.cases import ADK_CONFIG, AdkRecord, read_session
-from evalmeta.systems.adk.config import DEFAULT_CONFIG, read_test_config
+from evalmeta.systems.adk.cases import ADK_CONFIG, AdkRecord, Session, read_session
+from evalmeta.systems.adk.config import DEFAULT_CONFIG, AdkConfig, read_test_config
 from evalmeta.systems.adk.reader import LEGACY, read_adk, read_config
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from evalmeta.formats.document import Document, Reading
     from evalmeta.model.problem import Problem
-    from evalmeta.systems.adk.cases import Session
-    from evalmeta.systems.adk.config import AdkConfig
 
 
 __tracebackhide__ = True  # pytest's tracebacks end where the test calls

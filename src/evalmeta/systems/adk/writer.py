@@ -9,7 +9,7 @@ import orjson
 
 from evalmeta.formats.diagnostics import Loss, Written, case_name, number_losses, subject_losses
 from evalmeta.model.expectations import ACTIONS, OUTCOME, canonical_name, parse_actions
-from evalmeta.systems.adk.cases import KEYS, AdkCase, AdkTurn, Call, Session, both, snake
+from evalmeta.systems.adk.cases import KEYS, AdkCase, AdkTurn, Call, Dialect, Session, both, snake
 from evalmeta.systems.adk.reader import LEGACY, read_adk_file
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.systems.adk.cases import Dialect
 
 
 _USER: Final = "user"

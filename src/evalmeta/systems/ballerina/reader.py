@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.formats.diagnostics import Diagnostics, Record, kind_of
 from evalmeta.formats.document import Document, read_bytes
-from evalmeta.formats.sources import read_json
+from evalmeta.formats.sources import JsonFile, read_json
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.expectations import ACTIONS, OUTCOME, render_actions
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from evalmeta.formats.sources import JsonFile
     from evalmeta.model.json_value import JsonValue
     from evalmeta.systems.ballerina.traces import ChatMessage, IterationOutput
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
@@ -15,19 +15,17 @@ from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.scorers.judged import read_parts
 from evalmeta.engine.subjects.replay import bind_recorded
 from evalmeta.errors import UsageError, did_you_mean
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import CaseResult, Verdict
 from evalmeta.systems.databricks.evaluation_sets import RowOptions, read_databricks_file, read_databricks_rows
 from evalmeta.systems.databricks.tables import result_rows, rows_of, run_metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Required, Unpack
 
     from evalmeta.api.runs.finished import FinishedRun
     from evalmeta.formats.document import Document
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.problem import Problem
-    from evalmeta.model.run import CaseResult
     from evalmeta.model.run_options import RunOptions
 
 _EVALUATOR: Final = "databricks-agent"

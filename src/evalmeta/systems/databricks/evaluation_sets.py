@@ -7,7 +7,7 @@ Sources: Databricks, "Agent Evaluation input schema" (columns, requests, arrays,
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypedDict
 
@@ -28,18 +28,16 @@ from evalmeta.formats.document import Document, Reading
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.expectations import OUTCOME, canonical_name
 from evalmeta.systems.databricks.files import ValueRow, format_of, rows_in, rows_of_file
-from evalmeta.systems.databricks.metrics import select_metrics
+from evalmeta.systems.databricks.metrics import Guidelines, select_metrics
 from evalmeta.systems.databricks.rows import Row, RowContext, is_plain, is_request, read_row
 from evalmeta.systems.databricks.traces import decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from pathlib import Path
     from typing import Unpack
 
     from evalmeta.model.definition import Definition, Expectation, HistoryMessage, Inputs, TestCase
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.systems.databricks.metrics import Guidelines
 
 
 _HEAD_BYTES: Final = 1_000_000

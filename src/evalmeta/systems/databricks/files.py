@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, UsageError, did_you_mean
-from evalmeta.formats.diagnostics import kind_of
+from evalmeta.formats.diagnostics import Diagnostics, kind_of
 from evalmeta.formats.sources import JsonFile, read_csv, read_json
 from evalmeta.systems.databricks.rows import COLUMNS, GENAI_COLUMNS, Row
 from evalmeta.systems.databricks.tables import plain_row
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from evalmeta.formats.diagnostics import Diagnostics
     from evalmeta.model.json_value import JsonObject
 
 

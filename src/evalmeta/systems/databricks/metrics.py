@@ -7,16 +7,14 @@ latency of an agent that is asked come from the agent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from evalmeta.errors import UsageError, did_you_mean
 from evalmeta.model.definition import Expectation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from collections.abc import Set as AbstractSet
-
     from evalmeta.model.json_value import JsonObject
 
 

@@ -14,20 +14,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, did_you_mean
-from evalmeta.formats.diagnostics import Record, kind_of
+from evalmeta.formats.diagnostics import Diagnostics, Record, kind_of
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.generated_data import GeneratedData, Passage
-from evalmeta.systems.databricks.metrics import RowExpectations, expectations_of
+from evalmeta.systems.databricks.metrics import MetricSelection, RowExpectations, expectations_of
 from evalmeta.systems.databricks.traces import broken_json, content_text, decoded, known_text, read_trace, response_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalmeta.formats.diagnostics import Diagnostics
     from evalmeta.formats.sources import JsonFile
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.systems.databricks.metrics import MetricSelection
     from evalmeta.systems.databricks.traces import MlflowTrace
 
     Path: TypeAlias = tuple[str | int, ...]

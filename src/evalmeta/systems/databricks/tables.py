@@ -9,23 +9,20 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from evalmeta import limits
 from evalmeta.errors import UsageError
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.systems.databricks import metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Case
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.run import CaseResult, TestResult
 
     ResultRow: TypeAlias = dict[str, JsonValue]
     ReadParts: TypeAlias = Callable[[str], Sequence[tuple[str, str, str]]]

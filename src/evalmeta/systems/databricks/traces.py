@@ -18,13 +18,11 @@ from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.formats.diagnostics import kind_of
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
-from evalmeta.model.json_value import is_too_deep, read_json
+from evalmeta.model.json_value import JsonObject, JsonValue, is_too_deep, read_json
 from evalmeta.model.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from evalmeta.model.json_value import JsonObject, JsonValue
 
 
 _TEXT_KEYS: Final = ("response", "content", "output", "answer", "text", "result", "output_text")

@@ -16,15 +16,15 @@ from starlette.routing import Route
 
 from evalmeta import limits
 from evalmeta.errors import FormatError, OrgFault
-from evalmeta.model.generated_data import invoked_actions
-from evalmeta.model.run import Verdict
+from evalmeta.model.generated_data import GeneratedData, invoked_actions
+from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.org.handlers.registry import Handlers
 from evalmeta.org.handlers.rest import authenticated, json_reply, read_body
-from evalmeta.org.organization import run_in_thread
+from evalmeta.org.organization import Organization, run_in_thread
 from evalmeta.org.runs import check_needs, is_abandoned, prepare_received_run, start_prepared
 from evalmeta.org.subjects import agents_of
 from evalmeta.store.stored_cases import open_cases
-from evalmeta.systems.run_eval.reader import read_payload
+from evalmeta.systems.run_eval.reader import PlannedTest, read_payload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,13 +32,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.login import User
-    from evalmeta.model.run import CaseResult, TestResult
-    from evalmeta.org.organization import Organization
     from evalmeta.systems.run_eval.evaluators import StepOutput
-    from evalmeta.systems.run_eval.reader import PlannedTest
 
 
 _RATING: Final = "evaluator.bot_response_rating"

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta.formats.diagnostics import Diagnostics, Record
 from evalmeta.formats.document import Document
 from evalmeta.formats.sources import read_json
-from evalmeta.model.definition import ContextVariable
+from evalmeta.model.definition import ContextVariable, Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.systems.run_eval.evaluators import KNOWN, PREFIX, StepOutput, expectation_of, plain, read_operand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evalmeta.model.definition import Expectation
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
