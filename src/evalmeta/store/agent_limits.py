@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
@@ -17,19 +18,17 @@ if TYPE_CHECKING:
     from evalmeta.model.run import Run
 
 
+@dataclass(frozen=True, slots=True)
 class Pace:
     """The next slot for a request to one agent, and the end of its back-off; times are seconds since the epoch."""
 
-    __slots__ = ("_agent", "_clock", "_database")
-
-    def __init__(self, database: Database, agent: str, *, clock: Callable[[], float] = time.time) -> None:
-        self._database = database
-        self._agent = agent
-        self._clock = clock
+    _database: Database
+    _agent: str
+    clock: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def reserve(self, *, interval: float) -> float:
         """Reserve the next slot, `interval` seconds after the one before; return the seconds until then."""
-        now = self._clock()
+        now = self.clock()
         with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
             next_slot, not_before = self._read(now)
             slot = max(now, not_before, next_slot)
@@ -38,14 +37,14 @@ class Pace:
 
     def pause(self, seconds: float) -> None:
         """Let no process send requests for some seconds."""
-        now = self._clock()
+        now = self.clock()
         with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
             next_slot, not_before = self._read(now)
             self._save(next_slot, max(not_before, now + seconds), now)
 
     def pause_left(self) -> float:
         """Return the seconds until requests may be sent again; 0 without a pause."""
-        now = self._clock()
+        now = self.clock()
         return max(0.0, self._read(now)[1] - now)
 
     def _read(self, now: float) -> tuple[float, float]:
@@ -114,30 +113,22 @@ class _Row(NamedTuple):
     seen: float | None
 
 
+@dataclass(frozen=True, slots=True)
 class RunPlaces:
     """The places of one run, which its worker owns; runs get places in the order in which they were created.
 
     A place belongs to a run as long as its worker lives, so those of a worker that was killed become free.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        run: Run,
-        worker: str,
-        *,
-        is_free: Callable[[Lease], bool],
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._database = database
-        self._run = run
-        self._worker = worker
-        self._is_free = is_free
-        self._clock = clock
+    _database: Database
+    _run: Run
+    _worker: str
+    is_free: Callable[[Lease], bool] = field(kw_only=True)
+    clock: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def take(self, wanted: int, *, size: int) -> int:
         """Take up to `wanted` of the agent's `size` places, and return how many; raise StoreError without a lease."""
-        now = self._clock()
+        now = self.clock()
         with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
             rows = [_Row(*row) for row in self._database.query(_SELECT_PLACES, (self._run.subject_name,))]
             mine = next((row for row in rows if row.run_id == self._run.id), None)
@@ -158,7 +149,7 @@ class RunPlaces:
     def _granted(self, rows: list[_Row], wanted: int, size: int, now: float) -> int:
         taken, is_earlier = 0, True
         for row in rows:
-            has_places = row.size is not None and not self._is_free(Lease(row.worker, row.until))
+            has_places = row.size is not None and not self.is_free(Lease(row.worker, row.until))
             if has_places:
                 taken += row.taken or 0
                 size = max(size, row.size or 0)

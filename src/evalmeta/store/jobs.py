@@ -46,13 +46,11 @@ class Job:
         return self.ended is not None
 
 
+@dataclass(frozen=True, slots=True)
 class Jobs:
     """The jobs of an org; ids may have 15 or 18 characters."""
 
-    __slots__ = ("_database",)
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    _database: Database
 
     def submit(
         self,
@@ -91,10 +89,10 @@ class Jobs:
             {_SELECT_JOB} WHERE kind = 'deploy' AND place IS NOT NULL AND (?1 IS NULL OR user_id = ?1)
             ORDER BY place DESC LIMIT ?2
         """
-        found = [_job(row) for row in self._database.query(sql, (user_id, limit))]
+        latest = [_job(row) for row in self._database.query(sql, (user_id, limit))]
         sql = "SELECT count(*) FROM job WHERE kind = 'deploy' AND place IS NOT NULL AND (?1 IS NULL OR user_id = ?1)"
         [(count,)] = self._database.query(sql, (user_id,))
-        return found, int(count)
+        return latest, int(count)
 
     def applied(self, *, since: float, limit: int) -> list[Job]:
         """List the latest deployments that may have changed the org since a time, in the order of their execution."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import orjson
@@ -30,14 +30,12 @@ if TYPE_CHECKING:
 _CHECKS_FILE: Final = "judge-checks.json"
 
 
+@dataclass(frozen=True, slots=True)
 class Ratings:
     """Texts by key, each kept for `limits.RATING_KEPT_SECONDS`."""
 
-    __slots__ = ("_clock", "_database")
-
-    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
-        self._database = database
-        self._clock = clock
+    _database: Database
+    clock: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def find(self, key: str) -> str | None:
         """Return the text of a key; None if there is none or it has expired."""
@@ -49,19 +47,17 @@ class Ratings:
         sql = "INSERT OR REPLACE INTO rating (key, body, created_at) VALUES (?, ?, ?)"
         with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
             self._database.execute("DELETE FROM rating WHERE created_at < ?", (self._oldest(),))
-            self._database.execute(sql, (key, body, self._clock()))
+            self._database.execute(sql, (key, body, self.clock()))
 
     def _oldest(self) -> float:
-        return self._clock() - limits.RATING_KEPT_SECONDS
+        return self.clock() - limits.RATING_KEPT_SECONDS
 
 
+@dataclass(frozen=True, slots=True)
 class NewRatings:
     """A cache that keeps new ratings and never returns one, so that everything is judged anew."""
 
-    __slots__ = ("_ratings",)
-
-    def __init__(self, ratings: Ratings) -> None:
-        self._ratings = ratings
+    _ratings: Ratings
 
     def find(self, key: str) -> str | None:  # noqa: ARG002 - as RatingCache
         """Return None."""

@@ -191,10 +191,10 @@ def _case(
         started,
         ended,
         tuple(map(_result, results)),
-        None if generated is None else _generated(*generated),
+        None if generated is None else _generated(generated),
         error,
         label,
-        tuple(EarlierTurn(asked, _generated(*answer)) for asked, answer in turns or ()),
+        tuple(EarlierTurn(asked, _generated(answer)) for asked, answer in turns or ()),
         traceback,
         checks,
         None if quarantine is None else Quarantine(quarantine[0], date.fromisoformat(quarantine[1]), quarantine[2]),
@@ -206,16 +206,8 @@ def _result(source: _Result) -> TestResult:
     return TestResult(name, Verdict(verdict), *others)  # type: ignore[arg-type] # written by `encode_case`
 
 
-def _generated(  # noqa: PLR0913, PLR0917 - one for each place of the array
-    outcome: str,
-    topic: str | None,
-    actions: list[_Action] | None,
-    latency_ms: float | None,
-    session_id: str | None,
-    tokens: _Tokens | None,
-    trace: JsonValue,
-    retrieved: _Passages | None = None,
-) -> GeneratedData:
+def _generated(source: _Generated) -> GeneratedData:
+    outcome, topic, actions, latency_ms, session_id, tokens, trace, *retrieved = source
     return GeneratedData(
         outcome,
         topic,
@@ -224,5 +216,5 @@ def _generated(  # noqa: PLR0913, PLR0917 - one for each place of the array
         session_id,
         None if tokens is None else Tokens(*tokens),
         trace,
-        None if retrieved is None else tuple(Passage(*passage) for passage in retrieved),
+        tuple(Passage(*passage) for passage in retrieved[0]) if retrieved else None,
     )
