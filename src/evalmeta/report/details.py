@@ -12,7 +12,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.plugins import is_check
 from evalmeta.report.report import VERDICT_WORDS
 from evalmeta.report.results import averages_of, both_verdicts, label_of, mean_text, missed_averages, score_text
-from evalmeta.report.text import count, one_line, wrap
+from evalmeta.report.text import clean, count, one_line, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -131,6 +131,13 @@ def result_text(case: CaseResult, summary: Summary) -> str:
     if case.verdict is Verdict.PASS:
         return "passed"
     return f"{VERDICT_WORDS[case.verdict]}: {why_not_passed(case, summary)}"
+
+
+def counted_reason(report: Report, case: CaseResult) -> str:
+    """Return on one line why a case did not pass, and before it why this does not count, if it does not."""
+    forgiven = clean(report.why_not_counted(case))
+    why = result_text(case, report.summary) if case.is_quarantined else why_not_passed(case, report.summary)
+    return f"{forgiven}: {why}" if forgiven else why
 
 
 def case_name(case: CaseResult, run: Run) -> str:

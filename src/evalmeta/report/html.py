@@ -152,31 +152,17 @@ class Part(NamedTuple):
     is_different: bool
 
 
-class WordDifference(NamedTuple):
-    """Two texts as parts."""
-
-    before: tuple[Part, ...]
-    after: tuple[Part, ...]
-
-    @property
-    def is_same(self) -> bool:
-        """Return whether the texts are equal."""
-        return not any(part.is_different for part in (*self.before, *self.after))
-
-
-def word_difference(before: str, after: str) -> WordDifference:
+def word_difference(before: str, after: str) -> tuple[list[Part], list[Part]]:
     """Return two texts as parts, of which those are different that the other text lacks at this place."""
-    if before == after:
-        return WordDifference((Part(before, is_different=False),), (Part(after, is_different=False),))
     first, second = _WORDS.findall(before), _WORDS.findall(after)
-    if max(len(first), len(second)) > _MAX_WORDS:
-        return WordDifference((Part(before, is_different=True),), (Part(after, is_different=True),))
+    if before == after or max(len(first), len(second)) > _MAX_WORDS:
+        return [Part(before, before != after)], [Part(after, before != after)]
     left, right = list[Part](), list[Part]()
     # Blanks only match beside words that match, because each of them could match all others.
     for kind, i1, i2, j1, j2 in SequenceMatcher(str.isspace, first, second, autojunk=False).get_opcodes():
         _add(left, first[i1:i2], is_different=kind != "equal")
         _add(right, second[j1:j2], is_different=kind != "equal")
-    return WordDifference(tuple(left), tuple(right))
+    return left, right
 
 
 def _add(parts: list[Part], words: Sequence[str], *, is_different: bool) -> None:

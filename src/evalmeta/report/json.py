@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.model.run import Verdict
 from evalmeta.protocol.connect import write_case, write_quarantine, write_run
 from evalmeta.protocol.json_fields import object_at
-from evalmeta.report.details import case_name, case_text, judged_text, result_text, why_not_passed
+from evalmeta.report.details import case_name, case_text, counted_reason, judged_text
 from evalmeta.report.results import averages_of, check_lines, doubt_codes
 from evalmeta.report.summary import shown_reasons
 from evalmeta.report.text import (
@@ -295,13 +295,10 @@ def _tests(report: Report) -> Iterator[JsonObject]:
 
 def _test(report: Report, case: CaseResult, *, is_flaky: bool) -> JsonObject:
     verdict, (file, line) = report.verdict_of(case), report.place_of(case.number)
-    forgiven = clean(report.why_not_counted(case))
-    why = result_text(case, report.summary) if case.is_quarantined else why_not_passed(case, report.summary)
-    failed = (
-        {"message": f"{forgiven}{': ' * bool(forgiven)}{why}", "trace": case_text(case, report.summary, traceback=True)}
-        if verdict is not Verdict.PASS or forgiven
-        else {}
-    )
+    forgiven, failed = report.why_not_counted(case), dict[str, str]()
+    if verdict is not Verdict.PASS or forgiven:
+        trace = case_text(case, report.summary, traceback=True)
+        failed = {"message": counted_reason(report, case), "trace": trace}
     return {
         "name": case_name(case, report.run),
         "status": "other" if forgiven else _STATUS[verdict],

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
 from evalmeta.protocol.json_fields import to_timestamp
-from evalmeta.report.details import (
-    case_name,
-    case_text,
-    exchanges,
-    judged_text,
-    not_passed,
-    result_text,
-    why_not_passed,
-)
+from evalmeta.report.details import case_name, case_text, counted_reason, exchanges, judged_text, not_passed
 from evalmeta.report.results import (
     averages_of,
     both_verdicts,
@@ -39,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN_K: Final = 10
+_CAUSES: Final = {Verdict.FAILURE: "expectation", Verdict.ERROR: "case"}
 _ELEMENTS: Final = {Verdict.FAILURE: "failure", Verdict.ERROR: "error"}
 
 
@@ -161,26 +154,13 @@ def _case_properties(report: Report, case: CaseResult) -> Iterator[tuple[str, st
 
 
 def _outcome(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[Node]:
-    if case.is_quarantined:
-        why = f"{clean(report.why_not_counted(case))}: {result_text(case, report.summary)}"
-        yield node("skipped", case_text(case, report.summary), message=why)
-        return
-    if verdict is Verdict.PASS:
-        return
-    if verdict is Verdict.UNDECIDED:
-        yield node("skipped", case_text(case, report.summary), message=why_not_passed(case, report.summary))
-        return
-    if forgiven := report.why_not_counted(case):
-        message = f"{clean(forgiven)}: {why_not_passed(case, report.summary)}"
+    message = counted_reason(report, case)
+    if case.is_quarantined or verdict is Verdict.UNDECIDED or report.why_not_counted(case):
         yield node("skipped", case_text(case, report.summary), message=message)
-        return
-    results = not_passed(case)
-    worst = [result.name for result in results if result.verdict is results[0].verdict]
-    names = dict.fromkeys(map(clean, [*(average.name for average in missed_averages(report.summary, case)), *worst]))
-    cause = "expectation" if verdict is Verdict.FAILURE else "case"
-    yield node(
-        _ELEMENTS[verdict],
-        case_text(case, report.summary, traceback=True),
-        message=why_not_passed(case, report.summary),
-        type=", ".join(names) or cause,
-    )
+    elif verdict is not Verdict.PASS:
+        results = not_passed(case)
+        worst = [result.name for result in results if result.verdict is results[0].verdict]
+        missed = [average.name for average in missed_averages(report.summary, case)]
+        cause = ", ".join(dict.fromkeys(map(clean, [*missed, *worst])))
+        text = case_text(case, report.summary, traceback=True)
+        yield node(_ELEMENTS[verdict], text, message=message, type=cause or _CAUSES[verdict])

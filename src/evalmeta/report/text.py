@@ -7,6 +7,7 @@ import math
 import os
 import re
 import textwrap
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -227,22 +228,18 @@ def workflow_command(level: str, text: str, properties: Iterable[tuple[str, str]
     return _COMMAND_INSIDE.sub(r"\\x23", command)
 
 
+@dataclass(frozen=True, slots=True)
 class JsonList:
     """A list whose items are written one by one; they are values, or objects that contain such lists themselves."""
 
-    __slots__ = ("items",)
-
-    def __init__(self, items: Iterable[JsonValue | JsonDocument]) -> None:
-        self.items = items
+    items: Iterable[JsonValue | JsonDocument]
 
 
+@dataclass(frozen=True, slots=True)
 class JsonDocument:
     """An object of which some values are a `JsonList` or a `JsonDocument`."""
 
-    __slots__ = ("fields",)
-
-    def __init__(self, fields: Mapping[str, JsonValue | JsonList | JsonDocument]) -> None:
-        self.fields = fields
+    fields: Mapping[str, JsonValue | JsonList | JsonDocument]
 
 
 def indented(value: JsonValue) -> str:
