@@ -18,7 +18,7 @@ from evalmeta.errors import EXIT_FAILED, EvalmetaError, Interrupted, StoreCorrup
 from evalmeta.model.redaction import redacted
 from evalmeta.package.folders import FORCEIGNORE_FILE
 from evalmeta.report.problems import problem_json, render_human, warning_counts
-from evalmeta.report.text import JsonDocument, blocks, count, escape_commands, escape_unsafe, stream_json
+from evalmeta.report.text import JsonDocument, aligned, blocks, count, escape_commands, escape_unsafe, stream_json
 from evalmeta.version import __version__
 
 if TYPE_CHECKING:
@@ -114,11 +114,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print aligned columns, or nothing if there are no rows."""
     if not rows:
         return
-    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
-    head, *lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in (headers, *rows)
-    )
+    head, *lines = aligned([headers, *rows])
     click.echo(click.style(head, bold=True), color=wants_colour())
     click.echo("\n".join(lines))
 

@@ -32,11 +32,10 @@ _CELL_CHARS: Final = 32_767
 
 
 def stream(reports: Sequence[Report]) -> Iterator[str]:
-    r"""Yield CSV as defined by RFC 4180, with a header line and CR LF line ends.
+    """Yield CSV as defined by RFC 4180, with a header line and CR LF line ends; an empty cell means unknown, not 0.
 
     A case without results has one row, with its verdict. In a case of several turns, the utterance, the answer and
-    its cost are those of the turn that the row's result judges. Texts that spreadsheets would read as formulas begin
-    with an apostrophe; control characters are written as escapes such as `\x1b`. An empty cell means unknown, not 0.
+    its cost are those of the turn that the row's result judges.
     """
     yield _lines([COLUMNS])
     for report in reports:

@@ -218,11 +218,10 @@ def case_text(case: CaseResult, summary: Summary | None = None, *, indent: str =
 def blocks(
     case: CaseResult, summary: Summary | None = None, *, traceback: bool = False
 ) -> Iterator[tuple[str, list[Field]]]:
-    """Yield titles with fields: first those of the case, without a title, then those of each result.
+    """Yield titles with fields: first those of the case, without a title, then those of each result that did not pass.
 
-    Only results that did not pass are included. A case of several turns has a title for each turn, followed by
-    its results. The case's means in the run's `summary` come with the case, and so does its
-    traceback if `traceback` is set.
+    A case of several turns has a title for each turn, followed by its results. The case's means in the run's `summary`
+    come with the case.
     """
     results = not_passed(case)
     errors = [Field("error", case.error)] if case.error else [Field("why", text) for text in _orgs_verdict(case)]

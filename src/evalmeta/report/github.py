@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield commands: the decision on each run, then one for each case that failed or ended in an error.
 
-    Runs of a suite that passed share one command, because GitHub shows only ten notices of a step.
-    A case appears once, even if it failed in several iterations. GitHub shows only ten errors of a step, so the
-    decision includes the number of cases. In a run that passed by its pass rate, failed cases are warnings, and so are
-    failures that a baseline forgives. Undecided cases are not included.
+    GitHub shows only ten notices and ten errors of a step: runs of a suite that passed share one command, a case has
+    one for all its iterations, and the decision has the number of cases. Failures that do not count are warnings.
     """
     shown = [report for report in reports if len(reports) == 1 or not report.is_brief]
     if len(shown) < len(reports):

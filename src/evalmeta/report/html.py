@@ -54,12 +54,10 @@ _MAX_WORDS: Final = 2_000
 
 
 def stream(reports: Sequence[Report]) -> Iterator[str]:
-    """Yield the page; texts are cut after 4,000 characters, and cases are left out of a page that would be too large.
+    """Yield the page: runs that did not pass come first, then those with forgiven failures.
 
-    Runs that did not pass come first, then those with forgiven failures.
-
-    The template escapes the texts of tests and answers. The page's Content Security Policy allows only its own style
-    and script, and no requests.
+    Texts are cut after 4,000 characters, and cases are left out of a page that would be too large. The page's Content
+    Security Policy allows only its own style and script, and no requests.
     """
     style, script = _asset("parts.css") + _asset("run.css"), _asset("run.js")
     hashes = (_hash(style), _hash(script))

@@ -227,11 +227,8 @@ _STATUS: Final = {
 def stream_ctrf(reports: Sequence[Report]) -> Iterator[str]:
     """Yield one document of the Common Test Report Format 0.0.0: a test for each case result, its results as steps.
 
-    ERROR is `failed` with the rawStatus ERROR, and UNDECIDED is `other`, both as the summary counts them. So is a
-    failure that a baseline forgives. A partly judged case is `passed`, with `partlyJudged` in its extra. A run that did
-    not complete, judged too little, or is worse than its baseline, has one more failed test. A case is `flaky` if it
-    passed in some iterations and failed in others.
-    `results.extra.runs` says whether each run passed by its pass rate.
+    ERROR is `failed` with the rawStatus ERROR; UNDECIDED, forgiven failures and cases in quarantine are `other`. What
+    fails a run as a whole is one more failed test. `results.extra.runs` says whether runs passed by their pass rate.
     """
     results: dict[str, JsonValue | JsonList] = {
         "tool": {"name": "evalmeta", "version": __version__},

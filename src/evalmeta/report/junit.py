@@ -38,10 +38,8 @@ _ELEMENTS: Final = {Verdict.FAILURE: "failure", Verdict.ERROR: "error"}
 def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield well-formed JUnit XML for any texts.
 
-    FAILURE is a failure, ERROR an error and UNDECIDED skipped, all as the summary counts them. A partly judged case
-    passes and has a property. A failure that a baseline forgives is skipped, and so is a case in quarantine. A run that
-    did not complete, judged too little, or is worse than its baseline, has one more testcase. The suite's properties
-    include the run's decision and pass rate.
+    UNDECIDED, forgiven failures and cases in quarantine are skipped; a partly judged case passes, with a property.
+    What fails a run as a whole is one more testcase.
     """
     counts = sum(map(_counts, reports), Counter[str]())
     total = sum(report.duration for report in reports)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.model.run import Verdict
 from evalmeta.report.report import VERDICT_WORDS, coverage_text, ended_text, quarantine_text
 from evalmeta.report.results import check_lines, mean_cells, numbered_label, shown_averages
-from evalmeta.report.text import and_more, count, decimal, one_line, percent, seconds
+from evalmeta.report.text import aligned, and_more, count, decimal, one_line, percent, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -220,31 +220,23 @@ def passed_count(summaries: Sequence[Summary]) -> str:
 
 
 def _counts_text(report: Report) -> str:
-    summary, options = report.summary, report.run.options
-    cases = count(summary.total, "case")
-    if options.iterations > 1:
-        number = len(report.times.results)
-        iterations = count(options.iterations, "iteration")
-        cases = f"{count(number, 'case')} in {iterations}, {count(summary.total, 'case result')}"
-    return f"{cases}: {_case_counts([report])}"
+    total, counts = report.summary.total, _case_counts([report])
+    if not report.is_repeated:
+        return f"{count(total, 'case')}: {counts}"
+    iterations = count(report.run.options.iterations, "iteration")
+    return f"{count(len(report.times.results), 'case')} in {iterations}, {count(total, 'case result')}: {counts}"
 
 
 def _case_counts(reports: Sequence[Report]) -> str:
-    counts = [report.summary for report in reports]
-    failed, undecided = sum(summary.failed for summary in counts), sum(summary.undecided for summary in counts)
-    errors = count(sum(summary.errors for summary in counts), "error")
+    names = ("failed", "errors", "undecided", "quarantined", "quarantined_passed")
+    numbers = {name: sum(getattr(report.summary, name) for report in reports) for name in names}
+    failed, errors, undecided, quarantined, held = numbers.values()
     forgiven = sum(report.forgiven_failures for report in reports)
-    known = f" ({forgiven:,} forgiven)" if forgiven else ""
-    return f"{passed_count(counts)}, {failed:,} failed{known}, {errors}, {undecided:,} undecided{_quarantined(counts)}"
-
-
-def _quarantined(summaries: Sequence[Summary]) -> str:
-    """Return `, 2 quarantined (1 passed)`; empty if there are none."""
-    number, passed = (
-        sum(summary.quarantined for summary in summaries),
-        sum(summary.quarantined_passed for summary in summaries),
-    )
-    return f", {number:,} quarantined{f' ({passed:,} passed)' if passed else ''}" if number else ""
+    failures = f"{failed:,} failed" + (f" ({forgiven:,} forgiven)" if forgiven else "")
+    apart = f", {quarantined:,} quarantined" if quarantined else ""
+    apart += f" ({held:,} passed)" if held else ""
+    passed = passed_count([report.summary for report in reports])
+    return f"{passed}, {failures}, {count(errors, 'error')}, {undecided:,} undecided{apart}"
 
 
 def quarantine_lines(report: Report) -> Iterator[str]:
@@ -269,9 +261,7 @@ def _average_lines(report: Report) -> Iterator[str]:
     for average in averages:
         over, word = count(average.count, "result"), VERDICT_WORDS[average.verdict]
         rows.append((numbered_label(average), one_line(average.name), *mean_cells(average), over, word))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "    " + "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield from (f"    {line}" for line in aligned(rows))
     if left_out:
         yield f"    and {count(left_out, 'more average')}"
 

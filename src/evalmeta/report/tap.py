@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 def stream(reports: Sequence[Report]) -> Iterator[str]:
     """Yield TAP: `not ok` for failures and errors, with a YAML block that says why, and SKIP for undecided cases.
 
-    A partly judged case is `ok`, with a YAML block that names what was not judged. A failure that a baseline forgives
-    has the directive TODO, with which TAP marks expected failures, and so has a case in quarantine. Comments name each
-    run and its decision. A run that did not complete, judged too little, or is worse than its baseline, has one more
-    point that is not ok. The texts in YAML blocks are JSON strings.
+    Forgiven failures and cases in quarantine have the directive TODO, with which TAP marks expected failures. What
+    fails a run as a whole is one more point. The texts in YAML blocks are JSON strings.
     """
     points = sum(len(report.run.cases) + len(report.run_failures) for report in reports)
     yield f"TAP version 14\n1..{points}\n" if points else "TAP version 14\n1..0 # SKIP no cases\n"

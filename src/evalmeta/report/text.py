@@ -190,6 +190,12 @@ def _finite(value: JsonValue) -> JsonValue:
     return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table as lines with aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
 def blocks(pieces: Iterable[str]) -> Iterator[str]:
     """Yield the pieces of a text joined to blocks of at least 64 KiB, because every write costs time."""
     block, chars = [], 0
