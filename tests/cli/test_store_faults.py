@@ -21,8 +21,11 @@ from evalmeta.model.run import RunStatus
 from evalmeta.model.run_options import RunOptions
 from evalmeta.org.jobs import run_jobs, submit_deployment
 from evalmeta.org.run_worker import work
+from evalmeta.package.project import find_project
 from evalmeta.protocol.metadata_api import DeployOptions
+from evalmeta.store.database import open_database
 from org.parts import asked, definition, make_project, opened_of, package, started, xml_of
+from suites import make_suite
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -304,3 +307,24 @@ def test_a_run_goes_on_while_another_program_holds_the_database(tmp_path: Path) 
     done = call(project, *RESUME)
     assert (done.code, "40 passed, 0 failed, 0 errors" in done.out) == (0, True), done
     assert sorted(asked(project)) == sorted(set(asked(project)))
+
+
+def test_a_full_disk_while_tests_start_leaves_a_suite_that_says_what_is_missing_and_is_completed(
+    tmp_path: Path,
+) -> None:
+    suite = make_suite(tmp_path / "project", tests=30, cases=1, wanted=0)
+    project = find_project(suite.root)
+    open_database(project.state_dir).close()
+    full = call(project, "test", "run", ".", "--wait", more_pages=5)
+    assert full.code == 4
+    [named] = re.findall(r"Not started: (.*)\.", full.err)
+    missing = named.split(", ")
+    assert (0 < len(missing) < 30, missing[-1]) == (True, "Test_29")
+    assert "When the database can be used, start them: evalmeta test resume --unfinished" in full.err
+    assert not traces(full.err)
+
+    results = call(project, "test", "results", "--job-id", "latest")
+    assert f"{len(missing)} tests never started: {missing[0]}" in results.err
+    resumed = call(project, "test", "resume", "--unfinished")
+    assert (resumed.code, "30 of 30 runs passed" in resumed.out) == (0, True), resumed
+    assert set(suite.asked()) == set(suite.questions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -13,7 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from client.salesforce import Scene, case, done, salesforce
+from client.servers import TOKEN
+from evalmeta.api.servers import make_token
+from evalmeta.client.logins import user_logins
+from evalmeta.model.login import Login, Secrets
+from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
+from org.servers import served
 from suites import make_suite
 
 if TYPE_CHECKING:
@@ -279,3 +287,69 @@ def test_a_name_of_several_runs_is_refused_where_one_is_needed(evalmeta: Program
     assert "latest is a suite of 12 runs, and one run is needed: Test_00, Test_01, Test_02 and 9 more" in refused.err
     assert "Name a test of it: latest:Test_00" in refused.err
     assert evalmeta("test", "rescore", "latest:Test_00").code == 0
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """A folder without agents, and what logs in from there."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "evalmeta.toml").touch()
+    monkeypatch.chdir(tmp_path / "ours")
+    return lambda url, token: user_logins().save(Login("me@dev.example", url, alias="dev"), Secrets(token))
+
+
+def test_a_wait_that_times_out_in_a_salesforce_org_leaves_tests_that_a_resume_starts(
+    evalmeta: Program, elsewhere: Callable[[str, str], None]
+) -> None:
+    going = Scene("IN_PROGRESS", done(case(1), case(2, status="IN_PROGRESS"), status="IN_PROGRESS"))
+    passed = Scene("COMPLETED", done(case(1), case(2)))
+    with salesforce([*[going] * 6, passed], [passed], others=("Returns", "Visits_2")) as org:
+        elsewhere(org.url, TOKEN)
+        over = evalmeta("test", "run", "-o", "dev", "--wait", "0.001")
+        assert (over.code, "Not started: Returns, Visits_2." in over.err) == (69, True)
+        results = evalmeta("test", "results", "--job-id", "latest")
+        assert (results.code, "2 tests never started: Returns, Visits_2" in results.err) == (1, True)
+
+        resumed = evalmeta("test", "resume", "--job-id", "latest", "--json")
+        assert (resumed.code, reported(resumed)) == (0, ["Orders", "Returns", "Visits_2"])
+        assert len(org.starts) == 3
+    assert evalmeta("test", "resume", "--job-id", "latest").code == 0
+
+
+def test_a_test_that_was_deployed_again_before_it_started_is_refused_in_a_salesforce_org(
+    evalmeta: Program, elsewhere: Callable[[str, str], None]
+) -> None:
+    going = Scene("IN_PROGRESS", done(case(1), status="IN_PROGRESS"))
+    with salesforce([going], others=("Returns",), modified="2026-01-01T00:00:00.000Z") as org:
+        elsewhere(org.url, TOKEN)
+        evalmeta("test", "run", "-o", "dev", "--wait", "0.001")
+        org.deploy_again("2026-02-02T00:00:00.000Z")
+        refused = evalmeta("test", "resume", "--job-id", "latest", "--wait", "0.001")
+        assert "cannot start now: changed since the suite began: Returns" in refused.err
+        evalmeta("test", "resume", "--job-id", "latest", "--wait", "0.001", "--ignore-changes")
+        evalmeta("test", "cancel", "--job-id", "latest")
+        assert len(org.starts) == 1
+    assert "1 test canceled before the start: Returns" in evalmeta("test", "results", "-i", "latest").err
+
+
+@pytest.mark.slow
+def test_a_suite_in_a_served_org_is_completed_after_its_client_was_killed(
+    evalmeta: Program, suite: Suite, elsewhere: Callable[[str, str], None], program: list[str]
+) -> None:
+    theirs = find_project(suite.root)
+    with served(theirs) as url:
+        elsewhere(url, make_token(theirs))
+        shutil.copytree(suite.root / "aiEvaluationDefinitions", "aiEvaluationDefinitions")
+        assert evalmeta("deploy", "-o", "dev").code == 0
+        command = [*program, "test", "run", "-o", "dev", "--wait"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+            wait_for_a_run(suite, 0)
+            running.kill()
+        assert runs(suite) < TESTS
+        resumed = evalmeta("test", "resume", "--unfinished", "--json")
+        assert (resumed.code, reported(resumed)) == (0, names(suite))
+        again = evalmeta("test", "resume", "--job-id", "latest", "--json")
+        assert (again.code, reported(again)) == (0, names(suite))
+    # A start whose reply was lost is not repeated.
+    assert (runs(suite), sorted(suite.asked())) == (TESTS, suite.questions)

@@ -108,6 +108,7 @@ class Salesforce:
         versions: the agent's versions, as SOQL returns them.
         instead: replies to requests that contain a text.
         modified: when the definition was deployed.
+        others: the names of further definitions, which are only listed.
 
     Attributes:
         url: its address.
@@ -124,6 +125,7 @@ class Salesforce:
         versions: Sequence[dict[str, object]] = (),
         instead: Mapping[bytes, bytes] | None = None,
         modified: str = "",
+        others: Sequence[str] = (),
     ) -> None:
         self.url = ""
         self.starts: list[object] = []
@@ -135,7 +137,12 @@ class Salesforce:
         self._versions = versions
         self._instead = instead or {}
         self._modified = modified
+        self._others = others
         self._scenes: dict[str, list[Scene]] = {}
+
+    def deploy_again(self, modified: str) -> None:
+        """Change the date of all definitions."""
+        self._modified = modified
 
     def answer(self, request: bytes) -> bytes:
         """Answer a request."""
@@ -193,7 +200,8 @@ class Salesforce:
 
     def _list(self, body: bytes) -> bytes:
         kind = "AiTestingDefinition" if self._definition == "Visits" else "AiEvaluationDefinition"
-        there = [FileProperties(kind, self._definition, f"x/{self._definition}")] if kind.encode() in body else []
+        names = (self._definition, *self._others) if kind.encode() in body else ()
+        there = [FileProperties(kind, name, f"x/{name}", last_modified_date=self._modified) for name in names]
         return write_results(read_call(body).name, there)
 
 
@@ -205,9 +213,10 @@ def salesforce(
     versions: Sequence[dict[str, object]] = (),
     instead: Mapping[bytes, bytes] | None = None,
     modified: str = "",
+    others: Sequence[str] = (),
 ) -> Iterator[Salesforce]:
     """Listen on loopback and yield the org, which answers as `Salesforce` does."""
-    org = Salesforce(scripts, definition, content, versions, instead, modified)
+    org = Salesforce(scripts, definition, content, versions, instead, modified, others)
     with listening(org.answer) as server:
         org.url = server.url
         yield org

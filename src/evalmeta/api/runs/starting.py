@@ -176,9 +176,11 @@ class Starter(NamedTuple):
         elif self.org.connection.is_ours:
             await self._finish([*resumed, *await self._start_together(tests)], wait, begun)
         else:
-            if resumed:
-                await self._finish(resumed, wait, begun)
-            await self._run_in_order(tests, wait, begun)
+            ended = await self._finish(resumed, wait, begun)
+            if _has_timed_out(ended):
+                self._name_unstarted(tests)
+            else:
+                await self._run_in_order(tests, wait, begun)
 
     async def _start_all(self, tests: Sequence[SuiteTest]) -> None:
         for place, test in enumerate(tests):
@@ -189,8 +191,7 @@ class Starter(NamedTuple):
                     self.observer.note(
                         f"This is the first of {run.iterations} iterations; resume it to run the others."
                     )
-            elif self._is_store_broken():
-                self._name_unstarted(tests[place:])
+            elif self._is_store_broken(tests[place:]):
                 return
 
     async def _start_together(self, tests: Sequence[SuiteTest]) -> list[RunHandle]:
@@ -204,8 +205,7 @@ class Starter(NamedTuple):
                 raise
             if run:
                 runs.append(run)
-            elif self._is_store_broken():
-                self._name_unstarted(tests[place:])
+            elif self._is_store_broken(tests[place:]):
                 break
         return runs
 
@@ -217,7 +217,7 @@ class Starter(NamedTuple):
             except CancelledError:
                 self._name_unstarted(tests[place + 1 :])
                 raise
-            if any(isinstance(error, WaitRanOut) for error in ended.errors):
+            if _has_timed_out(ended):
                 self._name_unstarted(tests[place + 1 :])
                 return
 
@@ -232,9 +232,13 @@ class Starter(NamedTuple):
                 self.outcome.errors.append(error)
             return None
 
-    def _is_store_broken(self) -> bool:
-        """Return whether no other test can start either, such as on a full disk."""
-        return bool(self.outcome.errors) and isinstance(self.outcome.errors[-1], StoreError)
+    def _is_store_broken(self, tests: Sequence[SuiteTest]) -> bool:
+        """Return whether the next of these tests cannot start either, such as on a full disk, and say what is left."""
+        if not (self.outcome.errors and isinstance(self.outcome.errors[-1], StoreError)):
+            return False
+        self._name_unstarted(tests)
+        self.observer.note(Suggestion("When the database can be used, start them", "test", "resume", "--unfinished"))
+        return True
 
     async def _finish(self, runs: Sequence[RunHandle], wait: float, begun: float) -> RunsOutcome:
         ended = (
@@ -249,6 +253,10 @@ class Starter(NamedTuple):
     def _name_unstarted(self, tests: Sequence[SuiteTest]) -> None:
         if tests:
             self.observer.note(f"Not started: {', '.join(test.name for test in tests)}.")
+
+
+def _has_timed_out(ended: RunsOutcome) -> bool:
+    return any(isinstance(error, WaitRanOut) for error in ended.errors)
 
 
 def _planned(test: AgentTest, call: RunCall) -> SuiteTest:
