@@ -16,8 +16,8 @@ import pytest
 
 import evalmeta.plugins
 from evalmeta.engine.interfaces import Rubric
-from evalmeta.engine.raters.registry import bind_rater
-from evalmeta.engine.subjects.registry import bind
+from evalmeta.engine.raters import bind_rater
+from evalmeta.engine.subjects import bind
 from evalmeta.errors import SettingsError
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.login import ADMIN

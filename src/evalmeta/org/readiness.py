@@ -101,7 +101,7 @@ def _use(need: Need, settings: Settings, root: Path, settings_name: str) -> None
         case "rater":
             rater = rater_settings(settings.raters, need.name, root=root, settings_name=settings_name)
             if rater != _DEFAULT_RATER:
-                from evalmeta.engine.raters.registry import bind_rater
+                from evalmeta.engine.raters import bind_rater
 
                 bind_rater(rater, root=root)
         case _:

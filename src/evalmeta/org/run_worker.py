@@ -71,7 +71,7 @@ class RunResources:
         """
         # An import error must end the run.
         from evalmeta.engine.case_run import close
-        from evalmeta.engine.raters.registry import bind_rater
+        from evalmeta.engine.raters import bind_rater
 
         settings = rater_settings_of(org, options)
         is_new = bool(options.confirms)

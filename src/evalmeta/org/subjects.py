@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.client.logins import user_logins
 from evalmeta.engine.raters.llm.settings import LlmRater
+from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.python import PythonSubject
-from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import NotFound, SettingsError, SubjectNotBound
 from evalmeta.model.fingerprints import fingerprint
 from evalmeta.model.login import SignedIn

@@ -8,8 +8,8 @@ import pytest
 
 from canaries import MARK, canary
 from engine.subjects.agent_api import AGENT_ID, API, ORG, AgentApi, error, jwt, say, served
+from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.agentforce import AgentforceSubject, bind_agentforce
-from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import EvalmetaError, OrgUnreachable, SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.definition import ContextVariable, HistoryMessage
 from evalmeta.model.evaluation import Case, Turn

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta import limits
+from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.command import CommandSubject
-from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.definition import ContextVariable, HistoryMessage
 from evalmeta.model.evaluation import Case, Turn

@@ -12,9 +12,9 @@ from client.servers import http_reply, listening, replying_with
 from engine.builders import evaluation, run
 from engine.subjects.conversations import says
 from evalmeta import limits
+from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.http import HttpSubject
 from evalmeta.engine.subjects.openai import OpenAISubject
-from evalmeta.engine.subjects.registry import bind
 from evalmeta.model.definition import Expectation
 from evalmeta.model.run import Verdict
 

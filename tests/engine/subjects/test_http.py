@@ -8,8 +8,8 @@ import pytest
 from client.servers import http_reply, replying_with
 from engine.builders import evaluation, run
 from engine.subjects.conversations import KEY, bodies, says, talk
+from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.http import HttpSubject
-from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import SettingsError, SubjectError, SubjectUnreachable
 from evalmeta.model.generated_data import Action, Tokens
 from evalmeta.model.run import Verdict

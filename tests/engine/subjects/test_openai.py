@@ -9,8 +9,8 @@ import pytest
 from client.servers import http_reply, replying_with
 from engine.builders import evaluation, run
 from engine.subjects.conversations import KEY, bodies, says, talk
+from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.openai import OpenAISubject
-from evalmeta.engine.subjects.registry import bind
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.evaluation import Case, Turn

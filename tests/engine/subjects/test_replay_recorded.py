@@ -4,7 +4,7 @@ import asyncio
 
 from evalmeta.engine.case_run import CasePolicy, run_case
 from evalmeta.engine.scorers.registry import SCORERS
-from evalmeta.engine.subjects.registry import bind
+from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.replay import RecordedSubject
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Turn, WorkItem

@@ -23,7 +23,7 @@ from evalmeta.api.org_targets import default_of, org_of_environment
 from evalmeta.api.quarantines import listed_problems
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.interfaces import Rubric
-from evalmeta.engine.raters.registry import bind_rater
+from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.subjects.agentforce import AgentforceSubject
 from evalmeta.engine.subjects.replay import ReplaySubject
 from evalmeta.errors import EvalmetaError, NotFound

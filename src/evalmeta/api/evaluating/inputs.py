@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta.api.evaluating.loaded import LoadedEvaluation, Roots
 from evalmeta.engine.case_run import close
-from evalmeta.engine.raters.registry import offline_rater
+from evalmeta.engine.raters import offline_rater
 from evalmeta.engine.subjects.objects import subject_of
 from evalmeta.errors import SettingsError, UsageError, did_you_mean
 from evalmeta.model.definition import Definition

@@ -16,8 +16,8 @@ from evalmeta.api.agent_tests import RECORDED_ANSWERS, refuse_errors
 from evalmeta.api.discovery import find_tests, read_all
 from evalmeta.api.endpoints import endpoint_settings, is_url
 from evalmeta.api.files import bytes_of, validate_and_read
-from evalmeta.engine.raters.registry import bind_rater
-from evalmeta.engine.subjects.registry import bind
+from evalmeta.engine.raters import bind_rater
+from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.replay import RecordedSubject
 from evalmeta.errors import SettingsError, UsageError
 from evalmeta.formats.document import reading_of

@@ -144,7 +144,7 @@ async def check_rater(project: Project, options: RunOptions) -> None:
 async def _rater_of(project: Project, options: RunOptions) -> AsyncIterator[Rater]:
     from evalmeta.engine.case_run import close
     from evalmeta.engine.project_code import functions_of
-    from evalmeta.engine.raters.registry import bind_rater
+    from evalmeta.engine.raters import bind_rater
 
     settings = rater_settings(project.settings.raters, options.scoring.rater, root=project.root)
     with open_database(project.state_dir) as database, functions_of(project.root):

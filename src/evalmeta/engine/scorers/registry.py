@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta.engine.metrics import OWN
 from evalmeta.engine.process import ProcessExit
-from evalmeta.engine.raters.registry import offline_rater
+from evalmeta.engine.raters import offline_rater
 from evalmeta.engine.scorers.actions import score_handoff, topic_scorer
 from evalmeta.engine.scorers.checks import latency_scorer, measure_scorers, score_document_recall, text_scorer
 from evalmeta.engine.scorers.comparisons import comparison_scorer, json_scorer

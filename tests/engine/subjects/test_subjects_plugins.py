@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import evalmeta.plugins
-from evalmeta.engine.subjects.registry import bind
+from evalmeta.engine.subjects import bind
 from evalmeta.errors import SettingsError
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.settings import PluginSubject, Settings

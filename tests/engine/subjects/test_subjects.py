@@ -6,9 +6,9 @@ from subprocess import run
 
 import pytest
 
+from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.objects import OBJECT_ADAPTERS
 from evalmeta.engine.subjects.python import PythonSubject
-from evalmeta.engine.subjects.registry import bind
 from evalmeta.engine.subjects.replay import ReplaySubject
 from evalmeta.errors import SettingsError
 from evalmeta.model.entry_points import ENTRY_POINTS
