@@ -9,7 +9,7 @@ import pytest
 from engine.builders import TOPIC, Agent, answer_orders, case
 from evalmeta import limits
 from evalmeta.engine.case_run import CasePolicy, run_case
-from evalmeta.engine.scorers.registry import SCORERS
+from evalmeta.engine.scorers import SCORERS
 from evalmeta.errors import SubjectError
 from evalmeta.model.evaluation import Case, Turn, WorkItem
 from evalmeta.model.generated_data import GeneratedData

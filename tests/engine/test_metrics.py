@@ -13,10 +13,10 @@ from engine.raters.llm.test_rater import FixedReplies
 from evalmeta.engine.interfaces import Exchange, Rubric
 from evalmeta.engine.metrics import METRICS, OWN, Criteria, Inquiry, Metric, needs_model
 from evalmeta.engine.raters import offline_rater
+from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.raters.llm.prompts import system_message
 from evalmeta.engine.raters.llm.rater import ModelRater
-from evalmeta.engine.raters.llm.settings import LlmRater
-from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
+from evalmeta.engine.scorers import SCORERS, make_scorers, score
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case
 from evalmeta.model.expectations import expectation_kind

@@ -13,7 +13,7 @@ from engine.builders import TOPIC, Agent, MemoryJournal, answer_orders, case, ev
 from evalmeta.engine.case_run import CasePolicy, rescore_case, run_case
 from evalmeta.engine.interfaces import Rating
 from evalmeta.engine.runner import execute
-from evalmeta.engine.scorers.registry import SCORERS, make_scorers
+from evalmeta.engine.scorers import SCORERS, make_scorers
 from evalmeta.errors import RaterError
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import WorkItem

@@ -8,7 +8,7 @@ import pytest
 
 from engine.builders import TOPIC, case, criterion, exchange
 from evalmeta.engine.interfaces import Exchange
-from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
+from evalmeta.engine.scorers import SCORERS, make_scorers, score
 from evalmeta.errors import SettingsError
 from evalmeta.model.definition import Expectation, HistoryMessage
 from evalmeta.model.expectations import expectation_kind, known_names, scorer_names

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.builders import exchange
-from evalmeta.engine.scorers.registry import score
+from evalmeta.engine.scorers import score
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.document import Document
 from evalmeta.model.definition import (

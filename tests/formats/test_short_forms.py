@@ -9,7 +9,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from evalmeta.engine.scorers.registry import SCORERS
+from evalmeta.engine.scorers import SCORERS
 from evalmeta.errors import FormatError
 from evalmeta.formats.files import read_document
 from evalmeta.formats.testspec import read_spec

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evalmeta import limits
-from evalmeta.engine.scorers.registry import SCORERS
+from evalmeta.engine.scorers import SCORERS
 from evalmeta.model.checks import OWN_CHECKS, Check, Pattern, PatternSyntax, comparison_of, is_blank, reference_of
 from evalmeta.model.definition import Expectation
 

@@ -10,7 +10,7 @@ import pytest
 from engine.raters.llm.model_server import judging, model_serving
 from evalmeta import limits, plugins
 from evalmeta.engine.interfaces import Rating, Rubric
-from evalmeta.engine.raters.llm.settings import LlmRater
+from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import RunOptions, Scoring

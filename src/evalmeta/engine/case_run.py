@@ -15,7 +15,7 @@ from evalmeta.engine.interfaces import Exchange, NothingToClose
 from evalmeta.engine.pacer import Pacer
 from evalmeta.engine.process import ProcessExit
 from evalmeta.engine.project_code import traceback_text
-from evalmeta.engine.scorers.registry import score
+from evalmeta.engine.scorers import score
 from evalmeta.engine.scorers.results import broken
 from evalmeta.errors import SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.aggregation import case_verdict

@@ -11,7 +11,7 @@ from evalmeta import limits
 from evalmeta.engine.case_run import CasePolicy, close, rescore_case, run_case
 from evalmeta.engine.process import exits_refused, rare_collections
 from evalmeta.engine.scheduler import Places, Pool
-from evalmeta.engine.scorers.registry import SCORERS
+from evalmeta.engine.scorers import SCORERS
 from evalmeta.errors import StoreLocked, TooManyErrors
 from evalmeta.model.evaluation import Quarantines, today, work_items
 from evalmeta.model.run import Verdict

@@ -2,7 +2,7 @@
 
 A row gives a check its key in test specs and its column in tables (`formats/short_forms.py`, `formats/case_files.py`),
 its part of the JSON Schema (`formats/short_forms.py`), its row in docs/specs.md, its scorer
-(`engine/scorers/registry.py`), what definitions hold of it, and what to write instead of other tools' words.
+(`engine/scorers/__init__.py`), what definitions hold of it, and what to write instead of other tools' words.
 Installed packages add rows (`plugins.all_checks`).
 
 A check becomes an expectation with a label, such as `contains "Paris"`. The text that it expects is its expectedValue;
@@ -59,7 +59,7 @@ class Check:
         reasons: what the explanation says of an answer that passes the test, and of one that fails, such as
             `contains` and `does not contain`; the expected text follows.
         scorer: the scorer of a check without a test: `module:function`, a function of the expectation and the exchange
-            that returns a TestResult; empty if the scorer needs settings of the run (`engine/scorers/registry.py`).
+            that returns a TestResult; empty if the scorer needs settings of the run (`engine/scorers/__init__.py`).
         has_exact: whether the scorer judges the term `exact`; a test always gets texts without typographic variants
             unless it is set.
         expectation: the name of the expectation that it becomes, if that is not the check's name.

@@ -20,10 +20,7 @@ ENTRY_POINTS: Final[Mapping[str, Mapping[str, str]]] = {
         "command": f"{_SUBJECTS}.command:CommandSubject",
         "agentforce": f"{_SUBJECTS}.agentforce:AgentforceSubject",
     },
-    "rater_settings": {
-        "rules": "evalmeta.model.settings:RulesRater",
-        "llm": "evalmeta.engine.raters.llm.settings:LlmRater",
-    },
+    "rater_settings": {"rules": "evalmeta.model.settings:RulesRater", "llm": "evalmeta.engine.raters.llm:LlmRater"},
     "raters": {"rules": "evalmeta.rules_rater.rater:bind_rules"},
     # Packages may replace the scorer of any expectation, so these have names that no expectation has.
     "scorers": {

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import orjson
 
 from evalmeta import limits
-from evalmeta.engine.raters.llm.settings import LlmRater
+from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.scorers.functions import check_function, named_functions
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import child_environment

@@ -204,7 +204,7 @@ async def _execute(org: Organization, run: Run, journal: RunJournal, places: Pla
     # Only a worker needs the engine, and an import error must end the run.
     from evalmeta.engine.project_code import functions_of
     from evalmeta.engine.runner import execute, rescore
-    from evalmeta.engine.scorers.registry import make_scorers
+    from evalmeta.engine.scorers import make_scorers
 
     options = run.options
     evaluation = replace(evaluation_of_run(org, run), quarantines=quarantines_of_run(org, run))

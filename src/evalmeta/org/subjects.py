@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.client.logins import user_logins
-from evalmeta.engine.raters.llm.settings import LlmRater
+from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import NotFound, SettingsError, SubjectNotBound

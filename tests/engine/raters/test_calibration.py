@@ -28,9 +28,9 @@ from evalmeta.engine.raters.calibration import (
     probe,
 )
 from evalmeta.engine.raters.labels import Pair
+from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.raters.llm.providers import ModelReply
 from evalmeta.engine.raters.llm.rater import ModelRater
-from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.engine.statistics import wilson
 from evalmeta.errors import RaterError
 from evalmeta.model.run import Verdict

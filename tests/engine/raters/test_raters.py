@@ -9,8 +9,8 @@ import pytest
 import evalmeta.plugins
 from evalmeta.engine.interfaces import Rating, Rubric
 from evalmeta.engine.raters import bind_rater, offline_rater
+from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.raters.llm.rater import ModelRater
-from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import PluginRater, RulesRater

@@ -9,8 +9,8 @@ import pytest
 from engine.builders import exchange
 from evalmeta import limits
 from evalmeta.engine.project_code import functions_of
+from evalmeta.engine.scorers import score
 from evalmeta.engine.scorers.functions import check_function
-from evalmeta.engine.scorers.registry import score
 from evalmeta.errors import SettingsError
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import Action, GeneratedData

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from engine.builders import exchange
-from evalmeta.engine.scorers.registry import score
+from evalmeta.engine.scorers import score
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import TestResult, Verdict

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from engine.builders import criterion, exchange
 from evalmeta import limits
 from evalmeta.engine.references import compile_reference, resolve
+from evalmeta.engine.scorers import score
 from evalmeta.engine.scorers.comparisons import Criterion, comparison_scorer, criterion_of, json_scorer
-from evalmeta.engine.scorers.registry import score
 from evalmeta.model.checks import comparison_of
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.generated_data import Action, GeneratedData, reference_root

@@ -13,12 +13,12 @@ from engine.raters.llm.model_server import ModelServer, failing, model_serving, 
 from evalmeta import limits
 from evalmeta.engine.interfaces import Exchange, Rating, Rubric
 from evalmeta.engine.metrics import METRICS
+from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.raters.llm.prompts import system_message
 from evalmeta.engine.raters.llm.rater import bind_llm
-from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.engine.runner import execute
+from evalmeta.engine.scorers import SCORERS, make_scorers, score
 from evalmeta.engine.scorers.judged import NEEDS_LLM, rated_by
-from evalmeta.engine.scorers.registry import SCORERS, make_scorers, score
 from evalmeta.errors import RaterError
 from evalmeta.model.aggregation import means_of
 from evalmeta.model.definition import Expectation

@@ -7,7 +7,7 @@ import pytest
 
 from engine.builders import criterion, exchange
 from evalmeta.engine.interfaces import Rating
-from evalmeta.engine.scorers.registry import make_scorers, score
+from evalmeta.engine.scorers import make_scorers, score
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
 from evalmeta.model.run import TestResult, Verdict

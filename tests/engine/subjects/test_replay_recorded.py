@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 from evalmeta.engine.case_run import CasePolicy, run_case
-from evalmeta.engine.scorers.registry import SCORERS
+from evalmeta.engine.scorers import SCORERS
 from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.replay import RecordedSubject
 from evalmeta.model.definition import Expectation

@@ -12,7 +12,7 @@ import pytest
 
 from engine.builders import Agent, MemoryJournal, exchange, run
 from evalmeta.engine.runner import rescore
-from evalmeta.engine.scorers.registry import score
+from evalmeta.engine.scorers import score
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.generated_data import Action, GeneratedData

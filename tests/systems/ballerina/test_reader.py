@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.builders import exchange
-from evalmeta.engine.scorers.registry import score
+from evalmeta.engine.scorers import score
 from evalmeta.errors import FormatError
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.registry import recognise

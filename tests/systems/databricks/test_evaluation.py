@@ -299,6 +299,6 @@ def test_without_the_extra_tables_are_lists_and_parquet_names_it(tmp_path: Path)
 
 
 def test_every_metric_has_a_scorer() -> None:
-    from evalmeta.engine.scorers.registry import SCORERS
+    from evalmeta.engine.scorers import SCORERS
 
     assert {metric.name for metric in METRICS} <= SCORERS.keys()

@@ -20,8 +20,8 @@ from evalmeta.engine.interfaces import LazyRater
 from evalmeta.engine.project_code import functions_of
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Scheduler
+from evalmeta.engine.scorers import make_scorers
 from evalmeta.engine.scorers.functions import named_functions
-from evalmeta.engine.scorers.registry import make_scorers
 from evalmeta.errors import EvalmetaError, TooManyErrors, UsageError
 from evalmeta.model.expectations import canonical_name
 from evalmeta.model.run import Run, RunStatus

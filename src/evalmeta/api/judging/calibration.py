@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from evalmeta import limits
 from evalmeta.engine.raters import bind_rater, calibration
 from evalmeta.engine.raters.labels import Labels, read_pairs, write_pairs
+from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.raters.llm.prompts import METRICS_WITH_EXAMPLES, bind_rubric
-from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.model.run_options import OFFLINE_RATER, Scoring
 from evalmeta.org.subjects import rater_of, rater_settings

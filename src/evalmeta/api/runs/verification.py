@@ -157,8 +157,8 @@ async def _rater_of(project: Project, options: RunOptions) -> AsyncIterator[Rate
 
 def _checking_scorers(scoring: Scoring, rater: Rater) -> Mapping[str, Scorer]:
     """Return the scorers of a check: unlike an org, it fails `[]` if the agent took an action."""
+    from evalmeta.engine.scorers import make_scorers
     from evalmeta.engine.scorers.actions import action_scorer
-    from evalmeta.engine.scorers.registry import make_scorers
 
     scorers, exact = make_scorers(scoring, rater), action_scorer("exact")
     if scoring.actions is not None:

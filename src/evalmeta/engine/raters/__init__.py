@@ -30,7 +30,7 @@ def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None
     Functions are imported from the project's folder `root`, and paths are relative to it. Without a cache, every reply
     of a model is requested.
     """
-    from evalmeta.engine.raters.llm.settings import LlmRater
+    from evalmeta.engine.raters.llm import LlmRater
     from evalmeta.model.settings import RulesRater
 
     match settings:

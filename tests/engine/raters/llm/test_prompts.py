@@ -16,11 +16,11 @@ from engine.raters.llm.model_server import ModelServer, judgement, judging, mode
 from engine.raters.llm.test_rater import NOT_MET, RUBRIC, Kept, rate
 from evalmeta.engine.interfaces import Rubric
 from evalmeta.engine.metrics import METRICS, OWN
+from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, rubric_message, system_message
 from evalmeta.engine.raters.llm.rater import bind_llm
-from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.engine.raters.llm.verdicts import judgement_schema, read_judgement
-from evalmeta.engine.scorers.registry import SCORERS
+from evalmeta.engine.scorers import SCORERS
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.expectations import expectation_kind

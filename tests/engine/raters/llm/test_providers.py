@@ -10,8 +10,8 @@ import pytest
 from engine.raters.llm.model_server import ModelServer, failing, half, judging, model_serving, replying, saying
 from engine.raters.llm.test_rater import KEY, RETRIED, RUBRIC, Kept
 from evalmeta import limits
+from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.raters.llm.rater import bind_llm
-from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.run import Verdict
 

@@ -25,9 +25,9 @@ from engine.raters.llm.model_server import (
 )
 from evalmeta import limits
 from evalmeta.engine.interfaces import Rating, RatingCache, Rubric
+from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.raters.llm.providers import ModelReply
 from evalmeta.engine.raters.llm.rater import ModelRater, bind_llm
-from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.errors import RaterError, SettingsError, StoreLocked
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.generated_data import Action

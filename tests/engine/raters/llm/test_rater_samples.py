@@ -11,8 +11,8 @@ from engine.raters.llm.model_server import failing, judging, model_serving, rule
 from engine.raters.llm.test_rater import RUBRIC, Kept, rate, rate_all
 from evalmeta import limits
 from evalmeta.engine.interfaces import Rubric
+from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.raters.llm.rater import sample_of
-from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.errors import RaterError
 from evalmeta.model.run import Verdict
 

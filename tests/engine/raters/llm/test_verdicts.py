@@ -15,9 +15,9 @@ from engine.raters.llm.model_server import judgement, judging, model_serving, ru
 from engine.raters.llm.test_rater import KEY, RUBRIC, FixedReplies, Kept, rate, rate_all, refuse
 from evalmeta.engine.interfaces import Rating, Rubric
 from evalmeta.engine.metrics import CLAIMS, GRADE, METRICS, YES_NO, YES_NO_EACH, Form, Inquiry
+from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.raters.llm.prompts import answer_schema, rubric_message, system_message
 from evalmeta.engine.raters.llm.rater import ModelRater, bind_llm
-from evalmeta.engine.raters.llm.settings import LlmRater
 from evalmeta.engine.raters.llm.verdicts import UnreadableReply, read_judgement, read_ruling, ruling_schema
 from evalmeta.model.generated_data import Passage
 from evalmeta.model.run import Verdict

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Rubric
     from evalmeta.engine.raters.labels import Pair
-    from evalmeta.engine.raters.llm.settings import LlmRater
+    from evalmeta.engine.raters.llm import LlmRater
     from evalmeta.model.json_value import JsonObject
 
 

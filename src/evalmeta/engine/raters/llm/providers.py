@@ -18,7 +18,7 @@ from evalmeta.protocol.http import is_too_long, retry_pause
 
 if TYPE_CHECKING:
     from evalmeta.engine.http_endpoint import Endpoint
-    from evalmeta.engine.raters.llm.settings import LlmRater
+    from evalmeta.engine.raters.llm import LlmRater
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 

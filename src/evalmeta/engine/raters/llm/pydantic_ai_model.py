@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from pydantic_ai.settings import ModelSettings
 
+    from evalmeta.engine.raters.llm import LlmRater
     from evalmeta.engine.raters.llm.providers import Question
-    from evalmeta.engine.raters.llm.settings import LlmRater
 
 
 _AnyModel: TypeAlias = Model[object]

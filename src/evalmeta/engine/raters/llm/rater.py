@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.interfaces import RatingCache, Rubric
+    from evalmeta.engine.raters.llm import LlmRater
     from evalmeta.engine.raters.llm.prompts import CustomRubric
     from evalmeta.engine.raters.llm.providers import JudgeModel, ModelReply
-    from evalmeta.engine.raters.llm.settings import LlmRater
     from evalmeta.model.agent_scorer import PromptScorer
 
 
