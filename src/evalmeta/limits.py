@@ -169,6 +169,10 @@ KEEP_ALIVE_SECONDS: Final = 75
 READINESS_SECONDS: Final = 60.0
 # How long the check of a database for damage may take; 5 GB take several minutes.
 INTEGRITY_SECONDS: Final = 5.0
+# How much of a database `evalmeta test prune` writes anew, while others cannot write, instead of giving pages back step
+# by step; and how long it gives pages back.
+MAX_REWRITTEN_BYTES: Final = 1_000_000_000
+SHRINK_SECONDS: Final = 60.0
 # How long one check of `evalmeta doctor` may take.
 DOCTOR_SECONDS: Final = 30.0
 # How long a server may take to start, and to answer a status request.

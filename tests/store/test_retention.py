@@ -5,12 +5,17 @@ from contextlib import closing
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+import pytest
+
+from evalmeta import limits
 from evalmeta.store.database import open_database
-from evalmeta.store.retention import old_runs, shrink
+from evalmeta.store.retention import delete_runs, old_runs, shrink, store_bytes
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from evalmeta.store.database import Database
 
 CONTENT = b"<AiEvaluationDefinition/>" * 100
 
@@ -44,5 +49,22 @@ def test_runs_of_an_earlier_layout_keep_their_contents_and_share_them(folder: Pa
         assert database.query("SELECT count(*) FROM content") == [(1,)]
         assert [run.id for run in old_runs(database, keep=1, before=None)] == ["4KB1", "4KB2"]
         assert database.query("PRAGMA auto_vacuum") == [(0,)]
-        assert [*shrink(database)] == []
+        database.execute("DELETE FROM counter")
+        delete_runs(database, old_runs(database, keep=1, before=None))
+        shrink(database)
         assert database.query("PRAGMA auto_vacuum") == [(2,)]
+
+
+@pytest.mark.parametrize("largest", [10**9, 0])
+def test_room_is_given_back_by_writing_anew_or_step_by_step(
+    database: Database, monkeypatch: pytest.MonkeyPatch, largest: int
+) -> None:
+    monkeypatch.setattr(limits, "MAX_REWRITTEN_BYTES", largest)
+    with database.transaction():
+        database.execute_many("INSERT INTO rating VALUES (?, ?, 0)", ((f"{row}", "x" * 900) for row in range(5_000)))
+    before = store_bytes(database.path)
+    database.execute("DELETE FROM rating WHERE key <> '7'")
+    shrink(database)
+    assert store_bytes(database.path) < 0.2 * before
+    assert database.query("SELECT key FROM rating") == [("7",)]
+    assert database.query("PRAGMA freelist_count") == [(0,)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import suppress
+import shutil
+import time
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta import limits
 from evalmeta.errors import StoreError
 
 if TYPE_CHECKING:
@@ -18,6 +20,11 @@ _WEEK_SECONDS: Final = 7 * 24 * 3600.0
 # Other programs write between two steps: each takes some hundredths of a second.
 _ROWS_OF_A_STEP: Final = 2_000
 _PAGES_OF_A_STEP: Final = 2_000
+_ROOM_TO_REWRITE: Final = 2.2
+_PAGES: Final = """
+    SELECT page_size, page_count, freelist_count, auto_vacuum
+    FROM pragma_page_size, pragma_page_count, pragma_freelist_count, pragma_auto_vacuum
+"""
 # Runs that only asked suspect cases again go with the runs whose cases these are.
 _OLD: Final = """
     SELECT org_url, id, definition, started, total, use FROM (
@@ -106,8 +113,10 @@ def _delete_run(database: Database, run: OldRun) -> bool:
 def _delete_rest(database: Database) -> None:
     """Delete what belongs to no run any more: results, step by step, and contents and suites."""
     for (run_id,) in database.query("SELECT DISTINCT run_id FROM case_result WHERE run_id NOT IN (SELECT id FROM run)"):
-        while _delete_some_results(database, run_id):
-            pass
+        has_more = True
+        while has_more:
+            with _pause_after():
+                has_more = _delete_some_results(database, run_id)
     with database.transaction():
         delete_unused_contents(database)
         database.execute("""
@@ -163,23 +172,37 @@ def store_bytes(path: Path) -> int:
     return sum(file.stat().st_size for file in files if file.exists())
 
 
-def shrink(database: Database) -> Iterator[int]:
-    """Give free room of the file back, step by step, and yield the number of pages that are left to give.
+def shrink(database: Database) -> None:
+    """Make the file smaller by its free room.
 
-    A database from before incremental vacuum is written anew once, which needs as much room as it has in use.
+    If little is in use, the file is written anew, which takes a second for 100 MB and needs twice as much room on the
+    disk. Otherwise, or if there is not enough room, free pages are given back step by step for
+    `limits.SHRINK_SECONDS`; new runs use what is left. A file from before incremental vacuum must be written anew.
     """
-    [(mode,)] = database.query("PRAGMA auto_vacuum")
-    if mode == 0:
+    [(page_size, pages, free, mode)] = database.query(_PAGES)
+    used = page_size * (pages - free)
+    has_room = shutil.disk_usage(database.path.parent).free > _ROOM_TO_REWRITE * used
+    if free and has_room and used <= limits.MAX_REWRITTEN_BYTES:
         database.execute("PRAGMA auto_vacuum = INCREMENTAL")
         database.execute("VACUUM")
-    [(free,)] = database.query("PRAGMA freelist_count")
-    while free:
-        yield free
-        database.execute_script(f"PRAGMA incremental_vacuum({_PAGES_OF_A_STEP})")
-        [(left,)] = database.query("PRAGMA freelist_count")
-        if left >= free:
-            break
-        free = left
+    elif mode:
+        _give_pages_back(database, free)
     # The log may be as large as the file was; it stays if somebody reads.
-    with suppress(StoreError, sqlite3.Error):
+    with suppress(StoreError):
         database.query("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _give_pages_back(database: Database, free: int) -> None:
+    deadline = time.monotonic() + limits.SHRINK_SECONDS
+    while free and time.monotonic() < deadline:
+        with _pause_after():
+            database.execute_script(f"PRAGMA incremental_vacuum({_PAGES_OF_A_STEP})")
+        [(free,)] = database.query("PRAGMA freelist_count")
+
+
+@contextmanager
+def _pause_after() -> Iterator[None]:
+    """Leave the database to other programs after the block: a sixth of the time, so that none waits too long."""
+    begun = time.monotonic()
+    yield
+    time.sleep((time.monotonic() - begun) / 5)

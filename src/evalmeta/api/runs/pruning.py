@@ -65,8 +65,7 @@ def prune_runs(
         going, size = tuple(run for run in old if not run.use), store_bytes(database.path)
         if not is_dry_run:
             delete_runs(database, going)
-            for _ in shrink(database):
-                pass
+            shrink(database)
         left = _count(database) - (len(going) if is_dry_run else 0)
         kept = tuple(run for run in old if run.use)
         return Pruned(going, kept, left, size, store_bytes(database.path))
