@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.report.text import LINE_CHARS, count, one_line
 
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Self
 
     from rich.console import Console
@@ -24,13 +24,15 @@ _LINE_SECONDS: Final = 30
 _MINUTE: Final = 60
 
 
-class _Display:
+class _Display(ExitStack):
     """Bars that are shown inside a `with` statement, if they are enabled and the console is a terminal."""
 
-    def __init__(self, console: Console, *, enabled: bool, counts_results: bool) -> None:
+    _counts_results = False
+
+    def __init__(self, console: Console, *, enabled: bool) -> None:
+        super().__init__()
         self._console = console
         self._enabled = enabled
-        self._counts_results = counts_results
         self._bars: Bars | None = None
 
     def __enter__(self) -> Self:
@@ -39,13 +41,8 @@ class _Display:
 
             self._bars = make_bars(self._console, counts_results=self._counts_results)
             self._bars.start()
+            self.callback(self._bars.stop)
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bars:
-            self._bars.stop()
 
 
 class Progress(_Display):
@@ -55,8 +52,10 @@ class Progress(_Display):
     seconds, as long as `update` is called.
     """
 
+    _counts_results = True
+
     def __init__(self, console: Console, *, enabled: bool, runs: int = 1) -> None:
-        super().__init__(console, enabled=enabled, counts_results=True)
+        super().__init__(console, enabled=enabled)
         self._rows: dict[str, _Row] = {}
         self._suite = _Suite(runs)
         self._next_line = time.monotonic() + _LINE_SECONDS
@@ -138,7 +137,7 @@ class JobProgress(_Display):
     """The progress of one deployment or retrieve; the label names the bar, such as `Deploy`."""
 
     def __init__(self, console: Console, label: str, *, enabled: bool) -> None:
-        super().__init__(console, enabled=enabled, counts_results=False)
+        super().__init__(console, enabled=enabled)
         self._label = one_line(label)
 
     def __enter__(self) -> Self:

@@ -253,29 +253,22 @@ def indented(value: JsonValue) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
-def stream_json(value: JsonValue | JsonList | JsonDocument, dump: Dump = indented) -> Iterator[str]:
+def stream_json(
+    value: JsonValue | JsonList | JsonDocument, dump: Dump = indented, *, indent: str = ""
+) -> Iterator[str]:
     """Yield a value as indented JSON in pieces; `dump` writes the values that have no lists to be streamed."""
-    return _stream(value, dump, "")
-
-
-def _stream(value: JsonValue | JsonList | JsonDocument, dump: Dump, indent: str) -> Iterator[str]:
-    inner = f"{indent}  "
+    items: Iterable[tuple[str, JsonValue | JsonList | JsonDocument]]
     if isinstance(value, JsonDocument):
-        fields = ((f"{dump(key)}: ", field) for key, field in value.fields.items())
-        yield from _block(fields, dump, "{}", indent, inner)
+        items, brackets = ((f"{dump(key)}: ", field) for key, field in value.fields.items()), "{}"
     elif isinstance(value, JsonList):
-        yield from _block((("", item) for item in value.items), dump, "[]", indent, inner)
+        items, brackets = (("", item) for item in value.items), "[]"
     else:
         # Line breaks inside texts are escaped, so all others are between values.
         yield dump(value).replace("\n", f"\n{indent}")
-
-
-def _block(
-    items: Iterable[tuple[str, JsonValue | JsonList | JsonDocument]], dump: Dump, brackets: str, indent: str, inner: str
-) -> Iterator[str]:
-    is_empty = True
-    for start, value in items:
-        yield f"{brackets[0] if is_empty else ','}\n{inner}{start}"
-        is_empty = False
-        yield from _stream(value, dump, inner)
-    yield brackets if is_empty else f"\n{indent}{brackets[1]}"
+        return
+    separator, inner = brackets[0], f"{indent}  "
+    for start, item in items:
+        yield f"{separator}\n{inner}{start}"
+        separator = ","
+        yield from stream_json(item, dump, indent=inner)
+    yield f"\n{indent}{brackets[1]}" if separator == "," else brackets
