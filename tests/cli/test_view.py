@@ -52,3 +52,18 @@ def test_files_of_others_are_kept(evalmeta: Callable[..., Outcome], folder: Path
 
     assert outcome.code == 2
     assert "has files that evalmeta did not write" in outcome.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_interrupted_export_says_that_nothing_has_changed(
+    evalmeta: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("evalmeta.cli.commands.view._show_progress", interrupt)
+
+    outcome = evalmeta("view", "--export", "out")
+
+    assert outcome.code == 130
+    assert "the export was interrupted; nothing in out has changed" in outcome.err

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.errors import UsageError
 from evalmeta.store.database import open_database
+from evalmeta.viewer.export_folder import export_folder
 from evalmeta.viewer.pages import Page, Source, file_name, given
 from evalmeta.viewer.routes import PAGES, SECTION_OF, render, static_files
 
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 
     from evalmeta.package.project import Project
 
-# The names of the files of an export.
-_MARKER: Final = ".evalmeta-view"
-_OURS: Final = re.compile(r"(?:static/)?[A-Za-z][\w.-]*")
 # How many of each kind are written, by the parameter that names them; pages that are not here have no limit.
 _LIMITS: Final = {
     "run": ("run", limits.MAX_EXPORTED_RUNS),
@@ -87,15 +83,13 @@ class _Queue:
 def export(project: Project, folder: Path, *, on_progress: Callable[[int], None] = lambda _: None) -> Exported:
     """Write all pages that can be reached from the first one into a folder; return what was written.
 
-    Pages that an earlier export wrote there are deleted first. A page that cannot be made says why.
-    `on_progress` is called with the number of pages so far. A folder with other files is a UsageError.
+    The pages replace those that an earlier export wrote there when all of them have been written. A page that cannot be
+    made says why. `on_progress` is called with the number of pages so far. A folder with other files is a UsageError.
     """
-    _clear(folder)
     links, written = _Queue(), 0
-    names = [f"static/{name}" for name in static_files()]
-    for name, path in static_files().items():
-        shutil.copyfile(path, folder / "static" / name)
-    with open_database(project.state_dir) as database:
+    with export_folder(folder) as files, open_database(project.state_dir) as database:
+        for name, path in static_files().items():
+            files.write(f"static/{name}", path.read_bytes())
         source = Source(project, database, can_change=False)
         links("tests")
         while links.waiting:
@@ -105,22 +99,7 @@ def export(project: Project, folder: Path, *, on_progress: Callable[[int], None]
             except UsageError as error:
                 page = Page("error.html.j2", "Not shown", {"message": str(error), "actions": map(str, error.actions)})
             html = render(page, links, source, section=SECTION_OF[name], served=False)
-            names.append(file_name(name, query))
-            (folder / names[-1]).write_text(html, encoding="utf-8")
+            files.write(file_name(name, query), html.encode())
             written += 1
             on_progress(written)
-    (folder / _MARKER).write_text("\n".join(names), encoding="utf-8")
     return Exported(written, links.left_out("run"), links.left_out("case"))
-
-
-def _clear(folder: Path) -> None:
-    """Delete what an earlier export wrote, and nothing else; create the folder."""
-    known = folder / _MARKER
-    if known.exists():
-        for name in known.read_text(encoding="utf-8").splitlines():
-            if _OURS.fullmatch(name):
-                (folder / name).unlink(missing_ok=True)
-    elif folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} has files that evalmeta did not write", actions=["Choose an empty or new folder."])
-    (folder / "static").mkdir(parents=True, exist_ok=True)
-    known.touch()

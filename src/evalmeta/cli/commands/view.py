@@ -12,7 +12,7 @@ from evalmeta import api, limits
 from evalmeta.cli.options import IntRange
 from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json
-from evalmeta.errors import EvalmetaError, UsageError
+from evalmeta.errors import EvalmetaError, Interrupted, UsageError
 from evalmeta.package.project import find_project
 from evalmeta.report.text import count
 
@@ -71,7 +71,10 @@ def view(*, port: int | None, no_open: bool, folder: Path | None, as_json: bool)
 def _export(project: Project, folder: Path, *, as_json: bool) -> None:
     from evalmeta.viewer.export import export
 
-    written = export(project, folder, on_progress=_show_progress)
+    try:
+        written = export(project, folder, on_progress=_show_progress)
+    except KeyboardInterrupt:
+        raise Interrupted(f"the export was interrupted; nothing in {folder} has changed") from None
     runs, cases = written.left_out_runs, written.left_out_cases
     if as_json:
         print_json({"folder": str(folder), "pages": written.pages, "leftOut": {"runs": runs, "cases": cases}})
