@@ -41,8 +41,7 @@ from evalmeta.protocol.metadata_api import (
 from evalmeta.protocol.runs import read_options
 from evalmeta.report import FORMATS, render
 from evalmeta.report.report import Report
-from evalmeta.systems.run_eval.reader import read_payload
-from evalmeta.systems.run_eval.writer import write_run_eval
+from evalmeta.systems.run_eval.payloads import read_payload, write_run_eval
 from evalmeta.validation.validator import validate_component, validate_manifest
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest

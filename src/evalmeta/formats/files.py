@@ -17,7 +17,7 @@ from evalmeta.formats.registry import (
     HEAD_BYTES,
     FileKind,
     all_formats,
-    format_of_name,
+    first_format,
     listed_formats,
     recognise,
     settings_files,
@@ -91,7 +91,7 @@ def digest_of(path: Path, reading: Reading) -> str:
 
 def kind_of_file(path: Path) -> FileKind | None:
     """Return what a file is by its name and content; None for definitions, and files that no search looks at."""
-    if by_name := format_of_name(path.name):
+    if by_name := first_format(lambda declared: any(map(path.name.endswith, declared.endings))):
         return FileKind(by_name)
     if path.suffix.lower() not in SEARCHED:
         return None

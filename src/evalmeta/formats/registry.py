@@ -174,11 +174,6 @@ def settings_files() -> set[str]:
     return {declared.settings_file for declared in all_formats().values() if declared.settings_file}
 
 
-def format_of_name(file_name: str) -> str | None:
-    """Return the format that the end of a file's name shows; None if it shows none."""
-    return first_format(lambda declared: any(map(file_name.endswith, declared.endings)))
-
-
 def first_format(has_it: Callable[[Format], bool]) -> str | None:
     """Return the name of the first format of which a condition is true."""
     return next((name for name, declared in all_formats().items() if has_it(declared)), None)

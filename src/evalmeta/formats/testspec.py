@@ -102,12 +102,10 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None, needs_case
     root.check_keys(*_SF_KEYS, *(_SPEC_KEYS if kind != TESTING_DEFINITION else ()), hints=_SPEC_HINTS)
     header = _header(root, kind, label, is_own=is_own)
     if kind == TESTING_DEFINITION:
-        definition = replace(header, test_cases=tuple(_studio_cases(root)))
+        read_cases = list(_studio_cases(root))
         diagnostics.check()
-        groups = root.records("testCases", called="a test case")
-        inputs = (record for group in groups for record in group.records("inputs", called="an input"))
-        lines = {number: record.source.place(record.path)[0] for number, record in enumerate(inputs, 1)}
-        return Spec(definition, (), lines, is_own=False)
+        lines = {case.number or 0: line for case, line in read_cases}
+        return Spec(replace(header, test_cases=tuple(case for case, _ in read_cases)), (), lines, is_own=False)
     iterations, min_pass_rate = _iterations(root), _min_pass_rate(root)
     read = _Cases(root, folder or Path(), is_own=is_own)
     cases = tuple(read.cases())
@@ -279,8 +277,8 @@ def _test_case(case: Case) -> TestCase:
     return TestCase(Inputs(turn.utterance, case.context_variables, case.history), turn.expectations, case.number)
 
 
-def _studio_cases(root: YamlRecord) -> Iterator[TestCase]:
-    """Yield the test cases of Agentforce Studio: one for each input, with the scorers of its group, numbered from 1."""
+def _studio_cases(root: YamlRecord) -> Iterator[tuple[TestCase, int]]:
+    """Yield the test cases of Agentforce Studio with their lines: one for each input, with the scorers of its group."""
     number = 0
     for case in root.records("testCases", called="a test case of Agentforce Studio"):
         case.check_keys("inputs", "scorers")
@@ -294,7 +292,7 @@ def _studio_cases(root: YamlRecord) -> Iterator[TestCase]:
             case.require("scorers")
         for inputs in case.records("inputs", called="an input"):
             number += 1
-            yield TestCase(_studio_inputs(inputs), tuple(scorers), number)
+            yield TestCase(_studio_inputs(inputs), tuple(scorers), number), inputs.source.place(inputs.path)[0]
 
 
 def _studio_inputs(record: YamlRecord) -> Inputs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from evalmeta.systems.run_eval.reader import read_payload
+from evalmeta.systems.run_eval.payloads import read_payload
 
 if TYPE_CHECKING:
     from evalmeta.formats.document import Document

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.formats.document import Document, Reading, read_bytes
 from evalmeta.formats.registry import FileHead, Format
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.formats.document import Document, Reading
     from evalmeta.model.json_value import JsonValue
 
 
@@ -27,9 +27,9 @@ class _Ballerina(Format):
         return head.name.endswith(".evalset.json")
 
     def read(self, path: Path, *, label: str, name: str, reading: Reading) -> Document:
-        from evalmeta.systems.ballerina.reader import read_file
+        from evalmeta.systems.ballerina.reader import read_ballerina
 
-        return read_file(path, label=label, name=name)
+        return read_ballerina(read_bytes(path), label=label, name=name)
 
 
 BALLERINA: Final = _Ballerina()

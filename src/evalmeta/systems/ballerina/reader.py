@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.formats.diagnostics import Diagnostics, Record, kind_of
-from evalmeta.formats.document import Document, read_bytes
+from evalmeta.formats.document import Document
 from evalmeta.formats.sources import JsonFile, read_json
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
@@ -36,7 +36,6 @@ from evalmeta.systems.ballerina.traces import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from evalmeta.model.json_value import JsonValue
     from evalmeta.systems.ballerina.traces import ChatMessage, IterationOutput
@@ -222,11 +221,6 @@ def read_ballerina(data: bytes, *, label: str, name: str) -> Document:
     file, diagnostics = read_json(data, label=label), Diagnostics(label)
     read = _conversations if isinstance(file.value, dict) and "threads" in file.value else _dataset
     return read(file, diagnostics, name)
-
-
-def read_file(path: Path, *, label: str, name: str) -> Document:
-    """Read a file as `files.read_document` does."""
-    return read_ballerina(read_bytes(path), label=label, name=name)
 
 
 def _conversations(file: JsonFile, diagnostics: Diagnostics, name: str) -> Document:

@@ -33,9 +33,11 @@ class _Databricks(Format):
         return any(map(_is_evaluation_row, head.rows))
 
     def read(self, path: Path, *, label: str, name: str, reading: Reading) -> Document:
-        from evalmeta.systems.databricks.evaluation_sets import read_file
+        from evalmeta.systems.databricks.evaluation_sets import RowOptions, read_databricks_file
 
-        return read_file(path, label=label, name=name, reading=reading)
+        options = RowOptions(metrics=reading.metrics, is_asked=reading.is_asked)
+        options["global_guidelines"] = reading.global_guidelines or None
+        return read_databricks_file(path, label=label, name=name, **options)
 
     def write(self, definition: Definition) -> Written:
         from evalmeta.systems.databricks.evaluation_sets import write_databricks

@@ -24,7 +24,7 @@ from evalmeta.formats.diagnostics import (
     number_losses,
     subject_losses,
 )
-from evalmeta.formats.document import Document, Reading
+from evalmeta.formats.document import Document
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.expectations import OUTCOME, canonical_name
 from evalmeta.systems.databricks.files import ValueRow, format_of, rows_in, rows_of_file
@@ -64,14 +64,6 @@ def read_databricks(data: bytes, *, label: str, name: str, **options: Unpack[Row
 def _context(options: RowOptions) -> RowContext:
     wanted = select_metrics(options.get("metrics"), options.get("global_guidelines"))
     return RowContext(wanted, options.get("is_asked", False))
-
-
-def read_file(path: Path, *, label: str, name: str, reading: Reading) -> Document:
-    """Read a file as `files.read_document` does."""
-    options = RowOptions(
-        global_guidelines=reading.global_guidelines or None, metrics=reading.metrics, is_asked=reading.is_asked
-    )
-    return read_databricks_file(path, label=label, name=name, **options)
 
 
 def read_databricks_rows(

@@ -39,17 +39,17 @@ class _RunEval(Format):
         )
 
     def read(self, path: Path, *, label: str, name: str, reading: Reading) -> Document:
-        from evalmeta.systems.run_eval.reader import read_payload
+        from evalmeta.systems.run_eval.payloads import read_payload
 
         return read_payload(read_bytes(path), label=label, name=name).document
 
     def read_kept(self, content: bytes, *, name: str) -> Document:
-        from evalmeta.systems.run_eval.reader import read_payload
+        from evalmeta.systems.run_eval.payloads import read_payload
 
         return read_payload(content, label=name, name=name, is_raw=True).document
 
     def write(self, definition: Definition) -> Written:
-        from evalmeta.systems.run_eval.writer import write_run_eval
+        from evalmeta.systems.run_eval.payloads import write_run_eval
 
         return write_run_eval(definition)
 

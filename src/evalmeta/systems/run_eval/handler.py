@@ -24,7 +24,7 @@ from evalmeta.org.organization import Organization, run_in_thread
 from evalmeta.org.runs import check_needs, is_abandoned, prepare_received_run, start_prepared
 from evalmeta.org.subjects import agents_of
 from evalmeta.store.stored_cases import open_cases
-from evalmeta.systems.run_eval.reader import PlannedTest, read_payload
+from evalmeta.systems.run_eval.payloads import PlannedTest, read_payload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
