@@ -72,16 +72,13 @@ def end_fault(until: date) -> str:
     return f"{until} is more than {limits.MAX_QUARANTINE_DAYS} days away; the latest is {latest}" * (until > latest)
 
 
-_NONE: Final[Mapping[Key, Quarantine]] = {}
-
-
 @dataclass(frozen=True, slots=True)
 class Quarantines:
     """The quarantines of the cases of one run."""
 
     day: date  # the day on which the run started
     # Those of the project's settings for the test, by the number, the label or the utterance of the case.
-    listed: Mapping[Key, Quarantine] = field(default_factory=lambda: _NONE)
+    listed: Mapping[Key, Quarantine] = field(default_factory=dict)
 
     def find(self, own: Quarantine | None, *keys: Key) -> Quarantine | None:
         """Return the quarantine of a case on this day: its file's own or a listed one, whichever ends later.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from evalmeta.model.problem import Problem
@@ -156,6 +157,14 @@ class Component:
     def key(self) -> str:
         """Return `Type:FullName`, which is unique in an org."""
         return f"{self.type.name}:{self.full_name}"
+
+
+def names_by_type(components: Iterable[Component]) -> dict[str, list[str]]:
+    """Return the full names of components by the names of their types."""
+    names: dict[str, list[str]] = {}
+    for component in components:
+        names.setdefault(component.type.name, []).append(component.full_name)
+    return names
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, get_args,
 from evalmeta import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 Undecided = Literal["ignore", "fail"]
 ScoringProfile = Literal["default", "testing-center"]
@@ -247,10 +247,6 @@ SCORING_OPTIONS: Final = _rows_of(Scoring)
 
 def invalid_option(options: RunOptions) -> str | None:
     """Return what is wrong with the first option that is out of range, by its name in `runOptions`; else None."""
-    return next(_invalid_options(options), None)
-
-
-def _invalid_options(options: RunOptions) -> Iterator[str]:
     owners: tuple[tuple[RunOptions | Scoring, tuple[Option, ...], str], ...] = (
         (options, RUN_OPTIONS, ""),
         (options.scoring, SCORING_OPTIONS, "scoring."),
@@ -265,4 +261,5 @@ def _invalid_options(options: RunOptions) -> Iterator[str]:
             least = bounds[0] if option.least_on_wire is None else option.least_on_wire
             most = limits.MAX_INTEGER if bounds[1] is None else bounds[1]
             if not least <= value <= most:
-                yield f"{prefix}{option.wire} is {value}; {least} to {most:g} are allowed"
+                return f"{prefix}{option.wire} is {value}; {least} to {most:g} are allowed"
+    return None

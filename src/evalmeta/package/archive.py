@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.errors import ArchiveError
-from evalmeta.model.registry import PACKAGE_FILE, Manifest, ManifestTypes, merge_types
+from evalmeta.model.registry import PACKAGE_FILE, Manifest, ManifestTypes, merge_types, names_by_type
 from evalmeta.package.files import entry_name
 from evalmeta.package.zip_reader import (
     CENTRAL,
@@ -189,10 +189,7 @@ def _unreadable(name: str, path: Path, why: str | None) -> ArchiveError:
 
 def manifest_of(components: Iterable[Component], api_version: ApiVersion) -> Manifest:
     """Return a manifest of the components, in the canonical form of `merge_types`."""
-    names: dict[str, list[str]] = {}
-    for component in components:
-        names.setdefault(component.type.name, []).append(component.full_name)
-    blocks = tuple(ManifestTypes(name, tuple(members)) for name, members in names.items())
+    blocks = tuple(ManifestTypes(name, tuple(members)) for name, members in names_by_type(components).items())
     return Manifest(merge_types(blocks), str(api_version))
 
 

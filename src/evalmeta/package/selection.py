@@ -23,6 +23,7 @@ from evalmeta.model.registry import (
     ComponentSet,
     is_other_type,
     metadata_type,
+    names_by_type,
     nearest_type_name,
     parse_api_version,
 )
@@ -166,10 +167,7 @@ def components_named(
     components: Sequence[Component], patterns: Sequence[MemberPattern], *, where: str = "the project"
 ) -> tuple[Component, ...]:
     """Return the components that patterns select, in their order; `where` and errors are those of `match_names`."""
-    names: dict[str, list[str]] = {}
-    for component in components:
-        names.setdefault(component.type.name, []).append(component.full_name)
-    selected = match_names(patterns, names, where=where)
+    selected = match_names(patterns, names_by_type(components), where=where)
     return tuple(component for component in components if component.key in selected)
 
 
@@ -242,9 +240,7 @@ def choose(
 
     Other types of Salesforce are skipped; the reader of manifests reports them.
     """
-    names: dict[str, list[str]] = {row.name: [] for row in TYPES}
-    for component in components:
-        names[component.type.name].append(component.full_name)
+    names: dict[str, list[str]] = {row.name: [] for row in TYPES} | names_by_type(components)
     path = str(manifest_path or PACKAGE_FILE)
 
     def located(type_name: str, member: str) -> Location:

@@ -7,7 +7,7 @@ documentation, and on the rule's page in `pages`. A rule also has a sample in me
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from evalmeta.model.problem import Severity
 
@@ -21,6 +21,9 @@ ERROR: Final = Severity.ERROR
 WARNING: Final = Severity.WARNING
 _Scope = TypeVar("_Scope")
 _Found = TypeVar("_Found")
+Check: TypeAlias = "Callable[[_Scope], Iterator[_Found]]"
+Checks: TypeAlias = "tuple[tuple[Rule, Check[_Scope, _Found]], ...]"
+"""Rules, each with its check."""
 
 
 class Rule(NamedTuple):
@@ -50,9 +53,9 @@ class RuleTable(Generic[_Scope, _Found]):
     """The rules about things of one kind, in the order of their declaration, which is that of their problems."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[Rule, Callable[[_Scope], Iterator[_Found]], frozenset[str]]] = []
+        self._rows: list[tuple[Rule, Check[_Scope, _Found], frozenset[str]]] = []
 
-    def add(self, declared: Rule, check: Callable[[_Scope], Iterator[_Found]], about: Iterable[str]) -> None:
+    def add(self, declared: Rule, check: Check[_Scope, _Found], about: Iterable[str]) -> None:
         """Add a rule with its check; `about` has what chooses the things to which it applies."""
         self._rows.append((declared, check, frozenset(about)))
 
@@ -60,14 +63,14 @@ class RuleTable(Generic[_Scope, _Found]):
         """Return the rules by their codes."""
         return {declared.code: declared for declared, _, _ in self._rows}
 
-    def checks(self, *about: str) -> tuple[tuple[Rule, Callable[[_Scope], Iterator[_Found]]], ...]:
+    def checks(self, *about: str) -> Checks[_Scope, _Found]:
         """Return the rules about one of these, each with its check; without arguments, all of them."""
         return tuple((declared, check) for declared, check, its in self._rows if not about or its & {*about})
 
 
 def rule(
     code: str, table: RuleTable[_Scope, _Found], *, documented: Severity, orgs: Severity, about: Iterable[str] = ()
-) -> Callable[[Callable[[_Scope], Iterator[_Found]]], Callable[[_Scope], Iterator[_Found]]]:
+) -> Callable[[Check[_Scope, _Found]], Check[_Scope, _Found]]:
     """Declare that a function checks a rule.
 
     The profile `orgs`, the default, reports as errors what orgs refuse and what no run can judge. It only warns about
@@ -75,7 +78,7 @@ def rule(
     enforces the whole metadata reference. `about` chooses the things of the table to which the rule applies.
     """
 
-    def declare(check: Callable[[_Scope], Iterator[_Found]]) -> Callable[[_Scope], Iterator[_Found]]:
+    def declare(check: Check[_Scope, _Found]) -> Check[_Scope, _Found]:
         table.add(Rule(code, documented, orgs, (check.__doc__ or "").partition("\n")[0]), check, about)
         return check
 
@@ -84,10 +87,10 @@ def rule(
 
 def checks_also(
     code: str, table: RuleTable[_Scope, _Found], *, about: Iterable[str]
-) -> Callable[[Callable[[_Scope], Iterator[_Found]]], Callable[[_Scope], Iterator[_Found]]]:
+) -> Callable[[Check[_Scope, _Found]], Check[_Scope, _Found]]:
     """Declare that a function checks a rule of the table for other things than the function of the rule does."""
 
-    def declare(check: Callable[[_Scope], Iterator[_Found]]) -> Callable[[_Scope], Iterator[_Found]]:
+    def declare(check: Check[_Scope, _Found]) -> Check[_Scope, _Found]:
         table.add(table.rules()[code], check, about)
         return check
 

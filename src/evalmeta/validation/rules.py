@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.settings import Profile, RuleSetting, Settings
     from evalmeta.validation.definition_rules import DefinitionScope
-    from evalmeta.validation.rule import Finding
+    from evalmeta.validation.rule import Check, Checks, Finding
 
 
 PROFILES: Final[tuple[Profile, ...]] = ("orgs", "documented")
@@ -149,16 +149,12 @@ def read_page(rule: Rule) -> str:
     return (_PAGES / f"{rule.code}.md").read_text(encoding="utf-8")
 
 
-def rules_for_definition(
-    definition: Definition,
-) -> tuple[tuple[Rule, Callable[[DefinitionScope], Iterator[Finding]]], ...]:
+def rules_for_definition(definition: Definition) -> Checks[DefinitionScope, Finding]:
     """Return the rules about a definition as a whole that apply to its type."""
     return _BY_TYPE.get(definition.type.name, _OF_DEFINITIONS)
 
 
-def rules_for_case(
-    case: TestCase, *, subject_type: str
-) -> Iterator[tuple[Rule, Callable[[TestCase], Iterator[Finding]]]]:
+def rules_for_case(case: TestCase, *, subject_type: str) -> Iterator[tuple[Rule, Check[TestCase, Finding]]]:
     """Yield the rules that apply to a test case."""
     yield from _OF_PROMPT_CASES if subject_type == "PROMPT" else _OF_CASES
     if case.inputs.context_variables:
@@ -167,9 +163,7 @@ def rules_for_case(
         yield from _OF_HISTORY
 
 
-def rules_for(
-    expectation: Expectation, kind: MetadataType
-) -> tuple[tuple[Rule, Callable[[Expectation], Iterator[Finding]]], ...]:
+def rules_for(expectation: Expectation, kind: MetadataType) -> Checks[Expectation, Finding]:
     """Return the rules that apply to an expectation in a definition of a type."""
     if kind == TESTING_DEFINITION:
         return _OF_CUSTOM_SCORERS if expectation.is_custom else _OF_SCORERS
