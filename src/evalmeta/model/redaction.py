@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import contextmanager
+from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
@@ -20,17 +21,45 @@ if TYPE_CHECKING:
 _HIDDEN: Final = "[secret]"
 # Shorter texts may be ordinary words; the shortest secrets of orgs have more than 20 characters.
 _MIN_CHARS: Final = 12
-# Session ids, JWTs, refresh tokens, sfdx auth URLs, keys of language models, and values of Authorization headers.
-_SHAPES: Final = re.compile(
-    r"""
-    00D\w{12,15}(?:!|%21)[\w.%-]*
-    | \beyJ[\w-]+\.[\w-]+\.[\w-]*
-    | \b5Aep[\w.%-]{8,}
-    | \bforce:/(?!/?CLIENT:)\S+
-    | \bsk-[\w-]{20,}
-    | \b(?:Bearer|Basic|OAuth)\s+[\w.~+/=!%-]{16,}
-    """,
-    re.VERBOSE | re.IGNORECASE,
+# A value that is no word of a sentence and no code: it has a digit, or capitals after small letters, or is long.
+_RANDOM: Final = r"(?=[\w.~+/=!%-]{0,64}(?:\d|[a-z][A-Z])|[\w.~+/=!%-]{32})[\w.~+/=!%-]"
+_NAMES: Final = r"(?:pass(?:word|wd|phrase)|pwd(?!=/)|secret|token|(?:api|access|secret|private)[_-]?key)"
+_KEYS: Final = tuple(f"{kind}{sign}key" for kind in ("api", "access", "private") for sign in ("", "_", "-"))
+# Code that sets a keyword, as tracebacks show it, or the absence of a value.
+_CODE: Final = (
+    r"(?!(?:None|True|False|null|true|false|\[secret\])\b|\[secret\]|(?:self|os|args|config|settings|options)\.|\w+\()"
+)
+# A text without any of the signs, which are in lower case, has no secret of the shape; to look for them takes much less
+# time than the pattern. Each pattern takes linear time. Its group, if it has one, stays in the text.
+_SHAPES: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
+    (("private key-----",), r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
+    # Headers.
+    (
+        ("authorization", "api-key", "api_key", "auth-token", "private-token"),
+        r"""(?ix) (\b(?:(?:proxy-)?authorization|x-api[-_]key|x-auth-token|private-token)["']?\s*[:=]\s*["']?)
+            (?:(?:bearer|basic|token|oauth|digest|apikey)\s+ (?-i:RANDOM{4,}) | (?-i:RANDOM{8,}))""",
+    ),
+    (("bearer", "basic", "oauth"), r"\b(?i:Bearer|Basic|OAuth)\s+RANDOM{16,}"),
+    # Session ids of orgs, sfdx auth URLs, refresh tokens.
+    (("00d",), r"(?i:00D)\w{12,15}(?:!|%21)[\w.%-]*"),
+    (("force:/",), r"(?i)\bforce:/(?!/?CLIENT:)\S+"),
+    (("5aep",), r"\b5Aep[\w.%-]{8,}"),
+    # JSON Web Tokens.
+    (("eyj",), r"\beyJ[\w-]{1,2000}\.[\w-]{1,20000}\.[\w-]*"),
+    # Language models: words with hyphens have no digit next to a letter.
+    (("sk-",), r"\bsk-(?=[\w-]{0,64}(?:[A-Za-z]\d|\d[A-Za-z]))[\w-]{20,}"),
+    # Google, GitHub, GitLab, Slack, AWS.
+    (("aiza", "ya29.", "gocspx-"), r"\b(?:AIza[\w-]{30,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,})"),
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})"),
+    (("glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-"), r"\bgl(?:pat|dt|rt|ptt|soat|cbt)-[\w.-]{16,}"),
+    (("xox", "xapp-"), r"\b(?:xox[a-z]|xapp)-[\w-]{10,}"),
+    (("akia", "asia"), r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
+    # URLs with a password, and assignments.
+    (("://",), r"((?<!\bforce)://[^\s/:@\"'<>?#]{0,200}:)[^\s/@\"'<>]{1,500}(?=@)"),
+    (
+        ("password", "passwd", "passphrase", "pwd", "secret", "token", *_KEYS),
+        r"""(?i)((?:\b|_)NAMES(?:["']\s*:\s*["']|["']?\s?=\s?["']?(?=[^\s"',;&)]{4})))CODE[^\s"'<>,;&)]+""",
+    ),
 )
 _VARIABLES: Final = frozenset({"EVALMETA_CLIENT_SECRET", "SF_ACCESS_TOKEN"})
 # Variables such as OPENAI_API_KEY, GITHUB_TOKEN and DB_PASSWORD. PWD is the shell's current folder.
@@ -46,7 +75,23 @@ def is_secret_name(name: str) -> bool:
 
 def redacted(text: str) -> str:
     """Return a text with `[secret]` instead of everything that looks like a secret."""
-    return _SHAPES.sub(_HIDDEN, text)
+    lower = text.lower()
+    for signs, pattern in _SHAPES:
+        for sign in signs:
+            if sign in lower:
+                text = _compiled(pattern).sub(_hide, text)
+                break
+    return text
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # Compiled when it is needed: that takes longer than most commands need to load.
+    return re.compile(pattern.replace("RANDOM", _RANDOM).replace("NAMES", _NAMES).replace("CODE", _CODE))
+
+
+def _hide(match: re.Match[str]) -> str:
+    return (match[1] or "") + _HIDDEN if match.re.groups else _HIDDEN
 
 
 def redacted_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
