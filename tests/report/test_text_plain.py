@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.report.text import LINE_CHARS, clean, escape_unsafe, one_line, quote, shorten, wrap
+from evalmeta.model.statistics import CaseCounts
+from evalmeta.report.text import (
+    LINE_CHARS,
+    aligned,
+    attributes_json,
+    clean,
+    escape_unsafe,
+    one_line,
+    quote,
+    shorten,
+    wrap,
+)
 from report_runs import texts
 
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -70,3 +81,13 @@ def test_a_quoted_text_reads_back_as_json(text: str) -> None:
 def test_an_escaped_document_says_the_same(values: list[str]) -> None:
     document = json.dumps(values, ensure_ascii=False)
     assert json.loads(escape_unsafe(document)) == values
+
+
+def test_attributes_have_camel_case_keys_in_the_order_of_their_names() -> None:
+    counts = CaseCounts(7, "hello", passed=2, partly_judged=1)
+    found = attributes_json(counts, "partly_judged", "number", "utterance")
+    assert list(found.items()) == [("partlyJudged", 1), ("number", 7), ("utterance", "hello")]
+
+
+def test_columns_are_as_wide_as_their_longest_cell_and_lines_have_no_blanks_at_their_end() -> None:
+    assert aligned([("a", "bb", ""), ("ccc", "d", "e")]) == ["a    bb", "ccc  d   e"]
