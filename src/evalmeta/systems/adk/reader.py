@@ -157,6 +157,7 @@ _NEEDED: Final = {
     **dict.fromkeys(RUBRIC_TYPES, "rubrics, and neither has the criterion"),
 }
 _MISSING: Final = {TRAJECTORY: "no calls are expected instead", RESPONSE_MATCH: "its score is 0"}
+_WITHOUT_DATA: Final = {TRAJECTORY: "empty", RESPONSE_MATCH: "zero"}
 
 
 def _note_idle(file: AdkFile, config: AdkConfig, diagnostics: Diagnostics) -> None:
@@ -204,19 +205,16 @@ def _expectations(case: AdkCase, turn: AdkTurn, config: AdkConfig, *, is_last: b
 
 
 def _expectation(criterion: Criterion, case: AdkCase, turn: AdkTurn, config: AdkConfig) -> Expectation:
-    name, terms, strict = criterion.name, criterion.terms, config.missing == "adk"
+    name, terms = criterion.name, dict(criterion.terms)
+    expected = turn.reference if name in _REFERENCES else None
     if name == TRAJECTORY:
-        shown = None if turn.calls is None else ", ".join(map(_shown, turn.calls)) or "no calls"
-        missing: JsonObject = {"missing": "empty"} if strict else {}
-        return Expectation(name, shown, terms={**terms, "calls": _calls_json(turn), **missing})
-    if name == RESPONSE_MATCH:
-        return Expectation(name, turn.reference, terms={**terms, **({"missing": "zero"} if strict else {})})
-    if name == FINAL_RESPONSE_MATCH:
-        return Expectation(name, turn.reference, terms=terms)
+        expected = None if turn.calls is None else ", ".join(map(_shown, turn.calls)) or "no calls"
+        terms["calls"] = _calls_json(turn)
+    if config.missing == "adk" and name in _WITHOUT_DATA:
+        terms["missing"] = _WITHOUT_DATA[name]
     if name in RUBRIC_TYPES:
-        rubrics = [{"id": rubric.id, "text": rubric.text} for rubric in _rubrics(criterion, case, turn)]
-        return Expectation(name, terms={**terms, "rubrics": rubrics})
-    return Expectation(name, terms=terms)
+        terms["rubrics"] = [{"id": rubric.id, "text": rubric.text} for rubric in _rubrics(criterion, case, turn)]
+    return Expectation(name, expected, terms=terms)
 
 
 def _rubrics(criterion: Criterion, case: AdkCase, turn: AdkTurn) -> list[Rubric]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from evalmeta import limits
@@ -60,12 +61,10 @@ _REPEATED: Final = _SEARCHED | {
     *("execution_duration", "execution_time_ms", "request", "response", "tags", "assessments"),
 }
 # The columns about the history of a row in `EvaluationDataset.to_df`.
-_DATASET: Final = frozenset(
-    (
-        *("dataset_id", "dataset_record_id", "source", "source_type", "source_id", "create_time", "created_time"),
-        *("created_by", "last_update_time", "last_updated_by"),
-    )
-)
+_DATASET: Final = {
+    *("dataset_id", "dataset_record_id", "source", "source_type", "source_id", "create_time", "created_time"),
+    *("created_by", "last_update_time", "last_updated_by"),
+}
 _ROW_HINT: Final = "A row has 'request', and 'response' or 'trace' when its answer is given."
 
 
@@ -122,7 +121,7 @@ class _RowRecord(Record):
     def decoded_object(self, name: str) -> _RowRecord:
         """Return the object in a column, to be read by its keys; one without keys when there is none."""
         value = decoded(self.raw(name))
-        if value is not None and not isinstance(value, dict):
+        if not isinstance(value, dict | None):
             self.mistyped(value, "an object", name)
         return self.at(value if isinstance(value, dict) else {}, name, called=repr(name))
 
@@ -161,26 +160,26 @@ class _RowRecord(Record):
         if not isinstance(value, dict):
             self.mistyped(value, "an object with 'doc_uri'", *steps)
             return None
-        uri, content = value.get("doc_uri"), value.get("content")
-        if not isinstance(uri, str):
-            code, what = "json-missing", "has no 'doc_uri'"
-            if uri is not None:
-                code, what = "json-type", f"has a 'doc_uri' that is {kind_of(uri)}, not a text"
-            self.error(code, f"{_shown((*self.path, *steps))} {what}", *steps)
-            return None
-        if content is not None and not isinstance(content, str):
+        uri, content, shown = value.get("doc_uri"), value.get("content"), _shown((*self.path, *steps))
+        if uri is None:
+            self.error("json-missing", f"{shown} has no 'doc_uri'", *steps)
+        elif not isinstance(uri, str):
+            self.error("json-type", f"{shown} has a 'doc_uri' that is {kind_of(uri)}, not a text", *steps)
+        elif not isinstance(content, str | None):
             self.mistyped(content, "a text", *steps, "content")
-            return None
-        return Passage(uri, content)
+        else:
+            return Passage(uri, content)
+        return None
 
 
 def read_row(row: Row, context: RowContext, diagnostics: Diagnostics) -> Case:
     """Read a row as a case of one turn; every problem is added to the diagnostics with its place."""
     value = row.file.at(row.path)
-    if isinstance(value, dict) and {"info", "data"} <= value.keys() and {*_KNOWN}.isdisjoint(value):
-        value = {"trace": value}
-    if isinstance(value, dict) and value.get("trace") is not None and not _SEARCHED.isdisjoint(value):
-        value = {column: cell for column, cell in value.items() if column not in _REPEATED}
+    if isinstance(value, dict):
+        if {"info", "data"} <= value.keys() and {*_KNOWN}.isdisjoint(value):
+            value = {"trace": value}
+        elif value.get("trace") is not None and not _SEARCHED.isdisjoint(value):
+            value = {column: cell for column, cell in value.items() if column not in _REPEATED}
     record = _RowRecord(row, (), value, diagnostics, called="it")
     return _RowReader(record, context).case() if record.is_object else Case(row.number, ())
 
@@ -189,9 +188,8 @@ class _RowReader:
     def __init__(self, record: _RowRecord, context: RowContext) -> None:
         self._record = record
         self._context = context
-        self._is_genai = record.has("inputs") or (
-            not record.has("request") and (record.has("outputs") or record.has("expectations"))
-        )
+        has_outputs = record.has("outputs") or record.has("expectations")
+        self._is_genai = record.has("inputs") or (has_outputs and not record.has("request"))
         self._trace: MlflowTrace | None = None
 
     def case(self) -> Case:
@@ -238,19 +236,18 @@ class _RowReader:
     def _request(self) -> Request:
         record, trace = self._record, self._trace
         column, read = ("inputs", read_inputs) if self._is_genai else ("request", read_request)
+        error = partial(record.error, _CODE)
         if record.has(column):
-            return read(
-                record.raw(column), lambda what, path=(), hint="": record.error(_CODE, what, column, *path, hint=hint)
-            )
+            return read(record.raw(column), lambda what, path=(), hint="": error(what, column, *path, hint=hint))
         if trace is None and not record.has("trace"):
             other = next((key for key in _QUERIES if record.has(key)), None)
             hint = _ROW_HINT if other is None else f"There is {other!r}; write {column!r}."
-            record.error(_CODE, f"it has neither {column!r} nor 'trace'", hint=hint)
+            error(f"it has neither {column!r} nor 'trace'", hint=hint)
         elif trace is not None and trace.request is None:
-            record.error(_CODE, "its trace does not say what was asked; add a 'request'", "trace")
+            error("its trace does not say what was asked; add a 'request'", "trace")
         elif trace is not None:
             return read_inputs(
-                trace.request, lambda what, _=(), hint="": record.error(_CODE, f"its trace: {what}", "trace", hint=hint)
+                trace.request, lambda what, _=(), hint="": error(f"its trace: {what}", "trace", hint=hint)
             )
         return _NOTHING
 
@@ -275,11 +272,11 @@ class _RowReader:
 
     def _outputs(self) -> str | None:
         value = self._record.raw("outputs")
-        if isinstance(value, str):
-            inner = decoded(value)
-            text = known_text(inner) if isinstance(inner, dict | list) else None
-            return value if text is None else text
-        return None if value is None else response_text(value)
+        if not isinstance(value, str):
+            return None if value is None else response_text(value)
+        inner = decoded(value)
+        text = known_text(inner) if isinstance(inner, dict | list) else None
+        return value if text is None else text
 
     def _expecting(self) -> _RowRecord:
         """Return the object with the expectations: the row's, or else those that people noted in the trace."""
@@ -358,11 +355,8 @@ def read_request(value: JsonValue, refuse: _Refuse) -> Request:
     if asked is None and value.get("query") is not None:
         refuse(f"'query' is {kind_of(value['query'])}, not a text", ("query",))
     elif asked is None:
-        refuse(
-            "the request has neither 'messages' nor 'query'",
-            (),
-            'Write {"messages": [{"role": "user", "content": "..."}]}, or the question as a text.',
-        )
+        hint = 'Write {"messages": [{"role": "user", "content": "..."}]}, or the question as a text.'
+        refuse("the request has neither 'messages' nor 'query'", (), hint)
     return asked or _NOTHING
 
 
@@ -420,12 +414,11 @@ def _conversation(value: JsonObject, refuse: _Refuse) -> Request | None:
 
 
 def _query(value: JsonObject, names: Sequence[str], refuse: _Refuse) -> Request | None:
-    key = next((name for name in names if isinstance(value.get(name), str)), None)
-    text = value[key] if key else None
-    if key is None or not isinstance(text, str):
-        return None
-    history = _messages(value.get("history"), ("history",), refuse)
-    return Request(_said(text, refuse).utterance, tuple(history or ()), _without(value, key, "history"))
+    for name in names:
+        if isinstance(text := value.get(name), str):
+            history = _messages(value.get("history"), ("history",), refuse)
+            return Request(_said(text, refuse).utterance, tuple(history or ()), _without(value, name, "history"))
+    return None
 
 
 def _messages(values: JsonValue, path: Path, refuse: _Refuse) -> list[HistoryMessage] | None:
