@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import inspect
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast
 
 import pytest
@@ -31,6 +32,15 @@ __all__: list[str] = []
 
 _SUFFIXES_IN_FOLDERS: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".csv", ".tsv")
 _SUFFIXES: Final = (*_SUFFIXES_IN_FOLDERS, ".parquet")
+_OPTIONS: Final = (
+    ("subject", "MODULE:NAME", "agent under test for evaluation files"),
+    ("iterations", "N", "number of times to run each case"),
+    ("min-pass-rate", "RATE", "share of a case's iterations that must pass"),
+    ("min-decided", "SHARE", "share of a file's results that must be judged"),
+    ("report-dir", "DIR", "write a report of the evaluations with a time in its name"),
+    ("baseline", "FILE", "compare evaluations with an earlier report"),
+)
+_NUMBERS: Final = {"N", "RATE", "SHARE"}
 _MARKER: Final = "evalmeta_evaluation"
 _ITERATION: Final = "evalmeta_iteration"
 _NOTE: Final = "evalmeta_note"
@@ -42,20 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options and settings of the plugin."""
     group = parser.getgroup("evalmeta", "evaluations of agents")
     group.addoption("--evalmeta", action="store_true", help="collect tests of all formats in folders too")
-    group.addoption("--evalmeta-subject", metavar="MODULE:NAME", help="agent under test for evaluation files")
-    number, rate = partial(_checked, "iterations"), partial(_checked, "min_pass_rate")
-    decided = partial(_checked, "min_decided")
-    group.addoption("--evalmeta-iterations", metavar="N", type=number, help="number of times to run each case")
-    group.addoption(
-        "--evalmeta-min-pass-rate", metavar="RATE", type=rate, help="share of a case's iterations that must pass"
-    )
-    group.addoption(
-        "--evalmeta-min-decided", metavar="SHARE", type=decided, help="share of a file's results that must be judged"
-    )
-    group.addoption(
-        "--evalmeta-report-dir", metavar="DIR", help="write a report of the evaluations with a time in its name"
-    )
-    group.addoption("--evalmeta-baseline", metavar="FILE", help="compare evaluations with an earlier report")
+    for name, metavar, text in _OPTIONS:
+        read = partial(_checked, name.replace("-", "_")) if metavar in _NUMBERS else str
+        group.addoption(f"--evalmeta-{name}", metavar=metavar, type=read, help=text)
     parser.addini("evalmeta_collect", "collect tests of all formats in folders too", type="bool", default=False)
     parser.addini("evalmeta_subject", "agent under test for evaluation files, as MODULE:NAME", default="")
 
@@ -241,30 +240,28 @@ class Evaluations:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Add a report for each evaluation after all tests; an interrupted session has no verdicts."""
+        """After all tests, report each evaluation, and each file whose cases judged too little together.
+
+        An interrupted session has no verdicts.
+        """
         result = yield
-        self._report_files(session)
+        evaluations = [*self._loaded.evaluations.values()] if self._loaded else []
+        reports = [report for results in evaluations for report in results.reports()]
         if self._loaded:
-            self._loaded.is_complete = self._is_reporting = True
-            for results in self._loaded.evaluations.values():
-                for report in results.reports():
-                    session.config.hook.pytest_runtest_logreport(report=report)
-                if not results.summary.succeeded:
-                    self._select_as_last_failed(results)
-            self._is_reporting = False
-        return result
+            self._loaded.is_complete = True
+        if self._files:
+            from evalmeta.pytest_plugin.results import unjudged_reports
 
-    def _report_files(self, session: pytest.Session) -> None:
-        """Fail the files whose cases judged too little together."""
-        if not self._files:
-            return
-        from evalmeta.pytest_plugin.results import unjudged_reports
-
+            files = (unjudged_reports([*notes.values()]) for notes in self._files.values())
+            reports = [*chain.from_iterable(files), *reports]
         self._is_reporting = True
-        for notes in self._files.values():
-            for report in unjudged_reports([*notes.values()]):
-                session.config.hook.pytest_runtest_logreport(report=report)
+        for report in reports:
+            session.config.hook.pytest_runtest_logreport(report=report)
         self._is_reporting = False
+        for results in evaluations:
+            if not results.summary.succeeded:
+                self._select_as_last_failed(results)
+        return result
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
