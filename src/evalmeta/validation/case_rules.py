@@ -180,12 +180,10 @@ def find_value_missing(expectation: Expectation) -> Iterator[Finding]:
 )
 def find_value_unused(expectation: Expectation) -> Iterator[Finding]:
     """Quality metrics and custom criteria have no expectedValue."""
-    if expectation.expected_value is None:
-        return
     kind = expectation_kind(expectation.name)
-    if kind and kind.needs != "value":
-        if kind.name == "output_latency_milliseconds":
-            return
+    if expectation.expected_value is None or kind is None:
+        return
+    if kind.needs != "value" and kind.name != "output_latency_milliseconds":
         hint = "Remove it." if kind.needs == "nothing" else "Use the parameter named expected instead."
         yield Finding((("expectedValue", 0),), f"{expectation.name} does not use <expectedValue>", hint)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from hashlib import sha256
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
@@ -39,10 +39,11 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Case
     from evalmeta.model.registry import ApiVersion, Manifest, MetadataType
-    from evalmeta.validation.rule import Finding, Rule
+    from evalmeta.validation.rule import Check, Finding, Rule
     from evalmeta.xmlio.reader import Document, Step
 
 
+_Thing = TypeVar("_Thing")
 _FAR_DOWN: Final = 10_000
 # The hashes of files without problems, so that one process does not check the same bytes twice.
 _CLEAN: Final[set[bytes]] = set()
@@ -92,7 +93,9 @@ def check_component(
     scorer = read_agent_scorer(document) if kind == SCORER_DEFINITION else AgentScorer()
     scope = DefinitionScope(definition, full_name, api_version, scorer)
     of_subject = policy.for_subject(definition.subject_name)
-    of_orgs = list(_of_orgs(definition, policy))
+    # How orgs run the other types has not been measured.
+    checks_of_orgs = ORGS.checks() if definition.type == EVALUATION_DEFINITION else ()
+    of_orgs = list(_applied(checks_of_orgs, OrgScope(definition, policy.declared_variables)))
     by_rules = first_problems(_rule_problems(chain(_findings(scope), of_orgs), document, of_subject, unreadable))
     problems = _of_component([*(problem.problem for problem in structure), *by_rules], component)
     name = definition.name.strip()
@@ -137,11 +140,8 @@ def check_expectations(
             if is_check(expectation.name):
                 continue
             kind = TESTING_DEFINITION if expectation.scorer_type else EVALUATION_DEFINITION
-            for rule, find_in_expectation in rules_for(expectation, kind):
-                severity = policy.severity(rule)
-                if severity is None:
-                    continue
-                for finding in find_in_expectation(expectation):
+            for rule, finding in _applied(rules_for(expectation, kind), expectation):
+                if severity := policy.severity(rule):
                     hint = _hint(rule, finding, severity, policy)
                     problems.append(Problem(rule.code, severity, location, finding.message, hint))
     return problems
@@ -151,10 +151,18 @@ def read_rooted(data: bytes, label: str, root: str) -> Document:
     """Return the document of a file; raise InvalidMetadata if it cannot be read or has another root."""
     document = read_xml(data, label=label)
     if document.root.tag != root:
-        raise _wrong_root(document, root.rpartition("}")[2])
+        actual, name = local_name(document.root), root.rpartition("}")[2]
+        message = f"the root element is <{actual}>, not <{name}>"
+        if actual == name:
+            message = f"<{name}> is not in the namespace {NAMESPACE}"
+        raise _invalid("xml-root", document.location(), message, f'Begin the file with <{name} xmlns="{NAMESPACE}">.')
     # Every element has its tag: a file with few tags cannot have an element with many children.
     if data.count(b"<") > limits.MAX_XML_CHILDREN:
-        _check_children(document)
+        widest = max(document.root.iter(), key=len)
+        if len(widest) > limits.MAX_XML_CHILDREN:
+            count = f"<{local_name(widest)}> contains {len(widest):,} elements"
+            message = f"{count}; at most {limits.MAX_XML_CHILDREN:,} are allowed"
+            raise _invalid("xml-too-large", document.location(widest), message, "Split the file into several files.")
     return document
 
 
@@ -186,24 +194,6 @@ def remember_clean(keys: Iterable[bytes]) -> None:
     _CLEAN.update(keys)
 
 
-def _wrong_root(document: Document, name: str) -> InvalidMetadata:
-    root = local_name(document.root)
-    if root == name:
-        message = f"<{name}> is not in the namespace {NAMESPACE}"
-    else:
-        message = f"the root element is <{root}>, not <{name}>"
-    return _invalid("xml-root", document.location(), message, f'Begin the file with <{name} xmlns="{NAMESPACE}">.')
-
-
-def _check_children(document: Document) -> None:
-    widest = max(document.root.iter(), key=len)
-    if len(widest) > limits.MAX_XML_CHILDREN:
-        message = (
-            f"<{local_name(widest)}> contains {len(widest):,} elements; at most {limits.MAX_XML_CHILDREN:,} are allowed"
-        )
-        raise _invalid("xml-too-large", document.location(widest), message, "Split the file into several files.")
-
-
 def _invalid(code: str, location: Location, message: str, hint: str) -> InvalidMetadata:
     problem = Problem(code, Severity.ERROR, location, message, hint)
     return InvalidMetadata(str(problem), problems=[problem], actions=[hint])
@@ -226,30 +216,21 @@ def _rule_problems(
 
 def _findings(scope: DefinitionScope) -> Iterator[tuple[Rule, Finding]]:
     kind = scope.definition.type
-    for definition_rule, find_in_definition in rules_for_definition(scope.definition):
-        for finding in find_in_definition(scope):
-            yield definition_rule, finding
+    yield from _applied(rules_for_definition(scope.definition), scope)
     for place, case in enumerate(scope.definition.test_cases):
         case_step = ("testCase", place)
-        for case_rule, find_in_case in rules_for_case(case, subject_type=scope.definition.subject_type):
-            for finding in find_in_case(case):
-                # Rules call expectations by one name, files by the name of their type.
-                below = ((kind.expectation if name == "expectation" else name, index) for name, index in finding.steps)
-                yield case_rule, finding._replace(steps=(case_step, *below))
+        for rule, finding in _applied(rules_for_case(case, subject_type=scope.definition.subject_type), case):
+            # Rules call expectations by one name, files by the name of their type.
+            below = ((kind.expectation if name == "expectation" else name, index) for name, index in finding.steps)
+            yield rule, finding._replace(steps=(case_step, *below))
         for index, expectation in enumerate(case.expectations):
-            for expectation_rule, find_in_expectation in rules_for(expectation, kind):
-                for finding in find_in_expectation(expectation):
-                    steps = (case_step, (kind.expectation, index), *finding.steps)
-                    yield expectation_rule, finding._replace(steps=steps)
+            for rule, finding in _applied(rules_for(expectation, kind), expectation):
+                yield rule, finding._replace(steps=(case_step, (kind.expectation, index), *finding.steps))
 
 
-def _of_orgs(definition: Definition, policy: RulePolicy) -> Iterator[tuple[Rule, Finding]]:
-    # How orgs run the other types has not been measured.
-    if definition.type != EVALUATION_DEFINITION:
-        return
-    scope = OrgScope(definition, policy.declared_variables)
-    for rule, find in ORGS.checks():
-        for finding in find(scope):
+def _applied(checks: Iterable[tuple[Rule, Check[_Thing, Finding]]], thing: _Thing) -> Iterator[tuple[Rule, Finding]]:
+    for rule, find in checks:
+        for finding in find(thing):
             yield rule, finding
 
 
