@@ -1,18 +1,22 @@
-"""Groups that import a command when it is called, and commands with reports or with options of other tools."""
+"""Groups that import a command when it is called, and the options of a call that suggested commands repeat."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 from click.shell_completion import CompletionItem
 
-from evalmeta.cli.suggestions import remember_words
+from evalmeta.errors import Suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from evalmeta.package.project import Project
 
 
 class FullHelpGroup(click.Group):
@@ -92,52 +96,57 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class ReportingCommand(click.Command):
-    """A command with --report: before anything else, it removes the earlier reports that it will replace."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Remove the files that --report names, also if the call is not valid; then parse the options."""
-        from evalmeta.cli.runs.reports import remove_earlier_reports
-
-        if not ctx.resilient_parsing:
-            remove_earlier_reports(args)
-        return super().parse_args(ctx, args)
+_ORG_COMMANDS: Final = frozenset({"deploy", "diff", "retrieve", "status", "test"})
+_SELECTING_COMMANDS: Final = frozenset({"deploy", "retrieve"})
 
 
-class RenamedOptionsCommand(ReportingCommand):
-    """A command that knows other tools' names of its options, and shows its options in sections.
+@dataclass(slots=True)
+class CallOptions:
+    """The options of the current call that suggested commands repeat, as words.
 
-    `renamed` has for each other name of an option its name here. `sections` are the titles of the sections, with the
-    names of their parameters. The last one also has all others.
+    `words` are all words of a command that runs tests; None for other commands.
     """
 
-    def __init__(
-        self, *args: object, renamed: Mapping[str, str], sections: Mapping[str, Sequence[str]], **settings: object
-    ) -> None:
-        super().__init__(*args, **settings)  # type: ignore[arg-type] # as above
-        self._renamed = renamed
-        self.sections = sections
+    target: tuple[str, ...] = ()
+    selection: tuple[str, ...] = ()
+    words: tuple[str, ...] | None = None
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options in their sections."""
-        known = {name for names in self.sections.values() for name in names}
-        *_, last = self.sections
-        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        for title, names in self.sections.items():
-            params = [option for option in options if option.name in names]
-            if title == last:
-                params += [option for option in options if option.name not in known]
-            rows = [row for param in params if (row := param.get_help_record(ctx))]
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse and remember the options; the error about an unknown one names the option to use instead."""
-        remember_words(ctx, args)
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            if name := self._renamed.get(error.option_name):
-                raise click.UsageError(f"{error.message} Use {name} instead.", ctx) from None
-            raise
+def remember_target(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
+    """Remember the org that a call names, as the callback of --target-org."""
+    ctx.ensure_object(CallOptions).target = ("--target-org", name) if name else ()
+    return name
+
+
+def remember_words(ctx: click.Context, words: Iterable[str]) -> None:
+    """Remember all words of a call of `test run` after the command."""
+    ctx.ensure_object(CallOptions).words = tuple(words)
+
+
+def remember_selection(source_dirs: Iterable[Path], manifest: Path | None, metadata: Iterable[str]) -> None:
+    """Remember the files that a call selects."""
+    pairs = [
+        *(("--source-dir", str(path)) for path in source_dirs),
+        *(("--manifest", str(path)) for path in (manifest,) if path),
+        *(("--metadata", text) for text in metadata),
+    ]
+    options = click.get_current_context().ensure_object(CallOptions)
+    options.selection = tuple(word for pair in pairs for word in pair)
+
+
+def completed(text: str) -> str:
+    """Return a text; the command of a `Suggestion` repeats the call's org and, where it takes one, its selection."""
+    ctx = click.get_current_context(silent=True)
+    options = ctx.find_object(CallOptions) if ctx else None
+    if options is None or not isinstance(text, Suggestion) or text.command[0] not in _ORG_COMMANDS:
+        return text
+    command, *rest = text.command
+    target = () if "--target-org" in rest else options.target
+    is_subcommand = bool(rest) and not rest[0].startswith("-")
+    selection = options.selection if command in _SELECTING_COMMANDS and not is_subcommand else ()
+    return Suggestion(text.purpose, *text.command, *target, *selection)
+
+
+def run_hint(project: Project) -> Suggestion:
+    """Suggest the command that runs the tests of a project: in its org, or in files."""
+    return Suggestion("Run the tests", *(("test", "run", "--wait") if project.is_dx else ("run",)))

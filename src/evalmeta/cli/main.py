@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta.cli.groups import LazyGroup
-from evalmeta.cli.suggestions import CallOptions
+from evalmeta.cli.groups import CallOptions, LazyGroup
 from evalmeta.version import __version__
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.completions import complete_logins, complete_metadata
-from evalmeta.cli.suggestions import remember_selection, remember_target
+from evalmeta.cli.groups import remember_selection, remember_target
 from evalmeta.model import registry
 from evalmeta.package.selection import Selection
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evalmeta.cli.suggestions import completed
+from evalmeta.cli.groups import completed
 from evalmeta.errors import EXIT_FAILED, EvalmetaError, Interrupted, StoreCorrupt, Suggestion, UsageError
 from evalmeta.model.redaction import redacted
 from evalmeta.package.folders import FORCEIGNORE_FILE

@@ -10,9 +10,9 @@ import click
 from click.shell_completion import get_completion_class
 
 from evalmeta import api, limits
+from evalmeta.cli.groups import completed
 from evalmeta.cli.options import PATH, FloatRange, option_group, target_org_option
 from evalmeta.cli.output import json_option, note, print_json, wants_colour
-from evalmeta.cli.suggestions import completed
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, NotFound, UsageError
 from evalmeta.package.files import shown
 from evalmeta.report.text import attributes_json

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta import api
-from evalmeta.cli.groups import RenamedOptionsCommand
+from evalmeta.cli.groups import CallOptions
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import PATH
 from evalmeta.cli.runs.baselines import confirming_option
 from evalmeta.cli.runs.calls import agent_options, run_call
 from evalmeta.cli.runs.options import (
     OPTION_SECTIONS,
+    RenamedOptionsCommand,
     case_options,
     policy_options,
     run_options,
@@ -23,7 +24,6 @@ from evalmeta.cli.runs.options import (
     scoring_options,
 )
 from evalmeta.cli.runs.reports import Output, report_options
-from evalmeta.cli.suggestions import CallOptions
 from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from evalmeta import api, limits
+from evalmeta.cli.groups import completed
 from evalmeta.cli.options import FILE, IntRange, option_group
 from evalmeta.cli.output import note, print_styled
-from evalmeta.cli.suggestions import completed
 from evalmeta.errors import EXIT_PASSED, Suggestion, UsageError
 from evalmeta.report.comparison import suite_lines
 from evalmeta.report.text import and_more, count

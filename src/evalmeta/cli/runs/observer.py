@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 import click
 
 from evalmeta import api
+from evalmeta.cli.groups import completed
 from evalmeta.cli.orgs import print_target, run_async
 from evalmeta.cli.output import console, note, print_warnings, warn
-from evalmeta.cli.suggestions import completed
 from evalmeta.errors import Suggestion
 from evalmeta.report.progress import Progress
 from evalmeta.report.text import escape_commands

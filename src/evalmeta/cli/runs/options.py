@@ -11,7 +11,9 @@ from click.core import ParameterSource
 
 from evalmeta import api, limits
 from evalmeta.cli.completions import complete_runs
+from evalmeta.cli.groups import remember_words
 from evalmeta.cli.options import FloatRange, IntRange, option_group
+from evalmeta.cli.runs.reports import ReportingCommand
 from evalmeta.errors import UsageError
 from evalmeta.model.evaluation import CaseList, parse_case_list, parse_shard
 from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS
@@ -215,3 +217,42 @@ def _given_options(names: Collection[str]) -> list[str]:
     given = [param for param in context.command.params if param.name in names]
     typed = ParameterSource.COMMANDLINE
     return [param.opts[-1] for param in given if context.get_parameter_source(param.name or "") is typed]
+
+
+class RenamedOptionsCommand(ReportingCommand):
+    """A command that knows other tools' names of its options, and shows its options in sections.
+
+    `renamed` has for each other name of an option its name here. `sections` are the titles of the sections, with the
+    names of their parameters. The last one also has all others.
+    """
+
+    def __init__(
+        self, *args: object, renamed: Mapping[str, str], sections: Mapping[str, Sequence[str]], **settings: object
+    ) -> None:
+        super().__init__(*args, **settings)  # type: ignore[arg-type] # as above
+        self._renamed = renamed
+        self.sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in their sections."""
+        known = {name for names in self.sections.values() for name in names}
+        *_, last = self.sections
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        for title, names in self.sections.items():
+            params = [option for option in options if option.name in names]
+            if title == last:
+                params += [option for option in options if option.name not in known]
+            rows = [row for param in params if (row := param.get_help_record(ctx))]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse and remember the options; the error about an unknown one names the option to use instead."""
+        remember_words(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if name := self._renamed.get(error.option_name):
+                raise click.UsageError(f"{error.message} Use {name} instead.", ctx) from None
+            raise

@@ -116,6 +116,16 @@ def _output(
     return Output(result_format, output_dir, as_json, detail, report_files)
 
 
+class ReportingCommand(click.Command):
+    """A command with --report: before anything else, it removes the earlier reports that it will replace."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Remove the files that --report names, also if the call is not valid; then parse the options."""
+        if not ctx.resilient_parsing:
+            remove_earlier_reports(args)
+        return super().parse_args(ctx, args)
+
+
 def remove_earlier_reports(words: Sequence[str]) -> None:
     """Remove the files that a call names with --report, so that none is taken for the report of this call.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api
-from evalmeta.cli.suggestions import CallOptions, completed
+from evalmeta.cli.groups import CallOptions, completed
 from evalmeta.errors import Suggestion
 from evalmeta.report.human import has_failing
 

@@ -9,10 +9,10 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.completions import complete_runs
+from evalmeta.cli.groups import run_hint
 from evalmeta.cli.options import FILE
 from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.runs.reports import warn_if_incomplete
-from evalmeta.cli.suggestions import run_hint
 from evalmeta.engine.gate import detectable_fall
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.package.project import find_project

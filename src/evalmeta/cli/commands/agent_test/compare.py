@@ -9,11 +9,11 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.completions import complete_runs, complete_tests
+from evalmeta.cli.groups import run_hint
 from evalmeta.cli.options import FILE, IntRange
 from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.runs.baselines import print_comparisons, suspect_option
 from evalmeta.cli.runs.reports import warn_if_incomplete
-from evalmeta.cli.suggestions import run_hint
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_PASSED, NotFound
 from evalmeta.model.comparison import SuiteComparison
 from evalmeta.package.project import find_project

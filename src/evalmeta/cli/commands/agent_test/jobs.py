@@ -10,7 +10,7 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.completions import complete_runs
-from evalmeta.cli.groups import ReportingCommand
+from evalmeta.cli.groups import completed
 from evalmeta.cli.jobs import job_options, jobs_option, wait_option
 from evalmeta.cli.options import target_org_option
 from evalmeta.cli.orgs import run_in_org
@@ -18,8 +18,7 @@ from evalmeta.cli.output import json_option, note, print_error, print_json, prin
 from evalmeta.cli.runs.baselines import baseline_option
 from evalmeta.cli.runs.observer import Printer
 from evalmeta.cli.runs.options import checking_options, policy_options, run_options, scoring_options
-from evalmeta.cli.runs.reports import Output, report_options, report_outcome
-from evalmeta.cli.suggestions import completed
+from evalmeta.cli.runs.reports import Output, ReportingCommand, report_options, report_outcome
 from evalmeta.errors import Suggestion
 from evalmeta.package.project import find_project
 from evalmeta.report.text import count

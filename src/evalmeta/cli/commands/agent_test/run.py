@@ -10,7 +10,6 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.completions import complete_runs, complete_tests
-from evalmeta.cli.groups import RenamedOptionsCommand
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import PATH, target_org_option
 from evalmeta.cli.orgs import choose_target
@@ -18,6 +17,7 @@ from evalmeta.cli.runs.baselines import confirming_option
 from evalmeta.cli.runs.calls import agent_options, run_call
 from evalmeta.cli.runs.options import (
     OPTION_SECTIONS,
+    RenamedOptionsCommand,
     case_options,
     checking_options,
     chosen_checking,
