@@ -462,4 +462,204 @@ _FILES: Final = (
     ),
 )
 
-BREAKS: Final = (*_SCORERS, *_VERDICTS, *_RUNNING, *_STORE, *_ORG, *_FILES)
+_VIEWER: Final = (
+    Break(
+        "forms of other sites are accepted",
+        "viewer/access.py",
+        'return secrets.compare_digest(form.pop("csrf", "").encode(), csrf_of(session).encode())',
+        'return form.pop("csrf", None) is not None and csrf_of(session) != ""',
+        ("viewer/test_app.py::test_a_form_without_the_sessions_value_changes_nothing",),
+    ),
+    Break(
+        "a login leads to any address",
+        "viewer/access.py",
+        " and _TARGET.fullmatch(target) else ROOT",
+        " else ROOT",
+        ("viewer/test_access.py::test_a_login_leads_to_no_other_site",),
+    ),
+    Break(
+        "log-out keeps the session",
+        "viewer/access.py",
+        "Sessions(database).end(session)",
+        "Sessions(database)",
+        ("viewer/test_access.py::test_a_log_out_ends_the_session_on_the_server",),
+    ),
+    Break(
+        "another site logs a browser in",
+        "viewer/access.py",
+        'request.headers.get("sec-fetch-site", "") in _NOT_FROM_OTHER_SITES',
+        "bool(_NOT_FROM_OTHER_SITES)",
+        ("viewer/test_access.py::test_a_link_of_another_site_asks_before_it_logs_in",),
+    ),
+    Break(
+        "a code logs in twice",
+        "org/serving/login_codes.py",
+        "self._issued.pop(_key(code), None)",
+        "self._issued.get(_key(code))",
+        ("org/serving/test_login_codes.py::test_a_code_is_redeemed_once_also_by_many_at_once",),
+    ),
+    Break(
+        "a code never expires",
+        "org/serving/login_codes.py",
+        "if issued is None or issued.expires <= time.monotonic():",
+        "if issued is None:",
+        ("org/serving/test_login_codes.py::test_a_code_expires",),
+    ),
+    Break(
+        "a session never ends",
+        "store/sessions.py",
+        "view_session.expires_at > ?1 AND view_session.expires_at <= ?1 + ?2",
+        "?1 + ?2 > 0",
+        ("store/test_sessions.py::test_a_session_has_an_end",),
+    ),
+    Break(
+        "a session outlives its token",
+        "store/sessions.py",
+        "AND (token_id IS NULL OR access_token.expires_at > ?1 AND revoked_at IS NULL)",
+        "AND ?1 > 0",
+        ("store/test_sessions.py::test_a_session_ends_with_the_token_that_opened_it",),
+    ),
+    Break(
+        "a session is valid in a copy of the store",
+        "store/sessions.py",
+        "return signed or hmac",
+        "return sha256 or signed or hmac",
+        ("store/test_sessions.py::test_a_session_is_not_valid_in_a_copy_of_the_store_and_for_another_user",),
+    ),
+    Break(
+        "logins of one user end sessions of others",
+        "store/sessions.py",
+        "FROM view_session WHERE user_id = ? ORDER BY",
+        "FROM view_session WHERE ? <> '' ORDER BY",
+        ("store/test_sessions.py::test_the_oldest_session_of_a_user_ends_and_none_of_another",),
+    ),
+    Break(
+        "a user follows any number of pages",
+        "viewer/live.py",
+        "if of_users[user.id] >= min(limits.MAX_USER_STREAMS, max(1, share)):",
+        "if of_users[user.id] < 0:",
+        ("viewer/test_live.py::test_streams_of_one_user_take_no_room_of_others",),
+    ),
+    Break(
+        "each page looks at the database itself",
+        "viewer/live.py",
+        "if self._watching is None or self._watching.done():",
+        "if self._listeners:",
+        ("viewer/test_live.py::test_one_look_at_the_database_serves_all_pages",),
+    ),
+    Break(
+        "users hear of the runs of others",
+        "viewer/live.py",
+        'return self.of_all if user.is_admin else self.of_users.get(user.id, "")',
+        "return self.of_all",
+        ("viewer/test_live.py::test_a_user_hears_only_of_the_own_runs",),
+    ),
+    Break(
+        "everybody reads the file that logs a browser in",
+        "viewer/redirect_file.py",
+        "os.O_WRONLY, 0o600",
+        "os.O_WRONLY, 0o644",
+        ("viewer/test_redirect_file.py::test_only_the_owner_can_read_it",),
+    ),
+)
+
+_SERVING: Final = (
+    Break(
+        "any host name is accepted",
+        "org/serving/request_guard.py",
+        "if not self._hosts.accept(host):",
+        "if not host:",
+        ("org/serving/test_request_guard.py::test_a_host_that_is_not_ours_is_refused",),
+    ),
+    Break(
+        "pages of other origins call the org",
+        "org/serving/request_guard.py",
+        "if (origin and not is_same_origin(origin, host)) or",
+        "if",
+        ("org/serving/test_request_guard.py::test_a_page_of_another_origin_is_refused_even_with_a_token",),
+    ),
+    Break(
+        "a body has any size",
+        "org/serving/request_guard.py",
+        "            if state.size > limits.MAX_SOAP_BYTES:\n",
+        "            if state.size < 0:\n",
+        ("org/serving/test_request_guard.py::test_a_body_without_a_length_is_limited_whoever_reads_it",),
+    ),
+    Break(
+        "a body stops coming and is waited for",
+        "org/serving/request_guard.py",
+        "min(left, limits.PIECE_SECONDS)",
+        "left",
+        ("org/serving/test_request_guard.py::test_a_body_that_stops_coming_is_given_up",),
+    ),
+    Break(
+        "bodies take any room together",
+        "org/serving/request_guard.py",
+        "if is_greedy or self._bodies.total() > limits.MAX_BODIES_BYTES:",
+        "if is_greedy:",
+        ("org/serving/test_request_guard.py::test_bodies_that_are_too_long_together_are_put_off",),
+    ),
+    Break(
+        "one address takes all room for bodies",
+        "org/serving/request_guard.py",
+        "if is_greedy or self._bodies",
+        "if self._bodies",
+        ("org/serving/test_request_guard.py::test_one_address_cannot_use_all_room_for_bodies",),
+    ),
+    Break(
+        "a token is valid in another folder",
+        "store/users.py",
+        "if known is None or known.is_void:",
+        "if known is None:",
+        ("store/test_users.py::test_a_token_is_valid_only_in_its_folder_and_for_its_user",),
+    ),
+    Break(
+        "links in the state folder are followed",
+        "package/trust.py",
+        "if stat.S_ISLNK(mode):",
+        "if stat.S_ISLNK(mode) and not names:",
+        ("package/test_trust.py::test_a_link_in_place_of_the_database_is_refused",),
+    ),
+    Break(
+        "settings of other users are read",
+        "package/trust.py",
+        "if not owners or _is_safe(file.parent):",
+        "if owners or _is_safe(file.parent):",
+        ("package/test_trust.py::test_settings_of_another_user_are_refused_with_the_line_that_allows_them",),
+    ),
+)
+
+_SUITES: Final = (
+    Break(
+        "a killed suite counts as complete",
+        "api/runs/suites.py",
+        "if due else []\n    parts +=",
+        "if not run_ids else []\n    parts +=",
+        ("cli/test_suites_resumed.py::test_a_suite_that_was_killed_says_what_is_missing_and_is_completed",),
+    ),
+    Break(
+        "a test of a suite starts although it changed",
+        "api/runs/suites.py",
+        "not in {None, test.version} and not ignore_changes]",
+        "is None]",
+        (
+            "cli/test_suites_resumed.py::test_a_test_that_changed_before_it_started_is_refused_and_the_others_are_completed",
+        ),
+    ),
+    Break(
+        "runs of a baseline are pruned",
+        "store/migrations/0004.sql",
+        "THEN 'in a baseline'",
+        "THEN ''",
+        ("cli/test_prune.py::test_runs_that_people_judged_and_those_of_a_baseline_stay",),
+    ),
+    Break(
+        "runs in progress are pruned",
+        "store/migrations/0004.sql",
+        "WHEN status IN ('NEW', 'IN_PROGRESS') THEN",
+        "WHEN status = '' THEN",
+        ("cli/test_prune.py::test_runs_in_progress_stay",),
+    ),
+)
+
+BREAKS: Final = (*_SCORERS, *_VERDICTS, *_RUNNING, *_STORE, *_ORG, *_FILES, *_VIEWER, *_SERVING, *_SUITES)

@@ -129,6 +129,16 @@ def test_a_body_that_turns_out_too_long_is_refused(monkeypatch: pytest.MonkeyPat
     assert len(given) < 10
 
 
+def test_a_body_without_a_length_is_limited_whoever_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_SOAP_BYTES", 1_000)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b"x" * 100
+
+    assert error(send(app(read), "POST", "/", pieces())) == (413, "REQUEST_TOO_LARGE")
+
+
 def test_bodies_that_are_too_long_together_are_put_off(monkeypatch: pytest.MonkeyPatch, org: Organization) -> None:
     monkeypatch.setattr(limits, "MAX_BODIES_BYTES", 1_000)
     runs = "/services/data/v66.0/einstein/ai-evaluations/runs"
