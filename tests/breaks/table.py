@@ -271,8 +271,8 @@ _STORE: Final = (
     Break(
         "a migration that fails leaves half of it",
         "store/database.py",
-        "migrations: Sequence[str]) -> None:\n    with database.transaction():",
-        "migrations: Sequence[str]) -> None:\n    if database:",
+        "hashlib.sha256(content).digest())\n    with database.transaction():",
+        "hashlib.sha256(content).digest())\n    if database:",
         ("store/test_database.py::test_a_migration_that_fails_changes_nothing",),
     ),
     Break(
