@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import os
+import pty
+import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Thread
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -16,6 +21,31 @@ if TYPE_CHECKING:
     from conftest import Outcome
 
     Program = Callable[..., Outcome]
+
+
+SPEC: Final = "subject: desk:answer\ntestCases:\n- input: Hi\n  contains: Paris\n"
+AGENT: Final = """
+import time
+from pathlib import Path
+here = Path(__file__).parent
+def answer(text):
+    (here / "asked").touch()
+    for _ in range(2000):
+        if (here / "go on").exists():
+            return "Paris"
+        time.sleep(0.01)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a test of an agent, which is the current one; logs of defects are written to it too."""
+    (tmp_path / "a.yaml").write_text(SPEC)
+    (tmp_path / "desk.py").write_text(AGENT)
+    (tmp_path / "evalmeta.toml").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path
 
 
 def test_the_version_is_printed(evalmeta: Program) -> None:
@@ -99,3 +129,65 @@ def test_without_a_command_the_help_is_shown(evalmeta: Callable[..., Outcome], c
     shown = evalmeta(*call)
     assert (shown.code, shown.err) == (2, "")
     assert shown.out.startswith("Usage: evalmeta ")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("call", [["run", "a.yaml"], ["rule", "nothing"]])
+def test_a_closed_stream_is_not_a_defect_and_no_file_takes_its_place(
+    program: list[str], folder: Path, closed: str, call: list[str]
+) -> None:
+    (folder / "go on").touch()
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *program, *call], check=False, capture_output=True, timeout=120
+    )
+    assert done.returncode == (0 if call[0] == "run" else 2)
+    assert [*folder.glob("evalmeta-*.log")] == []
+    assert b"defect" not in done.stderr
+    if call[0] == "run":
+        assert (folder / ".evalmeta" / "org.sqlite3").read_bytes().startswith(b"SQLite format 3\0")
+
+
+@pytest.mark.parametrize("call", [["run", "a.yaml"], ["rule", "nothing"]])
+def test_errors_and_remarks_that_cannot_be_written_are_not_a_defect(
+    program: list[str], folder: Path, call: list[str]
+) -> None:
+    (folder / "go on").touch()
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*program, *call], check=False, stdout=subprocess.PIPE, stderr=full, timeout=120)
+    assert done.returncode == (0 if call[0] == "run" else 2)
+    assert [*folder.glob("evalmeta-*.log")] == []
+
+
+def test_a_terminal_that_goes_away_is_not_a_defect_and_the_results_stay(
+    program: list[str], folder: Path, evalmeta: Program
+) -> None:
+    ours, theirs = pty.openpty()
+    # As with nohup and disown, the program goes on without its terminal.
+    command = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *program, "run", "a.yaml"]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as running:
+        os.close(theirs)
+        for _ in range(3000):
+            if (folder / "asked").exists():
+                break
+            time.sleep(0.01)
+        os.close(ours)
+        (folder / "go on").touch()
+        assert running.wait(60) in {0, 1}
+    assert [*folder.glob("evalmeta-*.log")] == []
+    assert "1 passed" in evalmeta("test", "results", "--use-most-recent").out
+
+
+@pytest.mark.parametrize("report", ["pipe.xml", "link.xml"])
+def test_a_pipe_as_a_report_is_written_to_and_not_replaced(program: list[str], folder: Path, report: str) -> None:
+    # Not /dev/null: root could replace it.
+    (folder / "go on").touch()
+    os.mkfifo(folder / "pipe.xml")
+    (folder / "link.xml").symlink_to("pipe.xml")
+    received: list[bytes] = []
+    reader = Thread(target=lambda: received.append((folder / "pipe.xml").read_bytes()), daemon=True)
+    reader.start()
+    done = subprocess.run([*program, "run", "a.yaml", "--report", report], check=False, capture_output=True, timeout=60)
+    reader.join(10)
+    assert (done.returncode, b"defect" in done.stderr) == (0, False)
+    assert stat.S_ISFIFO((folder / "pipe.xml").stat().st_mode)
+    assert [content[:5] for content in received] == [b"<?xml"]

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import pty
+import select
 import signal
 import stat
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -26,7 +29,6 @@ from evalmeta.package.files import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from evalmeta.package.project import Project
 
@@ -322,3 +324,16 @@ def test_keys_are_quoted_as_in_their_files() -> None:
     assert key_name(("run", "concurrency")) == "run.concurrency"
     assert key_name(("subjects", "My Agent", "target")) == 'subjects."My Agent".target'
     assert key_name(("packageDirectories", 0, "path")) == "packageDirectories[0].path"
+
+
+def test_a_device_is_written_to_and_never_replaced(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    device = Path(os.ttyname(theirs))
+    before = device.stat().st_rdev
+    assert put_file(device, b"one") == "Created"
+    put_pieces(device, [b"t", b"wo"])
+    assert os.read(ours, 100) + (b"" if select.select([ours], [], [], 0)[0] == [] else os.read(ours, 100)) == b"onetwo"
+    assert (device.stat().st_rdev, stat.S_ISCHR(device.stat().st_mode)) == (before, True)
+    for descriptor in (ours, theirs):
+        os.close(descriptor)
+    assert list(tmp_path.iterdir()) == []

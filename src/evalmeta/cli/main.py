@@ -114,6 +114,7 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit with its code; no error ends in a traceback."""
+    _open_closed_streams()
     if "_EVALMETA_COMPLETE" in os.environ:
         import evalmeta.cli.completions  # noqa: F401 - registers the shells before click looks for one
     as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
@@ -127,3 +128,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
             sys.exit(report_error(error, as_json=as_json))
         sys.exit(result if isinstance(result, int) else 0)
+
+
+def _open_closed_streams() -> None:
+    """Let stdin, stdout and stderr lead nowhere if the caller has closed them.
+
+    Otherwise the next file that is opened, such as the database, would receive what is printed.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(number, mode, closefd=False, encoding="utf-8"))

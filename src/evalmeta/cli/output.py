@@ -9,7 +9,7 @@ import errno
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
@@ -58,7 +58,13 @@ def console(*, err: bool) -> Console:
 
 def note(text: str, *, indent: str = "") -> None:
     """Print a remark to stderr; the command of a `Suggestion` repeats the call's org and selection."""
-    click.echo(escape_commands(indent + completed(text)), err=True, color=wants_colour(err=True))
+    try:
+        click.echo(escape_commands(indent + completed(text)), err=True, color=wants_colour(err=True))
+    except OSError as error:
+        # A remark that nobody can read, because the terminal has gone or the disk is full, does not end the command.
+        if error.errno not in _UNWRITABLE:
+            raise
+        _discard(sys.stderr)
 
 
 def warn(text: str) -> None:
@@ -145,7 +151,18 @@ _UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.E
 
 
 def report_error(error: BaseException, *, as_json: bool) -> int:
-    """Print an error that ended a command, and return the exit code."""
+    """Print an error that ended a command, and return the exit code; the error is lost if nothing can be printed."""
+    try:
+        return _reported(error, as_json=as_json)
+    except OSError as unwritable:
+        if unwritable.errno not in {*_UNWRITABLE, errno.EPIPE}:
+            raise
+        for stream in (sys.stdout, sys.stderr):
+            _discard(stream)
+        return error.exit_code if isinstance(error, EvalmetaError) else EXIT_FAILED
+
+
+def _reported(error: BaseException, *, as_json: bool) -> int:
     match error:
         case click.exceptions.NoArgsIsHelpError() if not as_json:
             click.echo(error.format_message())
@@ -157,10 +174,10 @@ def report_error(error: BaseException, *, as_json: bool) -> int:
         case EvalmetaError():
             known = error
         case BrokenPipeError():
-            _discard_stdout()
+            _discard(sys.stdout)
             return EXIT_FAILED
         case OSError(filename=None) if error.errno in _UNWRITABLE:
-            _discard_stdout()
+            _discard(sys.stdout)
             way_out = "Free some disk space, or write the output elsewhere, and run the command again."
             known = EvalmetaError(f"the output cannot be written: {error.strerror}", actions=[way_out])
             as_json = False
@@ -222,9 +239,11 @@ def _report_usage_error(error: click.ClickException, *, as_json: bool) -> int:
     return UsageError.exit_code
 
 
-def _discard_stdout() -> None:
-    # Python flushes stdout at exit, which would fail again.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _discard(stream: TextIO) -> None:
+    # Python flushes streams at exit, which would fail again.
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, stream.fileno())
+    os.close(nothing)
 
 
 def _damage() -> EvalmetaError | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import tempfile
 import time
 from contextlib import suppress
@@ -97,6 +98,9 @@ def target_below(folder: Path, path: Path, *, called: str = "") -> Path:
 
 def put_file(path: Path, content: bytes) -> FileState:
     """Write a file that a user named unless it already has the content; return what was done."""
+    if is_stream(path):
+        put_pieces(path, [content])
+        return "Created"
     target = Path(os.path.realpath(path))
     state = state_of(target, content)
     if state != "Unchanged":
@@ -106,9 +110,26 @@ def put_file(path: Path, content: bytes) -> FileState:
 
 def put_pieces(path: Path, pieces: Iterable[bytes]) -> None:
     """Write a file that a user named from pieces; it changes only when all of them have been written."""
+    if is_stream(path):
+        try:
+            with path.open("wb", buffering=0) as stream:
+                for piece in pieces:
+                    stream.write(piece)
+        except OSError as error:
+            raise ProjectError(f"{path}: cannot be written: {error.strerror}") from None
+        return
     target = Path(os.path.realpath(path))
     sweep_unfinished(target.parent, lambda name: name == target.name)
     write_below(target.parent, target, pieces)
+
+
+def is_stream(path: Path) -> bool:
+    """Return whether a path is a device, a pipe or a terminal, such as /dev/null: it is written to, never replaced."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def put_folder(folder: Path, entries: Mapping[str, bytes]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -129,8 +129,10 @@ class Progress(_Display):
 
     def _write_line(self, line: str) -> None:
         if self._enabled and not self._bars:
-            self._console.file.write(f"{line}\n")
-            self._console.file.flush()
+            # A full disk or a terminal that has gone does not end the runs.
+            with suppress(OSError):
+                self._console.file.write(f"{line}\n")
+                self._console.file.flush()
 
 
 class JobProgress(_Display):
