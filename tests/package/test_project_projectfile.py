@@ -32,7 +32,7 @@ def with_path(path: str) -> str:
 
 def test_other_keys_of_salesforce_are_ignored(file: Path) -> None:
     file.write_text('{"packageDirectories": [{"path": "a", "package": "P"}], "namespace": "", "plugins": {}}')
-    assert [directory.path for directory in read_project_file(file).package_directories] == ["a"]
+    assert read_project_file(file).package_directories == ("a",)
 
 
 def test_invalid_json_is_reported_with_line_and_column(file: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_package_directory_is_a_path(file: Path, path: str) -> None:
 
 def test_backslashes_in_a_path_separate_folders(file: Path) -> None:
     file.write_text(with_path("force-app\\main"))
-    assert read_project_file(file).package_directories[0].path == "force-app/main"
+    assert read_project_file(file).package_directories[0] == "force-app/main"
 
 
 @pytest.mark.parametrize("version", ['"new"', "64.0", '"64.5"', '""'])

@@ -42,16 +42,16 @@ class AgentFiles:
     def __init__(self, folders: Sequence[Path]) -> None:
         """Take the folders, such as the package directories of a project."""
         self._folders = tuple(folders)
-        self._found: Mapping[str, Sequence[Path]] | None = None
+        self._files: Mapping[str, Sequence[Path]] | None = None
 
     def declared_variables(self, agent: str) -> frozenset[str] | None:
         """Return the context variables of an agent in lower case; None if it is not there, or cannot be read.
 
         They are declared in the agent's Bot and its versions, and as linked variables of its Agent Script.
         """
-        if self._found is None:
-            self._found = _find_agents(self._folders)
-        paths = self._found.get(agent, ())
+        if self._files is None:
+            self._files = _find_agents(self._folders)
+        paths = self._files.get(agent, ())
         try:
             return frozenset(name.casefold() for path in paths for name in _declared_in(path)) if paths else None
         except (EvalmetaError, UnicodeDecodeError):

@@ -162,28 +162,20 @@ def _open_project(root: Path, *, with_settings: bool) -> Project:
     )
 
 
-def _package_directories(file: Path, declared: Sequence[PackageDirectory]) -> tuple[Path, ...]:
-    ordered = sorted(declared, key=lambda directory: not directory.default)
+def _package_directories(file: Path, declared: Sequence[str]) -> tuple[Path, ...]:
     paths: dict[Path, None] = {}
-    for directory in ordered:
-        path = Path(os.path.realpath(file.parent / directory.path))
+    for directory in declared:
+        path = Path(os.path.realpath(file.parent / directory))
         if not path.is_relative_to(file.parent):
-            raise ProjectError(f"{file}: the package directory {directory.path!r} is outside the project.")
+            raise ProjectError(f"{file}: the package directory {directory!r} is outside the project.")
         paths[path] = None
     return tuple(paths)
-
-
-class PackageDirectory(NamedTuple):
-    """One entry of packageDirectories; the path is relative, with forward slashes."""
-
-    path: str
-    default: bool = False
 
 
 class ProjectFile(NamedTuple):
     """The keys of `sfdx-project.json` that evalmeta uses."""
 
-    package_directories: tuple[PackageDirectory, ...]
+    package_directories: tuple[str, ...]  # relative, with forward slashes, the default one first
     source_api_version: ApiVersion | None = None
     namespace: str = ""
 
@@ -198,9 +190,9 @@ def read_project_file(file: Path) -> ProjectFile:
     if faults or not isinstance(content, dict):
         findings = (": ".join(filter(None, (str(file), key_name(keys), reason))) + "." for keys, reason in faults)
         raise ProjectError("\n".join(findings), actions=(f"Correct {file}; nothing was done.",))
-    rows = content["packageDirectories"]
+    rows = sorted(content["packageDirectories"], key=lambda row: not row.get("default", False))
     return ProjectFile(
-        tuple(PackageDirectory(_slashed(row["path"]), row.get("default", False)) for row in rows),
+        tuple(_slashed(row["path"]) for row in rows),
         parse_api_version(content.get("sourceApiVersion") or ""),
         content.get("namespace") or "",
     )
