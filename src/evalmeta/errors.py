@@ -84,12 +84,18 @@ class Suggestion(str):
 _COMPARED_CHARS: Final = 80
 
 
+def nearest_word(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that is closest to `word`, ignoring case; None if none is close."""
+    by_small = {name.lower(): name for name in known}
+    close = get_close_matches(word[:_COMPARED_CHARS].lower(), by_small, n=1)
+    return by_small[close[0]] if close else None
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a hint with the known word that is closest to `word`, or with all of them."""
     known = list(known)
-    by_small = {name.lower(): name for name in known}
-    close = get_close_matches(word[:_COMPARED_CHARS].lower(), by_small, n=1)
-    return f"Did you mean {by_small[close[0]]!r}?" if close else f"Known: {', '.join(known)}."
+    near = nearest_word(word, known)
+    return f"Did you mean {near!r}?" if near else f"Known: {', '.join(known)}."
 
 
 class EvalmetaError(Exception):

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
+from evalmeta.errors import nearest_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -133,8 +134,7 @@ def is_other_type(name: str) -> bool:
 
 def nearest_type_name(name: str) -> str | None:
     """Return the supported type with the most similar name, None if no name is similar."""
-    close = get_close_matches(name[: limits.MAX_API_NAME_CHARS].lower(), _BY_NAME, n=1, cutoff=0.6)
-    return _BY_NAME[close[0]].name if close else None
+    return nearest_word(name, (row.name for row in TYPES))
 
 
 def parse_api_version(text: str) -> ApiVersion | None:

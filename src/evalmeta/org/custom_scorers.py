@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.errors import EvalmetaError
+from evalmeta.errors import EvalmetaError, nearest_word
 from evalmeta.model.agent_scorer import PromptScorer, unknown_fields
 from evalmeta.model.registry import SCORER_DEFINITION
 from evalmeta.org.run_files import run_file_of
 from evalmeta.package.files import META_XML_SUFFIX, read_file
 from evalmeta.package.folders import files_below, list_files
 from evalmeta.package.project import find_project
-from evalmeta.package.selection import nearest_name
 from evalmeta.xmlio.agent_scorers import check_agent_scorer, read_agent_scorer, read_template_text
 from evalmeta.xmlio.reader import read_xml
 
@@ -93,7 +92,7 @@ def _finder(source: _Source, project: Callable[[], Project | None]) -> FindScore
 def _find(name: str, source: _Source, project: Callable[[], Project | None]) -> PromptScorer | str:
     content = source.content(name)
     if content is None:
-        near = nearest_name(name, source.names())
+        near = nearest_word(name, source.names())
         hint = f"did you mean {near!r}? If not, " if near else ""
         return f"{source.where} has no custom scorer {name!r}; {hint}{source.way_out.replace('NAME', name)}"
     document = read_xml(content, label=f"{name}.{SCORER_DEFINITION.suffix}")

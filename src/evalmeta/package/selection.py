@@ -8,12 +8,11 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import translate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from evalmeta.errors import NotFound, ProjectError, UsageError
+from evalmeta.errors import NotFound, ProjectError, UsageError, nearest_word
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import (
     NEWEST_API_VERSION,
@@ -155,7 +154,7 @@ def match_names(patterns: Sequence[MemberPattern], names: Mapping[str, Sequence[
     if missing:
         listed = ", ".join(str(pattern) for pattern in missing)
         nearest = [
-            (member_pattern.type.name, nearest_name(member_pattern.name, names.get(member_pattern.type.name, ())))
+            (member_pattern.type.name, nearest_word(member_pattern.name, names.get(member_pattern.type.name, ())))
             for member_pattern in missing[:_HINTED_MEMBERS]
         ]
         hints = dict.fromkeys(f"Did you mean {kind}:{name}?" for kind, name in nearest if name)
@@ -308,12 +307,5 @@ def _entries(manifest: Manifest) -> Iterator[tuple[str, str, str]]:
 def _missing_hint(member: str, names: Sequence[str]) -> str:
     if WILDCARD in member:
         return f"Write a <members> for each name, or only {WILDCARD} for all components of the type."
-    near = nearest_name(member, names)
+    near = nearest_word(member, names)
     return f"Did you mean {near}?" if near else ""
-
-
-def nearest_name(name: str, names: Sequence[str]) -> str | None:
-    """Return the name that is most like another, ignoring case; None if none is like it."""
-    folded = {text.casefold(): text for text in names}
-    near = get_close_matches(name.casefold(), folded, n=1)
-    return folded[near[0]] if near else None

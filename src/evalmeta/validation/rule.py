@@ -6,9 +6,9 @@ documentation, and on the rule's page in `pages`. A rule also has a sample in me
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
+from evalmeta.errors import nearest_word
 from evalmeta.model.problem import Severity
 
 if TYPE_CHECKING:
@@ -100,5 +100,5 @@ def checks_also(
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return a sentence with the known word that was probably meant, or with all known words."""
     options = list(known)
-    close = get_close_matches(word[:80].lower(), options, n=1, cutoff=0.6)
-    return f"Did you mean {close[0]}?" if close else f"Known: {', '.join(options)}."
+    near = nearest_word(word, options)
+    return f"Did you mean {near}?" if near else f"Known: {', '.join(options)}."

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.errors import NotFound, SettingsError, did_you_mean
+from evalmeta.errors import NotFound, SettingsError, did_you_mean, nearest_word
 from evalmeta.model.expectations import expectation_kind, known_names
 from evalmeta.model.login import EMBEDDED
 from evalmeta.model.problem import Severity
@@ -139,7 +138,8 @@ def find_rule(code: str) -> Rule:
     """Return a rule by its code; raise NotFound, with the nearest code, if there is none."""
     known = {rule.code: rule for rule in list_rules()}
     if code not in known:
-        actions = [f"Did you mean {near}?" for near in get_close_matches(code.lower(), known, n=1)]
+        near = nearest_word(code, known)
+        actions = [f"Did you mean {near}?"] if near else []
         raise NotFound(f"the rule {code!r} cannot be found", actions=[*actions, "List all rules: evalmeta rule"])
     return known[code]
 
