@@ -8,22 +8,22 @@ from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.answers import context_of, history_of, turn_messages
 from evalmeta.engine.project_code import find_function, functions_root
-from evalmeta.engine.scorers.results import broken, measured
+from evalmeta.engine.scorers.results import broken, judged, measured
 from evalmeta.engine.subjects.objects import Calls, check_call
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectError
 from evalmeta.model.evaluation import select_cases
 from evalmeta.model.redaction import error_text
-from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Exchange
     from evalmeta.engine.project_code import Function
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Evaluation
+    from evalmeta.model.run import TestResult
     from evalmeta.model.run_options import RunOptions
 
 
@@ -72,14 +72,6 @@ def _accepted_inputs(function: Function) -> frozenset[str]:
     return frozenset(other.name for other in others).intersection(_CHECK_INPUTS)
 
 
-class _Outcome(NamedTuple):
-    """What a function says about an answer; without a verdict, the score is only reported."""
-
-    passed: bool | None
-    score: float | None = None
-    reason: str = ""
-
-
 async def score_by_check(expectation: Expectation, exchange: Exchange) -> TestResult:
     """Judge by the function that the terms name (`"function": "module:name"`).
 
@@ -93,16 +85,15 @@ async def score_by_check(expectation: Expectation, exchange: Exchange) -> TestRe
     """
     name, answer = str(expectation.terms["function"]), exchange.generated.outcome
     try:
-        outcome = _outcome(await _called(name, exchange))
+        passed, score, reason = _outcome(await _called(name, exchange))
     except EvalmetaError as error:
         why = " ".join((error_text(error), *error.actions))
         return broken(expectation, f"the function {name!r:.200} cannot judge: {why}", actual=answer)
-    explanation = outcome.reason or f"{name} returned {outcome.score if outcome.passed is None else outcome.passed}"
-    if outcome.passed is None:
-        return measured(expectation, outcome.score, f"{explanation}; reported, not judged", actual=answer)
-    verdict = Verdict.PASS if outcome.passed else Verdict.FAILURE
-    score = float(outcome.passed) if outcome.score is None else outcome.score
-    return TestResult(expectation.name, verdict, f"{name} passes", answer, score, explanation, expectation.label)
+    explanation = reason or f"{name} returned {score if passed is None else passed}"
+    if passed is None:
+        return measured(expectation, score, f"{explanation}; reported, not judged", actual=answer)
+    expected = f"{name} passes"
+    return judged(expectation, passed=passed, expected=expected, actual=answer, explanation=explanation, score=score)
 
 
 async def _called(name: str, exchange: Exchange) -> object:
@@ -135,16 +126,16 @@ def _inputs(function: Function, exchange: Exchange) -> dict[str, object]:
     return {name: known[name] for name in _accepted_inputs(function)}
 
 
-def _outcome(returned: object) -> _Outcome:
-    """Read what a function returned; raise SettingsError if it is neither a verdict nor a score."""
+def _outcome(returned: object) -> tuple[bool | None, float | None, str]:
+    """Return the verdict, score and reason that a function returned; raise SettingsError if there is none."""
     if isinstance(returned, Mapping):
         passed, score, reason = (returned.get(key) for key in ("passed", "score", "reason"))
         if (passed is None or isinstance(passed, bool)) and (passed is not None or score is not None):
-            return _Outcome(passed, None if score is None else _number(score), "" if reason is None else str(reason))
+            return passed, None if score is None else _number(score), "" if reason is None else str(reason)
     elif isinstance(returned, bool):
-        return _Outcome(returned)
+        return returned, None, ""
     elif isinstance(returned, int | float):
-        return _Outcome(None, _number(returned))
+        return None, _number(returned), ""
     shown = repr(returned)[:100]
     raise SettingsError(f"it returned {shown}.", actions=(_RETURNS,))
 

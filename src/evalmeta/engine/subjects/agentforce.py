@@ -306,21 +306,16 @@ def _token_of_environment(name: str, instance_url: str) -> _TokenSource:
     except UsageError as error:
         raise SettingsError(f"the agent's instance_url is not valid: {error}", actions=error.actions) from None
     token = child_environment().get(name, "").strip()
-    if token and not _TOKEN.fullmatch(token):
-        raise SettingsError(
-            f"the environment variable {name} does not hold an access token: it has blanks or invalid characters",
-            actions=(f"Set {name} to the token alone.",),
-        )
-    if not token and name in os.environ:
-        raise SettingsError(
-            f"the environment variable {name} is hidden from the programs that run tests",
-            actions=("Pass the token in a variable with another name, such as AGENT_TOKEN, and name it in token_env.",),
-        )
-    if not token:
-        raise SettingsError(
-            f"the environment variable {name} is not set, but token_env in evalmeta.toml names it",
-            actions=(f"Set {name} to an access token with the scopes chatbot_api and sfap_api.",),
-        )
+    if not _TOKEN.fullmatch(token):
+        fault = "is not set, but token_env in evalmeta.toml names it"
+        action = f"Set {name} to an access token with the scopes chatbot_api and sfap_api."
+        if token:
+            fault = "does not hold an access token: it has blanks or invalid characters"
+            action = f"Set {name} to the token alone."
+        elif name in os.environ:
+            fault = "is hidden from the programs that run tests"
+            action = "Pass the token in a variable with another name, such as AGENT_TOKEN, and name it in token_env."
+        raise SettingsError(f"the environment variable {name} {fault}", actions=(action,))
 
     async def source(ended: _Token | None) -> _Token:
         if ended:

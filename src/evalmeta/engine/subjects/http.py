@@ -146,10 +146,9 @@ class _Paths:
     def matches_list(self, name: str, root: JsonValue) -> bool:
         """Return whether the path selects among the items of an existing list, such as `$.steps[*]`."""
         steps = compile_reference(self._paths[name]).steps if self._paths[name] else ()
-        selection = next((place for place, step in enumerate(steps) if isinstance(step, _SELECTIONS)), None)
-        if selection is None:
-            return False
-        return any(isinstance(match, list) for match in resolve(Reference("", steps[:selection]), root))
+        places = [place for place, step in enumerate(steps) if isinstance(step, _SELECTIONS)]
+        lists = resolve(Reference("", steps[: places[0]]), root) if places else ()
+        return any(isinstance(match, list) for match in lists)
 
     def first(self, name: str, root: JsonValue) -> JsonValue:
         return next(iter(self.matches(name, root)), None)
@@ -167,9 +166,8 @@ def _generated(reply: JsonValue, paths: _Paths, session: JsonValue, *, omits_emp
     texts = paths.required("answer", reply)
     for text in texts:
         if not isinstance(text, str):
-            raise SubjectError(
-                f"the agent's answer is {_outline(text)}; expected text: correct answer in evalmeta.toml"
-            )
+            what = f"the agent's answer is {_outline(text)}"
+            raise SubjectError(f"{what}; expected text: correct answer in evalmeta.toml")
     topic, actions = paths.first("topic", reply), _actions(reply, paths)
     if omits_empty:
         topic = "" if topic is None and paths.has("topic") else topic
