@@ -174,12 +174,11 @@ class Threads:
         self._put(None)
 
     def _run(self) -> None:
-        while (work := self._next()) is not None:
+        while True:
+            self._waiting.get()
+            if (work := self._calls.popleft()) is None:
+                return
             work()
-
-    def _next(self) -> Callable[[], None] | None:
-        self._waiting.get()
-        return self._calls.popleft()
 
 
 def _outcome(function: Callable[[], _T]) -> tuple[_T | None, BaseException | None]:

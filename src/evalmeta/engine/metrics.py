@@ -102,7 +102,6 @@ class Judged(NamedTuple):
 
 
 def _share_of_yes(judged: Judged) -> float:
-    """Return the share of ratings that mean yes."""
     return sum(judged.answers) / len(judged.answers)
 
 

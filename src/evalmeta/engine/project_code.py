@@ -185,7 +185,6 @@ def _module(name: str, root: Path | None) -> ModuleType:
 
 @contextmanager
 def _search_path(*folders: Path) -> Iterator[None]:
-    """Let imports find modules in these folders."""
     added = [*map(str, folders)]
     sys.path[:0] = added
     importlib.invalidate_caches()

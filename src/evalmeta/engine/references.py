@@ -276,7 +276,6 @@ def _resolve(parameter: Parameter, reference: Reference, generated: GeneratedDat
 
 
 def _no_match(parameter: Parameter, reference: Reference, generated: GeneratedData) -> NoMatch | NotReported:
-    """Return why a reference matches nothing."""
     if missing := _not_reported(reference, generated):
         return NotReported(f"the agent does not report {missing}")
     reason = f"the reference of {parameter.name} matches nothing: {parameter.value.strip()}"

@@ -228,7 +228,6 @@ def _differs_between_runs(case: CaseComparison) -> bool:
 
 
 def _always_passed(case: CaseComparison) -> bool:
-    """Return whether a case passed in all runs of the baseline."""
     return case.before is not None and case.before.passed > 0 and case.before.failed == 0
 
 

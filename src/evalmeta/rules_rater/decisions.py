@@ -269,7 +269,6 @@ def _listed(items: Sequence[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return the start of a text on one line, in quotes."""
     line = " ".join(text.split())
     return repr(line if len(line) <= _MAX_QUOTED else f"{line[:_MAX_QUOTED].rstrip()} …")
 

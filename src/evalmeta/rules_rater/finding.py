@@ -161,7 +161,9 @@ def replaced_facts(texts: Texts) -> tuple[list[Fact], list[Fact]]:
     """Return the facts that the answer replaces, and those that it has instead."""
     missing, expected = missing_facts(texts), find_facts(texts.expected)
     if not _BOUND.search(texts.actual):
-        missing = [fact for fact in missing if fact not in _bounded_facts(texts.expected)]
+        text, located = _locate_facts(texts.expected)
+        bounded = {fact for fact, start, _ in located if _BOUNDED.search(text, max(0, start - _BEFORE), start)}
+        missing = [fact for fact in missing if fact not in bounded]
     extra = [fact for fact in find_facts(texts.actual) if not _is_among(fact, expected)]
     are_alike = _are_alike_but_facts(texts)
     if not are_alike:
@@ -182,11 +184,6 @@ def missing_facts(texts: Texts) -> list[Fact]:
 
 def _is_among(fact: Fact, others: Sequence[Fact]) -> bool:
     return any(is_met(other, fact) for other in others)
-
-
-def _bounded_facts(text: str) -> set[Fact]:
-    text, located = _locate_facts(text)
-    return {fact for fact, start, _ in located if _BOUNDED.search(text, max(0, start - _BEFORE), start)}
 
 
 def _are_alike_but_facts(texts: Texts) -> bool:

@@ -108,8 +108,6 @@ _OPTIONAL: Final = ("utterance", "rule", "split", "reason")
 
 
 class _Row(NamedTuple):
-    """One row of a file with its location."""
-
     where: str
     fields: Mapping[str, object]
     raises: type[UsageError]

@@ -70,8 +70,6 @@ class Criterion(NamedTuple):
 
 
 class _Comparison(NamedTuple):
-    """The result of comparing one actual value."""
-
     passed: bool
     actual: str
     explanation: str

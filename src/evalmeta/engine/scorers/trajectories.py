@@ -107,7 +107,6 @@ def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult
 
 
 def _matched(expected: Sequence[_Call], actual: Sequence[_Call], rule: MatchRule) -> tuple[bool, float]:
-    """Return whether calls match, and their similarity."""
     keys = [call.key for call in expected], [call.key for call in actual]
     return rule.matches(*keys), similarity(*keys)
 

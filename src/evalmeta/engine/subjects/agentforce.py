@@ -259,8 +259,6 @@ _TokenSource: TypeAlias = Callable[[_Token | None], Awaitable[_Token]]
 
 
 class _Tokens:
-    """The token that all sessions share."""
-
     def __init__(self, source: _TokenSource) -> None:
         self._source = source
         self._lock = asyncio.Lock()

@@ -218,7 +218,6 @@ def _method(owner: object, name: str) -> Function:
 
 
 def _accepted_names(function: Function) -> frozenset[str]:
-    """Return the names of the inputs that a function declares as parameters."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -292,7 +291,6 @@ class Calls:
         self._threads.close()
 
     def _failure(self, error: BaseException) -> BaseException:
-        """Return the error of the subject for an exception of a function."""
         failure = error
         if any(_is_named(kind, name) for kind in type(error).__mro__ for name in self._retry_on):
             failure = SubjectUnreachable(self._with_line(error))

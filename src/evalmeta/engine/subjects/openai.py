@@ -121,7 +121,6 @@ def _read(reply: JsonValue, *, offers_tools: bool) -> GeneratedData:
 
 
 def _text(content: JsonValue) -> str | None:
-    """Return a message's text, which may have several parts."""
     if content is None or isinstance(content, str):
         return content
     if not isinstance(content, list):

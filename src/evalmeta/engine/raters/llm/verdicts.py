@@ -55,7 +55,6 @@ class Opinion:
 
 
 def _verdict_of(score: float, rubric: Rubric) -> Verdict:
-    """Return PASS if the score reaches the threshold."""
     return Verdict.PASS if score >= rubric.threshold else Verdict.FAILURE
 
 
