@@ -16,11 +16,14 @@ from evalmeta.model.definition import (
     HistoryMessage,
     Inputs,
     Parameter,
+    PromptInput,
     TestCase,
+    fields_of,
 )
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import TEST_TYPES, TYPES, MetadataType
 from evalmeta.xmlio.definitions import read_definition, read_leniently, write_definition
 from evalmeta.xmlio.reader import read_xml
+from evalmeta.xmlio.structure import declarations
 from examples import EXAMPLES
 from strategies import definitions, documents
 
@@ -217,3 +220,23 @@ def test_a_document_that_fits_is_read_leniently_in_full(text: str) -> None:
         assert lenient == read_definition(document)
     except InvalidMetadata:
         assert lenient.source is None
+
+
+@pytest.mark.parametrize("kind", TEST_TYPES, ids=[kind.name for kind in TEST_TYPES])
+def test_every_text_that_a_schema_declares_is_a_field_of_the_model(kind: MetadataType) -> None:
+    values = {
+        kind.name: EVERYTHING,
+        "testCase": TestCase(Inputs("")),
+        "inputs": Inputs(""),
+        "contextVariable": ContextVariable("", ""),
+        "conversationHistory": HistoryMessage(),
+        "promptInput": PromptInput("", ""),
+        kind.expectation: Expectation(""),
+        "parameter": Parameter("", ""),
+    }
+    pending = list(declarations(kind.xsd).items())
+    for tag, declared in pending:
+        children = (declared.children or {}).items()
+        texts = {child.rpartition("}")[2] for child, below in children if below.children is None}
+        assert texts <= fields_of(values[tag.rpartition("}")[2]]).keys()
+        pending += [(child, below) for child, below in children if below.children is not None]
