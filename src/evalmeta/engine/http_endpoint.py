@@ -58,27 +58,19 @@ class Reply:
     value: JsonValue = field(repr=False)
 
 
-def _check_url(url: str) -> None:
+def _url_fault(url: str) -> str:
     try:
         parts = httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise _invalid_url(str(error)) from None
+        return str(error)
     if parts.scheme not in {"http", "https"} or not parts.host:
-        raise _invalid_url("it does not begin with http:// or https:// and a host")
+        return "it does not begin with http:// or https:// and a host"
     if parts.port is not None and not 0 < parts.port <= _MAX_PORT:
-        raise _invalid_url(f"{parts.port} is not a valid port")
+        return f"{parts.port} is not a valid port"
     labels = parts.raw_host.removesuffix(b".").split(b".")
     if not all(0 < len(label) <= _LABEL_CHARS for label in labels):
-        raise _invalid_url("its host is not a valid name")
-    if parts.userinfo:
-        raise _invalid_url("it contains a user or a password; send them in headers")
-
-
-def _invalid_url(reason: str) -> SettingsError:
-    return SettingsError(
-        f"the url of an endpoint is not valid: {redacted(reason)}",
-        actions=("Write it in evalmeta.toml like https://agents.example.com/chat or http://127.0.0.1:8080/chat.",),
-    )
+        return "its host is not a valid name"
+    return "it contains a user or a password; send them in headers" if parts.userinfo else ""
 
 
 class Endpoint:
@@ -100,7 +92,13 @@ class Endpoint:
         busy_statuses: frozenset[int] = frozenset(),
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        _check_url(url)
+        if fault := _url_fault(url):
+            raise SettingsError(
+                f"the url of an endpoint is not valid: {redacted(fault)}",
+                actions=(
+                    "Write it in evalmeta.toml like https://agents.example.com/chat or http://127.0.0.1:8080/chat.",
+                ),
+            )
         parts = urlsplit(url)
         self._start, self._query = f"{parts.scheme}://{parts.netloc}{parts.path}", parts.query
         self._headers = {"Accept": "application/json", "Content-Type": "application/json", **(headers or {})}

@@ -265,19 +265,13 @@ def _entries_of_document(document: JsonValue) -> Iterator[_Entry]:
         for session in sessions:
             yield from _turns(session)
         return
-    for run in [
-        _run(run, prefix=f"run {place} of the list: " if is_list else "") for place, run in enumerate(parts, 1)
-    ]:
+    prefixes = [f"run {place} of the list: " if is_list else "" for place in range(1, len(parts) + 1)]
+    # All are read before the first answer is used.
+    for run in [_run(source, prefix=prefix) for source, prefix in zip(parts, prefixes, strict=True)]:
         for case in sorted(run.cases, key=lambda case: case.iteration):
             for turn in case.earlier:
                 yield turn.utterance, Recording(turn.generated, None, case.number)
             yield case.utterance, Recording(case.generated, case.error, case.number)
-
-
-def _turns(session: JsonObject) -> Iterator[_Entry]:
-    for utterance, generated in _read_session(session):
-        error = None if generated else "the agent did not answer in the recorded session"
-        yield utterance, Recording(generated, error)
 
 
 def _run(source: JsonValue, *, prefix: str = "") -> Run:
@@ -295,8 +289,8 @@ def _is_session(document: JsonObject) -> bool:
     return isinstance(document.get("runs"), list)
 
 
-def _read_session(session: JsonObject) -> Iterator[tuple[str, GeneratedData | None]]:
-    """Yield the user's message of each turn with the agent's answer; None if the agent did not answer.
+def _turns(session: JsonObject) -> Iterator[_Entry]:
+    """Yield the user's message of each turn with the agent's answer.
 
     Several messages of one speaker in a turn are lines of one text. Turns without a message of the user are left out.
     Raise MessageUnreadable, with the turn, if an answer is not valid.
@@ -307,7 +301,7 @@ def _read_session(session: JsonObject) -> Iterator[tuple[str, GeneratedData | No
         if utterance is None:
             continue
         if outcome is None:
-            yield utterance, None
+            yield utterance, Recording(error="the agent did not answer in the recorded session")
             continue
         answer = {
             "outcome": outcome,
@@ -317,7 +311,7 @@ def _read_session(session: JsonObject) -> Iterator[tuple[str, GeneratedData | No
             "session_id": session_id,
         }
         try:
-            yield utterance, generated_data(answer)
+            yield utterance, Recording(generated_data(answer))
         except SubjectError as error:
             raise MessageUnreadable(f"turn {turn} of the session: {error}") from None
 

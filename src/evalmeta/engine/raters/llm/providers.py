@@ -152,10 +152,8 @@ class EndpointModel:
             raise
 
     async def _send_as(self, form: str, question: Question) -> JsonValue:
-        messages: JsonValue = [
-            {"role": "system", "content": question.system},
-            {"role": "user", "content": question.message},
-        ]
+        texts = {"system": question.system, "user": question.message}
+        messages: JsonValue = [{"role": role, "content": text} for role, text in texts.items()]
         parameters = self._parameters.values(question.temperature, self._max_tokens)
         body: JsonObject = {"model": self._model, "messages": messages, **parameters}
         if form == "json_schema":
