@@ -11,13 +11,28 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta.org import lease as lease_module
 from evalmeta.org.lease import is_free, new_worker, working
 from evalmeta.store.runs import Lease
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NAME_ITSELF = "import sys; from evalmeta.org.lease import new_worker; print(new_worker(), flush=True); sys.stdin.read()"
+NAME_ITSELF = """
+import pathlib, sys
+from evalmeta.org import lease
+lease._PROC = pathlib.Path(sys.argv[1])
+print(lease.new_worker(), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True, params=["linux", "macos"])
+def proc(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder of processes; macOS has none, and `ps` tells instead."""
+    folder = Path("/proc") if request.param == "linux" else tmp_path / "none"
+    monkeypatch.setattr(lease_module, "_PROC", folder)
+    return folder
 
 
 def lease(worker: str) -> Lease:
@@ -26,17 +41,17 @@ def lease(worker: str) -> Lease:
 
 
 @contextmanager
-def another_worker() -> Iterator[tuple[subprocess.Popen[str], str]]:
+def another_worker(proc: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A process that lives until its stdin is closed, and the name of its worker."""
-    command = [sys.executable, "-c", NAME_ITSELF]
+    command = [sys.executable, "-c", NAME_ITSELF, str(proc)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         yield process, process.stdout.readline().strip()
         process.kill()
 
 
-def test_a_run_of_a_process_that_is_alive_is_not_free() -> None:
-    with another_worker() as (_, worker):
+def test_a_run_of_a_process_that_is_alive_is_not_free(proc: Path) -> None:
+    with another_worker(proc) as (_, worker):
         assert not is_free(lease(worker))
 
 
@@ -47,19 +62,18 @@ def test_a_worker_of_this_process_has_its_run_until_it_is_done() -> None:
     assert is_free(lease(worker))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells when a process started")
-def test_a_process_that_has_the_id_of_a_dead_worker_is_not_this_worker() -> None:
-    with another_worker() as (process, worker):
+def test_a_process_that_has_the_id_of_a_dead_worker_is_not_this_worker(proc: Path) -> None:
+    with another_worker(proc) as (process, worker):
         host, _, started, suffix = worker.split(":")
-        assert is_free(lease(f"{host}:{process.pid}:{int(started) - 1}:{suffix}"))
+        assert not is_free(lease(f"{host}:{process.pid}:{started}:{suffix}"))
+        assert is_free(lease(f"{host}:{process.pid}:{started[:-1]}x:{suffix}"))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells that a process is a zombie")
-def test_a_process_that_has_ended_but_is_still_listed_is_dead() -> None:
-    with another_worker() as (process, worker):
+def test_a_process_that_has_ended_but_is_still_listed_is_dead(proc: Path) -> None:
+    with another_worker(proc) as (process, worker):
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        assert Path(f"/proc/{process.pid}/stat").exists()
+        os.kill(process.pid, 0)
         assert is_free(lease(worker))
 
 

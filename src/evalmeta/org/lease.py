@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import threading
 import time
 import uuid
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from evalmeta.store.runs import Lease
 
 
+_PROC: Final = Path("/proc")
+_PS_SECONDS: Final = 5.0
 # The workers of this process, which outlives them.
 _ACTIVE_WORKERS: Final[set[str]] = set()
 
@@ -97,13 +100,34 @@ def _is_alive(worker: str) -> bool | None:
 
 
 def _start_time(process: int) -> str:
-    """Return the start time of a process in ticks since boot; empty if it is dead or the system is not Linux.
+    """Return when a process started; empty if it is dead, a zombie too, or the system does not tell.
 
-    Process ids are reused, so the id alone is not enough. Source: proc_pid_stat(5), fields 3 and 22.
+    Process ids are reused, so the id alone is not enough.
     """
+    return _start_ticks(process) if (_PROC / "self").exists() else _start_date(process) if os.name == "posix" else ""
+
+
+def _start_ticks(process: int) -> str:
+    """Return the start time in ticks since boot, as Linux has it: proc_pid_stat(5), fields 3 and 22."""
     try:
-        stat = Path(f"/proc/{process}/stat").read_bytes()
+        stat = (_PROC / str(process) / "stat").read_bytes()
     except OSError:
         return ""
     fields = stat.rpartition(b")")[2].decode("ascii").split()
     return "" if fields[0] in {"Z", "X"} else fields[19]
+
+
+def _start_date(process: int) -> str:
+    """Return the start time as `ps` of macOS and BSD prints it, without characters that separate parts of a name."""
+    try:
+        printed = subprocess.run(
+            ["/bin/ps", "-o", "stat=,lstart=", "-p", str(process)],
+            capture_output=True,
+            check=False,
+            env={"LC_ALL": "C", "TZ": "UTC"},
+            timeout=_PS_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    state, *date = printed.stdout.decode("ascii", errors="replace").split() or ["Z"]
+    return "" if state.startswith("Z") else "".join(filter(str.isalnum, "".join(date)))
