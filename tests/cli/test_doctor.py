@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -327,3 +328,28 @@ def test_the_size_of_the_store_and_its_growth_are_shown(folder: Path, evalmeta: 
     assert evalmeta("run", "orders.yaml").code == 0
     shown = findings(evalmeta("doctor", "--json"))["store"][1]
     assert re.search(r"org\.sqlite3, \d+\.\d kB, 1 run since \d{4}-\d\d-\d\d, about \d+\.\d kB in a week$", shown)
+
+
+@pytest.mark.parametrize("place", ["/proc/evalmeta", "/proc"])
+def test_a_state_folder_that_cannot_be_written_is_an_error_for_root_too(
+    folder: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    bind(folder)
+    monkeypatch.setenv("EVALMETA_HOME", place)
+
+    done = evalmeta("doctor")
+
+    assert done.code == 1
+    assert "error    store: /proc cannot be written: " in done.out
+    assert "set EVALMETA_HOME to another folder" in done.out
+
+
+def test_a_disk_without_room_is_not_everything_works(folder: Path, evalmeta: Evalmeta, program: list[str]) -> None:
+    evalmeta("init")
+    evalmeta("run", ".")
+    full = ["/bin/sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *program, "doctor", "--no-questions"]
+
+    done = subprocess.run(full, check=False, capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode, "Everything works" in done.stdout) == (1, False)
+    assert f"error    store: {folder}/.evalmeta cannot be written: File too large" in done.stdout

@@ -8,7 +8,9 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import tempfile
 import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +28,7 @@ from evalmeta.engine.interfaces import Rubric
 from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.subjects.agentforce import AgentforceSubject
 from evalmeta.engine.subjects.replay import ReplaySubject
-from evalmeta.errors import EvalmetaError, NotFound
+from evalmeta.errors import EvalmetaError, NotFound, StoreLocked
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.login import EMBEDDED
 from evalmeta.model.redaction import error_text, redacted
@@ -52,6 +54,7 @@ _SHOWN_CHARS: Final = 60
 # Above this size, in bytes, `doctor` says how to make a store smaller.
 _LARGE: Final = 1_000_000_000
 _PRUNE: Final = "evalmeta test prune --keep 50"
+_PROBE_BYTES: Final = 65_536
 _SHOW_STALE: Final = "Show what to do: evalmeta validate"
 _RIGHT: Final = Rubric("bot_response_rating", "What is the capital of France?", "Paris.", expected="Paris.")
 _WRONG: Final = replace(_RIGHT, actual="Rome.")
@@ -190,13 +193,21 @@ def _check_tests(project: Project, task: Task) -> Finding:
 
 def _check_store(project: Project, _: Task) -> Finding:
     folder = project.state_dir
-    if not folder.exists():
-        place = next(parent for parent in folder.parents if parent.exists())
-        if os.access(place, os.W_OK):
-            return Finding("ok", f"the first run creates {folder}")
-        return Finding("error", f"{place} is not writable", "Make it writable, or set EVALMETA_HOME to another folder.")
+    place = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    try:
+        # Permissions do not say whether the disk is read-only or full.
+        with tempfile.TemporaryFile(dir=place) as file:
+            file.write(bytes(_PROBE_BYTES))
+    except OSError as error:
+        way_out = "Make it writable, free some disk space, or set EVALMETA_HOME to another folder."
+        return Finding("error", f"{place} cannot be written: {error.strerror}", way_out)
+    if place != folder:
+        return Finding("ok", f"the first run creates {folder}")
     is_whole = check_integrity(folder)
     with open_database(folder) as database:
+        # While another program writes, this one could write later.
+        with suppress(StoreLocked), database.waiting(0), database.transaction():
+            pass
         state = state_of_store(database, now=time.time())
     partly = "" if is_whole else f"; in {limits.INTEGRITY_SECONDS:g} s only a part of it could be checked for damage"
     hint = f"; delete old runs: {_PRUNE}" if state.size > _LARGE else ""
