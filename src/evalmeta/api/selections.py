@@ -37,7 +37,7 @@ from evalmeta.xmlio.definitions import index_members, write_manifest
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import ApiVersion, Component, Manifest
@@ -166,16 +166,11 @@ def _chosen(project: Project, components: tuple[Component, ...], selection: Sele
     try:
         return components_named(components, patterns, where=where) if patterns else components
     except NotFound as error:
-        hints = _ignored_files(project, {f"{pattern}" for pattern in patterns})
+        keys, ignore = set(map(str, patterns)), read_forceignore(project.root)
+        named = [file for file in component_files(project, ForceIgnore(project.root)) if file.key in keys]
+        lines = [(file, line) for file in named if (line := ignore.find_line(file.path))]
+        hints = [f"{shown(file.path)} is ignored by {line}." for file, line in lines]
         raise NotFound(str(error), actions=[*hints, *error.actions]) from None
-
-
-def _ignored_files(project: Project, keys: Container[str]) -> Iterator[str]:
-    """Yield a remark about each component with one of the keys that `.forceignore` ignores."""
-    ignore = read_forceignore(project.root)
-    for file in component_files(project, ForceIgnore(project.root)):
-        if file.key in keys and (line := ignore.find_line(file.path)):
-            yield f"{shown(file.path)} is ignored by {line}."
 
 
 _SHOWN_FILES: Final = 20
@@ -208,7 +203,12 @@ def convert_metadata(
     to `main/default`. Without an output folder, the files are written to the DX project
     around the current folder.
     """
-    chosen = resolve(_opened(root_dir), selection).components
+    if not root_dir.is_dir():
+        raise NotFound(f"{root_dir} does not exist or is not a folder")
+    root = Path(os.path.realpath(root_dir))
+    # A DX project finds components at any depth, by their suffix: retrieved folders are nested.
+    opened = Project(root, is_dx=True, package_directories=(root,), api_version=None)
+    chosen = resolve(opened, selection).components
     if not chosen:
         raise NotFound(f"{shown(root_dir)} has no components in it.")
     if output_dir is None:
@@ -234,14 +234,6 @@ def _dx_project() -> Project:
             actions=("Name the folder to write to: --output-dir.",),
         )
     return project
-
-
-def _opened(root_dir: Path) -> Project:
-    if not root_dir.is_dir():
-        raise NotFound(f"{root_dir} does not exist or is not a folder")
-    root = Path(os.path.realpath(root_dir))
-    # A DX project finds components at any depth, by their suffix: retrieved folders are nested.
-    return Project(root, is_dx=True, package_directories=(root,), api_version=None)
 
 
 def _existing_paths(output_dir: Path) -> Mapping[str, Path]:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from evalmeta.formats.diagnostics import Loss, Written
     from evalmeta.formats.registry import Format
-    from evalmeta.formats.testspec import Spec
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import MetadataType
     from evalmeta.package.files import FileState
@@ -79,7 +78,12 @@ def read_source(path: Path, names: DefinitionNames = _NO_NAMES, *, needs_subject
     if source_format == "testspec":
         spec = read_spec_file(path, label=label)
         if spec.is_own:
-            return _source_of_spec(spec, label, names, needs_subject=needs_subject)
+            subject_name = names.subject_name or spec.definition.subject_name
+            if needs_subject and not subject_name:
+                raise _no_subject(label)
+            definition, losses = spec_definition(spec, name=names.name, subject_name=subject_name or "agent")
+            version = names.subject_version or definition.subject_version
+            return Source(replace(definition, subject_version=version), losses)
     if spec is not None or source_format == "definition":
         if names != _NO_NAMES:
             raise UsageError(f"{label} contains its own name and agent; leave out the options for them")
@@ -101,15 +105,6 @@ def read_source(path: Path, names: DefinitionNames = _NO_NAMES, *, needs_subject
         raise _no_subject(label)
     definition, losses = definition_of(document, subject_name=subject_name or "agent", is_metadata=needs_subject)
     return Source(replace(definition, subject_version=names.subject_version), losses, document.notes)
-
-
-def _source_of_spec(spec: Spec, label: str, names: DefinitionNames, *, needs_subject: bool) -> Source:
-    subject_name = names.subject_name or spec.definition.subject_name
-    if needs_subject and not subject_name:
-        raise _no_subject(label)
-    definition, losses = spec_definition(spec, name=names.name, subject_name=subject_name or "agent")
-    version = names.subject_version or definition.subject_version
-    return Source(replace(definition, subject_version=version), losses)
 
 
 def _no_subject(label: str) -> UsageError:

@@ -218,7 +218,10 @@ def rater_of(settings: RaterSettings, *, root: Path) -> tuple[str, str]:
         case RulesRater(embed=embed):
             return f"rules with {embed}" if embed else "rules", ""
         case LlmRater():
-            return _models(settings), _prompt(settings, root)
+            from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, bind_rubric
+
+            digest = bind_rubric(settings, root=root).digest
+            return _models(settings), f"v{PROMPT_VERSION}, rubric {digest}" if digest else f"v{PROMPT_VERSION}"
         case _:
             return settings.adapter, ""
 
@@ -229,13 +232,6 @@ def _models(settings: LlmRater) -> str:
     parts += [f"with {samples} samples" if samples > 1 else ""]
     parts += ["" if settings.temperature == 0 else f"at temperature {settings.temperature}"]
     return " ".join(filter(None, parts))
-
-
-def _prompt(settings: LlmRater, root: Path) -> str:
-    from evalmeta.engine.raters.llm.prompts import PROMPT_VERSION, bind_rubric
-
-    digest = bind_rubric(settings, root=root).digest
-    return f"v{PROMPT_VERSION}, rubric {digest}" if digest else f"v{PROMPT_VERSION}"
 
 
 def _checksum(file: Path) -> int | None:

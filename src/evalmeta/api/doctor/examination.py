@@ -83,7 +83,11 @@ def examine(
     except SettingsError as error:
         yield Check("settings", finding_of(error))
         return
-    org = _org_of(project, target_org)
+    org: Target | Finding | None
+    try:
+        org = choose_target(project, target_org)
+    except EvalmetaError as error:
+        org = finding_of(error)
     yield from _of_project(project, runs_here=org is None)
     yield from _announced(project, question)
     is_broken = False
@@ -103,14 +107,6 @@ def examine(
     yield from (Check(subject, finding) for subject, finding in found)
     if is_smoke and not is_asked:
         yield Check("smoke", Finding("warning", "not asked, because an agent cannot be used"))
-
-
-def _org_of(project: Project, name: str | None) -> Target | Finding | None:
-    """Return the org to check, why it cannot be checked, or None for the embedded org."""
-    try:
-        return choose_target(project, name)
-    except EvalmetaError as error:
-        return finding_of(error)
 
 
 def _extras() -> Finding:

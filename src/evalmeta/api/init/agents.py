@@ -26,6 +26,9 @@ _ADK: Final = "adk_agent:Agent"
 _ADK_FILE: Final = "agent.py"
 _ROOT_AGENT: Final = re.compile(r"^root_agent\b", re.MULTILINE)
 _DEPTH: Final = 4
+_JSON_NOTE: Final = (
+    "In evalmeta.toml, request is what is sent to the endpoint, and answer is the path of the answer in its reply"
+)
 _DOUBLES: Final = "agent_doubles"
 _DOUBLE: Final = """
 
@@ -136,7 +139,10 @@ def _python_agent(root: Path, choice: AgentChoice) -> NewAgent:
     module = target.partition(":")[0]
     if not _exists(root, module) and "." not in target.partition(":")[2]:
         if not choice.is_sample and (modules := _modules(root)):
-            raise _unknown_module(target, module, modules)
+            near = get_close_matches(module, modules, n=1)
+            actions = [f"Did you mean --agent {near[0]}:{target.partition(':')[2]}?"] if near else []
+            way_out = f"To write a sample agent there, add --sample: evalmeta init --agent {target} --sample"
+            raise UsageError(f"the module of the agent {target!r} cannot be found", actions=[*actions, way_out])
         return _sample(target)
     if choice.is_sample:
         raise UsageError(f"the module {module} exists", actions=["Leave out --sample, or name another module."])
@@ -149,15 +155,6 @@ def _python_agent(root: Path, choice: AgentChoice) -> NewAgent:
 def _own_agent(target: str, *, note: str = "") -> NewAgent:
     module = target.partition(":")[0].rpartition(".")[2]
     return NewAgent(_name_of(module), _table(adapter="python", target=target), note=note)
-
-
-def _unknown_module(target: str, module: str, modules: Iterable[str]) -> UsageError:
-    near = get_close_matches(module, modules, n=1)
-    actions = [f"Did you mean --agent {near[0]}:{target.partition(':')[2]}?"] if near else []
-    return UsageError(
-        f"the module of the agent {target!r} cannot be found",
-        actions=[*actions, f"To write a sample agent there, add --sample: evalmeta init --agent {target} --sample"],
-    )
 
 
 def _modules(root: Path) -> dict[str, str]:
@@ -190,21 +187,12 @@ def _endpoint(choice: AgentChoice) -> NewAgent:
     check_url(choice.url, option="--url")
     keys = chat_settings(choice.url, model=choice.model, api_key_env=choice.api_key_env)
     if not keys:
-        return NewAgent("my_agent", _json_endpoint(choice), note=_JSON_NOTE)
+        table = _table(adapter="http", url=choice.url, answer="$.answer")
+        headers = f'\n[subjects.my_agent.headers]\nAuthorization = "Bearer ${{{choice.api_key_env}}}"\n'
+        request = '\n[subjects.my_agent.request]\nutterance = "{{utterance}}"\n'
+        return NewAgent("my_agent", f"{table}{headers if choice.api_key_env else ''}{request}", note=_JSON_NOTE)
     note = "" if choice.model else f"The model is {keys['model']!r}; to ask another one, correct model in evalmeta.toml"
     return NewAgent("my_agent", _table(adapter="openai", **keys), note=note)
-
-
-_JSON_NOTE: Final = (
-    "In evalmeta.toml, request is what is sent to the endpoint, and answer is the path of the answer in its reply"
-)
-
-
-def _json_endpoint(choice: AgentChoice) -> str:
-    keys = _table(adapter="http", url=choice.url, answer="$.answer")
-    headers = f'\n[subjects.my_agent.headers]\nAuthorization = "Bearer ${{{choice.api_key_env}}}"\n'
-    request = '\n[subjects.my_agent.request]\nutterance = "{{utterance}}"\n'
-    return f"{keys}{headers if choice.api_key_env else ''}{request}"
 
 
 def _split(command: str) -> list[str]:

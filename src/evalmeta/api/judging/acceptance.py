@@ -41,15 +41,6 @@ _SHOWN_ANSWERS: Final = 3
 _SHOWN_CHARS: Final = 60
 
 
-def _choose_result(run: Run, cases: Sequence[CaseResult], *, name: str | None, turn: int | None) -> NamedResult:
-    """Return the named result of a case, or else the only one that did not pass; all its iterations have its answer."""
-    chosen = _choose(run, cases, name, turn)
-    found = ((case.iteration, result) for case in cases for result in named_results(case))
-    return _agreed(
-        run, {iteration: named_result for iteration, named_result in found if named_result.position == chosen.position}
-    )
-
-
 def is_acceptable(result: TestResult) -> bool:
     """Return whether a result compares the answer with a value that can be replaced."""
     name = canonical_name(result.name)
@@ -61,6 +52,7 @@ def _show_results(run: Run) -> Suggestion:
 
 
 def _choose(run: Run, cases: Sequence[CaseResult], name: str | None, turn: int | None) -> NamedResult:
+    """Return the result with a name in the iterations of a case, or else the only one that did not pass."""
     number = cases[0].number
     all_results = [result for case in cases for result in named_results(case) if turn in {None, result.turn}]
     if not all_results:
@@ -160,7 +152,9 @@ def propose(
         of_iteration = f" in iteration {iteration}" if iteration else ""
         message = f"run {run.id} has no result of case {number}{of_iteration}"
         raise NotFound(message, actions=[_show_results(run)])
-    chosen = _choose_result(run, cases, name=expectation, turn=turn)
+    position = _choose(run, cases, expectation, turn).position
+    results = ((case.iteration, result) for case in cases for result in named_results(case))
+    chosen = _agreed(run, {iteration: result for iteration, result in results if result.position == position})
     path, answer = _file_of(project, run), chosen.result.actual
     before = _read(path)
     evaluation = read_evaluation(path, before)

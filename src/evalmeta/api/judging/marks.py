@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
@@ -191,10 +192,15 @@ def _label(result: TestResult, mark: Mark) -> bool | None:
 
 
 def _find(project: Project, database: Database, place: ResultPlace) -> tuple[CaseResult | None, TestResult | None]:
-    if place.org_url:
-        case = _remote_case(project, place)
-    else:
+    case = None
+    if not place.org_url:
         case = Runs(database).case(place.run_id, place.iteration, place.number)
+    else:
+        with suppress(NotFound):
+            cases = find_run(project, place.run_id, org_url=place.org_url).cases
+            case = next(
+                (case for case in cases if (case.number, case.iteration) == (place.number, place.iteration)), None
+            )
     found = named_results(case) if case else []
     return case, next(
         (
@@ -204,11 +210,3 @@ def _find(project: Project, database: Database, place: ResultPlace) -> tuple[Cas
         ),
         None,
     )
-
-
-def _remote_case(project: Project, place: ResultPlace) -> CaseResult | None:
-    try:
-        run = find_run(project, place.run_id, org_url=place.org_url)
-    except NotFound:
-        return None
-    return next((e for e in run.cases if (e.number, e.iteration) == (place.number, place.iteration)), None)
