@@ -27,12 +27,12 @@ from evalmeta.errors import (
 from evalmeta.formats.document import SPEC_NAMES, Document, Reading, reading_of
 from evalmeta.formats.files import digest_of, read_document, recent_document, remember
 from evalmeta.model.entry_points import is_target, likely_target
-from evalmeta.model.evaluation import evaluation_of
-from evalmeta.model.registry import TEST_TYPES, metadata_type, type_of_run, types_at
-from evalmeta.org.run_files import content_key, run_file_of, test_in
+from evalmeta.model.evaluation import Evaluation, evaluation_of
+from evalmeta.model.registry import TEST_TYPES, MetadataType, metadata_type, type_of_run, types_at
+from evalmeta.org.run_files import RunFile, content_key, run_file_of, test_in
 from evalmeta.org.subjects import unbound_subject
 from evalmeta.package.files import parse_test_name, shown
-from evalmeta.package.project import SETTINGS_FILE
+from evalmeta.package.project import SETTINGS_FILE, Project
 from evalmeta.store.components import Components
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
@@ -42,14 +42,10 @@ if TYPE_CHECKING:
 
     from evalmeta.client.connection import Connection
     from evalmeta.model.definition import Definition
-    from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.problem import Problem
-    from evalmeta.model.registry import MetadataType
     from evalmeta.model.run import Run
     from evalmeta.model.run_options import RunOptions
-    from evalmeta.org.run_files import RunFile
-    from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import FileProperties
 
 

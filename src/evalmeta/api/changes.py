@@ -7,15 +7,15 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.api.files import bytes_of
-from evalmeta.api.sync import compare_components, fetch, tracking_of
+from evalmeta.api.sync import ComparedComponent, compare_components, fetch, tracking_of
 from evalmeta.errors import InvalidMetadata, NotFound
-from evalmeta.model.difference import Difference, compare, compare_texts
-from evalmeta.model.registry import SCORER_DEFINITION, SyncState, hash_of, types_at
+from evalmeta.model.difference import Change, Difference, compare, compare_texts
+from evalmeta.model.registry import SCORER_DEFINITION, Component, MetadataType, SyncState, hash_of, types_at
 from evalmeta.package.files import read_file, shown
 from evalmeta.package.folders import find_components
 from evalmeta.xmlio.agent_scorers import check_agent_scorer, texts_by_path
 from evalmeta.xmlio.definitions import read_definition
-from evalmeta.xmlio.reader import read_xml
+from evalmeta.xmlio.reader import Document, read_xml
 from evalmeta.xmlio.structure import definition_type
 
 if TYPE_CHECKING:
@@ -23,13 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.api.agent_tests import AgentTest
-    from evalmeta.api.sync import ComparedComponent
     from evalmeta.client.connection import Connection
-    from evalmeta.model.difference import Change
-    from evalmeta.model.registry import Component, MetadataType
     from evalmeta.package.project import Project
     from evalmeta.store.components import Synced
-    from evalmeta.xmlio.reader import Document
 
 
 _ORG: Final = "the org"

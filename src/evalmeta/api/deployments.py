@@ -10,24 +10,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta import limits
-from evalmeta.api.packages import pack_project
+from evalmeta.api.packages import DeployPackage, pack_project
 from evalmeta.api.sync import hashes_of, receipts_of, refuse_newer_in_org, remember_deployment, tracking_of
 from evalmeta.client import metadata
 from evalmeta.errors import DeployFailed, EvalmetaError, NotFound, OrgFault, Suggestion, UsageError
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.package.files import ComponentFile, shown
+from evalmeta.package.files import ComponentFile, FileState, shown
 from evalmeta.package.folders import find_components
-from evalmeta.protocol.metadata_api import DeployOptions
+from evalmeta.protocol.metadata_api import DeployMessage, DeployOptions, DeployResult
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
-    from evalmeta.api.packages import DeployPackage
     from evalmeta.client.connection import Connection
     from evalmeta.model.registry import ComponentSet
-    from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
-    from evalmeta.protocol.metadata_api import DeployMessage, DeployResult
     from evalmeta.store.components import Sent
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, NotFound, ProjectError, Suggestion
-from evalmeta.formats.document import SPEC_NAMES, TABLE_NAMES, Reading, read_bytes, reading_of
+from evalmeta.formats.document import SPEC_NAMES, TABLE_NAMES, Document, Reading, read_bytes, reading_of
 from evalmeta.formats.files import format_of, kind_of_file, read_document
-from evalmeta.formats.registry import settings_files
+from evalmeta.formats.registry import FileKind, settings_files
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.model.difference import compare
 from evalmeta.model.evaluation import ended_problem, today
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalmeta.formats.document import Document
-    from evalmeta.formats.registry import FileKind
     from evalmeta.formats.testspec import Spec
     from evalmeta.model.definition import Definition
 

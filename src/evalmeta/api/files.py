@@ -18,8 +18,8 @@ from evalmeta.model.registry import DESTRUCTIVE_FILES, MANIFEST_FILES, NEWEST_AP
 from evalmeta.package.agent_files import AgentFiles
 from evalmeta.package.files import parse_file_name, put_file, shown, slash_hint
 from evalmeta.package.folders import FORCEIGNORE_FILE, files_below, list_files, name_problems, read_forceignore
-from evalmeta.package.project import find_project, version_in_force
-from evalmeta.validation.rules import rule_policy
+from evalmeta.package.project import Project, find_project, version_in_force
+from evalmeta.validation.rules import RulePolicy, rule_policy
 from evalmeta.validation.validator import (
     CheckedFile,
     check_component,
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from evalmeta.model.definition import Definition
     from evalmeta.model.registry import ApiVersion, ComponentSet
     from evalmeta.model.settings import Profile
-    from evalmeta.package.project import Project
     from evalmeta.validation.definition_rules import NamedFile
-    from evalmeta.validation.rules import RulePolicy
 
 
 _MANIFEST_FOLDERS: Final = (".", "manifest")

@@ -9,15 +9,13 @@ from evalmeta.api.org_targets import Target, refuse_token, renew
 from evalmeta.client.auth import CALLBACK_PORT, fetch_identity, fetch_session, log_in_with_browser
 from evalmeta.client.logins import user_logins
 from evalmeta.errors import EvalmetaError, LoginFailed, MessageUnreadable, UsageError
-from evalmeta.model.login import EMBEDDED, ByKey, ByRefreshToken, BySf, Login, Secrets
+from evalmeta.model.login import EMBEDDED, ByKey, ByRefreshToken, BySf, Login, Renewal, Secrets
 from evalmeta.protocol.json_fields import object_at, org_url, read_object, text
 from evalmeta.protocol.oauth import DEFAULT_CLIENT_ID, PRODUCTION_URL, TokenReply, audience_of, read_auth_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from evalmeta.model.login import Renewal
 
 
 async def log_in_with_token(url: str, access_token: str, *, alias: str = "") -> Login:

@@ -13,10 +13,10 @@ import orjson
 
 from evalmeta.client.auth import renew_secrets
 from evalmeta.client.connection import Connection
-from evalmeta.client.logins import user_logins
+from evalmeta.client.logins import Logins, user_logins
 from evalmeta.errors import LoginFailed, MessageUnreadable, NotFound, OrgFault, SettingsError, UsageError
 from evalmeta.model.login import EMBEDDED, Login, Secrets
-from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, parse_api_version
+from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, ApiVersion, parse_api_version
 from evalmeta.org.app import embedded_org
 from evalmeta.package.files import put_file, read_text
 from evalmeta.package.trust import state_file
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from evalmeta.client.logins import Logins
-    from evalmeta.model.registry import ApiVersion
     from evalmeta.package.project import Project
 
 

@@ -26,8 +26,8 @@ from evalmeta.model.registry import (
     types_at,
 )
 from evalmeta.package.archive import build_zip, manifest_of, near_limits, package_entries, read_zip
-from evalmeta.package.files import put_file, read_file, shown
-from evalmeta.package.project import api_version_of
+from evalmeta.package.files import FileState, put_file, read_file, shown
+from evalmeta.package.project import Project, api_version_of
 from evalmeta.package.selection import MemberPattern, Selection, match_names, parse_members
 from evalmeta.xmlio.definitions import write_manifest
 
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import ApiVersion, Component, ComponentSet
-    from evalmeta.package.files import FileState
-    from evalmeta.package.project import Project
 
 
 # The folder that the sf CLI uses in a zip that is not a single package.

@@ -16,7 +16,7 @@ from evalmeta.model.problem import Location, Problem, Severity, quote
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.package.files import parse_test_name, shown
 from evalmeta.package.folders import files_below, list_files
-from evalmeta.package.project import SETTINGS_FILE
+from evalmeta.package.project import SETTINGS_FILE, Project
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.settings import QuarantineSettings
-    from evalmeta.package.project import Project
 
 
 class _Test(NamedTuple):

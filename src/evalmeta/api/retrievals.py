@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from evalmeta import limits
 from evalmeta.api.packages import lowered_version, manifest_of_everything, refuse_missing
-from evalmeta.api.sync import fetched_from, refuse_changed_files, remember_fetched, tracking_of
+from evalmeta.api.sync import Fetched, fetched_from, refuse_changed_files, remember_fetched, tracking_of
 from evalmeta.client import metadata
-from evalmeta.model.registry import parse_api_version
+from evalmeta.model.registry import Manifest, parse_api_version
 from evalmeta.package.archive import read_zip
 from evalmeta.package.files import (
     ComponentFile,
@@ -23,17 +23,14 @@ from evalmeta.package.files import (
     write_files,
 )
 from evalmeta.package.folders import FORCEIGNORE_FILE, find_components, read_forceignore, target_path
-from evalmeta.package.project import version_in_force
+from evalmeta.package.project import Project, version_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from evalmeta.api.sync import Fetched
     from evalmeta.client.connection import Connection
-    from evalmeta.model.registry import Manifest
     from evalmeta.package.files import FileState
-    from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import RetrieveResult
 
 

@@ -24,10 +24,10 @@ from evalmeta.model.login import ADMIN
 from evalmeta.model.redaction import child_environment
 from evalmeta.org.lease import is_free
 from evalmeta.org.organization import Organization
-from evalmeta.org.serving.server_file import already_running, read_server
+from evalmeta.org.serving.server_file import Server, already_running, read_server
 from evalmeta.package.trust import state_file
 from evalmeta.protocol.json_fields import is_loopback
-from evalmeta.store.database import delete_contents, open_database
+from evalmeta.store.database import Database, delete_contents, open_database
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from evalmeta.org.serving.endpoint import Endpoint
-    from evalmeta.org.serving.server_file import Server
     from evalmeta.package.project import Project
-    from evalmeta.store.database import Database
     from evalmeta.store.users import StoredToken
 
 _POLL_SECONDS: Final = 0.05

@@ -9,15 +9,15 @@ from evalmeta.api.files import bytes_of
 from evalmeta.errors import FormatError, InvalidMetadata, UsageError, did_you_mean
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.files import format_of, read_document
-from evalmeta.formats.registry import format_to_write
+from evalmeta.formats.registry import Format, format_to_write
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.formats.testspec import read_spec_file, spec_definition
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, METRICS, OUTCOME, TOPIC, render_actions, scorer_kind, scorer_names
-from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
-from evalmeta.package.files import put_file, shown, state_of
+from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, MetadataType
+from evalmeta.package.files import FileState, put_file, shown, state_of
 from evalmeta.package.folders import find_components, read_forceignore, target_path
-from evalmeta.package.project import api_version_of
+from evalmeta.package.project import Project, api_version_of
 from evalmeta.validation.definition_rules import is_api_name
 from evalmeta.validation.rules import rule_policy
 from evalmeta.validation.validator import validate_component
@@ -29,11 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.formats.diagnostics import Loss, Written
-    from evalmeta.formats.registry import Format
     from evalmeta.model.problem import Problem
-    from evalmeta.model.registry import MetadataType
-    from evalmeta.package.files import FileState
-    from evalmeta.package.project import Project
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from evalmeta.package.archive import read_zip
 from evalmeta.package.files import parse_safe_file_name, read_file, shown
 from evalmeta.package.folders import list_files
 from evalmeta.protocol.json_fields import from_timestamp
-from evalmeta.store.components import Components, Synced, open_receipts, open_tracking
+from evalmeta.store.components import Components, Receipts, Sent, Synced, Tracking, open_receipts, open_tracking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import Component, MetadataType
     from evalmeta.package.project import Project
     from evalmeta.protocol.metadata_api import DeployMessage, DeployResult, FileProperties, RetrieveResult
-    from evalmeta.store.components import Receipts, Sent, Tracking
     from evalmeta.store.database import Database
 
 

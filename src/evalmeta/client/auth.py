@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from evalmeta import limits
 from evalmeta.client.http import bearer, open_http, request
 from evalmeta.errors import EvalmetaError, LoginFailed, MessageUnreadable, UsageError
-from evalmeta.model.login import ByKey, ByRefreshToken, Login
+from evalmeta.model.login import ByKey, ByRefreshToken, Login, Renewal, Secrets
 from evalmeta.model.redaction import child_environment, redacted, redacted_bytes
 from evalmeta.protocol import oauth
 from evalmeta.protocol.json_fields import object_at, org_url, read_object, text
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from evalmeta.client.logins import Logins
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.login import Renewal, Secrets
 
 
 _T = TypeVar("_T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from asyncio import Lock, timeout
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 import httpx
 import orjson
@@ -30,7 +30,6 @@ from evalmeta.protocol.soap import read_results, read_text_result, write_call
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from types import TracebackType
-    from typing import Self
 
     from evalmeta.errors import EvalmetaError
     from evalmeta.model.json_value import JsonObject

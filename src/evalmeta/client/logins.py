@@ -15,7 +15,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import LoginFailed, MessageUnreadable, NotFound, ProjectError, UsageError
-from evalmeta.model.login import ByKey, ByRefreshToken, BySf, Login, Secrets
+from evalmeta.model.login import ByKey, ByRefreshToken, BySf, Login, Renewal, Secrets
 from evalmeta.package.files import write_below
 from evalmeta.protocol.json_fields import object_at, read_object, text
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
 
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.login import Renewal
 
 
 _T = TypeVar("_T")

@@ -27,12 +27,12 @@ from evalmeta.errors import (
     Suggestion,
     UsageError,
 )
-from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
-from evalmeta.model.run import Run, RunStatus, Verdict
-from evalmeta.model.run_options import invalid_option
+from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, MetadataType, type_of_run
+from evalmeta.model.run import CaseResult, Run, RunStatus, Verdict
+from evalmeta.model.run_options import RunOptions, invalid_option
 from evalmeta.protocol.connect import read_run, run_status
 from evalmeta.protocol.json_fields import from_timestamp, integer, object_at, optional_text, text
-from evalmeta.protocol.runs import read_faults, read_run_definition, write_options
+from evalmeta.protocol.runs import RunDefinition, RunFault, read_faults, read_run_definition, write_options
 from evalmeta.protocol.testing import plain_status, read_testing_run
 
 if TYPE_CHECKING:
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
 
     from evalmeta.client.connection import Connection
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import CaseResult
-    from evalmeta.model.run_options import RunOptions
-    from evalmeta.protocol.runs import RunDefinition, RunFault
 
 
 _FIRST_PAGE: Final = "0-0"

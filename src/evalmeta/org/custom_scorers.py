@@ -6,12 +6,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.errors import EvalmetaError, nearest_word
-from evalmeta.model.agent_scorer import PromptScorer, unknown_fields
-from evalmeta.model.registry import SCORER_DEFINITION
+from evalmeta.model.agent_scorer import FindScorer, PromptScorer, unknown_fields
+from evalmeta.model.registry import SCORER_DEFINITION, Component
 from evalmeta.org.run_files import run_file_of
 from evalmeta.package.files import META_XML_SUFFIX, read_file
 from evalmeta.package.folders import files_below, list_files
-from evalmeta.package.project import find_project
+from evalmeta.package.project import Project, find_project
 from evalmeta.xmlio.agent_scorers import check_agent_scorer, read_agent_scorer, read_template_text
 from evalmeta.xmlio.reader import read_xml
 
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from evalmeta.model.agent_scorer import FindScorer
-    from evalmeta.model.registry import Component
     from evalmeta.model.run import RunContent
     from evalmeta.org.organization import Organization
-    from evalmeta.package.project import Project
 
 
 _TEMPLATE_FOLDER: Final = "genAiPromptTemplates"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, WILDCARD, metadata_type, parse_api_version
 from evalmeta.package.archive import read_zip
 from evalmeta.package.files import META_XML_SUFFIX, parse_safe_file_name
-from evalmeta.protocol.metadata_api import DeployMessage
+from evalmeta.protocol.metadata_api import DeployMessage, DeployOptions
 from evalmeta.validation.rules import NO_ORG_RULES, RulePolicy
 from evalmeta.validation.validator import validate_component, validate_manifest
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import Manifest, MetadataType
-    from evalmeta.protocol.metadata_api import DeployOptions
 
 
 MANIFEST: Final = "package.xml"

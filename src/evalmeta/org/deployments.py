@@ -11,7 +11,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import ArchiveError
-from evalmeta.org.deployment_zip import MANIFEST, not_there, problem_message, unpack
+from evalmeta.org.deployment_zip import MANIFEST, Candidate, Deletion, Package, not_there, problem_message, unpack
 from evalmeta.protocol.json_fields import read_object, to_timestamp
 from evalmeta.protocol.metadata_api import DeployDetails, DeployMessage, DeployOptions, DeployResult
 from evalmeta.protocol.soap import from_json, to_json, write_results
@@ -19,7 +19,6 @@ from evalmeta.protocol.soap import from_json, to_json, write_results
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evalmeta.org.deployment_zip import Candidate, Deletion, Package
     from evalmeta.org.organization import Organization
     from evalmeta.store.components import Change
     from evalmeta.store.jobs import Job

@@ -14,7 +14,7 @@ from evalmeta.errors import OrgFault, StoreCorrupt, StoreError, StoreFull, Store
 from evalmeta.org.deployments import deployment_status, fail_deployment, options_of, run_deployment, write_options
 from evalmeta.org.lease import is_free, new_worker, working
 from evalmeta.org.retrievals import fail_retrieve, retrieve_status, run_retrieve, write_request
-from evalmeta.protocol.metadata_api import AsyncResult, CancelResult, DeployDetails, DeployResult
+from evalmeta.protocol.metadata_api import AsyncResult, CancelResult, DeployDetails, DeployOptions, DeployResult
 from evalmeta.protocol.soap import read_results, write_results
 from evalmeta.store.database import open_database
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from evalmeta.model.login import User
     from evalmeta.model.registry import Manifest
     from evalmeta.org.organization import Organization
-    from evalmeta.protocol.metadata_api import DeployOptions
     from evalmeta.store.jobs import Job, JobKind
 
 

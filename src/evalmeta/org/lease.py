@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.errors import StoreError, StoreLocked
 from evalmeta.store.database import open_database
-from evalmeta.store.runs import Runs
+from evalmeta.store.runs import Lease, Runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from evalmeta.store.runs import Lease
 
 
 _PROC: Final = Path("/proc")

@@ -11,12 +11,12 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from evalmeta.model.login import ADMIN
-from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, parse_api_version
+from evalmeta.model.login import ADMIN, User
+from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, ApiVersion, parse_api_version
 from evalmeta.package.project import SETTINGS_FILE
 from evalmeta.protocol.oauth import read_named_user_token
 from evalmeta.store.components import Components
-from evalmeta.store.database import open_database, with_checksum
+from evalmeta.store.database import Database, open_database, with_checksum
 from evalmeta.store.jobs import Jobs
 from evalmeta.store.runs import Runs
 from evalmeta.store.users import Users, new_secret
@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.errors import StoreError
-    from evalmeta.model.login import User
-    from evalmeta.model.registry import ApiVersion
     from evalmeta.model.run import CaseResult
     from evalmeta.model.settings import Settings
-    from evalmeta.store.database import Database
 
 
 _T = TypeVar("_T")

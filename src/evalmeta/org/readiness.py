@@ -20,7 +20,7 @@ from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.scorers.functions import check_function, named_functions
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import child_environment
-from evalmeta.model.settings import PluginRater, RulesRater
+from evalmeta.model.settings import PluginRater, RulesRater, Settings, SubjectSettings
 from evalmeta.org.run_files import read_subject
 from evalmeta.org.subjects import bind_subject, rater_settings
 from evalmeta.package.project import SETTINGS_FILE, find_project
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.run_options import RunOptions
-    from evalmeta.model.settings import Settings, SubjectSettings
     from evalmeta.org.organization import Organization
 
 

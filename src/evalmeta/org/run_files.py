@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -13,7 +13,7 @@ from evalmeta.engine.subjects.replay import RecordedSubject
 from evalmeta.errors import NotFound, OrgFault, SettingsError, Suggestion
 from evalmeta.formats.document import Reading, reading_from
 from evalmeta.formats.files import digest_of, document_once, read_document
-from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.registry import EVALUATION_DEFINITION, MetadataType
 from evalmeta.model.run import ContentKind, RunContent
 from evalmeta.model.settings import SubjectSettings, SubjectTable
 from evalmeta.package.files import parse_test_name
@@ -21,11 +21,9 @@ from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
-    from pathlib import Path
 
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.registry import MetadataType
 
 
 _DEFAULT_READING: Final = Reading()

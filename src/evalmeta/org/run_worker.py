@@ -12,14 +12,14 @@ import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from evalmeta import limits
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.engine.scheduler import Scheduler
+from evalmeta.engine.scheduler import Places, Scheduler
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, EvalmetaError, StoreError, StoreLocked, SubjectError
 from evalmeta.model.redaction import error_text
-from evalmeta.model.run import RunStatus
+from evalmeta.model.run import Run, RunStatus
 from evalmeta.model.tally import Tally
 from evalmeta.org.custom_scorers import scorers_of_run
 from evalmeta.org.lease import is_free, keep_lease, new_worker
@@ -37,12 +37,9 @@ from evalmeta.store.runs import RunJournal
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
-    from typing import Self
 
     from evalmeta.engine.interfaces import Rater, Session, Subject
-    from evalmeta.engine.scheduler import Places
     from evalmeta.model.evaluation import Case
-    from evalmeta.model.run import Run
     from evalmeta.model.run_options import RunOptions
 
 

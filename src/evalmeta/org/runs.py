@@ -14,14 +14,14 @@ from evalmeta.errors import InvalidMetadata, NotFound, OrgFault
 from evalmeta.formats.document import Document, Reading
 from evalmeta.formats.files import document_once
 from evalmeta.formats.registry import all_formats, recognise
-from evalmeta.model.evaluation import evaluation_of, select_cases
-from evalmeta.model.login import ADMIN
-from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, type_of_run
-from evalmeta.model.run import CaseResult, ContentKind, RunContent, RunStatus, TestResult, Verdict
-from evalmeta.model.run_options import Setup, invalid_option
+from evalmeta.model.evaluation import Case, Evaluation, Quarantines, evaluation_of, select_cases
+from evalmeta.model.login import ADMIN, User
+from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, MetadataType, type_of_run
+from evalmeta.model.run import CaseResult, ContentKind, Run, RunContent, RunStatus, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions, Setup, invalid_option
 from evalmeta.org import run_files
 from evalmeta.org.lease import is_free
-from evalmeta.org.readiness import find_faults, needs_of
+from evalmeta.org.readiness import Need, find_faults, needs_of
 from evalmeta.org.subjects import rater_settings_of, setup_of
 from evalmeta.protocol.runs import RunDefinition, joined_error
 from evalmeta.store.judgements import find_check
@@ -32,14 +32,8 @@ from evalmeta.xmlio.reader import read_xml
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalmeta.model.evaluation import Case, Evaluation, Quarantines
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.login import User
-    from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import Run
-    from evalmeta.model.run_options import RunOptions
     from evalmeta.org.organization import Organization
-    from evalmeta.org.readiness import Need
 
 
 # The sf CLI recognises by these words, and by "not found", that the test does not exist.

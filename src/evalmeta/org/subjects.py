@@ -18,13 +18,13 @@ from evalmeta.model.fingerprints import fingerprint
 from evalmeta.model.login import SignedIn
 from evalmeta.model.redaction import address_in_words, hide_secrets
 from evalmeta.model.registry import TEST_TYPES
-from evalmeta.model.run_options import OFFLINE_RATER, Setup
-from evalmeta.model.settings import RulesRater, Settings
+from evalmeta.model.run_options import OFFLINE_RATER, RunOptions, Setup
+from evalmeta.model.settings import RaterSettings, RulesRater, Settings, SubjectSettings
 from evalmeta.package.files import key_name
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE
 from evalmeta.package.settings import load_settings
 from evalmeta.store.database import with_checksum
-from evalmeta.store.users import Agents
+from evalmeta.store.users import Agents, AgentState
 from evalmeta.version import __version__
 from evalmeta.xmlio.definitions import subject_of
 from evalmeta.xmlio.reader import read_xml
@@ -34,10 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.interfaces import Subject
-    from evalmeta.model.run_options import RunOptions
-    from evalmeta.model.settings import RaterSettings, SubjectSettings
     from evalmeta.org.organization import Organization
-    from evalmeta.store.users import AgentState
 
 
 _PYTHON_TARGET: Final = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")

@@ -16,12 +16,12 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from evalmeta import limits
 from evalmeta.errors import MessageUnreadable, OrgFault
-from evalmeta.model.registry import NEWEST_API_VERSION
+from evalmeta.model.registry import NEWEST_API_VERSION, MetadataType
 from evalmeta.org.deployments import deployment_status, options_of
 from evalmeta.org.handlers.rest import authenticated, json_reply, read_body, stream_body
 from evalmeta.org.handlers.soap import known_type
 from evalmeta.org.jobs import cancel_deployment, find_job, quick_deploy, submit_deployment, wait_briefly
-from evalmeta.org.organization import run_in_thread
+from evalmeta.org.organization import Organization, run_in_thread
 from evalmeta.package.files import is_safe_full_name
 from evalmeta.protocol.json_fields import object_at, read_object, text
 from evalmeta.protocol.metadata_api import (
@@ -33,22 +33,18 @@ from evalmeta.protocol.metadata_api import (
     SaveResult,
     UpsertResult,
 )
-from evalmeta.protocol.soap import from_json, read_results, to_json, write_records, write_results
+from evalmeta.protocol.soap import Call, from_json, read_results, to_json, write_records, write_results
 from evalmeta.validation.rules import RulePolicy
 from evalmeta.validation.validator import validate_component
 from evalmeta.xmlio.nodes import children, find, read_node, text_of
 from evalmeta.xmlio.reader import NAMESPACE
-from evalmeta.xmlio.writer import node, render
+from evalmeta.xmlio.writer import Node, node, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evalmeta.model.login import User
-    from evalmeta.model.registry import MetadataType
     from evalmeta.org.handlers.registry import Operation
-    from evalmeta.org.organization import Organization
-    from evalmeta.protocol.soap import Call
-    from evalmeta.xmlio.writer import Node
 
     Action = Literal["create", "update", "upsert"]
     from collections.abc import Callable

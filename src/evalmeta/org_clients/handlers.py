@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from evalmeta import limits
 from evalmeta.model.registry import NEWEST_API_VERSION, TEST_TYPES
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.routing import BaseRoute
 
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.login import User

@@ -7,12 +7,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.errors import OrgFault
-from evalmeta.model.login import ADMIN
+from evalmeta.errors import OrgFault, SubjectNotBound
+from evalmeta.model.login import ADMIN, User
 from evalmeta.model.registry import ApiVersion
 from evalmeta.org.handlers.rest import authenticated, json_reply, no_resource, read_body
-from evalmeta.org.organization import ORG_ID, run_in_thread
-from evalmeta.org.subjects import agents_of, unbound_subject
+from evalmeta.org.organization import ORG_ID, Organization, run_in_thread
+from evalmeta.org.subjects import Agent, agents_of, unbound_subject
 from evalmeta.org_clients.answers import Answers, Page, read_locator, read_page_size
 from evalmeta.org_clients.sobjects import (
     AGENT,
@@ -34,11 +34,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from evalmeta.errors import SubjectNotBound
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.login import User
-    from evalmeta.org.organization import Organization
-    from evalmeta.org.subjects import Agent
     from evalmeta.org_clients.sobjects import SObject
 
 

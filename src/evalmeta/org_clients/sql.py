@@ -12,20 +12,17 @@ from __future__ import annotations
 import re
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from evalmeta.errors import OrgFault
-from evalmeta.org_clients.sobjects import sobject
-from evalmeta.org_clients.soql import ANY, ONE, Group
+from evalmeta.org_clients.sobjects import Field, FieldType, SObject, sobject
+from evalmeta.org_clients.soql import ANY, ONE, Comparison, Condition, Group, Kind, Order, Query, Value
 from evalmeta.protocol.json_fields import from_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from typing import TypeAlias
 
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.org_clients.sobjects import Field, FieldType, SObject
-    from evalmeta.org_clients.soql import Comparison, Condition, Kind, Order, Query, Value
 
     Rows: TypeAlias = Callable[[str], Sequence[JsonObject]]
     Key: TypeAlias = str | float | None

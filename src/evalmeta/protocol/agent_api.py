@@ -18,14 +18,13 @@ import orjson
 from evalmeta import limits
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.generated_data import Action
-from evalmeta.model.json_value import is_too_deep
+from evalmeta.model.json_value import JsonObject, JsonValue, is_too_deep
 from evalmeta.protocol.json_fields import list_of_objects, number, object_at, optional_text, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from evalmeta.model.definition import ContextVariable
-    from evalmeta.model.json_value import JsonObject, JsonValue
 
 
 NAMED_USER_PATH: Final = "/agentforce/bootstrap/nameduser"

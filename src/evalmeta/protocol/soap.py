@@ -23,7 +23,7 @@ from evalmeta.model.registry import Manifest, ManifestTypes
 from evalmeta.protocol.metadata_api import DeployOptions, RetrieveResult
 from evalmeta.xmlio.nodes import children, find, read_node, text_of
 from evalmeta.xmlio.reader import NAMESPACE
-from evalmeta.xmlio.writer import node, optional, render, render_piece
+from evalmeta.xmlio.writer import Node, node, optional, render, render_piece
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.xmlio.writer import Node
 
 
 _T = TypeVar("_T")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from evalmeta.errors import MessageUnreadable
-from evalmeta.model.json_value import read_json
-from evalmeta.model.run import CaseResult, RunStatus, TestResult, Verdict
+from evalmeta.model.json_value import JsonObject, JsonValue, read_json
+from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
 from evalmeta.protocol import connect
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import (
@@ -31,8 +31,6 @@ from evalmeta.protocol.runs import write_options
 
 if TYPE_CHECKING:
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.run import Run
 
 _STATUSES: Final = {RunStatus.COMPLETED: "SUCCESS", RunStatus.ERROR: "FAILED"}
 _PLAIN: Final = {"CREATED": RunStatus.NEW, **{word: status for status, word in _STATUSES.items()}}

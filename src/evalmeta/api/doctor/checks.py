@@ -24,7 +24,7 @@ from evalmeta.api.discovery import find_tests, others_note
 from evalmeta.api.org_targets import default_of, org_of_environment
 from evalmeta.api.quarantines import listed_problems
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.engine.interfaces import Rubric
+from evalmeta.engine.interfaces import Rating, Rubric, Subject
 from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.subjects.agentforce import AgentforceSubject
 from evalmeta.engine.subjects.replay import ReplaySubject
@@ -35,17 +35,14 @@ from evalmeta.model.redaction import error_text, redacted
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import RulesRater
 from evalmeta.org.subjects import bind_subject
-from evalmeta.package.project import SETTINGS_FILE, find_project
+from evalmeta.package.project import SETTINGS_FILE, Project, find_project
 from evalmeta.report.text import and_more, count, file_size
 from evalmeta.store.database import check_integrity, open_database
-from evalmeta.store.retention import state_of_store
+from evalmeta.store.retention import StoreState, state_of_store
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from evalmeta.engine.interfaces import Rating, Subject
-    from evalmeta.package.project import Project
-    from evalmeta.store.retention import StoreState
 
 Status = Literal["ok", "warning", "error"]
 

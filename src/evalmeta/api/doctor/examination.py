@@ -21,14 +21,12 @@ from evalmeta.api.doctor.org import examine_org
 from evalmeta.api.org_targets import Target, choose_target
 from evalmeta.errors import EvalmetaError, ProjectError, SettingsError
 from evalmeta.model.redaction import address_in_words, child_environment, hide_secrets, redacted
-from evalmeta.package.project import SETTINGS_FILE, find_project
+from evalmeta.package.project import SETTINGS_FILE, Project, find_project
 from evalmeta.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-
-    from evalmeta.package.project import Project
 
 
 EXTRAS: Final = {

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from evalmeta import limits
 from evalmeta.api.changes import compare_contents
 from evalmeta.api.doctor.checks import Finding, excerpt, finding_of
-from evalmeta.api.org_targets import connect
+from evalmeta.api.org_targets import Target, connect
 from evalmeta.api.sync import fetch
-from evalmeta.client.metadata import agent_versions, list_components, names_a_version
+from evalmeta.client.metadata import AgentVersion, agent_versions, list_components, names_a_version
 from evalmeta.client.runs import cancel_run, check_runs, fetch_run, run_request, start_run
 from evalmeta.engine.event_loop import EventLoop
 from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, OrgFault, Suggestion, WaitRanOut
@@ -21,7 +21,7 @@ from evalmeta.model.redaction import error_text
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TESTING_DEFINITION
 from evalmeta.package.files import read_file, shown
 from evalmeta.package.folders import find_components
-from evalmeta.package.project import SETTINGS_FILE
+from evalmeta.package.project import SETTINGS_FILE, Project
 from evalmeta.protocol.json_fields import list_of_objects, text
 from evalmeta.protocol.runs import joined_error
 from evalmeta.report.text import and_more, count
@@ -31,13 +31,10 @@ from evalmeta.xmlio.reader import read_xml
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Iterator, Sequence
 
-    from evalmeta.api.org_targets import Target
     from evalmeta.client.connection import Connection
-    from evalmeta.client.metadata import AgentVersion
     from evalmeta.model.definition import Definition
     from evalmeta.model.registry import Component, MetadataType
     from evalmeta.model.run import Run
-    from evalmeta.package.project import Project
 
 
 Line: TypeAlias = "tuple[str, Finding]"

@@ -5,43 +5,36 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, nullcontext
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import replace
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 from evalmeta.api.evaluating.inputs import Bindings, is_list, load_evaluations
 from evalmeta.api.runs.finished import FinishedRun, FinishedRuns
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.engine.interfaces import LazyRater
+from evalmeta.engine.interfaces import Journal, LazyRater, Scorer, SharedPace, Subject
 from evalmeta.engine.project_code import functions_of
 from evalmeta.engine.runner import execute
-from evalmeta.engine.scheduler import Scheduler
+from evalmeta.engine.scheduler import Places, Scheduler
 from evalmeta.engine.scorers import make_scorers
 from evalmeta.engine.scorers.functions import named_functions
 from evalmeta.errors import EvalmetaError, TooManyErrors, UsageError
 from evalmeta.model.expectations import canonical_name
-from evalmeta.model.run import Run, RunStatus
+from evalmeta.model.run import CaseResult, Run, RunStatus, Summary
 from evalmeta.model.run_options import RunOptions, invalid_option
 from evalmeta.model.tally import Tally
 from evalmeta.protocol.runs import RunFault, joined_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from typing import Unpack
-
     from evalmeta.api.evaluating.journal import FolderJournal, StoredRecord
     from evalmeta.api.evaluating.loaded import LoadedEvaluation
-    from evalmeta.engine.interfaces import Journal, Scorer, SharedPace, Subject
-    from evalmeta.engine.scheduler import Places
     from evalmeta.model.agent_scorer import FindScorer, PromptScorer
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Case, Evaluation
-    from evalmeta.model.run import CaseResult, Summary
 
     OnResults = Callable[[Sequence[CaseResult]], None]
     One = Definition | Evaluation | Path | str | Iterable[Case | Mapping[str, object]]

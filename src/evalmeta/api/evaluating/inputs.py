@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -17,15 +17,13 @@ from evalmeta.model.definition import Definition
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.fingerprints import object_of
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run_options import OFFLINE_RATER, Setup
+from evalmeta.model.run_options import OFFLINE_RATER, RunOptions, Scoring, Setup
 from evalmeta.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Collection
     from contextlib import AsyncExitStack
 
     from evalmeta.engine.interfaces import Rater, Rating, RatingCache, Rubric, Subject
-    from evalmeta.model.run_options import RunOptions, Scoring
 
 _CASE_EXAMPLE: Final = '{"input": "Hello!", "contains": "Hi"}'
 _Given = Iterable[Case | Mapping[str, object]]

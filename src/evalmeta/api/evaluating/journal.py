@@ -15,10 +15,10 @@ import orjson
 from evalmeta import limits
 from evalmeta.api.runs.origins import new_origin
 from evalmeta.errors import StoreError, StoreLocked, UsageError
-from evalmeta.model.run import ContentKind, RunContent, RunStatus
-from evalmeta.model.run_options import Origin
+from evalmeta.model.run import CaseResult, ContentKind, Run, RunContent, RunStatus, Summary
+from evalmeta.model.run_options import Origin, RunOptions, Setup
 from evalmeta.org.lease import is_free, keep_lease, new_worker
-from evalmeta.store.database import open_database
+from evalmeta.store.database import Database, open_database
 from evalmeta.store.judgements import Ratings
 from evalmeta.store.kept_numbers import KeptTally
 from evalmeta.store.runs import RunJournal, Runs
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
     from evalmeta.api.evaluating.loaded import LoadedEvaluation
     from evalmeta.engine.interfaces import Journal
-    from evalmeta.model.run import CaseResult, Run, Summary
-    from evalmeta.model.run_options import RunOptions, Setup
-    from evalmeta.store.database import Database
 
 
 @contextmanager

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.errors import ProjectError, UsageError
-from evalmeta.model.evaluation import Quarantines, day_of, select_cases
+from evalmeta.model.evaluation import Evaluation, Quarantines, day_of, select_cases
 from evalmeta.model.run_options import RunOptions
-from evalmeta.package.project import find_project, settings_of
+from evalmeta.package.project import Project, find_project, settings_of
 
 if TYPE_CHECKING:
     from evalmeta.formats.document import Document
-    from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.settings import Settings
-    from evalmeta.package.project import Project
 
 
 class LoadedEvaluation(NamedTuple):

@@ -5,7 +5,7 @@ Definitions and files are checked before they are evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -26,7 +26,7 @@ from evalmeta.model.entry_points import likely_target
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.fingerprints import object_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION
-from evalmeta.model.run_options import Setup
+from evalmeta.model.run_options import Scoring, Setup
 from evalmeta.model.settings import RaterSettings, Settings, SubjectSettings
 from evalmeta.org.runs import read_evaluation
 from evalmeta.org.subjects import agent_of, bind_subject, described_agent, rater_of, rater_settings, sign_in
@@ -39,7 +39,6 @@ from evalmeta.version import __version__
 from evalmeta.xmlio.definitions import write_definition
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from contextlib import AsyncExitStack
 
     from pydantic_core import ErrorDetails
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from evalmeta.api.evaluating.loaded import LoadedEvaluation, Roots
     from evalmeta.engine.interfaces import Rater, RatingCache, Subject
     from evalmeta.model.definition import Definition
-    from evalmeta.model.run_options import Scoring
 
 
 def load_one_file(path: Path, name: str | None, roots: Roots) -> LoadedEvaluation:

@@ -15,10 +15,10 @@ from evalmeta.formats.baseline import read_baseline
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import TOPIC
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, PARAMETER_API_VERSION
-from evalmeta.package.agent_files import NO_AGENTS, find_agents
+from evalmeta.package.agent_files import NO_AGENTS, ProjectAgents, find_agents
 from evalmeta.package.files import read_file, shown, write_below
 from evalmeta.package.folders import files_below, target_path
-from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, find_project, has_project, version_in_force
+from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, Project, find_project, has_project, version_in_force
 from evalmeta.package.settings import load_settings
 from evalmeta.package.trust import STATE_FOLDER
 from evalmeta.xmlio.definitions import write_definition
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evalmeta.model.settings import SubjectSettings
-    from evalmeta.package.agent_files import ProjectAgents
-    from evalmeta.package.project import Project
 
 
 CiSystem = Literal["github", "gitlab", "azure"]

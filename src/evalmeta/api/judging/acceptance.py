@@ -19,19 +19,17 @@ from evalmeta.api.runs.comparisons import find_run
 from evalmeta.api.runs.finding import run_id_of
 from evalmeta.errors import Conflict, InvalidMetadata, NotFound, Suggestion, UsageError
 from evalmeta.formats.expectation_edits import find_expectation, is_only_change, read_evaluation, replace_value
-from evalmeta.model.aggregation import named_results, results_called, shown_names
+from evalmeta.model.aggregation import NamedResult, named_results, results_called, shown_names
 from evalmeta.model.checks import WHOLE_ANSWERS
 from evalmeta.model.expectations import ACTIONS, OPERATORS, OUTCOME, TOPIC, canonical_name
 from evalmeta.model.registry import type_of_run
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import CaseResult, Run, TestResult, Verdict
 from evalmeta.package.files import parse_file_name, read_file, shown, write_below
 from evalmeta.package.folders import find_components
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.model.aggregation import NamedResult
-    from evalmeta.model.run import CaseResult, Run, TestResult
     from evalmeta.package.project import Project
 
 

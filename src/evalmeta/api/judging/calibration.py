@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta import limits
 from evalmeta.engine.raters import bind_rater, calibration
-from evalmeta.engine.raters.labels import Labels, read_pairs, write_pairs
+from evalmeta.engine.raters.labels import Labels, Pair, read_pairs, write_pairs
 from evalmeta.engine.raters.llm import LlmRater
-from evalmeta.engine.raters.llm.prompts import METRICS_WITH_EXAMPLES, bind_rubric
+from evalmeta.engine.raters.llm.prompts import METRICS_WITH_EXAMPLES, CustomRubric, bind_rubric
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.model.run_options import OFFLINE_RATER, Scoring
 from evalmeta.org.subjects import rater_of, rater_settings
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evalmeta.engine.interfaces import Rater
-    from evalmeta.engine.raters.labels import Pair
-    from evalmeta.engine.raters.llm.prompts import CustomRubric
     from evalmeta.engine.raters.llm.providers import Usage
     from evalmeta.engine.raters.llm.rater import ModelRater
     from evalmeta.model.settings import RaterSettings

@@ -15,10 +15,10 @@ from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.aggregation import named_results, results_called, shown_names
 from evalmeta.model.expectations import OUTCOME, canonical_name
 from evalmeta.model.redaction import redacted
-from evalmeta.model.run import DECIDED, Verdict
+from evalmeta.model.run import DECIDED, CaseResult, TestResult, Verdict
 from evalmeta.report.details import exchange_of
-from evalmeta.store.database import open_database
-from evalmeta.store.judgements import Mark, ResultPlace, keep_mark, list_marks, remove_mark
+from evalmeta.store.database import Database, open_database
+from evalmeta.store.judgements import Judgement, Mark, ResultPlace, keep_mark, list_marks, remove_mark
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
-    from evalmeta.model.run import CaseResult, TestResult
     from evalmeta.package.project import Project
-    from evalmeta.store.database import Database
-    from evalmeta.store.judgements import Judgement
 
 
 _SHOULD_BE: Final[Mapping[str, Verdict]] = {"pass": Verdict.PASS, "fail": Verdict.FAILURE}

@@ -19,11 +19,11 @@ from starlette.exceptions import HTTPException
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, OrgFault, StoreError
 from evalmeta.formats.document import reading_from
-from evalmeta.model.registry import TESTING_DEFINITION, metadata_type, type_at_path, type_of_run
-from evalmeta.model.run import Verdict
+from evalmeta.model.registry import TESTING_DEFINITION, MetadataType, metadata_type, type_at_path, type_of_run
+from evalmeta.model.run import Run, Verdict
 from evalmeta.org import runs
 from evalmeta.org.handlers.rest import json_reply, json_stream, read_body, respond
-from evalmeta.org.organization import run_in_thread
+from evalmeta.org.organization import Organization, run_in_thread
 from evalmeta.org.readiness import find_faults
 from evalmeta.protocol.connect import write_cases, write_run
 from evalmeta.protocol.json_fields import integer, list_of_objects, object_at, read_object, text, to_timestamp
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
-    from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import Run
-    from evalmeta.org.organization import Organization
 
 # The iteration and the number of the last case before a page; 0-0 is the beginning.
 _POSITION: Final = re.compile("([0-9]{1,9})-([0-9]{1,9})")

@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, StoreError, StoreLocked, SubjectNotBound
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, ApiVersion
-from evalmeta.org.organization import ORG_ID
+from evalmeta.org.organization import ORG_ID, Organization
 from evalmeta.protocol.oauth import ENGINE
 from evalmeta.protocol.soap import write_fault
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.login import User
-    from evalmeta.org.organization import Organization
 
 
 _LOG: Final = logging.getLogger(__name__)

@@ -18,9 +18,9 @@ from evalmeta.model.registry import (
     parse_api_version,
 )
 from evalmeta.org import jobs
-from evalmeta.org.handlers.registry import registered_handlers
+from evalmeta.org.handlers.registry import Operation, registered_handlers
 from evalmeta.org.handlers.rest import code_of, message_of, read_body
-from evalmeta.org.organization import run_in_thread
+from evalmeta.org.organization import Organization, run_in_thread
 from evalmeta.org.retrievals import iterate_components
 from evalmeta.protocol import soap
 from evalmeta.protocol.metadata_api import AsyncResult, DescribeResult, MetadataObject
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.login import User
     from evalmeta.model.registry import MetadataType
-    from evalmeta.org.handlers.registry import Operation
-    from evalmeta.org.organization import Organization
 
 
 _STATUS_OPERATIONS: Final = frozenset({"checkDeployStatus", "checkRetrieveStatus", "checkStatus"})
