@@ -247,7 +247,7 @@ class DetailedTally(Tally):
             self.differences.append(Difference(case, result))
         if not result.is_measured:
             self.has_judged = True
-            if self.check and _is_rated_by_model(result):
+            if self.check and (result.rater or "").startswith(JUDGE) and canonical_name(result.name) == OUTCOME:
                 self._by_judge.setdefault(case.number, Counter())[result.verdict] += 1
         elif result.score is not None:
             name = mean_name(result)
@@ -301,10 +301,6 @@ class DetailedTally(Tally):
                 partly_judged=partly_judged,
                 quarantined=quarantined.verdicts.total() if quarantined else 0,
             )
-
-
-def _is_rated_by_model(result: TestResult) -> bool:
-    return (result.rater or "").startswith(JUDGE) and canonical_name(result.name) == OUTCOME
 
 
 def _asked(case: CaseResult) -> str:

@@ -7,7 +7,6 @@ import re
 import tomllib
 from difflib import get_close_matches
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
@@ -16,11 +15,12 @@ from evalmeta.errors import SettingsError
 from evalmeta.model.entry_points import ENTRY_POINTS, likely_target
 from evalmeta.model.problem import Location, Problem, Severity, quote
 from evalmeta.model.settings import Settings, rater_adapter, subject_adapter
-from evalmeta.package.files import key_name, read_text
+from evalmeta.package.files import key_name, read_text, shown
 from evalmeta.plugins import plugin_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from pydantic_core import ErrorDetails
 
@@ -62,14 +62,10 @@ def load_settings(path: Path) -> Settings:
     return settings
 
 
-def _shown(path: Path) -> str:
-    return path.as_posix().removeprefix(f"{Path.cwd().as_posix()}/")
-
-
 def _refusal(path: Path, problems: Iterable[Problem]) -> SettingsError:
     ordered = sorted(problems, key=lambda problem: problem.location)
     lines = [f"{problem.location}: {problem.message}. {problem.hint}".rstrip() for problem in ordered]
-    return SettingsError("\n".join(lines), problems=ordered, actions=(f"Correct {_shown(path)}; nothing was done.",))
+    return SettingsError("\n".join(lines), problems=ordered, actions=(f"Correct {shown(path)}; nothing was done.",))
 
 
 def _parse(path: Path, text: str) -> dict[str, object]:
@@ -82,7 +78,7 @@ def _parse(path: Path, text: str) -> dict[str, object]:
         what = f"is not valid TOML: {_PLACE.sub('', message)}"
         raise _refusal(path, [_problem_at(path, (line, column), what, "", code="settings-toml")]) from error
     except RecursionError as error:
-        raise SettingsError(f"{_shown(path)}: is nested too deeply.") from error
+        raise SettingsError(f"{shown(path)}: is nested too deeply.") from error
 
 
 def _unknown_adapters(path: Path, text: str, table: Mapping[str, object]) -> Iterator[Problem]:
@@ -115,7 +111,7 @@ def _problem(path: Path, text: str, table: Mapping[str, object], detail: ErrorDe
 def _problem_at(
     path: Path, place: tuple[int, int], message: str, hint: str, *, code: str = "settings-invalid"
 ) -> Problem:
-    return Problem(code, Severity.ERROR, Location(_shown(path), *place), message, hint)
+    return Problem(code, Severity.ERROR, Location(shown(path), *place), message, hint)
 
 
 def _misspelt_adapter(detail: ErrorDetails) -> str | None:

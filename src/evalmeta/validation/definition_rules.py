@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.model.agent_scorer import LIGHTNING_TYPES, AgentScorer
+from evalmeta.model.agent_scorer import LIGHTNING_TYPES, AgentScorer, read_number
 from evalmeta.model.expectations import scorer_kind, scorer_names
 from evalmeta.model.problem import quote
 from evalmeta.model.registry import PARAMETER_API_VERSION
@@ -288,7 +288,8 @@ def find_scorer_associations(scope: DefinitionScope) -> Iterator[Finding]:
         for index, association in enumerate(version.associations):
             steps = (_step(place), ("agentAssociation", index))
             rate = association.sampling_rate
-            if rate is not None and not _is_rate(rate):
+            number = read_number(rate)
+            if rate is not None and (number is None or not 0 <= number <= 1):
                 message = f"the samplingRate {quote(rate)} is not a number from 0 to 1"
                 yield Finding((*steps, ("samplingRate", 0)), message, "Write 0.1 to score about 10% of sessions.")
             if not association.is_active:
@@ -321,13 +322,6 @@ def _output_findings(version: ScorerVersion) -> Iterator[Finding]:
             message = "an earlier output value is the fallback"
             yield Finding((step, ("isFallback", 0)), message, "Set isFallback to false in all values but one.")
         has_fallback = has_fallback or output.is_fallback
-
-
-def _is_rate(text: str) -> bool:
-    try:
-        return 0 <= float(text) <= 1
-    except ValueError:
-        return False
 
 
 def _step(place: int) -> Step:
