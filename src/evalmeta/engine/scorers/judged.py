@@ -1,5 +1,6 @@
 """Metrics that a rater judges: evalmeta's own as a whole, and those of other systems by labels or in parts.
 
+A rater also carries out the prompts of custom scorers (AiAgentScorerDefinition), which are about a conversation.
 The score of evalmeta's own metrics is the rating.
 """
 
@@ -283,7 +284,11 @@ def no_scorer(name: str) -> str:
 
 
 def custom_scorer(rater: Rater, find: FindScorer) -> Scorer:
-    """Return the scorer of all custom scorers; UNDECIDED, with the reason, if nothing can judge by one."""
+    """Return the scorer of all custom scorers; UNDECIDED, with the reason, if nothing can judge by one.
+
+    A label passes by its outcomeType, a number by the threshold of the specification; all other scores are reported and
+    not judged. Source: @salesforce/agents, `agentScorers/types` (labels, outcomes, the session view).
+    """
 
     def score_custom(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
         scorer = find(expectation.name)
