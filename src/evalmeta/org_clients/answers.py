@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from evalmeta.errors import OrgFault
 from evalmeta.org_clients.sobjects import Field, FieldType, SObject, sobject
 from evalmeta.org_clients.soql import MAX_CHARS, Comparison, Count, Query, Value
-from evalmeta.org_clients.sql import Rows, count_values, find_rows
+from evalmeta.org_clients.sql import count_values, find_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.org_clients.sql import Rows
 
     Read: TypeAlias = Callable[[JsonObject], JsonValue]
 
