@@ -145,6 +145,7 @@ TABLES: tuple[tuple[str, type[BaseModel], object], ...] = (
     ("`[org]`", settings.OrgSettings, None),
     ("`[adk]`", settings.AdkSettings, settings.AdkSettings),
     ("`[databricks]`", settings.DatabricksSettings, None),
+    ("`[redact]`", settings.RedactSettings, settings.RedactSettings),
     ("`[[quarantine]]`", settings.QuarantineSettings, settings.QuarantineSettings),
     *(
         (f'`[subjects.NAME]` with `adapter = "{name}"`', settings.subject_adapter(name), None)

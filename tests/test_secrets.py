@@ -19,6 +19,7 @@ import pytest
 from canaries import CANARIES, FAILURES, MARK, Machine, canary, echo
 from client.oauth_server import CLIENT, SECRET, USERNAME, OAuthServer, key_pair, running
 from client.servers import Loopback, http_reply, listening
+from evalmeta import evaluate
 from evalmeta.api import files
 from evalmeta.api.org_targets import Target
 from evalmeta.cli.main import main
@@ -34,6 +35,7 @@ from evalmeta.protocol.oauth import TokenReply, read_auth_url
 from evalmeta.protocol.soap import read_call, write_call, write_fault
 from evalmeta.xmlio.writer import node
 from examples import slow_but
+from org.parts import definition
 from org.servers import send
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 VERSIONS = http_reply(200, b'[{"version": "66.0"}]')
 TOKEN = CANARIES["access token"]
 ENVIRONMENT = CANARIES["environment"]
+CARD = "4012-8888-8888-1881"
 
 
 @pytest.fixture
@@ -411,3 +414,35 @@ def test_an_exception_inside_a_handler_shows_a_fault_and_nothing_else(route: Rou
 
     reply = asyncio.run(ask())
     assert (reply.status_code, reply.content) == (500, fault if "Soap" in path else error)
+
+
+@pytest.mark.parametrize("door", ["a run of a file", "a deployed test", "evaluate", "doctor"])
+def test_what_the_patterns_of_a_project_match_is_not_stored_or_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], door: str
+) -> None:
+    files = {
+        "evalmeta.toml": f"[redact]\npatterns = ['{CARD[:4]}[-0-9]+']\n"
+        '[subjects.Desk]\nadapter = "python"\ntarget = "redacted_desk:answer"\n',
+        "redacted_desk.py": f"def answer(text):\n    return 'paid with {CARD}'\n",
+        "a.yaml": "subject: Desk\ntestCases:\n- input: Hi\n  contains: 'paid with [secret]'\n",
+        "aiEvaluationDefinitions/A.aiEvaluationDefinition": definition("A").decode(),
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    monkeypatch.chdir(tmp_path)
+    calls = {
+        "a run of a file": ["run a.yaml --report r.json -v"],
+        "a deployed test": ["deploy", "test run --wait --report r.json -v"],
+        "doctor": ["doctor"],
+    }
+    if door == "evaluate":
+        assert evaluate("a.yaml", journal=tmp_path / "journal").succeeded
+    for words in calls.get(door, []):
+        with pytest.raises(SystemExit):
+            main(words.split())
+    out, err = capfd.readouterr()
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "redacted_desk.py"]
+    assert CARD not in out + err
+    assert [path for path in written if CARD.encode() in path.read_bytes() and "__pycache__" not in str(path)] == []
+    assert door in {"evaluate", "doctor"} or "[secret]" in (tmp_path / "r.json").read_text()

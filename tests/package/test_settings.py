@@ -73,7 +73,9 @@ def test_an_unknown_table_names_the_nearest_known_one(file: Path) -> None:
 
 
 def test_an_unknown_key_without_similar_ones_lists_the_valid_keys(file: Path) -> None:
-    assert "Known: validate, run, score, org, adk, databricks, subjects, raters, tags" in refusal(file, "zzz = 1\n")
+    assert "Known: validate, run, score, org, adk, databricks, redact, subjects, raters, tags" in refusal(
+        file, "zzz = 1\n"
+    )
 
 
 def test_a_value_out_of_range_says_what_is_allowed(file: Path) -> None:
@@ -246,3 +248,11 @@ def test_tables_of_adapters_have_lists_and_paths(file: Path) -> None:
     assert refusal(file, '[subjects.A]\nadapter = "command"\ncommand = "node"\n').startswith(
         "evalmeta.toml:3:1: subjects.A.command must be a list"
     )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [("(", "must be a regular expression: missing )"), ("x*", "must not match the empty text"), ("", "must not match")],
+)
+def test_a_pattern_of_redaction_that_cannot_be_used_is_refused(file: Path, pattern: str, reason: str) -> None:
+    assert f"evalmeta.toml:2:1: redact.patterns[0] {reason}" in refusal(file, f"[redact]\npatterns = ['{pattern}']\n")

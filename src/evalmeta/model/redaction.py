@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-_HIDDEN: Final = "[secret]"
+HIDDEN: Final = "[secret]"
 # Shorter texts may be ordinary words; the shortest secrets of orgs have more than 20 characters.
 _MIN_CHARS: Final = 12
 # A value that is no word of a sentence and no code: it has a digit, or capitals after small letters, or is long.
@@ -91,7 +91,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _hide(match: re.Match[str]) -> str:
-    return (match[1] or "") + _HIDDEN if match.re.groups else _HIDDEN
+    return (match[1] or "") + HIDDEN if match.re.groups else HIDDEN
 
 
 def redacted_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
@@ -99,7 +99,7 @@ def redacted_bytes(data: bytes, secrets: Iterable[str]) -> bytes:
     for secret in secrets:
         if len(secret) >= _MIN_CHARS:
             for spelling in {secret, quote(secret, safe="")}:
-                data = data.replace(spelling.encode(), _HIDDEN.encode())
+                data = data.replace(spelling.encode(), HIDDEN.encode())
     return data
 
 

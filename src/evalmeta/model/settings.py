@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from pathlib import Path
@@ -255,6 +256,27 @@ class OrgSettings(Table):
     default: str = ""
 
 
+def _checked_pattern(pattern: str) -> str:
+    try:
+        compiled = re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise PydanticCustomError("redact", "must be a regular expression: {reason}", {"reason": str(error)}) from None
+    if compiled.match(""):
+        raise PydanticCustomError("redact", "must not match the empty text")
+    return pattern
+
+
+class RedactSettings(Table):
+    """What is replaced with `[secret]` in agents' answers before they are judged, stored and reported.
+
+    Attributes:
+        patterns: regular expressions of Python, for the texts of answers, of actions' inputs and outputs, of traces and
+            of retrieved passages.
+    """
+
+    patterns: tuple[Annotated[str, AfterValidator(_checked_pattern)], ...] = ()
+
+
 class Settings(Table):
     """The content of `evalmeta.toml`."""
 
@@ -264,6 +286,7 @@ class Settings(Table):
     org: OrgSettings = OrgSettings()
     adk: AdkSettings = AdkSettings()
     databricks: DatabricksSettings = DatabricksSettings()
+    redact: RedactSettings = RedactSettings()
     subjects: dict[str, SubjectTable] = Field(default_factory=dict)
     raters: dict[str, RaterTable] = Field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = Field(default_factory=dict)

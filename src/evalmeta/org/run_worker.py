@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from evalmeta import limits
 from evalmeta.engine.event_loop import run_to_end
+from evalmeta.engine.redaction import with_redaction
 from evalmeta.engine.scheduler import Places, Scheduler
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, EvalmetaError, StoreError, StoreLocked, SubjectError
 from evalmeta.model.redaction import error_text
@@ -219,8 +220,9 @@ async def _execute(org: Organization, run: Run, journal: RunJournal, places: Pla
 
 def _subject_of(org: Organization, run: Run) -> Subject:
     try:
-        subjects = subjects_of_run(org.settings().subjects, run.subject_name, org.runs.content(run.id))
-        return bind_subject(subjects, run.subject_name, root=org.root)
+        settings = org.settings()
+        subjects = subjects_of_run(settings.subjects, run.subject_name, org.runs.content(run.id))
+        return with_redaction(bind_subject(subjects, run.subject_name, root=org.root), settings.redact.patterns)
     except EvalmetaError as error:
         return _UnusableSubject(org.without_paths(str(error)))
 

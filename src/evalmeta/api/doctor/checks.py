@@ -26,6 +26,7 @@ from evalmeta.api.quarantines import listed_problems
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.interfaces import Rating, Rubric, Subject
 from evalmeta.engine.raters import bind_rater
+from evalmeta.engine.redaction import with_redaction
 from evalmeta.engine.subjects.agentforce import AgentforceSubject
 from evalmeta.engine.subjects.replay import ReplaySubject
 from evalmeta.errors import EvalmetaError, NotFound, StoreLocked
@@ -93,7 +94,8 @@ def finding_of(error: EvalmetaError) -> Finding:
 
 def _check_agent(project: Project, task: Task) -> Finding:
     settings = project.settings.subjects[task.name]
-    subject = bind_subject(project.settings.subjects, task.name, root=project.root)
+    bound = bind_subject(project.settings.subjects, task.name, root=project.root)
+    subject = with_redaction(bound, project.settings.redact.patterns)
     if task.question is None:
         return Finding("ok", f"{settings.adapter}: can be loaded; it was not asked")
     if isinstance(settings, ReplaySubject):

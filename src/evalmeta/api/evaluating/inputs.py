@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 from evalmeta.api.evaluating.loaded import LoadedEvaluation, Roots
 from evalmeta.engine.case_run import close
 from evalmeta.engine.raters import offline_rater
+from evalmeta.engine.redaction import with_redaction
 from evalmeta.engine.subjects.objects import subject_of
 from evalmeta.errors import SettingsError, UsageError, did_you_mean
 from evalmeta.model.definition import Definition
@@ -144,7 +145,7 @@ class Bindings:
         """Return the subject of an evaluation; it stays open when a run closes it."""
         key = self.agent(loaded)
         if key not in self._subjects:
-            self._subjects[key] = found = self._new_subject(loaded)
+            self._subjects[key] = found = self._redacted(self._new_subject(loaded), loaded)
             self._stack.push_async_callback(close, found)
         return _SharedSubject(self._subjects[key])
 
@@ -186,6 +187,11 @@ class Bindings:
         if subject is None:
             return project.project_subject(loaded)
         return project.described_subject(subject, root) or _subject_of_argument(subject, root)
+
+    def _redacted(self, subject: Subject, loaded: LoadedEvaluation) -> Subject:
+        if loaded.project is None or loaded.project.declared is None:
+            return subject
+        return with_redaction(subject, loaded.settings.redact.patterns)
 
     def _new_rater(self, loaded: LoadedEvaluation, name: str) -> Rater:
         rater, has_settings = self._rater, loaded.project is not None and loaded.project.declared is not None

@@ -1,0 +1,84 @@
+"""Redaction of answers by the patterns of a project, before anything judges, stores or reports them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from evalmeta.engine.answers import generated_data
+from evalmeta.model.redaction import HIDDEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evalmeta.engine.interfaces import Session, Subject
+    from evalmeta.model.evaluation import Case
+    from evalmeta.model.generated_data import Action, GeneratedData, Passage
+    from evalmeta.model.json_value import JsonValue
+
+
+def with_redaction(subject: Subject, patterns: Sequence[str]) -> Subject:
+    """Return a subject whose answers have `[secret]` instead of what a pattern matches; the same without patterns."""
+    return _RedactedSubject(subject, tuple(map(re.compile, patterns))) if patterns else subject
+
+
+def redacted_answer(answer: GeneratedData, hide: Callable[[str], str]) -> GeneratedData:
+    """Return an answer whose texts are changed by a function: all but names of topics and actions, and ids."""
+
+    def action(done: Action) -> Action:
+        inputs = {name: _redacted_json(value, hide) for name, value in done.input.items()}
+        return replace(done, input=inputs, output=_redacted_json(done.output, hide))
+
+    def passage(found: Passage) -> Passage:
+        return replace(found, uri=hide(found.uri), content=None if found.content is None else hide(found.content))
+
+    return replace(
+        answer,
+        outcome=hide(answer.outcome),
+        actions=None if answer.actions is None else tuple(map(action, answer.actions)),
+        trace=_redacted_json(answer.trace, hide),
+        retrieved=None if answer.retrieved is None else tuple(map(passage, answer.retrieved)),
+    )
+
+
+def _redacted_json(value: JsonValue, hide: Callable[[str], str]) -> JsonValue:
+    # Values are nested at most as deeply as `generated_data` allows.
+    if isinstance(value, str):
+        return hide(value)
+    if isinstance(value, list):
+        return [_redacted_json(item, hide) for item in value]
+    if isinstance(value, dict):
+        return {hide(name): _redacted_json(item, hide) for name, item in value.items()}
+    return value
+
+
+class _RedactedSubject:
+    def __init__(self, subject: Subject, patterns: Sequence[re.Pattern[str]]) -> None:
+        self._subject = subject
+        self._patterns = patterns
+
+    async def open(self, case: Case) -> Session:
+        return _RedactedSession(await self._subject.open(case), self._hide)
+
+    async def close(self) -> None:
+        await self._subject.close()
+
+    def _hide(self, text: str) -> str:
+        for pattern in self._patterns:
+            text = pattern.sub(HIDDEN, text)
+        return text
+
+
+class _RedactedSession:
+    def __init__(self, session: Session, hide: Callable[[str], str]) -> None:
+        self._session = session
+        self._hide = hide
+        self.checks_answers = getattr(session, "checks_answers", False)
+
+    async def ask(self, utterance: str) -> GeneratedData:
+        answer = await self._session.ask(utterance)
+        return redacted_answer(answer if self.checks_answers else generated_data(answer), self._hide)
+
+    async def close(self) -> None:
+        await self._session.close()
