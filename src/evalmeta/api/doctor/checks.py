@@ -79,6 +79,13 @@ class Finding(NamedTuple):
     action: str = ""
 
 
+class Check(NamedTuple):
+    """One line of the report: what was checked, and what was found."""
+
+    subject: str
+    finding: Finding
+
+
 def check(task: Task) -> Finding:
     """Carry out a check; an error of evalmeta becomes a finding."""
     try:

@@ -11,12 +11,12 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import orjson
 
 from evalmeta import limits
-from evalmeta.api.doctor.checks import Finding, Task, finding_of
+from evalmeta.api.doctor.checks import Check, Finding, Task, finding_of
 from evalmeta.api.doctor.org import examine_org
 from evalmeta.api.org_targets import Target, choose_target
 from evalmeta.errors import EvalmetaError, ProjectError, SettingsError
@@ -47,13 +47,6 @@ _ACTIONS: Final = {
 # What is done with the value of a key of an agent or a rater.
 _DOES: Final = {"target": "imports", "command": "starts", "url": "calls"}
 _INIT: Final = "Start a project: evalmeta init"
-
-
-class Check(NamedTuple):
-    """One line of the report: what was checked, and what was found."""
-
-    subject: str
-    finding: Finding
 
 
 def examine(
@@ -101,8 +94,7 @@ def examine(
         return
     # Agents of the embedded org have been asked the question already.
     is_asked = is_smoke and not is_broken if org is None else is_smoke or bool(question)
-    found = examine_org(project, org, is_smoke=is_asked, timeout=timeout)
-    yield from (Check(subject, finding) for subject, finding in found)
+    yield from examine_org(project, org, is_smoke=is_asked, timeout=timeout)
     if is_smoke and not is_asked:
         yield Check("smoke", Finding("warning", "not asked, because an agent cannot be used"))
 

@@ -6,11 +6,11 @@ import asyncio
 from contextlib import suppress
 from difflib import get_close_matches
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.api.changes import compare_contents
-from evalmeta.api.doctor.checks import Finding, excerpt, finding_of
+from evalmeta.api.doctor.checks import Check, Finding, excerpt, finding_of
 from evalmeta.api.org_targets import Target, connect
 from evalmeta.api.sync import fetch
 from evalmeta.client.metadata import AgentVersion, agent_versions, list_components, names_a_version
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from evalmeta.model.run import Run
 
 
-Line: TypeAlias = "tuple[str, Finding]"
-
 _PRODUCTS: Final = {EVALUATION_DEFINITION: "Testing Center", TESTING_DEFINITION: "Agentforce Studio"}
 _SHOWN: Final = 3
 # An id that no run has.
@@ -49,7 +47,7 @@ _AGENTS: Final = "/query?q=SELECT+DeveloperName+FROM+BotDefinition"
 _ASK: Final = "Ask the agent in the org itself, for example in Agentforce Builder."
 
 
-def examine_org(project: Project, target: Target | None, *, is_smoke: bool, timeout: float) -> Iterator[Line]:
+def examine_org(project: Project, target: Target | None, *, is_smoke: bool, timeout: float) -> Iterator[Check]:
     """Check an org, and yield the subject and the finding of each check, which may take `timeout` seconds."""
     lines = _examine(project, target, is_smoke=is_smoke) if target else _examine_own(project, is_smoke=is_smoke)
     loop = EventLoop()
@@ -60,49 +58,51 @@ def examine_org(project: Project, target: Target | None, *, is_smoke: bool, time
         loop.close()
 
 
-async def _next(lines: AsyncGenerator[Line], seconds: float) -> Line | None:
+async def _next(lines: AsyncGenerator[Check], seconds: float) -> Check | None:
     try:
         async with asyncio.timeout(seconds):
             return await anext(lines, None)
     except TimeoutError:
-        return "org", Finding("error", f"did not answer within {seconds:g} s", "Allow more time: --timeout SECONDS")
+        return Check(
+            "org", Finding("error", f"did not answer within {seconds:g} s", "Allow more time: --timeout SECONDS")
+        )
     except EvalmetaError as error:
-        return "org", finding_of(error)
+        return Check("org", finding_of(error))
 
 
-async def _examine(project: Project, target: Target, *, is_smoke: bool) -> AsyncGenerator[Line]:
+async def _examine(project: Project, target: Target, *, is_smoke: bool) -> AsyncGenerator[Check]:
     async with connect(project, target) as connection:
         org = _Org(connection, find_components(project))
         # The first call that needs the session.
         await org.list_names(EVALUATION_DEFINITION)
         kind = ", an org of evalmeta" if connection.is_ours else ""
-        yield "org", Finding("ok", f"{target.login.name} at {connection.url}{kind}: logged in")
-        yield "API version", await _guarded(org.check_version())
+        yield Check("org", Finding("ok", f"{target.login.name} at {connection.url}{kind}: logged in"))
+        yield Check("API version", await _guarded(org.check_version()))
         for product in org.products:
-            yield _PRODUCTS[product], await _guarded(org.check_product(product))
+            yield Check(_PRODUCTS[product], await _guarded(org.check_product(product)))
         for line in await _check_agents(connection, [test for _, test in org.tests()]):
             yield line
-        yield "definitions", await _guarded(org.check_definitions())
+        yield Check("definitions", await _guarded(org.check_definitions()))
         if connection.is_ours:
-            yield "runs", await _guarded(org.check_starts())
+            yield Check("runs", await _guarded(org.check_starts()))
         if is_smoke:
             has_tests = any(component.type.is_test for component in org.components)
             deployed = await org.deployed_tests()
-            yield "smoke", await _guarded(_check_smoke(connection, deployed, has_tests=has_tests))
+            yield Check("smoke", await _guarded(_check_smoke(connection, deployed, has_tests=has_tests)))
 
 
-async def _examine_own(project: Project, *, is_smoke: bool) -> AsyncGenerator[Line]:
-    yield "org", Finding("ok", "the embedded org of the project")
+async def _examine_own(project: Project, *, is_smoke: bool) -> AsyncGenerator[Check]:
+    yield Check("org", Finding("ok", "the embedded org of the project"))
     if not is_smoke:
         return
     components = find_components(project)
     has_tests = any(component.type.is_test for component in components)
     if not has_tests or not project.state_dir.exists():
-        yield "smoke", _nothing_to_ask(has_tests=has_tests)
+        yield Check("smoke", _nothing_to_ask(has_tests=has_tests))
         return
     async with connect(project) as connection:
         tests = await _Org(connection, components).deployed_tests()
-        yield "smoke", await _guarded(_check_smoke(connection, tests))
+        yield Check("smoke", await _guarded(_check_smoke(connection, tests)))
 
 
 async def _guarded(work: Coroutine[object, None, Finding]) -> Finding:
@@ -221,7 +221,7 @@ class _Org:
                     yield component, read_definition(read_xml(read_file(component.path), label=shown(component.path)))
 
 
-async def _check_agents(connection: Connection, tests: Sequence[Definition]) -> list[tuple[str, Finding]]:
+async def _check_agents(connection: Connection, tests: Sequence[Definition]) -> list[Check]:
     """Return a line for each agent of the tests, or one line if the org does not list its agents."""
     tests = [test for test in tests if test.subject_type == "AGENT"]
     names = sorted({test.subject_name for test in tests})
@@ -229,9 +229,10 @@ async def _check_agents(connection: Connection, tests: Sequence[Definition]) -> 
         reply = await connection.get(_AGENTS) if names else {}
     except EvalmetaError as error:
         action = "Give the user read access to agents (BotDefinition)."
-        return [("agents", Finding("warning", f"the org does not list its agents: {error_text(error)}", action))]
+        finding = Finding("warning", f"the org does not list its agents: {error_text(error)}", action)
+        return [Check("agents", finding)]
     there = [text(value, "DeveloperName") for value in list_of_objects(reply, "records")]
-    return [(f"agent {name}", await _check_agent(connection, name, there, tests)) for name in names]
+    return [Check(f"agent {name}", await _check_agent(connection, name, there, tests)) for name in names]
 
 
 async def _check_agent(connection: Connection, name: str, there: Sequence[str], tests: Sequence[Definition]) -> Finding:

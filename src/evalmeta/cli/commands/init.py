@@ -20,7 +20,7 @@ from evalmeta.report.text import attributes_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.api.doctor.examination import Check
+    from evalmeta.api.doctor.checks import Check
     from evalmeta.api.init.agents import AgentChoice
     from evalmeta.api.init.project import CiSystem, NewProject
     from evalmeta.cli.options import Decorator

@@ -97,7 +97,10 @@ async def post_check(call: _Call) -> Response:
         faults: list[RunFault] = []
         for place, request in enumerate(requests):
             try:
-                prepared[place] = _prepared_of(org, call, request)
+                if run_id := text(request, "runId"):
+                    prepared[place] = runs.prepared_again(org, call._replace(org=org).run(run_id))
+                else:
+                    prepared[place] = _prepared(org, metadata_type(text(request, "type")) or call.kind, request)
             except StoreError:
                 raise
             except EvalmetaError as error:
@@ -108,12 +111,6 @@ async def post_check(call: _Call) -> Response:
 
     faults = await run_in_thread(call.org, check)
     return json_reply(write_faults(faults, clean=call.org.without_paths))
-
-
-def _prepared_of(org: Organization, call: _Call, request: JsonObject) -> runs.PreparedRun:
-    if run_id := text(request, "runId"):
-        return runs.prepared_again(org, call._replace(org=org).run(run_id))
-    return _prepared(org, metadata_type(text(request, "type")) or call.kind, request)
 
 
 def _prepared(org: Organization, kind: MetadataType, body: JsonObject) -> runs.PreparedRun:
