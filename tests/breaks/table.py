@@ -561,6 +561,20 @@ _VIEWER: Final = (
         "os.O_WRONLY, 0o644",
         ("viewer/test_redirect_file.py::test_only_the_owner_can_read_it",),
     ),
+    Break(
+        "a stream outlives its session",
+        "viewer/live.py",
+        "listener.session not in sessions",
+        "not sessions",
+        ("viewer/test_live.py::test_a_stream_ends_with_its_session",),
+    ),
+    Break(
+        "an export deletes files of others",
+        "viewer/export_folder.py",
+        'return all(path in ours for path in (*place.iterdir(), *place.glob("static/*")))',
+        "return bool(ours)",
+        ("viewer/test_export_folder.py::test_files_of_others_stay_and_the_folder_too",),
+    ),
 )
 
 _SERVING: Final = (
@@ -626,6 +640,20 @@ _SERVING: Final = (
         "if not owners or _is_safe(file.parent):",
         "if owners or _is_safe(file.parent):",
         ("package/test_trust.py::test_settings_of_another_user_are_refused_with_the_line_that_allows_them",),
+    ),
+    Break(
+        "streams of events take places of requests",
+        "org/serving/request_guard.py",
+        'if _text(headers, b"content-type").startswith(_EVENTS):',
+        'if _text(headers, b"content-type") == "":',
+        ("org/serving/test_request_guard.py::test_streams_of_events_take_no_place_of_others",),
+    ),
+    Break(
+        "a page of another site sends forms without an origin",
+        "org/serving/request_guard.py",
+        'in {"cross-site", "same-site"}',
+        'in {"other-site"}',
+        ("org/serving/test_request_guard.py::test_a_page_of_another_site_is_refused_even_without_an_origin",),
     ),
 )
 
