@@ -231,7 +231,7 @@ def test_an_agent_that_raises_spoils_its_case_only(tmp_path: Path) -> None:
 def test_a_run_whose_definition_cannot_be_read_ends_as_an_error(project: Project) -> None:
     run_id = started(project, cases=2)
     with opened_of(project) as org:
-        org.database.execute("UPDATE run SET content = x'00'")
+        org.database.execute("UPDATE content SET data = x'00'")
     done = embedded(project, lambda connection: follow_up(connection, run_id))
     assert (done.status, done.cases) == (RunStatus.ERROR, ())
     assert done.error

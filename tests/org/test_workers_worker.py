@@ -124,7 +124,8 @@ def test_a_worker_does_its_runs_in_order(project: Project) -> None:
 def test_a_worker_reports_database_errors(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     run_id = started(project, cases=1)
     with opened_of(project) as org:
-        org.database.execute("DROP VIEW listed_run")
+        for view in ("run_use", "listed_run"):
+            org.database.execute(f"DROP VIEW {view}")
         org.database.execute("ALTER TABLE run DROP COLUMN total")
     main(str(project.root), run_id)
     assert f"run {run_id}: " in capsys.readouterr().err

@@ -106,7 +106,7 @@ def test_results_that_are_not_kept_are_counted(tmp_path: Path) -> None:
 
 
 def test_an_agent_function_is_examined_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = count_calls(monkeypatch, python, "_is_async"), count_calls(monkeypatch, python, "_accepted_names")
+    asked = count_calls(monkeypatch, python, "_call_method"), count_calls(monkeypatch, python, "_accepted_names")
     evaluate(cases(20), answer, name="A")
     assert [len(each) for each in asked] == [1, 1]
 

@@ -12,8 +12,14 @@ _COMMANDS: Final = {
     "create": ("create:create", "Create a definition from a test spec or another file, and deploy it."),
     "list": ("jobs:list_tests", "List the agent tests in the org."),
     "run": ("run:run", "Run agent tests that are in the org, or in files of any format."),
-    "resume": ("jobs:resume", "Resume runs that were interrupted, or wait for those that are in progress."),
-    "results": ("jobs:results", "Show the results that a run has so far."),
+    "resume": (
+        "jobs:resume",
+        "Complete what a command began: resume its runs, and start its tests that never started.",
+    ),
+    "results": (
+        "jobs:results",
+        "Show the results that a run has so far, or all runs of a command with `latest` or `previous`.",
+    ),
     "cancel": ("jobs:cancel", "Cancel runs; their finished results are kept."),
     "compare": ("compare:compare", "Compare the cases of a run with those of an earlier run."),
     "history": ("compare:history", "List past runs, here and in other orgs, newest last."),
