@@ -39,7 +39,7 @@ _SHAPES: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
         r"""(?ix) (\b(?:(?:proxy-)?authorization|x-api[-_]key|x-auth-token|private-token)["']?\s*[:=]\s*["']?)
             (?:(?:bearer|basic|token|oauth|digest|apikey)\s+ (?-i:RANDOM{4,}) | (?-i:RANDOM{8,}))""",
     ),
-    (("bearer", "basic", "oauth"), r"\b(?i:Bearer|Basic|OAuth)\s+RANDOM{16,}"),
+    (("bearer", "basic", "oauth"), r"\b(?i:Bearer|Basic|OAuth)\s+(?:RANDOM{16,}|[\w.~+/=!%-]{20,})"),
     # Session ids of orgs, sfdx auth URLs, refresh tokens.
     (("00d",), r"(?i:00D)\w{12,15}(?:!|%21)[\w.%-]*"),
     (("force:/",), r"(?i)\bforce:/(?!/?CLIENT:)\S+"),
@@ -47,7 +47,7 @@ _SHAPES: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     # JSON Web Tokens.
     (("eyj",), r"\beyJ[\w-]{1,2000}\.[\w-]{1,20000}\.[\w-]*"),
     # Language models: words with hyphens have no digit next to a letter.
-    (("sk-",), r"\bsk-(?=[\w-]{0,64}(?:[A-Za-z]\d|\d[A-Za-z]))[\w-]{20,}"),
+    (("sk-",), r"\bsk-(?:(?=[\w-]{0,64}(?:[A-Za-z]\d|\d[A-Za-z]))[\w-]{20,}|\w{20,}\b(?!-))"),
     # Google, GitHub, GitLab, Slack, AWS.
     (("aiza", "ya29.", "gocspx-"), r"\b(?:AIza[\w-]{30,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,})"),
     (("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})"),
