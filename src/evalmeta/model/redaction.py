@@ -39,7 +39,7 @@ _SHAPES: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
         r"""(?ix) (\b(?:(?:proxy-)?authorization|x-api[-_]key|x-auth-token|private-token)["']?\s*[:=]\s*["']?)
             (?:(?:bearer|basic|token|oauth|digest|apikey)\s+ (?-i:RANDOM{4,}) | (?-i:RANDOM{8,}))""",
     ),
-    (("bearer", "basic", "oauth"), r"\b(?i:Bearer|Basic|OAuth)\s+(?:RANDOM{16,}|[\w.~+/=!%-]{20,})"),
+    (("bearer", "basic", "oauth"), r"\b(?i:Bearer|Basic|OAuth)\s+(?:RANDOM{16,}|[\w.~+/=!%-]{24,})"),
     # Session ids of orgs, sfdx auth URLs, refresh tokens.
     (("00d",), r"(?i:00D)\w{12,15}(?:!|%21)[\w.%-]*"),
     (("force:/",), r"(?i)\bforce:/(?!/?CLIENT:)\S+"),
