@@ -10,7 +10,7 @@ import pytest
 import watchfiles
 
 from cli.test_agent_test_run_files import AGENT, SPEC
-from evalmeta.cli.watching import affected, file_events, not_written, watched_files
+from evalmeta.cli.commands.run import affected, file_events, not_written, watched_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +61,7 @@ def test_a_project_with_more_folders_than_the_system_watches_is_polled(
         )
 
     monkeypatch.setattr(
-        "evalmeta.cli.watching.watch",
+        "evalmeta.cli.commands.run.watch",
         lambda place, *, force_polling, debounce, **_: limited(place, force_polling=force_polling, debounce=debounce),
     )
     events = file_events(folder, [folder])

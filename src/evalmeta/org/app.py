@@ -15,8 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from evalmeta.engine.project_code import imports_kept
 from evalmeta.model.redaction import tokens_hidden
-from evalmeta.org.handlers import connect
-from evalmeta.org.handlers.registry import registered_handlers
+from evalmeta.org.handlers import connect, registered_handlers
 from evalmeta.org.handlers.rest import fault_reply, get_identity, get_versions, refusal_reply
 from evalmeta.org.handlers.soap import handle_soap
 from evalmeta.org.jobs import JobQueue

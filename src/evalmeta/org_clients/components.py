@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evalmeta.model.login import User
-    from evalmeta.org.handlers.registry import Operation
+    from evalmeta.org.handlers import Operation
 
     Action = Literal["create", "update", "upsert"]
     from collections.abc import Callable

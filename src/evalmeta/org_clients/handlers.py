@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from evalmeta import limits
 from evalmeta.model.registry import NEWEST_API_VERSION, TEST_TYPES
-from evalmeta.org.handlers.registry import Handlers
+from evalmeta.org.handlers import Handlers
 from evalmeta.org.handlers.rest import authenticated, fault_reply, identity_url, json_reply, token_of
 from evalmeta.org_clients import components, records
 from evalmeta.protocol.oauth import read_named_user_token, write_named_user_token

@@ -14,7 +14,7 @@ import pytest
 from evalmeta import plugins
 from evalmeta.errors import SettingsError
 from evalmeta.org.app import create_app
-from evalmeta.org.handlers.registry import registered_handlers
+from evalmeta.org.handlers import registered_handlers
 from evalmeta.org.serving.endpoint import Endpoint
 from evalmeta.org.serving.server import serve
 from installed import install
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ACME = """
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
-from evalmeta.org.handlers.registry import Handlers
+from evalmeta.org.handlers import Handlers
 from evalmeta.protocol.soap import write_text_result
 
 async def hello(request):

@@ -18,7 +18,7 @@ from evalmeta.model.registry import (
     parse_api_version,
 )
 from evalmeta.org import jobs
-from evalmeta.org.handlers.registry import Operation, registered_handlers
+from evalmeta.org.handlers import Operation, registered_handlers
 from evalmeta.org.handlers.rest import code_of, message_of, read_body
 from evalmeta.org.organization import Organization, run_in_thread
 from evalmeta.org.retrievals import iterate_components

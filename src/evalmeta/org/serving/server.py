@@ -24,7 +24,7 @@ from evalmeta import limits
 from evalmeta.errors import StoreError, UsageError
 from evalmeta.model.redaction import redacted
 from evalmeta.org.app import add_registered_routes, create_app
-from evalmeta.org.handlers.registry import registered_handlers
+from evalmeta.org.handlers import registered_handlers
 from evalmeta.org.jobs import JobQueue
 from evalmeta.org.organization import Organization
 from evalmeta.org.serving.http_protocol import protocol_of

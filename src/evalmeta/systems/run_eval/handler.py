@@ -18,7 +18,7 @@ from evalmeta import limits
 from evalmeta.errors import FormatError, OrgFault
 from evalmeta.model.generated_data import GeneratedData, invoked_actions
 from evalmeta.model.run import CaseResult, TestResult, Verdict
-from evalmeta.org.handlers.registry import Handlers
+from evalmeta.org.handlers import Handlers
 from evalmeta.org.handlers.rest import authenticated, json_reply, read_body
 from evalmeta.org.organization import Organization, run_in_thread
 from evalmeta.org.runs import check_needs, is_abandoned, prepare_received_run, start_prepared

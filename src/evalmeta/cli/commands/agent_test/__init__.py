@@ -26,7 +26,7 @@ _COMMANDS: Final = {
     "baseline": ("baseline:baseline", "Save the results of runs as a baseline to commit and compare with."),
     "mark": ("mark:mark", "Say whether the verdict of a result is right or wrong."),
     "marks": ("mark:marks", "List what people said of results, or export it to check raters."),
-    "accept": ("accept:accept", "Make an answer of a run the new expectation of its test."),
+    "accept": ("mark:accept", "Make an answer of a run the new expectation of its test."),
     "prune": ("prune:prune", "Delete old runs with their results, and make the project's store smaller."),
     "rescore": ("jobs:rescore", "Score the answers of a run again with other rules, without asking the agent."),
 }
