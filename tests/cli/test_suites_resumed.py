@@ -279,6 +279,15 @@ def test_the_names_latest_and_previous_compare_two_suites(evalmeta: Program, sui
     assert "11 tests of previous did not run in latest: Test_00, Test_01, Test_02 and 8 more" in partly.err
 
 
+def test_the_only_failing_case_of_a_number_in_the_latest_suite_is_accepted(evalmeta: Program, suite: Suite) -> None:
+    suite.write("wrong", "Question 04 02")
+    evalmeta("test", "run", ".", "--wait")
+    accepted = evalmeta("test", "accept", "--job-id", "latest", "--case", "2", "--yes", "--json")
+    assert json.loads(accepted.out)["result"]["file"] == "aiEvaluationDefinitions/Test_04.aiEvaluationDefinition"
+    refused = evalmeta("test", "accept", "--job-id", "latest", "--case", "1", "--yes")
+    assert (refused.code, "latest is a suite of 12 runs, and one run is needed" in refused.err) == (2, True)
+
+
 @pytest.mark.usefixtures("suite")
 def test_a_name_of_several_runs_is_refused_where_one_is_needed(evalmeta: Program) -> None:
     evalmeta("test", "run", ".", "--wait")

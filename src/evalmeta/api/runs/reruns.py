@@ -20,6 +20,7 @@ from evalmeta.api.runs.starting import Starter
 from evalmeta.api.runs.suites import names, startable, why_incomplete
 from evalmeta.api.runs.waiting import RunsOutcome, detach_runs, finish_runs, has_stopped
 from evalmeta.errors import EvalmetaError, NotFound, Suggestion, UsageError
+from evalmeta.model.run import Verdict
 from evalmeta.package.files import shown
 from evalmeta.package.project import find_project
 from evalmeta.report.comparison import difference_lines
@@ -60,6 +61,20 @@ def find_run(folder: Path, run_id: str | None, *, named: str | None = None) -> R
     """
     check_run_id(run_id)
     return locate(find_project(folder), run_id, named=named)
+
+
+def find_run_of_case(folder: Path, name: str | None, number: int, *, named: str | None = None) -> RunHandle:
+    """Find a run as `find_run` does; of a suite of several runs, the only one in which the case did not pass."""
+    from evalmeta.api.runs import comparisons
+
+    runs = find_suite(folder, name, named=named).runs
+    stored = [(run, comparisons.find_run(run.project, run.id, org_url=run.stored_at)) for run in runs if len(runs) > 1]
+    failing = [
+        run
+        for run, saved in stored
+        if any(case.number == number and case.verdict is not Verdict.PASS for case in saved.cases)
+    ]
+    return failing[0] if len(failing) == 1 else find_run(folder, name, named=named)
 
 
 def find_suite(folder: Path, name: str | None, *, named: str | None = None, is_whole: bool = False) -> SuiteHandle:

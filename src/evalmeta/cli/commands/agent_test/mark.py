@@ -213,7 +213,7 @@ def accept(
     evalmeta test accept --job-id latest --case 3
     evalmeta test accept --job-id latest --case 3 --expectation topic_sequence_match --yes
     """
-    run = api.runs.reruns.find_run(Path.cwd(), job_id, named=target_org)
+    run = api.runs.reruns.find_run_of_case(Path.cwd(), job_id, number, named=target_org)
     proposal = api.judging.acceptance.propose(
         find_project(Path.cwd()),
         run.id,
@@ -221,7 +221,7 @@ def accept(
         expectation=expectation,
         turn=turn,
         iteration=iteration,
-        org_url=run.remote.org_url if run.remote else "",
+        org_url=run.stored_at,
     )
     if not as_json:
         click.echo(f"{proposal.what}:")
