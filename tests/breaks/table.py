@@ -507,31 +507,31 @@ _VIEWER: Final = (
     ),
     Break(
         "a session never ends",
-        "store/sessions.py",
+        "store/users.py",
         "view_session.expires_at > ?1 AND view_session.expires_at <= ?1 + ?2",
         "?1 + ?2 > 0",
-        ("store/test_sessions.py::test_a_session_has_an_end",),
+        ("store/test_users_sessions.py::test_a_session_has_an_end",),
     ),
     Break(
         "a session outlives its token",
-        "store/sessions.py",
+        "store/users.py",
         "AND (token_id IS NULL OR access_token.expires_at > ?1 AND revoked_at IS NULL)",
         "AND ?1 > 0",
-        ("store/test_sessions.py::test_a_session_ends_with_the_token_that_opened_it",),
+        ("store/test_users_sessions.py::test_a_session_ends_with_the_token_that_opened_it",),
     ),
     Break(
         "a session is valid in a copy of the store",
-        "store/sessions.py",
+        "store/users.py",
         "return signed or hmac",
         "return sha256 or signed or hmac",
-        ("store/test_sessions.py::test_a_session_is_not_valid_in_a_copy_of_the_store_and_for_another_user",),
+        ("store/test_users_sessions.py::test_a_session_is_not_valid_in_a_copy_of_the_store_and_for_another_user",),
     ),
     Break(
         "logins of one user end sessions of others",
-        "store/sessions.py",
+        "store/users.py",
         "FROM view_session WHERE user_id = ? ORDER BY",
         "FROM view_session WHERE ? <> '' ORDER BY",
-        ("store/test_sessions.py::test_the_oldest_session_of_a_user_ends_and_none_of_another",),
+        ("store/test_users_sessions.py::test_the_oldest_session_of_a_user_ends_and_none_of_another",),
     ),
     Break(
         "a user follows any number of pages",
@@ -556,10 +556,10 @@ _VIEWER: Final = (
     ),
     Break(
         "everybody reads the file that logs a browser in",
-        "viewer/redirect_file.py",
+        "viewer/server.py",
         "os.O_WRONLY, 0o600",
         "os.O_WRONLY, 0o644",
-        ("viewer/test_redirect_file.py::test_only_the_owner_can_read_it",),
+        ("viewer/test_server.py::test_only_the_owner_can_read_it",),
     ),
     Break(
         "a stream outlives its session",
@@ -570,10 +570,10 @@ _VIEWER: Final = (
     ),
     Break(
         "an export deletes files of others",
-        "viewer/export_folder.py",
+        "viewer/export.py",
         'return all(path in ours for path in (*place.iterdir(), *place.glob("static/*")))',
         "return bool(ours)",
-        ("viewer/test_export_folder.py::test_files_of_others_stay_and_the_folder_too",),
+        ("viewer/test_export.py::test_files_of_others_stay_and_the_folder_too",),
     ),
 )
 

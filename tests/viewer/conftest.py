@@ -15,7 +15,7 @@ from evalmeta.model.login import ADMIN
 from evalmeta.org.serving.login_codes import LoginCodes
 from evalmeta.org.serving.request_guard import RequestGuard, hosts_of
 from evalmeta.package.project import find_project
-from evalmeta.store.sessions import Holder
+from evalmeta.store.users import Holder
 from evalmeta.viewer.app import Viewer
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from evalmeta import limits
 from evalmeta.api.servers import list_tokens, make_token, revoke_token
 from evalmeta.model.login import ADMIN
 from evalmeta.store.database import open_database
-from evalmeta.store.sessions import Holder, Sessions
-from evalmeta.store.users import Users, public_id
+from evalmeta.store.users import Holder, Sessions, Users, public_id
 from viewer.conftest import Browser
 
 if TYPE_CHECKING:

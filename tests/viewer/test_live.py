@@ -13,8 +13,7 @@ from evalmeta import limits
 from evalmeta.api.servers import make_token
 from evalmeta.model.login import ADMIN, User
 from evalmeta.store.database import open_database
-from evalmeta.store.sessions import Holder, Sessions
-from evalmeta.store.users import Users
+from evalmeta.store.users import Holder, Sessions, Users
 from evalmeta.viewer import live
 from evalmeta.viewer.live import LiveRuns, read_states
 

@@ -20,8 +20,7 @@ from evalmeta.org.handlers import Handlers
 from evalmeta.org.handlers.rest import authenticated, fault_reply, identity_url, json_reply, token_of
 from evalmeta.org_clients import components, records
 from evalmeta.protocol.oauth import read_named_user_token, write_named_user_token
-from evalmeta.store.sessions import Holder
-from evalmeta.store.users import public_id
+from evalmeta.store.users import Holder, public_id
 from evalmeta.version import __version__
 
 if TYPE_CHECKING:

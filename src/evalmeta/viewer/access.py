@@ -19,8 +19,7 @@ from starlette.routing import Route
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, LoginFailed
 from evalmeta.store.database import open_database
-from evalmeta.store.sessions import Holder, Sessions
-from evalmeta.store.users import Users, public_id
+from evalmeta.store.users import Holder, Sessions, Users, public_id
 from evalmeta.viewer.pages import ROOT, Page, Source
 from evalmeta.viewer.replies import failed, page_reply
 

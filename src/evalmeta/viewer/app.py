@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from evalmeta.errors import EvalmetaError, LoginFailed, NotFound
-from evalmeta.store.sessions import Sessions
+from evalmeta.store.users import Sessions
 from evalmeta.viewer.access import Access, address_of, csrf_of, form_of, is_csrf, login_page, session_of
 from evalmeta.viewer.live import LiveRuns, read_states
 from evalmeta.viewer.pages import ROOT

@@ -20,7 +20,7 @@ from evalmeta import limits
 from evalmeta.errors import EvalmetaError
 from evalmeta.org.serving.http_protocol import max_connections
 from evalmeta.store.database import open_database
-from evalmeta.store.sessions import Sessions
+from evalmeta.store.users import Sessions
 from evalmeta.viewer.replies import HEADERS
 
 if TYPE_CHECKING:

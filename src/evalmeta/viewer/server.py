@@ -7,9 +7,14 @@ without TLS, the two files are empty.
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import sys
+import tempfile
+import time
 import webbrowser
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from html import escape
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Final
@@ -19,7 +24,7 @@ from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from evalmeta import limits
-from evalmeta.errors import EXIT_INTERRUPTED, EvalmetaError, UsageError
+from evalmeta.errors import EXIT_INTERRUPTED, EvalmetaError, StoreError, UsageError
 from evalmeta.model.login import ADMIN
 from evalmeta.org.serving import server
 from evalmeta.org.serving.endpoint import Certificate, Endpoint
@@ -27,11 +32,10 @@ from evalmeta.org.serving.login_codes import LoginCodes
 from evalmeta.org.serving.request_guard import RequestGuard, hosts_of
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
-from evalmeta.store.sessions import Holder
+from evalmeta.store.users import Holder
 from evalmeta.viewer.access import OPEN
 from evalmeta.viewer.app import Viewer
 from evalmeta.viewer.pages import ROOT
-from evalmeta.viewer.redirect_file import RedirectFile
 
 if TYPE_CHECKING:
     import socket
@@ -41,6 +45,56 @@ if TYPE_CHECKING:
 
     from evalmeta.org.serving.server_file import Server
     from evalmeta.package.project import Project
+
+
+_PREFIX: Final = "open-view-"
+_PAGE: Final = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}">
+<title>evalmeta</title>
+</head>
+<body>
+<p><a href="{address}">Open the pages of evalmeta</a></p>
+</body>
+</html>
+"""
+
+
+class RedirectFile:
+    """A page on disk that leads to an address with a code.
+
+    Other users of a machine can read the command line of a browser, so that it gets the name of this file, which only
+    the owner can read.
+    """
+
+    def __init__(self, state_dir: Path, address: str) -> None:
+        _delete_old(state_dir)
+        try:
+            # Not below /tmp: a browser in a snap has a /tmp of its own.
+            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=state_dir))
+            self.path = self._folder / "open.html"
+            with os.fdopen(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+                file.write(_PAGE.format(address=escape(address)))
+        except OSError as error:
+            raise StoreError(f"{error.filename or state_dir}: cannot be written: {error.strerror}") from None
+
+    def delete(self) -> None:
+        """Delete the file and its folder."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _delete_old(state_dir: Path) -> None:
+    """Delete files of servers that were killed; their codes are not valid any more."""
+    for folder in state_dir.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if not folder.is_symlink() and folder.stat().st_mtime < time.time() - limits.FRONTDOOR_SECONDS:
+                shutil.rmtree(folder)
+
 
 _HOST: Final = "127.0.0.1"
 PORT: Final = 8161

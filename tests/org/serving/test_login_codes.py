@@ -8,7 +8,7 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.org.serving.login_codes import LoginCodes
-from evalmeta.store.sessions import Holder
+from evalmeta.store.users import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from evalmeta import limits
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evalmeta.store.sessions import Holder
+    from evalmeta.store.users import Holder
 
 
 # People may have to type a code: no letter looks like a digit. 20 characters have 98 random bits.

@@ -9,8 +9,7 @@ import pytest
 from evalmeta import limits
 from evalmeta.model.login import ADMIN
 from evalmeta.store.database import open_database
-from evalmeta.store.sessions import Holder, Sessions
-from evalmeta.store.users import Users, public_id
+from evalmeta.store.users import Holder, Sessions, Users, public_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,5 +106,5 @@ def test_where_no_key_can_be_kept_a_session_ends_with_the_process(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     secret = Sessions(database).add(OF_ADMIN, now=1)
     assert Sessions(database).user_of(secret, now=2) == ADMIN
-    monkeypatch.setattr("evalmeta.store.sessions._PROCESS_KEY", b"of another process")
+    monkeypatch.setattr("evalmeta.store.users._PROCESS_KEY", b"of another process")
     assert Sessions(database).user_of(secret, now=2) is None
