@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from click.shell_completion import BashComplete, ShellComplete, add_completion_class, split_arg_string
+from click.shell_completion import BashComplete, CompletionItem, ShellComplete, add_completion_class, split_arg_string
 
 from evalmeta.model.login import EMBEDDED
 from evalmeta.package.folders import find_components
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from evalmeta.model.registry import Component
 
     Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
-    from click.shell_completion import CompletionItem
 
 
 _RUNS: Final = 50

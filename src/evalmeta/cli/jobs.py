@@ -12,7 +12,7 @@ import click
 
 from evalmeta import api, limits
 from evalmeta.cli.completions import complete_runs
-from evalmeta.cli.options import option_group
+from evalmeta.cli.options import Decorator, option_group
 from evalmeta.cli.output import console, note, print_json, print_problems, print_table, print_warnings, warn
 from evalmeta.errors import EXIT_PARTIAL, EXIT_PASSED, EXIT_WAIT_RAN_OUT, OrgError, Suggestion, WaitRanOut
 from evalmeta.report.problems import problem_json
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from evalmeta.api.deployments import Deployment
     from evalmeta.api.packages import DeployPackage
-    from evalmeta.cli.options import Decorator
     from evalmeta.client.connection import Connection
     from evalmeta.model.json_value import JsonObject
     from evalmeta.package.project import Project

@@ -10,7 +10,7 @@ from evalmeta import api
 from evalmeta.cli.output import note, warn
 from evalmeta.cli.signals import cancelled_by_signals
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.package.project import find_project
+from evalmeta.package.project import Project, find_project
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from evalmeta.api.org_targets import Target
     from evalmeta.client.connection import Connection
     from evalmeta.model.registry import ApiVersion
-    from evalmeta.package.project import Project
 
 _T = TypeVar("_T")
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from evalmeta import limits
 from evalmeta.errors import SubjectError
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
-from evalmeta.model.json_value import is_too_deep, read_json
+from evalmeta.model.json_value import JsonObject, JsonValue, is_too_deep, read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from evalmeta.model.evaluation import Case
-    from evalmeta.model.json_value import JsonObject, JsonValue
 
 
 # Dictionaries keep the order for messages, and their keys are compared as sets.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.interfaces import Exchange, NothingToClose
+from evalmeta.engine.interfaces import Exchange, NothingToClose, Rater, Scorer, Session, Subject
 from evalmeta.engine.pacer import Pacer
 from evalmeta.engine.process import ProcessExit
 from evalmeta.engine.project_code import traceback_text
@@ -27,7 +27,6 @@ from evalmeta.protocol.http import is_too_long, retry_pause
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 
-    from evalmeta.engine.interfaces import Rater, Scorer, Session, Subject
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Case, Turn, WorkItem
     from evalmeta.model.generated_data import GeneratedData

@@ -10,15 +10,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from evalmeta.engine.significance import Table
-from evalmeta.model.comparison import CaseComparison, Comparison, Standing
+from evalmeta.model.comparison import CaseComparison, Comparison, KnownTest, Standing
 from evalmeta.model.fingerprints import ChangesOfTest, PartChange, compare_checks
-from evalmeta.model.statistics import RunCounts
+from evalmeta.model.statistics import CaseCounts, RunCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from evalmeta.model.comparison import KnownTest
-    from evalmeta.model.statistics import CaseCounts
 
     _Key = Callable[[CaseCounts], object]
 

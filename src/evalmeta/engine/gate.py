@@ -23,7 +23,7 @@ from dataclasses import replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.engine.comparison import match, tables_of
+from evalmeta.engine.comparison import ComparedTest, match, tables_of
 from evalmeta.engine.significance import CaseTests, Table, fisher_worse, permutation_worse, weighted_holm, with_noise
 from evalmeta.engine.suspects import judge_suspects
 from evalmeta.model.comparison import SIGNIFICANCE_LEVEL, Comparison, Significance, Standing, SuiteComparison, change_of
@@ -31,7 +31,6 @@ from evalmeta.model.comparison import SIGNIFICANCE_LEVEL, Comparison, Significan
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evalmeta.engine.comparison import ComparedTest
     from evalmeta.model.comparison import CaseComparison
     from evalmeta.model.statistics import CaseCounts
 

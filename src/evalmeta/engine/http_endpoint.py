@@ -16,7 +16,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
-from evalmeta.model.json_value import is_too_deep, read_json
+from evalmeta.model.json_value import JsonValue, is_too_deep, read_json
 from evalmeta.model.redaction import redacted, redacted_bytes
 from evalmeta.protocol.http import error_reason, failure_of_error, failure_of_status, redacted_logs, retry_after
 from evalmeta.protocol.json_fields import host_of, is_loopback
@@ -24,7 +24,6 @@ from evalmeta.protocol.json_fields import host_of, is_loopback
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from evalmeta.model.json_value import JsonValue
 
 _Method: TypeAlias = Literal["DELETE", "GET", "POST", "PUT"]
 # OpenAI's error code for an account without credit: its status is 429, but a retry never helps.

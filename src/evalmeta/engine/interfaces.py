@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
-from evalmeta.model.definition import HistoryMessage
+from evalmeta.model.definition import Expectation, HistoryMessage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from evalmeta.model.agent_scorer import PromptScorer
-    from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import Action, GeneratedData, Passage
     from evalmeta.model.json_value import JsonObject

@@ -15,14 +15,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from evalmeta.engine.interfaces import BEST_RATING
+from evalmeta.engine.interfaces import BEST_RATING, Rating, Rubric
 from evalmeta.errors import RaterError
 from evalmeta.model.expectations import canonical_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evalmeta.engine.interfaces import Rating, Rubric
     from evalmeta.engine.scorers.judged_terms import Terms
 
 

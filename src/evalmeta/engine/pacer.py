@@ -8,12 +8,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from evalmeta import limits
-from evalmeta.errors import StoreError
+from evalmeta.errors import StoreError, SubjectBusy
 from evalmeta.protocol.http import retry_pause
 
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import SharedPace
-    from evalmeta.errors import SubjectBusy
 
 
 class Pacer:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.model.expectations import render_actions
-from evalmeta.model.generated_data import reference_root
-from evalmeta.model.json_value import is_too_deep, read_json
+from evalmeta.model.generated_data import Action, GeneratedData, reference_root
+from evalmeta.model.json_value import JsonValue, is_too_deep, read_json
 from evalmeta.model.jsonpath import (
     REFERENCE_ROOT,
     Comparison,
@@ -34,11 +34,7 @@ from evalmeta.model.jsonpath import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from evalmeta.model.definition import Parameter
-    from evalmeta.model.generated_data import Action, GeneratedData
-    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.jsonpath import Step, Test
 
     Read = Callable[[GeneratedData], Sequence[JsonValue]]

@@ -13,15 +13,13 @@ from evalmeta.engine.process import exits_refused, rare_collections
 from evalmeta.engine.scheduler import Places, Pool
 from evalmeta.engine.scorers import SCORERS
 from evalmeta.errors import StoreLocked, TooManyErrors
-from evalmeta.model.evaluation import Quarantines, today, work_items
-from evalmeta.model.run import Verdict
+from evalmeta.model.evaluation import Case, Evaluation, Quarantines, WorkItem, today, work_items
+from evalmeta.model.run import CaseResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from evalmeta.engine.interfaces import Journal, Scorer, Subject
-    from evalmeta.model.evaluation import Case, Evaluation, WorkItem
-    from evalmeta.model.run import CaseResult
     from evalmeta.model.run_options import RunOptions
 
     OnResults = Callable[[Sequence[CaseResult]], None]

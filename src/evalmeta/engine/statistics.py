@@ -21,16 +21,14 @@ from array import array
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.statistics import CaseCounts, CorrectedRate, Interval, Latency, PassAtK, RunStatistics
-from evalmeta.model.tally import JUDGE, detail
+from evalmeta.model.statistics import CaseCounts, CorrectedRate, Interval, JudgeCheck, Latency, PassAtK, RunStatistics
+from evalmeta.model.tally import JUDGE, DetailedTally, detail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.model.run import CaseResult
     from evalmeta.model.run_options import RunOptions
-    from evalmeta.model.statistics import CaseCounts, JudgeCheck
-    from evalmeta.model.tally import DetailedTally
 
 
 def collect(cases: Iterable[CaseResult], options: RunOptions) -> RunStatistics:

@@ -25,12 +25,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.engine.comparison import differs_within_a_run
-from evalmeta.model.comparison import SUSPECTS, Standing
+from evalmeta.model.comparison import SUSPECTS, CaseComparison, Comparison, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evalmeta.model.comparison import CaseComparison, Comparison
 
 _FEWEST_ANSWERS: Final = 3
 _LEVEL: Final = 0.0025

@@ -16,17 +16,15 @@ from evalmeta.engine.case_run import rescore_case
 from evalmeta.engine.metrics import OWN
 from evalmeta.engine.refusals import is_refusal
 from evalmeta.model.aggregation import case_verdict
-from evalmeta.model.evaluation import WorkItem
+from evalmeta.model.evaluation import Case, Evaluation, WorkItem
 from evalmeta.model.expectations import ACTIONS, OUTCOME, canonical_name, expectation_kind, parse_actions
-from evalmeta.model.run import DECIDED, CaseResult, Doubt, RunStatus, TestResult, Verdict, Verdicts
+from evalmeta.model.run import DECIDED, CaseResult, Doubt, Run, RunStatus, TestResult, Verdict, Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.engine.interfaces import Scorer
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.evaluation import Case, Evaluation
-    from evalmeta.model.run import Run
 
 _COMPARISONS: Final = frozenset({"string_comparison", "numeric_comparison"})
 _REFUSAL_METRICS: Final = frozenset({"coherence", "completeness"})

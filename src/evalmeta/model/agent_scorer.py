@@ -11,13 +11,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from evalmeta.model.definition import HistoryMessage
     from evalmeta.model.generated_data import Action, GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
 from evalmeta.model.checks import OWN_CHECKS
 from evalmeta.model.expectations import canonical_name, expectation_kind
-from evalmeta.model.run import DECIDED, NEEDS_MODEL, Average, Coverage, Verdict
+from evalmeta.model.run import DECIDED, NEEDS_MODEL, Average, CaseResult, Coverage, Run, Summary, TestResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from evalmeta.model.run import CaseResult, Run, Summary, TestResult
     from evalmeta.model.run_options import Deciding, RunOptions
 
 

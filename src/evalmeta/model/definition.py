@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.registry import EVALUATION_DEFINITION, MetadataType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.registry import MetadataType
 
 
 class Parameter(NamedTuple):

@@ -16,18 +16,16 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.model.definition import ContextVariable
+from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage
 from evalmeta.model.expectations import parse_actions, render_actions, scorer_kind
-from evalmeta.model.problem import Problem, Severity
+from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import TESTING_DEFINITION, metadata_type
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from evalmeta.model.definition import Definition, Expectation, HistoryMessage
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.problem import Location
     from evalmeta.model.run_options import RunOptions
 
     Key = int | str

@@ -20,7 +20,7 @@ from jsonpath_ng.jsonpath import Descendants as ParsedDescendants
 
 from evalmeta import limits
 from evalmeta.model.expectations import unquote
-from evalmeta.model.json_value import read_json
+from evalmeta.model.json_value import JsonValue, read_json
 from evalmeta.model.jsonpath import (
     Comparison,
     Descendants,
@@ -39,7 +39,6 @@ from evalmeta.model.jsonpath import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.jsonpath import Operator, Step, Test
 
 

@@ -6,7 +6,7 @@ import os
 import re
 from contextlib import contextmanager
 from functools import cache
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
 
@@ -15,7 +15,6 @@ from evalmeta.errors import EvalmetaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 
 HIDDEN: Final = "[secret]"

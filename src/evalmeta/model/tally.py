@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.aggregation import AveragedCase, counted_verdict, coverage_of, is_averaged, mean_name
 from evalmeta.model.expectations import OUTCOME, canonical_name
-from evalmeta.model.generated_data import Tokens
-from evalmeta.model.run import Coverage, RunStatus, Summary, Verdict
+from evalmeta.model.generated_data import GeneratedData, Tokens
+from evalmeta.model.run import CaseResult, Coverage, Run, RunStatus, Summary, TestResult, Verdict
 from evalmeta.model.statistics import CaseCounts, JudgeCheck, Measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from evalmeta.model.evaluation import Quarantine
-    from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.run import CaseResult, Run, TestResult
     from evalmeta.model.run_options import RunOptions
 
 

@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta import limits
-from evalmeta.errors import ProjectError
+from evalmeta.errors import ProjectError, UsageError
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import TYPES, Component, MetadataType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from evalmeta.errors import UsageError
-    from evalmeta.model.registry import Component, MetadataType
 
 
 FileState = Literal["Created", "Changed", "Unchanged"]

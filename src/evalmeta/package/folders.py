@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.errors import InvalidMetadata, ProjectError
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.registry import TYPES, Component
+from evalmeta.model.registry import TYPES, Component, MetadataType
 from evalmeta.package.files import (
     META_XML_SUFFIX,
     is_safe_full_name,
@@ -19,13 +19,10 @@ from evalmeta.package.files import (
     shown,
     unsafe_name_problem,
 )
-from evalmeta.package.project import PROJECT_FILE, find_project
+from evalmeta.package.project import PROJECT_FILE, Project, find_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from evalmeta.model.registry import MetadataType
-    from evalmeta.package.project import Project
 
 
 FORCEIGNORE_FILE: Final = ".forceignore"

@@ -28,13 +28,12 @@ from evalmeta.model.registry import (
 )
 from evalmeta.package.files import slash_hint
 from evalmeta.package.folders import find_components, read_forceignore, refuse_problems
-from evalmeta.package.project import api_version_of
+from evalmeta.package.project import Project, api_version_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.model.registry import ApiVersion, Component, Manifest, MetadataType
-    from evalmeta.package.project import Project
     from evalmeta.xmlio.definitions import Locate
 
 

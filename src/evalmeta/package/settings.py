@@ -16,15 +16,13 @@ from evalmeta.model.entry_points import ENTRY_POINTS, likely_target
 from evalmeta.model.problem import Location, Problem, Severity, quote
 from evalmeta.model.settings import Settings, rater_adapter, subject_adapter
 from evalmeta.package.files import key_name, read_text, shown
-from evalmeta.plugins import plugin_names
+from evalmeta.plugins import Group, plugin_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
-
-    from evalmeta.plugins import Group
 
 
 _PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import orjson
 
 from evalmeta import limits
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.expectations import parse_actions, render_actions
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens, invoked_actions
-from evalmeta.model.json_value import is_too_deep, read_json
+from evalmeta.model.json_value import JsonObject, JsonValue, is_too_deep, read_json
 from evalmeta.protocol.json_fields import integer, list_of_objects, number, object_at, optional_text, text
-
-if TYPE_CHECKING:
-    from evalmeta.model.json_value import JsonObject, JsonValue
 
 
 def read_generated(source: JsonObject) -> GeneratedData:

@@ -5,18 +5,14 @@ from __future__ import annotations
 import ipaddress
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 import orjson
 
 from evalmeta.errors import MessageUnreadable, UsageError
-from evalmeta.model.json_value import read_json
+from evalmeta.model.json_value import JsonObject, read_json
 from evalmeta.model.redaction import redacted
-
-if TYPE_CHECKING:
-    from evalmeta.model.json_value import JsonObject
-
 
 _T = TypeVar("_T")
 _PORTS: Final = {"http": 80, "https": 443}

@@ -20,13 +20,13 @@ from evalmeta.api.runs.case_lines import case_places
 from evalmeta.engine.project_code import imports_kept
 from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, ProjectError, SubjectNotBound
 from evalmeta.model.aggregation import verdict_in
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import CaseResult, Summary, Verdict
 from evalmeta.model.tally import summarise
 from evalmeta.package.files import parse_test_name, shown
 from evalmeta.package.folders import ForceIgnore, read_forceignore
 from evalmeta.package.project import find_project, has_project
 from evalmeta.pytest_plugin.questions import Questions
-from evalmeta.pytest_plugin.results import error_text, failure_repr, file_note
+from evalmeta.pytest_plugin.results import FileNote, error_text, failure_repr, file_note
 from evalmeta.report.details import case_text, iterations_text, why_not_passed
 from evalmeta.report.problems import render
 from evalmeta.report.report import coverage_text, ended_text, quarantine_text
@@ -39,10 +39,8 @@ if TYPE_CHECKING:
 
     from evalmeta.api.evaluating.loaded import LoadedEvaluation
     from evalmeta.model.evaluation import Case
-    from evalmeta.model.run import CaseResult, Summary
     from evalmeta.model.run_options import RunOptions
     from evalmeta.pytest_plugin.questions import Answers, FileRun
-    from evalmeta.pytest_plugin.results import FileNote
 
 
 _NAME_CHARS: Final = 80

@@ -14,7 +14,7 @@ from _pytest._io.saferepr import saferepr
 
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare_all
-from evalmeta.errors import ProjectError
+from evalmeta.errors import EvalmetaError, ProjectError
 from evalmeta.formats.baseline import read_baseline
 from evalmeta.model.run import CaseResult, Coverage, Summary, Verdict
 from evalmeta.model.run_options import RunOptions
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalmeta.errors import EvalmetaError
     from evalmeta.model.comparison import Comparison, KnownTests
     from evalmeta.model.json_value import JsonObject, JsonValue
 

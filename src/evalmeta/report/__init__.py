@@ -11,7 +11,7 @@ pieces. The optional attribute `suffix` of such a function is the suffix of its 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
@@ -19,8 +19,6 @@ from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.plugins import load_plugin, plugin_names, unknown_plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from evalmeta.report.report import Report
 
     _Renderer = Callable[[Sequence[Report]], object]

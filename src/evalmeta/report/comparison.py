@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from evalmeta.model.comparison import SUSPECTS, Standing
-from evalmeta.model.difference import ChangeKind
+from evalmeta.model.comparison import SUSPECTS, CaseComparison, Comparison, Significance, Standing, SuiteComparison
+from evalmeta.model.difference import Change, ChangeKind, Difference
 from evalmeta.report.text import attributes_json, count, one_line, percent, quote, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evalmeta.model.comparison import CaseComparison, Comparison, Significance, SuiteComparison
-    from evalmeta.model.difference import Change, Difference
     from evalmeta.model.fingerprints import ChangesOfTest
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.statistics import CaseCounts

@@ -7,7 +7,7 @@ import io
 import re
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.report.details import exchange_of, exchanges
+from evalmeta.report.details import Exchange, exchange_of, exchanges
 from evalmeta.report.results import doubt_codes, label_of
 from evalmeta.report.text import clean
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.model.run import CaseResult, TestResult
-    from evalmeta.report.details import Exchange
     from evalmeta.report.report import Report
 
 

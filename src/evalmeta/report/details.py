@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.aggregation import coverage_of, mean_name
 from evalmeta.model.expectations import expectation_kind
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult, Verdict
 from evalmeta.plugins import is_check
-from evalmeta.report.report import VERDICT_WORDS
+from evalmeta.report.report import VERDICT_WORDS, Report
 from evalmeta.report.results import averages_of, both_verdicts, label_of, mean_text, missed_averages, score_text
 from evalmeta.report.text import clean, count, one_line, wrap
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult
-    from evalmeta.report.report import Report
 
 
 _LABEL_CHARS: Final = 10

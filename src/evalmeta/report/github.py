@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.model.run import Verdict
 from evalmeta.report.comparison import comparison_lines, is_unchanged
 from evalmeta.report.details import all_utterances, case_text, case_title, group_cases, group_title, why_not_passed
-from evalmeta.report.report import VERDICT_WORDS
+from evalmeta.report.report import VERDICT_WORDS, Report
 from evalmeta.report.results import check_lines, mean_cells, numbered_label, shown_averages
 from evalmeta.report.summary import case_rates, corrected_text, pass_chances, quarantine_lines, reasons_text, totals
 from evalmeta.report.text import LINE_CHARS, clean, count, decimal, one_line, percent, seconds, workflow_command
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.report.details import CaseGroup
-    from evalmeta.report.report import Report
 
 
 def stream(reports: Sequence[Report]) -> Iterator[str]:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from evalmeta.model.checks import OWN_CHECKS, WHOLE_ANSWERS
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import TestResult, Verdict
 from evalmeta.plugins import plugin_names
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.comparison import comparison_lines, verdict
-from evalmeta.report.details import all_utterances, exchanges, group_name, results_of, why_not_passed
+from evalmeta.report.details import CaseGroup, all_utterances, exchanges, group_name, results_of, why_not_passed
 from evalmeta.report.html_pages import choices, lay_out
 from evalmeta.report.human import Limits, find
-from evalmeta.report.report import STATE_WORDS, VERDICT_WORDS, coverage_text
+from evalmeta.report.report import STATE_WORDS, VERDICT_WORDS, Report, coverage_text
 from evalmeta.report.results import (
     both_verdicts,
     check_lines,
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalmeta.model.comparison import Comparison
-    from evalmeta.model.run import TestResult
-    from evalmeta.report.details import CaseGroup
-    from evalmeta.report.report import Report
 
     Kind = Literal["good", "bad", "dim"]
 

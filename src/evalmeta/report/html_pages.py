@@ -11,19 +11,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta.model.aggregation import by_number, coverage_of
 from evalmeta.model.comparison import Standing
 from evalmeta.model.registry import type_of_run
-from evalmeta.model.run import WORST_FIRST, Verdict
-from evalmeta.report.details import all_utterances, exchanges
-from evalmeta.report.report import PARTLY, STATE_WORDS
+from evalmeta.model.run import WORST_FIRST, Average, CaseResult, Verdict
+from evalmeta.report.details import Exchange, all_utterances, exchanges
+from evalmeta.report.report import PARTLY, STATE_WORDS, Report
 from evalmeta.report.results import averages_of
 from evalmeta.report.summary import case_rates
 from evalmeta.report.text import SHOWN_CHARS, count
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
-
-    from evalmeta.model.run import Average, CaseResult
-    from evalmeta.report.details import Exchange
-    from evalmeta.report.report import Report
 
 
 # Browsers open a page of this size within seconds.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from evalmeta.model.aggregation import is_failing
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import CaseResult, Verdict
 from evalmeta.report.details import (
     case_text,
     group_cases,
@@ -19,7 +19,7 @@ from evalmeta.report.details import (
     passed_text,
     why_not_passed,
 )
-from evalmeta.report.report import PARTLY, STATE_WORDS, VERDICT_WORDS
+from evalmeta.report.report import PARTLY, STATE_WORDS, VERDICT_WORDS, Report
 from evalmeta.report.results import missed_averages
 from evalmeta.report.summary import fact_lines, heading, passed_count, suite_lines, undecided_lines, verdict_lines
 from evalmeta.report.text import count, number_ranges, one_line, seconds
@@ -27,9 +27,7 @@ from evalmeta.report.text import count, number_ranges, one_line, seconds
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from evalmeta.model.run import CaseResult
     from evalmeta.report.details import CaseGroup
-    from evalmeta.report.report import Report
 
 
 Detail: TypeAlias = Literal["verdict", "failures", "all"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult, Verdict
 from evalmeta.protocol.connect import write_case, write_quarantine, write_run
 from evalmeta.protocol.json_fields import object_at
 from evalmeta.report.details import case_name, case_text, counted_reason, judged_text
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult
     from evalmeta.model.statistics import CaseCounts, Interval, Measure, RunStatistics
     from evalmeta.report.report import Report
 

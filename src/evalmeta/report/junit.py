@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import CaseResult, Verdict
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.details import case_name, case_text, counted_reason, exchanges, judged_text, not_passed
 from evalmeta.report.results import (
@@ -19,15 +19,13 @@ from evalmeta.report.results import (
 )
 from evalmeta.report.summary import case_rates, quarantine_lines, reasons_text
 from evalmeta.report.text import clean, count, decimal, shorten
-from evalmeta.xmlio.writer import Stream, node
+from evalmeta.xmlio.writer import Node, Stream, node
 from evalmeta.xmlio.writer import stream as stream_xml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.run import CaseResult
     from evalmeta.report.report import Report
-    from evalmeta.xmlio.writer import Node
 
 
 _SHOWN_K: Final = 10

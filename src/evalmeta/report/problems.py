@@ -17,7 +17,7 @@ from urllib.parse import quote
 from evalmeta.model.redaction import redacted
 from evalmeta.report.text import clean, count, escape_unsafe, one_line, workflow_command
 from evalmeta.version import __version__
-from evalmeta.xmlio.writer import node
+from evalmeta.xmlio.writer import Node, node
 from evalmeta.xmlio.writer import render as render_xml
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.problem import Location, Problem
-    from evalmeta.xmlio.writer import Node
 
 
 _PATH_CHARS: Final = 400

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.aggregation import coverage_of, verdict_in
-from evalmeta.model.run import DEFAULT_MIN_DECIDED, RunStatus, Verdict
-from evalmeta.model.tally import DETAILS, detail, has_passed
+from evalmeta.model.run import DEFAULT_MIN_DECIDED, CaseResult, Run, RunStatus, Summary, Verdict
+from evalmeta.model.tally import DETAILS, DetailedTally, detail, has_passed
 from evalmeta.report.results import missed_text
 from evalmeta.report.text import count, one_line, percent
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.comparison import Comparison
     from evalmeta.model.evaluation import Quarantine
-    from evalmeta.model.run import CaseResult, Run, Summary
     from evalmeta.model.statistics import RunStatistics
-    from evalmeta.model.tally import DetailedTally
 
 
 VERDICT_WORDS: Final = {

@@ -6,13 +6,12 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.expectations import expectation_kind
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult, Verdict
 from evalmeta.report.text import count, decimal, distinct_decimals, number_ranges, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult
     from evalmeta.model.run_options import Deciding
     from evalmeta.model.tally import Difference
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.run import Verdict
-from evalmeta.report.report import VERDICT_WORDS, coverage_text, ended_text, quarantine_text
+from evalmeta.model.run import Run, Summary, Verdict
+from evalmeta.report.report import VERDICT_WORDS, Report, coverage_text, ended_text, quarantine_text
 from evalmeta.report.results import check_lines, mean_cells, numbered_label, shown_averages
 from evalmeta.report.text import aligned, and_more, count, decimal, one_line, percent, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from evalmeta.model.run import Run, Summary
     from evalmeta.model.statistics import CaseCounts, CorrectedRate, RunStatistics
-    from evalmeta.report.report import Report
 
 
 _MANY_ANSWERS: Final = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.report.details import case_name, judged_text, not_passed, why_not_passed
 from evalmeta.report.results import averages_of, both_verdicts, check_lines, mean_text, score_text
 from evalmeta.report.text import one_line, quote, shorten
@@ -13,7 +13,6 @@ from evalmeta.report.text import one_line, quote, shorten
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.run import CaseResult, TestResult
     from evalmeta.report.report import Report
 
 

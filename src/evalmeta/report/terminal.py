@@ -9,25 +9,19 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from rich import progress
-from rich.console import Group
+from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.details import blocks, group_title
-from evalmeta.report.human import Line, human_parts, stream
-from evalmeta.report.report import VERDICT_WORDS
+from evalmeta.report.details import Field, blocks, group_title
+from evalmeta.report.human import CaseDetails, Detail, Line, human_parts, stream
+from evalmeta.report.report import VERDICT_WORDS, Report
 from evalmeta.report.text import clean, escape_commands, one_line, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-    from rich.console import Console, RenderableType
-
-    from evalmeta.report.details import Field
-    from evalmeta.report.human import CaseDetails, Detail
-    from evalmeta.report.report import Report
 
 
 _BAR_CHARS: Final = 20

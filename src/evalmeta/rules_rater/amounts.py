@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from evalmeta.rules_rater.facts import Amount, Unit
-
-if TYPE_CHECKING:
-    from evalmeta.rules_rater.facts import Reading
+from evalmeta.rules_rater.facts import Amount, Reading, Unit
 
 
 def _read(rows: str) -> dict[str, tuple[Unit, ...]]:

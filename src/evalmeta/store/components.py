@@ -12,15 +12,13 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.model.login import ADMIN
-from evalmeta.model.registry import hash_of
-from evalmeta.store.database import SHORT_ID_CHARS, next_ids, open_database
+from evalmeta.model.registry import MetadataType, hash_of
+from evalmeta.store.database import SHORT_ID_CHARS, Database, next_ids, open_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from evalmeta.model.registry import MetadataType
-    from evalmeta.store.database import Database
 
 ReceiptKind = Literal["deploy", "validate", "test"]
 Sent = dict[str, dict[str, bytes]]

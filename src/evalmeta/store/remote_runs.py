@@ -12,7 +12,7 @@ from evalmeta.model.registry import hash_of
 from evalmeta.model.tally import summarise
 from evalmeta.protocol.connect import read_run, write_run
 from evalmeta.protocol.runs import write_options
-from evalmeta.store.database import SHORT_ID_CHARS, open_database
+from evalmeta.store.database import SHORT_ID_CHARS, Database, Row, Value, open_database
 from evalmeta.store.kept_numbers import KeptTally
 from evalmeta.store.runs import keep_content
 from evalmeta.store.suites import mark_started
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.run import Run
-    from evalmeta.store.database import Database, Row, Value
 
 
 _SAVE: Final = "INSERT OR REPLACE INTO remote_run"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.model.run import RunStatus, Verdict
+from evalmeta.model.run import RunStatus, Summary, Verdict
 from evalmeta.protocol.runs import read_options
 from evalmeta.store.kept_numbers import KeptTally, tallies_of
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from evalmeta.model.login import User
-    from evalmeta.model.run import Summary
     from evalmeta.model.run_options import RunOptions
     from evalmeta.store.database import Database, Row
 

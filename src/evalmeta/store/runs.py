@@ -11,11 +11,11 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import StoreError
-from evalmeta.model.login import ADMIN
-from evalmeta.model.registry import hash_of
+from evalmeta.model.login import ADMIN, User
+from evalmeta.model.registry import MetadataType, hash_of
 from evalmeta.model.run import CaseResult, ContentKind, Run, RunContent, RunStatus, Verdict
 from evalmeta.protocol.runs import read_options, write_options
-from evalmeta.store.database import next_ids
+from evalmeta.store.database import Database, Row, next_ids
 from evalmeta.store.stored_cases import decode_case, encode_case
 from evalmeta.store.suites import mark_started
 
@@ -23,11 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evalmeta.model.evaluation import Evaluation
-    from evalmeta.model.login import User
-    from evalmeta.model.registry import MetadataType
     from evalmeta.model.run_options import Origin, RunOptions
     from evalmeta.model.tally import Tally
-    from evalmeta.store.database import Database, Row
 
 
 _DAY_SECONDS: Final = 24 * 3600.0

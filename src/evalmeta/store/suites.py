@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import orjson
 
-from evalmeta.model.registry import EVALUATION_DEFINITION, metadata_type
+from evalmeta.model.registry import EVALUATION_DEFINITION, MetadataType, metadata_type
 from evalmeta.protocol.runs import read_options, write_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.registry import MetadataType
     from evalmeta.model.run_options import RunOptions
     from evalmeta.store.database import Database, Row
 

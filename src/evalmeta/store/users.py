@@ -7,17 +7,13 @@ import hmac
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.errors import StoreError, UsageError
 from evalmeta.model.login import User
 from evalmeta.package.trust import signature
-from evalmeta.store.database import next_ids
-
-if TYPE_CHECKING:
-    from evalmeta.store.database import Database, Row
-
+from evalmeta.store.database import Database, Row, next_ids
 
 _USER_PREFIX: Final = "005"
 _PUBLIC_ID_BYTES: Final = 6

@@ -18,7 +18,7 @@ from evalmeta.model.expectations import (
     scorer_names,
     suggest_operator,
 )
-from evalmeta.model.jsonpath import why_unreachable
+from evalmeta.model.jsonpath import Reference, why_unreachable
 from evalmeta.model.problem import quote
 from evalmeta.plugins import plugin_names
 from evalmeta.validation.rule import ERROR, WARNING, Finding, RuleTable, checks_also, nearest, rule
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evalmeta.model.definition import Expectation, Parameter, TestCase
-    from evalmeta.model.jsonpath import Reference
     from evalmeta.xmlio.reader import Step
 
 

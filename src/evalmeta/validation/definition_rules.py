@@ -7,19 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.model.agent_scorer import LIGHTNING_TYPES, AgentScorer, read_number
+from evalmeta.model.agent_scorer import LIGHTNING_TYPES, AgentScorer, ScorerVersion, read_number
 from evalmeta.model.expectations import scorer_kind, scorer_names
-from evalmeta.model.problem import quote
-from evalmeta.model.registry import PARAMETER_API_VERSION
+from evalmeta.model.problem import Location, quote
+from evalmeta.model.registry import PARAMETER_API_VERSION, ApiVersion
 from evalmeta.validation.rule import ERROR, WARNING, Finding, RuleTable, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.agent_scorer import ScorerVersion
     from evalmeta.model.definition import Definition
-    from evalmeta.model.problem import Location
-    from evalmeta.model.registry import ApiVersion
     from evalmeta.xmlio.reader import Step
 
 

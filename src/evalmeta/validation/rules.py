@@ -10,20 +10,18 @@ from evalmeta.errors import NotFound, SettingsError, did_you_mean, nearest_word
 from evalmeta.model.expectations import expectation_kind, known_names
 from evalmeta.model.login import EMBEDDED
 from evalmeta.model.problem import Severity
-from evalmeta.model.registry import SCORER_DEFINITION, TESTING_DEFINITION
+from evalmeta.model.registry import SCORER_DEFINITION, TESTING_DEFINITION, MetadataType
 from evalmeta.validation.case_rules import CASES, EXPECTATIONS
 from evalmeta.validation.definition_rules import AGENT_SCORERS, DEFINITIONS, PROJECTS, TESTING_DEFINITIONS
 from evalmeta.validation.org_rules import ORGS
-from evalmeta.validation.rule import ERROR, WARNING, Rule
+from evalmeta.validation.rule import ERROR, WARNING, Check, Checks, Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from evalmeta.model.definition import Definition, Expectation, TestCase
-    from evalmeta.model.registry import MetadataType
     from evalmeta.model.settings import Profile, RuleSetting, Settings
     from evalmeta.validation.definition_rules import DefinitionScope
-    from evalmeta.validation.rule import Check, Checks, Finding
 
 
 PROFILES: Final[tuple[Profile, ...]] = ("orgs", "documented")

@@ -30,7 +30,7 @@ from evalmeta.validation.org_rules import ORGS, OrgScope
 from evalmeta.validation.rules import RulePolicy, rules_for, rules_for_case, rules_for_definition
 from evalmeta.xmlio.agent_scorers import read_agent_scorer
 from evalmeta.xmlio.definitions import MANIFEST_ROOT, parse_definition, read_manifest
-from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
+from evalmeta.xmlio.reader import NAMESPACE, Document, Step, local_name, read_xml
 from evalmeta.xmlio.structure import check_structure
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Case
     from evalmeta.model.registry import ApiVersion, Manifest, MetadataType
     from evalmeta.validation.rule import Check, Finding, Rule
-    from evalmeta.xmlio.reader import Document, Step
 
 
 _Thing = TypeVar("_Thing")

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, LoginFailed
-from evalmeta.store.database import open_database
+from evalmeta.store.database import Database, open_database
 from evalmeta.store.users import Holder, Sessions, Users, public_id
 from evalmeta.viewer.pages import ROOT, Page, Source
 from evalmeta.viewer.replies import failed, page_reply
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from evalmeta.org.serving.login_codes import LoginCodes
     from evalmeta.package.project import Project
-    from evalmeta.store.database import Database
 
 
 OPEN: Final = f"{ROOT}/open"

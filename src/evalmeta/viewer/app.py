@@ -15,7 +15,7 @@ from evalmeta.errors import EvalmetaError, LoginFailed, NotFound
 from evalmeta.store.users import Sessions
 from evalmeta.viewer.access import Access, address_of, csrf_of, form_of, is_csrf, login_page, session_of
 from evalmeta.viewer.live import LiveRuns, read_states
-from evalmeta.viewer.pages import ROOT
+from evalmeta.viewer.pages import ROOT, Action, Page, Query, Source
 from evalmeta.viewer.replies import HEADERS, LINKS, ON_FAULT, failed
 from evalmeta.viewer.routes import ACTIONS, PAGES, PageRow, render, static_files
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.login import User
     from evalmeta.package.project import Project
-    from evalmeta.viewer.pages import Action, Page, Query, Source
 
 
 _TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}

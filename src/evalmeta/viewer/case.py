@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.agent_tests import place_of_run
-from evalmeta.api.judging.acceptance import propose, write
+from evalmeta.api.judging.acceptance import Proposal, propose, write
 from evalmeta.api.judging.marks import mark_result
 from evalmeta.api.runs.comparisons import find_run
 from evalmeta.errors import NotFound, UsageError
@@ -17,19 +17,15 @@ from evalmeta.model.tally import summarise
 from evalmeta.package.files import shown
 from evalmeta.report.details import exchanges
 from evalmeta.store.case_lists import ListedCase, case_before, case_history, place_of
-from evalmeta.store.judgements import ResultPlace, marks_of_case
-from evalmeta.store.run_lists import recent_runs
-from evalmeta.viewer.pages import Column, Page, Table, Target, number_of, text_of
+from evalmeta.store.judgements import Judgement, ResultPlace, marks_of_case
+from evalmeta.store.run_lists import ListedRun, recent_runs
+from evalmeta.viewer.pages import Column, Page, Query, Source, Table, Target, number_of, text_of
 from evalmeta.viewer.run import cases_of, filter_of, filters_in, run_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalmeta.api.judging.acceptance import Proposal
     from evalmeta.model.run import CaseResult
-    from evalmeta.store.judgements import Judgement
-    from evalmeta.store.run_lists import ListedRun
-    from evalmeta.viewer.pages import Query, Source
 
 
 _JUDGEMENTS: Final[Mapping[str, Judgement | None]] = {

@@ -9,22 +9,19 @@ from evalmeta.api.runs.baselines import open_baseline
 from evalmeta.api.runs.comparisons import compare_runs, compare_with, find_run, previous_run
 from evalmeta.api.runs.finding import run_id_of
 from evalmeta.errors import NotFound, UsageError
-from evalmeta.model.comparison import Standing
-from evalmeta.model.run import Verdict
+from evalmeta.model.comparison import CaseComparison, Comparison, Standing
+from evalmeta.model.run import CaseResult, Run, Verdict
 from evalmeta.report.comparison import change_texts, comparison_lines, p_text, verdict
 from evalmeta.report.details import exchanges
 from evalmeta.store.case_lists import case_history
 from evalmeta.store.remote_runs import RemoteRuns
 from evalmeta.store.run_lists import RunFilter, find_listed, run_page
-from evalmeta.viewer.pages import Page, text_of
+from evalmeta.viewer.pages import Page, Query, Source, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.model.comparison import CaseComparison, Comparison
-    from evalmeta.model.run import CaseResult, Run
     from evalmeta.model.statistics import CaseCounts
-    from evalmeta.viewer.pages import Query, Source
 
 _ORDER: Final = (
     *(Standing.BROKEN, Standing.ERROR, Standing.SUSPECT, Standing.UNJUDGED, Standing.FLAKY_NOW),

@@ -15,7 +15,7 @@ from evalmeta.engine.statistics import statistics_of
 from evalmeta.errors import StoreError
 from evalmeta.model.comparison import Standing
 from evalmeta.model.expectations import expectation_kind
-from evalmeta.model.statistics import CaseCounts
+from evalmeta.model.statistics import CaseCounts, RunStatistics
 from evalmeta.model.tally import detail
 from evalmeta.protocol.json_fields import integer
 from evalmeta.report.report import Report
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import CaseResult
-    from evalmeta.model.statistics import RunStatistics
     from evalmeta.store.run_lists import ListedRun
     from evalmeta.viewer.pages import Source
 

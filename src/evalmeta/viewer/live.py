@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError
 from evalmeta.org.serving.http_protocol import max_connections
-from evalmeta.store.database import open_database
+from evalmeta.store.database import Database, Row, open_database
 from evalmeta.store.users import Sessions
 from evalmeta.viewer.replies import HEADERS
 
@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
     from pathlib import Path
 
-    from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
     from evalmeta.model.login import User
-    from evalmeta.store.database import Database, Row
 
 
 _STATE_CHARS: Final = 16

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.sync import states_in_own_org
 from evalmeta.errors import NotFound
 from evalmeta.model.registry import TYPES, SyncState
-from evalmeta.protocol.metadata_api import DeployResult
+from evalmeta.protocol.metadata_api import DeployMessage, DeployResult
 from evalmeta.protocol.soap import read_results
-from evalmeta.store.components import Components
-from evalmeta.store.jobs import Jobs
+from evalmeta.store.components import Components, StoredComponent
+from evalmeta.store.jobs import Job, Jobs
 from evalmeta.store.users import Users
-from evalmeta.viewer.pages import Column, Page, Table, text_of
-
-if TYPE_CHECKING:
-    from evalmeta.protocol.metadata_api import DeployMessage
-    from evalmeta.store.components import StoredComponent
-    from evalmeta.store.jobs import Job
-    from evalmeta.viewer.pages import Query, Source
+from evalmeta.viewer.pages import Column, Page, Query, Source, Table, text_of
 
 
 class ComponentRow(NamedTuple):

@@ -11,10 +11,9 @@ from urllib.parse import quote, urlencode
 
 from evalmeta import limits
 from evalmeta.errors import NotFound
-from evalmeta.model.login import ADMIN
+from evalmeta.model.login import ADMIN, User
 
 if TYPE_CHECKING:
-    from evalmeta.model.login import User
     from evalmeta.package.project import Project
     from evalmeta.store.database import Database
 

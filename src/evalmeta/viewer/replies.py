@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.middleware import Middleware
 from starlette.middleware.errors import ServerErrorMiddleware
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 
-from evalmeta.errors import NotFound, StoreLocked, UsageError
+from evalmeta.errors import EvalmetaError, NotFound, StoreLocked, UsageError
 from evalmeta.viewer.pages import Page, ServedLinks
 from evalmeta.viewer.routes import ACTIONS, PAGES, POLICY, render
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.responses import Response
-
-    from evalmeta.errors import EvalmetaError
 
 
 # With the usual `no-referrer`, browsers send forms with the origin `null`, which is refused.

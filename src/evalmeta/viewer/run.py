@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.api.runs.comparisons import find_run
 from evalmeta.errors import NotFound
-from evalmeta.model.run import WORST_FIRST, Verdict
+from evalmeta.model.run import WORST_FIRST, CaseResult, Verdict
 from evalmeta.store.case_lists import CaseFilter, CasePage, ListedCase, Place, case_page, count_verdicts, listed_page
 from evalmeta.store.remote_runs import RemoteRuns
-from evalmeta.store.run_lists import RunFilter, find_listed, run_page
-from evalmeta.viewer.digests import digest_of
-from evalmeta.viewer.pages import Column, Page, Table, text_of
+from evalmeta.store.run_lists import ListedRun, RunFilter, find_listed, run_page
+from evalmeta.viewer.digests import Digest, digest_of
+from evalmeta.viewer.pages import Column, Page, Query, Source, Table, text_of
 from evalmeta.viewer.runs import COUNTS, RATE, RESULT, TOOK, VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from evalmeta.model.run import CaseResult
-    from evalmeta.store.run_lists import ListedRun
-    from evalmeta.viewer.digests import Digest
-    from evalmeta.viewer.pages import Query, Source
 
 
 class RunRow(NamedTuple):

@@ -6,14 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.store.run_lists import OUTCOMES, RunFilter, distinct_values, run_page
-from evalmeta.viewer.pages import Column, Page, Table, text_of
+from evalmeta.store.run_lists import OUTCOMES, ListedRun, RunFilter, distinct_values, run_page
+from evalmeta.viewer.pages import Column, Page, Query, Source, Table, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.store.run_lists import ListedRun
-    from evalmeta.viewer.pages import Query, Source
 
 RESULT: Final[Column[ListedRun]] = Column("Result", "run_state", lambda run: run)
 RATE: Final[Column[ListedRun]] = Column("Pass rate", "run_rate", lambda run: run, "number")

@@ -30,7 +30,7 @@ from evalmeta.org.serving import server
 from evalmeta.org.serving.endpoint import Certificate, Endpoint
 from evalmeta.org.serving.login_codes import LoginCodes
 from evalmeta.org.serving.request_guard import RequestGuard, hosts_of
-from evalmeta.package.project import find_project
+from evalmeta.package.project import Project, find_project
 from evalmeta.store.database import open_database
 from evalmeta.store.users import Holder
 from evalmeta.viewer.access import OPEN
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from evalmeta.org.serving.server_file import Server
-    from evalmeta.package.project import Project
 
 
 _PREFIX: Final = "open-view-"

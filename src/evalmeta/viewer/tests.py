@@ -8,15 +8,12 @@ from evalmeta import limits
 from evalmeta.api.sync import states_in_own_org
 from evalmeta.model.registry import TEST_TYPES, SyncState
 from evalmeta.model.run import Verdict
-from evalmeta.store.run_lists import recent_runs
+from evalmeta.store.run_lists import ListedRun, recent_runs
 from evalmeta.viewer.digests import changes_between, digest_of
-from evalmeta.viewer.pages import Column, Page, Table, text_of
+from evalmeta.viewer.pages import Column, Page, Query, Source, Table, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from evalmeta.store.run_lists import ListedRun
-    from evalmeta.viewer.pages import Query, Source
 
 
 class TestRow(NamedTuple):

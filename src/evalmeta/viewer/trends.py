@@ -13,16 +13,14 @@ from evalmeta.report.html import duration_text, time_text
 from evalmeta.report.report import STATE_WORDS
 from evalmeta.report.text import percent
 from evalmeta.store.jobs import Jobs
-from evalmeta.store.run_lists import distinct_values, recent_runs
+from evalmeta.store.run_lists import ListedRun, distinct_values, recent_runs
 from evalmeta.viewer.digests import digest_of
-from evalmeta.viewer.pages import Column, Page, Table, text_of
+from evalmeta.viewer.pages import Column, Page, Query, Source, Table, text_of
 from evalmeta.viewer.runs import RESULT, STARTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from evalmeta.store.run_lists import ListedRun
-    from evalmeta.viewer.pages import Query, Source
 
 # The most lines across a chart, and the steps between them as shares of a power of ten.
 _SCALE_LINES: Final = 4

@@ -14,15 +14,13 @@ from evalmeta.model.agent_scorer import (
 )
 from evalmeta.model.registry import SCORER_DEFINITION
 from evalmeta.xmlio.definitions import invalid_file, parse_definition
-from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
+from evalmeta.xmlio.reader import NAMESPACE, Document, local_name, read_xml
 from evalmeta.xmlio.structure import BOOLEANS, XML_BLANKS, parse_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lxml.etree import _Element as Element
-
-    from evalmeta.xmlio.reader import Document
 
 
 # The child that tells repeated elements apart.

@@ -20,8 +20,8 @@ from evalmeta.model.definition import (
     fields_of,
 )
 from evalmeta.model.problem import Problem, Severity
-from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, Manifest, ManifestTypes
-from evalmeta.xmlio.reader import NAMESPACE, local_name, read_xml
+from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, Manifest, ManifestTypes, MetadataType
+from evalmeta.xmlio.reader import NAMESPACE, Document, local_name, read_xml
 from evalmeta.xmlio.structure import (
     BOOLEANS,
     XML_BLANKS,
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
     from evalmeta.model.definition import Fields
-    from evalmeta.model.registry import MetadataType
-    from evalmeta.xmlio.reader import Document
     from evalmeta.xmlio.structure import StructureProblem
 
 

@@ -17,7 +17,7 @@ from lxml import etree
 from evalmeta.model.registry import SCORER_DEFINITION, TEST_TYPES, TYPES
 from evalmeta.xmlio.agent_scorers import check_agent_scorer
 from evalmeta.xmlio.definitions import read_definition
-from evalmeta.xmlio.reader import NAMESPACE, find_markup, find_start_tags, local_name, read_xml
+from evalmeta.xmlio.reader import NAMESPACE, Document, find_markup, find_start_tags, local_name, read_xml
 from evalmeta.xmlio.structure import definition_type
 from evalmeta.xmlio.writer import DECLARATION, escape_attribute, escape_text
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
     from lxml.etree import _Element as Element
-
-    from evalmeta.xmlio.reader import Document
 
 
 _INDENT: Final = "    "

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 from lxml import etree
 
 from evalmeta import limits
-from evalmeta.model.problem import Problem, Severity, quote
-from evalmeta.model.registry import TESTING_DEFINITION, TYPES
-from evalmeta.xmlio.reader import NAMESPACE, local_name
+from evalmeta.model.problem import Location, Problem, Severity, quote
+from evalmeta.model.registry import TESTING_DEFINITION, TYPES, MetadataType
+from evalmeta.xmlio.reader import NAMESPACE, Document, local_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from lxml.etree import ParserTarget
     from lxml.etree import _Element as Element
     from lxml.etree import _LogEntry as LogEntry
-
-    from evalmeta.model.problem import Location
-    from evalmeta.model.registry import MetadataType
-    from evalmeta.xmlio.reader import Document
 
 
 _TYPES: Final = {f"{{{NAMESPACE}}}{row.name}": row for row in TYPES}

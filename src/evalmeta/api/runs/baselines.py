@@ -27,9 +27,9 @@ from evalmeta.errors import MessageUnreadable, NotFound, Suggestion, UsageError
 from evalmeta.formats.baseline import read_baseline, write_baseline
 from evalmeta.formats.sources import read_json
 from evalmeta.model.registry import type_of_run
-from evalmeta.model.run import RunStatus
+from evalmeta.model.run import Run, RunStatus
 from evalmeta.model.statistics import CaseCounts, RunCounts
-from evalmeta.package.files import read_file
+from evalmeta.package.files import FileState, read_file
 from evalmeta.protocol.connect import read_run
 from evalmeta.store.database import open_database
 from evalmeta.store.run_lists import distinct_values
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from evalmeta.model.comparison import KnownTest
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.run import Run
-    from evalmeta.package.files import FileState
     from evalmeta.package.project import Project
 
 RUNS: Final = 10

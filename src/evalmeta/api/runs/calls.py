@@ -9,13 +9,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.api.agent_tests import read_test, refuse_same_names
-from evalmeta.api.discovery import find_tests, read_all, source_note
+from evalmeta.api.agent_tests import FileTest, read_test, refuse_same_names
+from evalmeta.api.discovery import FoundTests, find_tests, read_all, source_note
 from evalmeta.api.endpoints import endpoint_settings
 from evalmeta.api.quarantines import listed_problems
 from evalmeta.api.runs.confirmation import confirm_suspects
-from evalmeta.api.runs.selection import CaseSelection
-from evalmeta.api.runs.starting import make_plan, run_tests
+from evalmeta.api.runs.selection import CaseSelection, PlannedRun
+from evalmeta.api.runs.starting import RunCall, make_plan, run_tests
 from evalmeta.engine.metrics import needs_model
 from evalmeta.errors import Suggestion, UsageError
 from evalmeta.model.run_options import OFFLINE_RATER
@@ -26,12 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalmeta.api.agent_tests import FileTest
-    from evalmeta.api.discovery import FoundTests
     from evalmeta.api.runs.comparisons import Comparator
     from evalmeta.api.runs.observer import Observer
-    from evalmeta.api.runs.selection import PlannedRun
-    from evalmeta.api.runs.starting import RunCall
     from evalmeta.api.runs.waiting import RunsOutcome
     from evalmeta.formats.document import Document
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, cached_property
 from os.path import normpath
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from evalmeta import limits
 from evalmeta.api.files import bytes_of
@@ -18,9 +18,6 @@ from evalmeta.model.evaluation import Evaluation, evaluation_of
 from evalmeta.package.files import parse_test_name, shown
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _T = TypeVar("_T")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evalmeta.api.changes import compare_contents
 from evalmeta.client import runs as client
 from evalmeta.errors import Suggestion, UsageError
-from evalmeta.model.run import ContentKind
+from evalmeta.model.run import ContentKind, Run, RunContent
 from evalmeta.model.run_options import Setup
 from evalmeta.org.run_files import subjects_of_run
 from evalmeta.org.subjects import agent_of
@@ -15,7 +15,6 @@ from evalmeta.org.subjects import agent_of
 if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.model.difference import Difference
-    from evalmeta.model.run import Run, RunContent
     from evalmeta.package.project import Project
     from evalmeta.protocol.runs import RunDefinition
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
@@ -15,10 +15,10 @@ from evalmeta.engine.gate import compare, compare_all
 from evalmeta.engine.statistics import collect, observations
 from evalmeta.errors import NotFound, Suggestion, UsageError
 from evalmeta.formats.baseline import baseline_name
-from evalmeta.model.comparison import KnownTest
+from evalmeta.model.comparison import Comparison, KnownTest, KnownTests, SuiteComparison
 from evalmeta.model.fingerprints import options_of
 from evalmeta.model.registry import type_of_run
-from evalmeta.model.run import RunStatus
+from evalmeta.model.run import Run, RunStatus
 from evalmeta.model.tally import detail
 from evalmeta.store.database import open_database
 from evalmeta.store.remote_runs import RemoteRuns
@@ -28,10 +28,7 @@ from evalmeta.store.stored_cases import open_cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from pathlib import Path
 
-    from evalmeta.model.comparison import Comparison, KnownTests, SuiteComparison
-    from evalmeta.model.run import Run
     from evalmeta.model.statistics import CaseCounts, RunStatistics
     from evalmeta.package.project import Project
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.org_targets import connect
-from evalmeta.api.runs.comparisons import runs_in
+from evalmeta.api.runs.comparisons import Comparator, ComparedRun, runs_in
 from evalmeta.api.runs.selection import CaseChoice
-from evalmeta.api.runs.starting import run_tests
+from evalmeta.api.runs.starting import RunCall, run_tests
 from evalmeta.errors import EvalmetaError, Suggestion
 from evalmeta.model.evaluation import CaseList
 from evalmeta.model.registry import type_of_run
@@ -21,9 +21,7 @@ from evalmeta.report.text import count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from evalmeta.api.runs.comparisons import Comparator, ComparedRun
     from evalmeta.api.runs.observer import Observer
-    from evalmeta.api.runs.starting import RunCall
     from evalmeta.api.runs.waiting import RunsOutcome
     from evalmeta.model.comparison import CaseComparison, Comparison
     from evalmeta.model.run import Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_FAILED, EXIT_PASSED
-from evalmeta.model.comparison import Standing
+from evalmeta.model.comparison import Comparison, Standing, SuiteComparison
 from evalmeta.report.comparison import verdict
 from evalmeta.report.report import BaselineVerdict
 from evalmeta.report.text import count
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from evalmeta.api.runs.comparisons import Comparator
     from evalmeta.api.runs.finished import FinishedRun
-    from evalmeta.model.comparison import Comparison, SuiteComparison
 
 
 class Decision(NamedTuple):

@@ -6,28 +6,22 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.api.org_targets import EMBEDDED_URL, address_of, choose_target, find_target, is_named
+from evalmeta.api.org_targets import EMBEDDED_URL, Target, address_of, choose_target, find_target, is_named
 from evalmeta.errors import NotFound, Suggestion, UsageError
-from evalmeta.model.registry import type_of_run
+from evalmeta.model.registry import MetadataType, type_of_run
 from evalmeta.org.serving.server_file import read_server
 from evalmeta.report.text import and_more
 from evalmeta.store.components import open_receipts
-from evalmeta.store.database import open_database
-from evalmeta.store.remote_runs import RemoteRuns, open_remote_runs
-from evalmeta.store.run_lists import RunFilter, newest_named, runs_of_suite
+from evalmeta.store.database import Database, open_database
+from evalmeta.store.remote_runs import RemoteRun, RemoteRuns, open_remote_runs
+from evalmeta.store.run_lists import RunFilter, SuiteRun, newest_named, runs_of_suite
 from evalmeta.store.runs import Runs
-from evalmeta.store.suites import Suites
+from evalmeta.store.suites import Suite, Suites, SuiteTest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.api.org_targets import Target
-    from evalmeta.model.registry import MetadataType
     from evalmeta.package.project import Project
-    from evalmeta.store.database import Database
-    from evalmeta.store.remote_runs import RemoteRun
-    from evalmeta.store.run_lists import SuiteRun
-    from evalmeta.store.suites import Suite, SuiteTest
 
 
 _SHOWN_TESTS: Final = 3

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalmeta.model.tally import detail, has_passed
+from evalmeta.model.tally import DetailedTally, detail, has_passed
 from evalmeta.package.files import put_pieces, shown
 from evalmeta.report import format_of, render, stream
 from evalmeta.report.comparison import comparison_lines, verdict
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from evalmeta.model.run import Run, Summary
     from evalmeta.model.run_options import RunOptions
     from evalmeta.model.statistics import RunStatistics
-    from evalmeta.model.tally import DetailedTally
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.api.org_targets import EMBEDDED_URL
+from evalmeta.api.org_targets import EMBEDDED_URL, Target
 from evalmeta.api.runs.changes import check_unchanged, refuse_changes, refuse_other_agent
 from evalmeta.api.runs.finding import RunHandle, is_elsewhere
 from evalmeta.api.runs.finished import FinishedRun
@@ -22,9 +22,9 @@ from evalmeta.api.runs.verification import Checking, check_rater, check_run, wit
 from evalmeta.api.sync import receipts_of
 from evalmeta.client import runs as client
 from evalmeta.errors import EvalmetaError, NotFound, SubjectNotBound, Suggestion, UsageError, WaitRanOut
-from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
+from evalmeta.model.registry import EVALUATION_DEFINITION, MetadataType, type_of_run
 from evalmeta.model.run import Run, RunStatus, join
-from evalmeta.model.run_options import RUN_OPTIONS, RunOptions, Setup
+from evalmeta.model.run_options import RUN_OPTIONS, Origin, RunOptions, Setup
 from evalmeta.org.organization import PathFilter
 from evalmeta.org.subjects import rater_of, rater_settings
 from evalmeta.package.folders import list_files
@@ -37,13 +37,10 @@ from evalmeta.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from evalmeta.api.org_targets import Target
     from evalmeta.api.runs.observer import Observer
     from evalmeta.client.connection import Connection
     from evalmeta.client.runs import Progress
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run_options import Origin
     from evalmeta.package.project import Project
     from evalmeta.store.suites import SuiteTest
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.errors import UsageError
-from evalmeta.store.database import open_database
+from evalmeta.store.database import Database, open_database
 from evalmeta.store.retention import (
     OldRun,
     delete_runs,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from evalmeta.api.runs.baselines import TakenTest
     from evalmeta.package.project import Project
-    from evalmeta.store.database import Database
 
 
 class Pruned(NamedTuple):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.api.agent_tests import is_deployed, place_of_run, subject_of_run
 from evalmeta.api.endpoints import endpoint_settings
-from evalmeta.api.org_targets import connect
+from evalmeta.api.org_targets import Target, connect
 from evalmeta.api.runs.changes import DefinitionChanged
 from evalmeta.api.runs.finding import alone, is_here, is_run_name, locate, locate_suite, target_of, unfinished_suites
 from evalmeta.api.runs.org import RunOrg
@@ -20,27 +20,23 @@ from evalmeta.api.runs.starting import Starter
 from evalmeta.api.runs.suites import names, startable, why_incomplete
 from evalmeta.api.runs.waiting import RunsOutcome, detach_runs, finish_runs, has_stopped
 from evalmeta.errors import EvalmetaError, NotFound, Suggestion, UsageError
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import Run, Verdict
 from evalmeta.package.files import shown
-from evalmeta.package.project import find_project
+from evalmeta.package.project import Project, find_project
 from evalmeta.report.comparison import difference_lines
 from evalmeta.report.text import count, seconds
 from evalmeta.store.database import open_database
-from evalmeta.store.suites import Suites
+from evalmeta.store.suites import Suites, SuiteTest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalmeta.api.org_targets import Target
     from evalmeta.api.runs.finding import RunHandle, SuiteHandle
     from evalmeta.api.runs.finished import FinishedRun
     from evalmeta.api.runs.observer import Observer
     from evalmeta.api.runs.verification import Checking
-    from evalmeta.model.run import Run
     from evalmeta.model.run_options import RunOptions, Scoring
-    from evalmeta.package.project import Project
-    from evalmeta.store.suites import SuiteTest
 
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9]{15,18}")

@@ -7,21 +7,18 @@ from typing import TYPE_CHECKING
 
 from evalmeta.api.runs.finished import FinishedRun
 from evalmeta.model.aggregation import decided_by
-from evalmeta.model.run import RunStatus
+from evalmeta.model.run import Run, RunStatus
 from evalmeta.org.lease import is_free
 from evalmeta.store.database import open_database
-from evalmeta.store.run_lists import RunFilter, list_runs
-from evalmeta.store.runs import Runs
+from evalmeta.store.run_lists import ListedRun, RunFilter, list_runs
+from evalmeta.store.runs import Lease, Runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evalmeta.api.runs.finding import RunHandle
     from evalmeta.api.runs.verification import Checking
-    from evalmeta.model.run import Run
     from evalmeta.package.project import Project
-    from evalmeta.store.run_lists import ListedRun
-    from evalmeta.store.runs import Lease
 
 
 def load_finished(handle: RunHandle, checking: Checking) -> FinishedRun | None:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
-from evalmeta.api.org_targets import address_of
+from evalmeta.api.org_targets import Target, address_of
 from evalmeta.api.runs.comparisons import find_run, load_runs
 from evalmeta.api.runs.finding import is_elsewhere
 from evalmeta.api.sync import fetch
 from evalmeta.errors import SettingsError, UsageError
 from evalmeta.model.aggregation import is_failing
-from evalmeta.model.evaluation import CaseList, evaluation_of, parse_case_list, select_cases
-from evalmeta.model.registry import type_of_run
-from evalmeta.model.run import RunStatus
+from evalmeta.model.evaluation import Case, CaseList, Evaluation, evaluation_of, parse_case_list, select_cases
+from evalmeta.model.registry import MetadataType, type_of_run
+from evalmeta.model.run import Run, RunStatus
 from evalmeta.model.tally import summarise
 from evalmeta.org.subjects import rater_settings
 from evalmeta.package.files import shown
@@ -30,12 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.api.agent_tests import AgentTest, FileTest
-    from evalmeta.api.org_targets import Target
     from evalmeta.api.runs.observer import Observer
     from evalmeta.client.connection import Connection
-    from evalmeta.model.evaluation import Case, Evaluation
-    from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import Run
     from evalmeta.model.run_options import RunOptions
     from evalmeta.package.project import Project
 

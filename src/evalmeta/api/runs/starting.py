@@ -7,11 +7,11 @@ from asyncio import CancelledError
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from evalmeta.api.agent_tests import AgentTest, select_tests
+from evalmeta.api.agent_tests import AgentTest, FileTest, select_tests
 from evalmeta.api.changes import find_undeployed
-from evalmeta.api.org_targets import connect
+from evalmeta.api.org_targets import Target, connect
 from evalmeta.api.runs.org import RunOrg
-from evalmeta.api.runs.selection import CaseChoice, CaseSelection, check_rater, last_failed, plan_runs
+from evalmeta.api.runs.selection import CaseChoice, CaseSelection, PlannedRun, check_rater, last_failed, plan_runs
 from evalmeta.api.runs.suites import begin_suite, settle
 from evalmeta.api.runs.waiting import RunsOutcome, detach_runs, finish_runs, has_stopped, note_interruption
 from evalmeta.errors import EvalmetaError, OrgFault, StoreError, Suggestion, UsageError, WaitRanOut
@@ -22,12 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from evalmeta.api.agent_tests import FileTest
-    from evalmeta.api.org_targets import Target
     from evalmeta.api.runs.comparisons import Comparator
     from evalmeta.api.runs.finding import RunHandle
     from evalmeta.api.runs.observer import Observer
-    from evalmeta.api.runs.selection import PlannedRun
     from evalmeta.api.runs.verification import Checking
     from evalmeta.client.connection import Connection
     from evalmeta.model.run import Run

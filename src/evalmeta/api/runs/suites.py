@@ -15,17 +15,15 @@ from evalmeta.formats.files import digest_of
 from evalmeta.protocol.json_fields import object_at, text
 from evalmeta.report.text import and_more, count
 from evalmeta.store.components import Components
-from evalmeta.store.database import open_database
+from evalmeta.store.database import Database, open_database
 from evalmeta.store.runs import Runs
-from evalmeta.store.suites import Suite, Suites, SuiteTest
+from evalmeta.store.suites import State, Suite, Suites, SuiteTest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from evalmeta.api.runs.org import RunOrg
     from evalmeta.model.run import Run
-    from evalmeta.store.database import Database
-    from evalmeta.store.suites import State
 
 SHOWN_TESTS = 10
 """The number of tests that messages name."""

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.api.runs.changes import DefinitionChanged
 from evalmeta.api.sync import fetch
-from evalmeta.client.metadata import agent_versions, names_a_version
+from evalmeta.client.metadata import AgentVersion, agent_versions, names_a_version
 from evalmeta.errors import EvalmetaError, NotFound
-from evalmeta.model.evaluation import evaluation_of
+from evalmeta.model.evaluation import Evaluation, evaluation_of
 from evalmeta.model.expectations import ACTIONS, parse_actions
 from evalmeta.model.fingerprints import checks_of
-from evalmeta.model.registry import EVALUATION_DEFINITION, type_of_run
-from evalmeta.model.run import Doubt
+from evalmeta.model.registry import EVALUATION_DEFINITION, MetadataType, type_of_run
+from evalmeta.model.run import Doubt, Run, TestResult
 from evalmeta.org.subjects import rater_settings
 from evalmeta.protocol.json_fields import from_timestamp
 from evalmeta.store.database import open_database
 from evalmeta.store.judgements import Ratings
-from evalmeta.store.remote_runs import open_remote_runs
+from evalmeta.store.remote_runs import RemoteRun, open_remote_runs
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
@@ -28,15 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 
     from evalmeta.client.connection import Connection
-    from evalmeta.client.metadata import AgentVersion
     from evalmeta.engine.interfaces import Exchange, Rater, Scorer
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.evaluation import Evaluation
-    from evalmeta.model.registry import MetadataType
-    from evalmeta.model.run import Run, TestResult
     from evalmeta.model.run_options import Deciding, RunOptions, Scoring, ScoringProfile
     from evalmeta.package.project import Project
-    from evalmeta.store.remote_runs import RemoteRun
 
 _EARLIER_RUNS: Final = 4
 

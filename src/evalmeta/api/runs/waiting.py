@@ -8,22 +8,19 @@ import time
 from asyncio import CancelledError
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.api.org_targets import connect
+from evalmeta.api.org_targets import Target, connect
 from evalmeta.api.runs.finished import FinishedRun
-from evalmeta.api.runs.org import detach_run
+from evalmeta.api.runs.org import RunOrg, detach_run
 from evalmeta.errors import EvalmetaError, Suggestion, WaitRanOut
-from evalmeta.model.run import RunStatus
+from evalmeta.model.run import Run, RunStatus
 from evalmeta.report.text import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from evalmeta.api.org_targets import Target
     from evalmeta.api.runs.finding import RunHandle
     from evalmeta.api.runs.observer import Observer
-    from evalmeta.api.runs.org import RunOrg
     from evalmeta.client.runs import Progress as RunProgress
-    from evalmeta.model.run import Run
     from evalmeta.package.project import Project
     from evalmeta.report.progress import Progress
 

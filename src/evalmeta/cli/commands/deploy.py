@@ -26,9 +26,9 @@ from evalmeta.cli.options import PATH, api_version_option, option_group, selecti
 from evalmeta.cli.orgs import choose_target, run_in_org, run_in_target
 from evalmeta.cli.output import json_option, note, print_json, print_table, warn
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
-from evalmeta.model.registry import DESTRUCTIVE_FILES, POST_DESTRUCTIVE_FILE, PRE_DESTRUCTIVE_FILE
-from evalmeta.package.project import find_project
-from evalmeta.protocol.metadata_api import DeployOptions
+from evalmeta.model.registry import DESTRUCTIVE_FILES, POST_DESTRUCTIVE_FILE, PRE_DESTRUCTIVE_FILE, ApiVersion
+from evalmeta.package.project import Project, find_project
+from evalmeta.protocol.metadata_api import DeployOptions, DeployResult
 from evalmeta.protocol.soap import to_json
 
 if TYPE_CHECKING:
@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     from evalmeta.api.packages import DeployPackage
     from evalmeta.cli.options import Command, Decorator
     from evalmeta.client.connection import Connection
-    from evalmeta.model.registry import ApiVersion
-    from evalmeta.package.project import Project
     from evalmeta.package.selection import Selection
-    from evalmeta.protocol.metadata_api import DeployResult
 
 
 _TEST_LEVELS: Final = ("NoTestRun", "RunSpecifiedTests", "RunLocalTests", "RunAllTestsInOrg", "RunRelevantTests")

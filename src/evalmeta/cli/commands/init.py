@@ -11,7 +11,7 @@ from click.shell_completion import get_completion_class
 
 from evalmeta import api, limits
 from evalmeta.cli.groups import completed
-from evalmeta.cli.options import PATH, FloatRange, option_group, target_org_option
+from evalmeta.cli.options import PATH, Decorator, FloatRange, option_group, target_org_option
 from evalmeta.cli.output import json_option, note, print_json, wants_colour
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, NotFound, UsageError
 from evalmeta.package.files import shown
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from evalmeta.api.doctor.checks import Check
     from evalmeta.api.init.agents import AgentChoice
     from evalmeta.api.init.project import CiSystem, NewProject
-    from evalmeta.cli.options import Decorator
     from evalmeta.model.json_value import JsonObject
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api, limits
-from evalmeta.cli.options import FILE, IntRange, option_group, target_org_option
+from evalmeta.cli.options import FILE, Decorator, IntRange, option_group, target_org_option
 from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json, print_table, warn
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, ProjectError, Suggestion, UsageError
-from evalmeta.model.login import EMBEDDED, ByKey, BySf
+from evalmeta.model.login import EMBEDDED, ByKey, BySf, Login
 from evalmeta.model.redaction import child_environment
 from evalmeta.package.files import read_text
 from evalmeta.package.project import find_project
@@ -24,9 +24,7 @@ from evalmeta.package.project import find_project
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
 
-    from evalmeta.cli.options import Decorator
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.login import Login
 
 
 _SESSION: Final = "access token"

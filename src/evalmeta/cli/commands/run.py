@@ -19,7 +19,7 @@ from evalmeta.cli.groups import CallOptions
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import PATH
 from evalmeta.cli.output import note
-from evalmeta.cli.runs.baselines import confirming_option
+from evalmeta.cli.runs.baselines import BaselineOption, confirming_option
 from evalmeta.cli.runs.calls import agent_options, run_call
 from evalmeta.cli.runs.options import (
     OPTION_SECTIONS,
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from evalmeta.api.runs.selection import CaseSelection
     from evalmeta.api.runs.starting import AgentOptions
-    from evalmeta.cli.runs.baselines import BaselineOption
     from evalmeta.cli.runs.options import Values
 
     _Events: TypeAlias = Iterator[set[Path]]

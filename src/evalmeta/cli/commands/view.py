@@ -13,11 +13,10 @@ from evalmeta.cli.options import IntRange
 from evalmeta.cli.orgs import run_async
 from evalmeta.cli.output import json_option, note, print_json
 from evalmeta.errors import EvalmetaError, Interrupted, UsageError
-from evalmeta.package.project import find_project
+from evalmeta.package.project import Project, find_project
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
-    from evalmeta.package.project import Project
     from evalmeta.viewer.server import Start
 
 

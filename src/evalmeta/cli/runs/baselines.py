@@ -8,7 +8,7 @@ import click
 
 from evalmeta import api, limits
 from evalmeta.cli.groups import completed
-from evalmeta.cli.options import FILE, IntRange, option_group
+from evalmeta.cli.options import FILE, Command, IntRange, option_group
 from evalmeta.cli.output import note, print_styled
 from evalmeta.errors import EXIT_PASSED, Suggestion, UsageError
 from evalmeta.report.comparison import suite_lines
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from evalmeta.api.runs.comparisons import Comparator
     from evalmeta.api.runs.decision import Decision
-    from evalmeta.cli.options import Command
     from evalmeta.model.comparison import Comparison, SuiteComparison
     from evalmeta.package.project import Project
 

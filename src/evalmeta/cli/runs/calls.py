@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from evalmeta import api
-from evalmeta.cli.options import PATH, option_group
+from evalmeta.cli.options import PATH, Decorator, option_group
 from evalmeta.cli.output import print_json
-from evalmeta.cli.runs.reports import report_outcome
+from evalmeta.cli.runs.reports import Output, report_outcome
 from evalmeta.report.text import count, one_line
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from evalmeta.api.runs.selection import PlannedRun
     from evalmeta.api.runs.starting import AgentOptions, RunCall
-    from evalmeta.cli.options import Decorator
-    from evalmeta.cli.runs.reports import Output
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run_options import RunOptions
 

@@ -12,19 +12,17 @@ from click.core import ParameterSource
 from evalmeta import api, limits
 from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.groups import remember_words
-from evalmeta.cli.options import FloatRange, IntRange, option_group
+from evalmeta.cli.options import Command, Decorator, FloatRange, IntRange, option_group
 from evalmeta.cli.runs.reports import ReportingCommand
 from evalmeta.errors import UsageError
 from evalmeta.model.evaluation import CaseList, parse_case_list, parse_shard
-from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS
+from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS, Deciding, Group, Option, RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from evalmeta.api.runs.selection import CaseSelection
     from evalmeta.api.runs.verification import Checking
-    from evalmeta.cli.options import Command, Decorator
-    from evalmeta.model.run_options import Deciding, Group, Option, RunOptions
     from evalmeta.package.project import Project
 
 Values: TypeAlias = "Mapping[str, object]"

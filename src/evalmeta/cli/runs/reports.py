@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from evalmeta import api, report
-from evalmeta.cli.options import FILE, FOLDER, option_group
+from evalmeta.cli.options import FILE, FOLDER, Command, Decorator, option_group
 from evalmeta.cli.output import console, json_option, note, print_error, print_json, print_stream, warn
 from evalmeta.cli.runs.baselines import show_decision
 from evalmeta.cli.runs.observer import Printer
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from evalmeta.api.runs.comparisons import Comparator
     from evalmeta.api.runs.finished import FinishedRun
     from evalmeta.api.runs.waiting import RunsOutcome
-    from evalmeta.cli.options import Command, Decorator
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
     from evalmeta.report.human import Detail

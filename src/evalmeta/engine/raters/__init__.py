@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, cast
 
-from evalmeta.engine.interfaces import Rating
+from evalmeta.engine.interfaces import Rater, Rating, RatingCache, Rubric
 from evalmeta.errors import SettingsError
 from evalmeta.model.entry_points import ENTRY_POINTS
 from evalmeta.model.run import Verdict
@@ -17,7 +17,6 @@ from evalmeta.plugins import call_plugin, load_plugin, unusable_plugin
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.engine.interfaces import Rater, RatingCache, Rubric
     from evalmeta.model.settings import RaterSettings, RulesRater
 
     class _Make(Protocol):

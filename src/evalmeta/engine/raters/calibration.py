@@ -11,25 +11,21 @@ import asyncio
 import random
 import re
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.engine.interfaces import Rubric
+from evalmeta.engine.interfaces import Rater, Rating, Rubric
 from evalmeta.engine.statistics import wilson
 from evalmeta.errors import RaterError
 from evalmeta.model.run import DECIDED, Verdict
-from evalmeta.model.statistics import JudgeCheck
+from evalmeta.model.statistics import Interval, JudgeCheck
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from evalmeta.engine.interfaces import Rater, Rating
     from evalmeta.engine.raters.labels import Pair
     from evalmeta.engine.raters.llm.rater import ModelRater
-    from evalmeta.model.statistics import Interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from evalmeta.engine.scorers.judged import custom_scorer, judge_scorers, no_scor
 from evalmeta.engine.scorers.results import broken, not_passing_silence, score_unjudged
 from evalmeta.engine.scorers.trajectories import calls_scorer, score_trajectory
 from evalmeta.errors import RaterError, SettingsError
-from evalmeta.model.checks import CHECKS
+from evalmeta.model.checks import CHECKS, Check
 from evalmeta.model.expectations import EVALUATORS, canonical_name, expectation_kind, known_names
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import TestResult, Verdict
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Exchange, Rater, Scorer
     from evalmeta.model.agent_scorer import FindScorer
-    from evalmeta.model.checks import Check
     from evalmeta.model.definition import Expectation
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -13,8 +13,6 @@ from evalmeta.engine.scorers.results import broken, judged, undecided
 from evalmeta.model.expectations import parse_actions, render_actions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
-
     from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.model.definition import Expectation
     from evalmeta.model.generated_data import Action

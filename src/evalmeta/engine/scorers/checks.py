@@ -6,20 +6,17 @@ Measures are judged only where there is a threshold.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.references import parse_number
 from evalmeta.engine.scorers.results import averaged, broken, first_few, judged, measured, threshold_of, undecided
-from evalmeta.model.checks import Pattern, PatternSyntax, plain_text
+from evalmeta.model.checks import Check, Pattern, PatternSyntax, plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
     from evalmeta.engine.interfaces import Exchange, Scorer
-    from evalmeta.model.checks import Check
     from evalmeta.model.definition import Expectation
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonValue

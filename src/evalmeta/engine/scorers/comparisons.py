@@ -15,9 +15,9 @@ import orjson
 from evalmeta.engine.references import NoMatch, NotReported, NoValue, Unusable, operand_reader, parse_number
 from evalmeta.engine.scorers.results import broken, judged, undecided
 from evalmeta.model.checks import comparison_of, reference_of
-from evalmeta.model.definition import Parameter
+from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.expectations import OPERATORS, PARAMETER_NAMES, canonical_name, suggest_operator
-from evalmeta.model.json_value import is_too_deep, read_json
+from evalmeta.model.json_value import JsonValue, is_too_deep, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.engine.references import Read
-    from evalmeta.model.definition import Expectation
-    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.run import TestResult
     from evalmeta.model.run_options import Matches
 

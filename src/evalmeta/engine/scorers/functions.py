@@ -11,18 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.answers import context_of, history_of, turn_messages
-from evalmeta.engine.project_code import find_function, functions_root
+from evalmeta.engine.project_code import Function, find_function, functions_root
 from evalmeta.engine.scorers.results import broken, judged, measured
 from evalmeta.engine.subjects.objects import Calls, check_call
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectError
-from evalmeta.model.evaluation import select_cases
+from evalmeta.model.evaluation import Evaluation, select_cases
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Exchange
-    from evalmeta.engine.project_code import Function
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.run import TestResult
     from evalmeta.model.run_options import RunOptions
 

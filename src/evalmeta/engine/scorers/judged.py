@@ -13,22 +13,19 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.engine.interfaces import BEST_RATING, Rating, Rubric
-from evalmeta.engine.metrics import METRICS, OWN, Judged, Part
+from evalmeta.engine.interfaces import BEST_RATING, Exchange, Rater, Rating, Rubric, Scorer
+from evalmeta.engine.metrics import METRICS, OWN, Judged, Metric, Need, Part
 from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN
 from evalmeta.engine.scorers.results import not_passing_silence, undecided, when_ready
 from evalmeta.errors import RaterError
-from evalmeta.model.agent_scorer import PromptScorer, session_view
+from evalmeta.model.agent_scorer import FindScorer, PromptScorer, session_view
 from evalmeta.model.expectations import canonical_name
 from evalmeta.model.run import NEEDS_MODEL, TestResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from evalmeta.engine.interfaces import Exchange, Rater, Scorer
-    from evalmeta.engine.metrics import Metric, Need
     from evalmeta.engine.scorers.judged_terms import Terms
-    from evalmeta.model.agent_scorer import FindScorer
     from evalmeta.model.definition import Expectation
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict, deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -22,8 +22,6 @@ from evalmeta.engine.scorers.results import averaged, broken, first_few, judged,
 from evalmeta.model.run import TestResult, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Iterator
-
     from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.engine.scorers.actions import MatchRule
     from evalmeta.model.definition import Expectation

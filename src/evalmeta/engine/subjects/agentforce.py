@@ -31,7 +31,7 @@ from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.redaction import address_in_words, child_environment
 from evalmeta.model.settings import SubjectSettings
 from evalmeta.protocol import agent_api
-from evalmeta.protocol.agent_api import NAMED_USER_PATH, read_token
+from evalmeta.protocol.agent_api import NAMED_USER_PATH, AgentReply, Plan, read_token
 from evalmeta.protocol.json_fields import org_url
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Case
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import SignedIn, SignIn
-    from evalmeta.protocol.agent_api import AgentReply, Plan
 
 
 VariableType = Literal["Text", "Number", "Boolean", "Date", "DateTime", "Money", "Ref", "Object", "List", "Json"]

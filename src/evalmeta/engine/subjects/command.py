@@ -20,7 +20,7 @@ from pydantic import Field
 from evalmeta import limits
 from evalmeta.engine.answers import context_of, generated_data, history_of, turn_messages
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
-from evalmeta.model.json_value import read_json
+from evalmeta.model.json_value import JsonObject, JsonValue, read_json
 from evalmeta.model.redaction import child_environment, hide_secrets, path_in_words, redacted
 from evalmeta.model.settings import SubjectSettings
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.login import SignIn
 
 _STDIN: Final = 0

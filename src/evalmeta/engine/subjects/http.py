@@ -12,7 +12,7 @@ from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
 from evalmeta.engine.answers import context_of, generated_data, history_of, parse_arguments, turn_messages
-from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
+from evalmeta.engine.interfaces import NothingToClose, SimpleSubject, Subject
 from evalmeta.engine.references import TooManyMatches, compile_reference, resolve
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.jsonpath import Everything, Filter, Range, Reference, ReferenceSyntax
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.http_endpoint import Endpoint
-    from evalmeta.engine.interfaces import Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue

@@ -6,23 +6,19 @@ import asyncio
 import inspect
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from evalmeta.engine.answers import context_of, generated_data, history_of, turn_messages
 from evalmeta.engine.event_loop import Threads
-from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
-from evalmeta.engine.project_code import innermost_line, is_in_project, traceback_text
+from evalmeta.engine.interfaces import NothingToClose, Session, SimpleSubject, Subject
+from evalmeta.engine.project_code import Function, innermost_line, is_in_project, traceback_text
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Coroutine, Sequence
-
-    from evalmeta.engine.interfaces import Session, Subject
-    from evalmeta.engine.project_code import Function
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
 

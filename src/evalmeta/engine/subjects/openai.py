@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
 from evalmeta.engine.answers import context_of, generated_data, parse_arguments, plain_text
-from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
+from evalmeta.engine.interfaces import NothingToClose, SimpleSubject, Subject
 from evalmeta.engine.subjects.http import fill_headers, header_variables
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.redaction import address_in_words, redacted
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.http_endpoint import Endpoint
-    from evalmeta.engine.interfaces import Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue

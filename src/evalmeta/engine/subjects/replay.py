@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -13,10 +13,10 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
+from evalmeta.engine.interfaces import NothingToClose, SimpleSubject, Subject
 from evalmeta.errors import MessageUnreadable, SettingsError, SubjectError
 from evalmeta.model.agent_scorer import ACTION_STEP
-from evalmeta.model.json_value import read_json
+from evalmeta.model.json_value import JsonObject, JsonValue, read_json
 from evalmeta.model.redaction import path_in_words
 from evalmeta.model.settings import SubjectSettings
 from evalmeta.protocol.connect import read_run
@@ -24,13 +24,10 @@ from evalmeta.protocol.json_fields import list_of_objects, number, object_at, op
 from evalmeta.protocol.testing import read_testing_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import BinaryIO
 
-    from evalmeta.engine.interfaces import Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.login import SignIn
     from evalmeta.model.run import Run
 

@@ -15,7 +15,7 @@ from evalmeta.cli.output import json_option, note, print_json, print_table
 from evalmeta.cli.runs.reports import warn_if_incomplete
 from evalmeta.engine.gate import detectable_fall
 from evalmeta.errors import NotFound, UsageError
-from evalmeta.package.project import find_project
+from evalmeta.package.project import Project, find_project
 from evalmeta.report.text import and_more, count, one_line
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import Run
     from evalmeta.model.statistics import CaseCounts
-    from evalmeta.package.project import Project
 
 
 _SHOWN: Final = 10

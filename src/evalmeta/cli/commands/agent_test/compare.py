@@ -16,7 +16,7 @@ from evalmeta.cli.runs.baselines import print_comparisons, suspect_option
 from evalmeta.cli.runs.reports import warn_if_incomplete
 from evalmeta.errors import EXIT_EXPECTATION_FAILED, EXIT_PASSED, NotFound
 from evalmeta.model.comparison import SuiteComparison
-from evalmeta.package.project import find_project
+from evalmeta.package.project import Project, find_project
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.comparison import comparison_json
 from evalmeta.report.json import counts_json
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from evalmeta.api.runs.comparisons import Baseline
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run import Run
-    from evalmeta.package.project import Project
     from evalmeta.store.run_lists import ListedRun
 
 

@@ -11,13 +11,13 @@ import click
 from evalmeta import api
 from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.groups import completed
-from evalmeta.cli.jobs import job_options, jobs_option, wait_option
+from evalmeta.cli.jobs import JobChoice, job_options, jobs_option, wait_option
 from evalmeta.cli.options import target_org_option
 from evalmeta.cli.orgs import run_in_org
 from evalmeta.cli.output import json_option, note, print_error, print_json, print_table
-from evalmeta.cli.runs.baselines import baseline_option
+from evalmeta.cli.runs.baselines import BaselineOption, baseline_option
 from evalmeta.cli.runs.observer import Printer
-from evalmeta.cli.runs.options import checking_options, policy_options, run_options, scoring_options
+from evalmeta.cli.runs.options import Values, checking_options, policy_options, run_options, scoring_options
 from evalmeta.cli.runs.reports import Output, ReportingCommand, report_options, report_outcome
 from evalmeta.errors import Suggestion
 from evalmeta.package.project import find_project
@@ -26,9 +26,6 @@ from evalmeta.report.text import count
 if TYPE_CHECKING:
     from evalmeta.api.runs.finding import RunHandle, SuiteHandle
     from evalmeta.api.runs.verification import Checking
-    from evalmeta.cli.jobs import JobChoice
-    from evalmeta.cli.runs.baselines import BaselineOption
-    from evalmeta.cli.runs.options import Values
 
 
 @click.command("list")

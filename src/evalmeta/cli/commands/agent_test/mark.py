@@ -21,7 +21,7 @@ from evalmeta.package.project import find_project
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.text import clean, count, one_line
 from evalmeta.store.database import open_database
-from evalmeta.store.judgements import Judgement
+from evalmeta.store.judgements import Judgement, ResultPlace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from evalmeta.api.judging.marks import MarkedResult
     from evalmeta.api.runs.finding import RunHandle
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.store.judgements import ResultPlace
 
 
 @click.command()

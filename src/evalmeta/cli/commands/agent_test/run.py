@@ -13,7 +13,7 @@ from evalmeta.cli.completions import complete_runs, complete_tests
 from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import PATH, target_org_option
 from evalmeta.cli.orgs import choose_target
-from evalmeta.cli.runs.baselines import confirming_option
+from evalmeta.cli.runs.baselines import BaselineOption, confirming_option
 from evalmeta.cli.runs.calls import agent_options, run_call
 from evalmeta.cli.runs.options import (
     OPTION_SECTIONS,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from evalmeta.api.runs.selection import CaseSelection
     from evalmeta.api.runs.starting import AgentOptions
     from evalmeta.api.runs.verification import Checking
-    from evalmeta.cli.runs.baselines import BaselineOption
     from evalmeta.cli.runs.options import Values
 
 

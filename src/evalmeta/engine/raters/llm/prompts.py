@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.metrics import METRICS, OWN, Inquiry
-from evalmeta.engine.raters.labels import Labels, read_pairs
+from evalmeta.engine.raters.labels import Labels, Pair, read_pairs
 from evalmeta.engine.raters.llm.scorer_prompts import session_data
 from evalmeta.engine.raters.llm.verdicts import judgement_schema, ruling_schema
 from evalmeta.errors import RaterError, SettingsError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.interfaces import Rubric
-    from evalmeta.engine.raters.labels import Pair
     from evalmeta.engine.raters.llm import LlmRater
     from evalmeta.model.json_value import JsonObject
 

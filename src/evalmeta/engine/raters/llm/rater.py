@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.engine.http_endpoint import Endpoint
-from evalmeta.engine.interfaces import Rating
+from evalmeta.engine.interfaces import Rating, RatingCache, Rubric
 from evalmeta.engine.metrics import METRICS, OWN, Criteria
 from evalmeta.engine.raters.llm.prompts import (
     NO_RUBRIC,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
     from pathlib import Path
 
-    from evalmeta.engine.interfaces import RatingCache, Rubric
     from evalmeta.engine.raters.llm import LlmRater
     from evalmeta.engine.raters.llm.prompts import CustomRubric
     from evalmeta.engine.raters.llm.providers import JudgeModel, ModelReply

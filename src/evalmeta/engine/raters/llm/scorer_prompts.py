@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from evalmeta.engine.raters.llm.verdicts import Opinion, UnreadableReply, read_reply, reply_schema, validated
-from evalmeta.model.agent_scorer import data_keys, filled_prompt, range_text, transcript_of
+from evalmeta.model.agent_scorer import PromptScorer, data_keys, filled_prompt, range_text, transcript_of
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Rubric
-    from evalmeta.model.agent_scorer import PromptScorer
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from evalmeta import limits
-from evalmeta.engine.metrics import GRADE, METRICS, YES_NO_EACH
+from evalmeta.engine.metrics import GRADE, METRICS, YES_NO_EACH, Form
 from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from evalmeta.engine.interfaces import Rubric
-    from evalmeta.engine.metrics import Form
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
