@@ -115,13 +115,52 @@ def test_a_newer_baseline_frees_the_runs_of_the_earlier_one(evalmeta: Program) -
 
 
 def test_runs_in_progress_stay(evalmeta: Program, tmp_path: Path) -> None:
-    for _ in range(2):
+    for _ in range(3):
         evalmeta("run", "orders.yaml")
+    first, _, third = run_ids(evalmeta)
     with sqlite3.connect(tmp_path / ".evalmeta/org.sqlite3") as database:
-        database.execute("UPDATE run SET status = 'IN_PROGRESS', ended_at = NULL")
+        database.execute("UPDATE run SET status = 'IN_PROGRESS', ended_at = NULL WHERE id = ?", (first,))
     database.close()
     assert "1 old run stays: 1 in progress." in evalmeta("test", "prune", "--keep", "1").err
-    assert len(run_ids(evalmeta)) == 2
+    assert run_ids(evalmeta) == [first, third]
+
+
+def test_a_run_that_is_not_complete_or_not_of_all_cases_takes_no_place_of_one_that_is(
+    evalmeta: Program, tmp_path: Path
+) -> None:
+    assert evalmeta("run", "orders.yaml").code == 0
+    complete = run_ids(evalmeta)[0]
+    assert evalmeta("run", "orders.yaml", "--case", "1").code == 0
+    evalmeta("run", "orders.yaml")
+    evalmeta("test", "rescore", "latest")
+    canceled = run_ids(evalmeta)[2]
+    with sqlite3.connect(tmp_path / ".evalmeta/org.sqlite3") as database:
+        database.execute("UPDATE run SET status = 'TERMINATED' WHERE id = ?", (canceled,))
+        database.execute("UPDATE run SET started_at = created_at")
+    database.close()
+    assert evalmeta("test", "prune", "--keep", "1").out.startswith("Deleted 0 runs")
+    assert run_ids(evalmeta)[0] == complete
+
+
+def test_a_run_whose_answers_were_judged_again_stays(evalmeta: Program) -> None:
+    assert evalmeta("run", "orders.yaml").code == 0
+    evalmeta("test", "rescore", "latest")
+    assert evalmeta("run", "orders.yaml").code == 0
+    judged, again, latest = run_ids(evalmeta)
+    done = evalmeta("test", "prune", "--keep", "1")
+    assert "1 judged again by a later run" in done.err
+    assert run_ids(evalmeta) == [judged, latest] != [again, latest]
+    evalmeta("test", "prune", "--keep", "1")
+    assert run_ids(evalmeta) == [latest]
+
+
+def test_of_a_test_that_was_only_run_in_part_the_latest_runs_stay(evalmeta: Program) -> None:
+    for _ in range(3):
+        evalmeta("run", "orders.yaml", "--case", "1")
+    before = run_ids(evalmeta)
+    assert evalmeta("test", "prune", "--keep", "2").out.startswith("Deleted 1 run with 1 result")
+    assert run_ids(evalmeta) == before[1:]
+    assert evalmeta("test", "prune", "--keep", "99999999999999999999").code == 2
 
 
 def test_a_suite_that_is_not_complete_stays(evalmeta: Program, tmp_path: Path) -> None:

@@ -25,14 +25,24 @@ _PAGES: Final = """
     SELECT page_size, page_count, freelist_count, auto_vacuum
     FROM pragma_page_size, pragma_page_count, pragma_freelist_count, pragma_auto_vacuum
 """
-# Runs that only asked suspect cases again go with the runs whose cases these are.
+# The age of a run is the number of complete runs of all cases of its test that began later. If a test has none, its
+# other complete runs count. Runs that only asked suspect cases again go with the runs whose cases these are.
 _OLD: Final = """
-    SELECT org_url, id, definition, started, total, use FROM (
-      SELECT org_url, id, definition, started, total,
-        row_number() OVER (PARTITION BY org_url, definition COLLATE NOCASE ORDER BY started DESC, id DESC) AS age
+    WITH own AS (
+      SELECT org_url, id, definition, started, total, status = 'COMPLETED' AND answers_of IS NULL AS is_complete,
+        coalesce(json_extract(CAST(options AS TEXT), '$.cases'), json_extract(CAST(options AS TEXT), '$.shard')) IS NULL
+          AS has_all
       FROM listed_run WHERE confirms = ''
-    ) JOIN run_use USING (org_url, id)
-    WHERE (?1 IS NULL OR age > ?1) AND (?2 IS NULL OR started < ?2) ORDER BY started, id
+    ), counted AS (
+      SELECT *, is_complete AND (has_all OR NOT max(is_complete AND has_all) OVER test) AS counts FROM own
+      WINDOW test AS (PARTITION BY org_url, definition COLLATE NOCASE)
+    ), aged AS (
+      SELECT *, coalesce(sum(counts) OVER (
+        PARTITION BY org_url, definition COLLATE NOCASE ORDER BY started DESC, id DESC
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS age FROM counted
+    )
+    SELECT org_url, id, definition, started, total, use FROM aged JOIN run_use USING (org_url, id)
+    WHERE (?1 IS NULL OR age >= ?1) AND (?2 IS NULL OR started < ?2) ORDER BY started, id
 """
 _DELETIONS: Final = (
     "DELETE FROM run_digest WHERE org_url = ? AND run_id = ?",
@@ -56,9 +66,10 @@ class OldRun(NamedTuple):
 
 
 def old_runs(database: Database, *, keep: int | None, before: float | None) -> list[OldRun]:
-    """List the runs that are not among the latest `keep` of their test and started before a time, the oldest first.
+    """List the runs that began before the latest `keep` complete ones of their test, and before a time.
 
-    None stands for no such condition.
+    The oldest comes first. None stands for no such condition. Runs that were canceled, that asked only some cases, or
+    that judge the answers of another run are not counted as complete.
     """
     return [OldRun(*row) for row in database.query(_OLD, (keep, before))]
 

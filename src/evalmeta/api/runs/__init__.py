@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from evalmeta.api.runs import observer as observer
     from evalmeta.api.runs import org as org
     from evalmeta.api.runs import origins as origins
-    from evalmeta.api.runs import pruning as pruning
     from evalmeta.api.runs import reruns as reruns
     from evalmeta.api.runs import saved as saved
     from evalmeta.api.runs import selection as selection

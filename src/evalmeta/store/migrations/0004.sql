@@ -41,6 +41,7 @@ CREATE VIEW run_use AS
       WHEN EXISTS (SELECT 1 FROM mark WHERE mark.run_id = listed_run.id AND mark.org_url = listed_run.org_url)
         THEN 'judged by people'
       WHEN EXISTS (SELECT 1 FROM used_run WHERE used_run.run_id = listed_run.id) THEN 'in a baseline'
+      WHEN EXISTS (SELECT 1 FROM run AS later WHERE later.answers_of = listed_run.id) THEN 'judged again by a later run'
       ELSE ''
     END AS use
   FROM listed_run

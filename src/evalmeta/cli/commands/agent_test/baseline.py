@@ -60,7 +60,7 @@ def baseline(sources: tuple[str, ...], *, output_file: Path, accept: bool, as_js
     done = api.runs.baselines.save_baseline(output_file, runs, named=named, accept=accept, root=project.root)
     if not any(test.known for test in done.taken):
         raise _nothing_taken(output_file, done)
-    api.runs.pruning.note_runs_of(project, output_file, done.taken)
+    api.runs.saved.note_runs_of(project, output_file, done.taken)
     for test in done.taken:
         _note_parts(test, output_file, is_named=bool(sources))
     if as_json:

@@ -17,32 +17,34 @@ from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.text import count, file_size, one_line
 
 if TYPE_CHECKING:
-    from evalmeta.api.runs.pruning import Pruned
+    from evalmeta.api.runs.saved import Pruned
     from evalmeta.model.json_value import JsonObject
     from evalmeta.store.retention import OldRun
 
 _SHOWN: Final = 20
+_MOST: Final = 1_000_000
 
 
 @click.command()
-@click.option("--keep", type=IntRange(1), metavar="N", help="Keep the latest N runs of each test.")
+@click.option("--keep", type=IntRange(1, _MOST), metavar="N", help="Keep the latest N complete runs of each test.")
 @click.option("--older-than", "age", type=Age(), metavar="AGE", help="Only delete older runs: 90d, 12w or 36h.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
 @json_option
 def prune(*, keep: int | None, age: float | None, dry_run: bool, as_json: bool) -> None:
     """Delete old runs with their results, and make the project's store smaller.
 
-    With both options, a run must be older and not among the latest N. Runs stay that are in
-    progress, belong to a suite that is not complete, were saved in a baseline, or have
-    results that people judged. Runs in other orgs are only deleted here. Others may use the
-    store meanwhile.
+    Runs that began after the oldest of the latest N complete runs stay too. With both
+    options, a run must also be older. Runs stay that are in progress, belong to a suite
+    that is not complete, were saved in a baseline, were judged again by a later run, or
+    have results that people judged. Runs in other orgs are only deleted here. Others may
+    use the store meanwhile.
 
     \b
     evalmeta test prune --keep 50
     evalmeta test prune --older-than 90d --dry-run
     """
     before = None if age is None else time.time() - age
-    pruned = api.runs.pruning.prune_runs(find_project(Path.cwd()), keep=keep, before=before, is_dry_run=dry_run)
+    pruned = api.runs.saved.prune_runs(find_project(Path.cwd()), keep=keep, before=before, is_dry_run=dry_run)
     if as_json:
         print_json(_as_json(pruned))
         return
