@@ -100,6 +100,7 @@ def test_runs_that_people_judged_and_those_of_a_baseline_stay(evalmeta: Program,
     assert run_ids(evalmeta) == [judged, saved, before[3]]
     evalmeta("test", "mark", "--remove", "--job-id", judged, "--case", "1", "--expectation", "Topic")
     (tmp_path / "baseline.json").unlink()
+    assert "Would delete 2 runs" in evalmeta("test", "prune", "--keep", "1", "--dry-run").out
     evalmeta("test", "prune", "--keep", "1")
     assert run_ids(evalmeta) == [before[3]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -105,13 +106,14 @@ def prune_runs(
     """
     if keep is None and before is None:
         raise UsageError(
-            "say which runs shall go", actions=["Keep some of each test: --keep 50", "Or: --older-than 90d"]
+            "choose which runs to delete", actions=["Keep some of each test: --keep 50", "Or: --older-than 90d"]
         )
     with open_database(project.state_dir) as database:
-        for baseline in noted_baselines(database):
-            if not (project.root / baseline).exists() and not is_dry_run:
-                forget_baseline(database, baseline)
-        old = old_runs(database, keep=keep, before=before)
+        with database.transaction(), database.dry_run() if is_dry_run else nullcontext():
+            for baseline in noted_baselines(database):
+                if not (project.root / baseline).exists():
+                    forget_baseline(database, baseline)
+            old = old_runs(database, keep=keep, before=before)
         going, size = tuple(run for run in old if not run.use), store_bytes(database.path)
         if not is_dry_run:
             delete_runs(database, going)

@@ -54,7 +54,7 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
 @click.option(
     "--ignore-changes",
     is_flag=True,
-    help="Use the definition as it was when the run started, even if another one is deployed now.",
+    help="Resume with the original definition if another one is deployed; start changed tests that have no run.",
 )
 @click.option("--mixed", is_flag=True, help="Ask the missing cases even if the agent has changed.")
 @target_org_option

@@ -33,11 +33,11 @@ _MOST: Final = 1_000_000
 def prune(*, keep: int | None, age: float | None, dry_run: bool, as_json: bool) -> None:
     """Delete old runs with their results, and make the project's store smaller.
 
-    Runs that began after the oldest of the latest N complete runs stay too. With both
-    options, a run must also be older. Runs stay that are in progress, belong to a suite
-    that is not complete, were saved in a baseline, were judged again by a later run, or
-    have results that people judged. Runs in other orgs are only deleted here. Others may
-    use the store meanwhile.
+    Give --keep, --older-than or both; runs must match both. Only complete runs of all cases
+    are counted, and what began after the oldest of the latest N is kept too. Also kept are
+    runs in progress, in incomplete suites, in a baseline, judged again by a later run, or
+    judged by people. Of runs in other orgs, only the local copy is deleted. Other commands
+    can use the store at the same time.
 
     \b
     evalmeta test prune --keep 50
