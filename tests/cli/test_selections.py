@@ -215,6 +215,11 @@ def test_a_run_with_too_many_errors_stops_with_suggestions(evalmeta: Program, pr
     assert planned(again) == ["Orders:1", "Orders:2", "Orders:3", "Orders:4"]
     assert f"Warning: run {FIRST} is ERROR; 1 of its 5 case results are missing" in again.err
 
+    canceled = evalmeta("test", "cancel", "--unfinished")
+    assert (canceled.code, canceled.err) == (0, "No run of this project is unfinished.\n")
+    unfinished = evalmeta("test", "resume", "--unfinished")
+    assert (unfinished.code, len(asked(project))) == (1, 5)
+
 
 @pytest.mark.parametrize(
     "said",

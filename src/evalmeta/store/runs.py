@@ -189,6 +189,18 @@ class Runs:
         sql = "SELECT id, worker, lease_until FROM run WHERE status IN ('NEW', 'IN_PROGRESS') ORDER BY created_at, id"
         return [(run_id, Lease(worker, until)) for run_id, worker, until in self._database.query(sql)]
 
+    def stopped(self) -> list[str]:
+        """List the runs that stopped after too many errors and are the latest of their test, the oldest first."""
+        sql = """
+            SELECT id FROM run AS stopped
+            WHERE status = 'ERROR' AND instr(error, '(max_errors)') AND answers_of IS NULL AND confirms = ''
+              AND NOT EXISTS (
+                SELECT 1 FROM run WHERE definition = stopped.definition AND status = 'COMPLETED' AND answers_of IS NULL
+                  AND confirms = '' AND (created_at, id) > (stopped.created_at, stopped.id))
+            ORDER BY created_at, id
+        """
+        return [run_id for (run_id,) in self._database.query(sql)]
+
     def queue(self) -> list[tuple[str, Lease]]:
         """List the unfinished runs with their leases: the oldest of each user, then the second of each, and so on."""
         sql = """

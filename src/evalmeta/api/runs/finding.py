@@ -225,10 +225,15 @@ def locate_suite(
     return _located(project, suite_id, runs, named=named) if runs else alone(first)
 
 
-def unfinished_suites(project: Project, *, named: str | None = None) -> list[SuiteHandle]:
-    """Find the suites with runs in the project's own org that are not over, or with tests that never started."""
+def unfinished_suites(project: Project, *, named: str | None = None, stopped: bool = False) -> list[SuiteHandle]:
+    """Find the suites with runs in the project's own org that are not over, or with tests that never started.
+
+    With `stopped`, a run that stopped after too many errors counts as not over, unless its test was completed later.
+    """
     with open_database(project.state_dir) as database:
-        runs = [locate(project, run_id, named=named) for run_id, _ in Runs(database).unfinished()]
+        stored = Runs(database)
+        run_ids = [*(run_id for run_id, _ in stored.unfinished()), *(stored.stopped() if stopped else ())]
+        runs = [locate(project, run_id, named=named) for run_id in run_ids]
         of_runs = [(_suite_of(database, run), run) for run in runs]
         suite_ids = dict.fromkeys([suite_id for suite_id, _ in of_runs if suite_id] + Suites(database).unfinished())
         suites = [(suite_id, runs_of_suite(database, suite_id)) for suite_id in suite_ids]

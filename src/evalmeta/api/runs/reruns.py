@@ -79,9 +79,11 @@ def find_suite(folder: Path, name: str | None, *, named: str | None = None, is_w
     return locate_suite(find_project(folder), name, named=named, is_whole=is_whole)
 
 
-def find_unfinished(folder: Path, observer: Observer, *, named: str | None = None) -> list[SuiteHandle]:
-    """Find the suites of a folder's project with runs that are not over, or with tests that never started."""
-    suites = unfinished_suites(find_project(folder), named=named)
+def find_unfinished(
+    folder: Path, observer: Observer, *, named: str | None = None, stopped: bool = False
+) -> list[SuiteHandle]:
+    """Find the suites of a folder's project that are not complete, as `unfinished_suites` does."""
+    suites = unfinished_suites(find_project(folder), named=named, stopped=stopped)
     if not suites:
         observer.note("No run of this project is unfinished.")
     return suites

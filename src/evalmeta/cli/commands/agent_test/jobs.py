@@ -117,7 +117,7 @@ def _find_suites(jobs: JobChoice, target_org: str | None, *, is_whole: bool = Fa
     """Find the chosen suites, each once, and say so if none is unfinished; `is_whole` is as in `locate_suite`."""
     reruns, folder = api.runs.reruns, Path.cwd()
     if jobs.is_unfinished:
-        return reruns.find_unfinished(folder, Printer(), named=target_org)
+        return reruns.find_unfinished(folder, Printer(), named=target_org, stopped=is_whole)
     suites = [reruns.find_suite(folder, name, named=target_org, is_whole=is_whole) for name in jobs.ids or (None,)]
     return [suite for place, suite in enumerate(suites) if suite not in suites[:place]]
 
