@@ -164,6 +164,59 @@ def test_a_test_that_never_ran_runs_as_a_whole(suite: Suite) -> None:
     assert "Not run before, so all cases run: Second." in done.err
 
 
+@pytest.mark.parametrize("selection", [("--case", "1"), ("--shard", "1/3")])
+def test_cases_that_no_run_asked_are_asked(suite: Suite, selection: tuple[str, str]) -> None:
+    before = suite.run(*selection)[1]
+    never = {"a1", "a2", "a3", "b1", "b2", "b3"} - {*before}
+    assert before
+    done, asked = suite.run("--last-failed")
+    assert {*asked} == never
+    assert "never asked" in done.err
+    assert suite.run("--last-failed")[1] == []
+
+
+def test_cases_after_a_stop_at_max_errors_are_asked(suite: Suite) -> None:
+    suite.answers(broken=("a1",))
+    assert suite.run("-n", "First", "--max-errors", "1", "--concurrency", "1")[1] == ["a1"]
+    done, asked = suite.run("-n", "First", "--last-failed", "--max-errors", "1", "--concurrency", "1")
+    assert "2 cases of First were never asked: 2-3." in done.err
+    assert asked == ["a1"]
+    suite.answers()
+    assert suite.run("-n", "First", "--last-failed", "--case", "1")[1] == ["a1"]
+    done, asked = suite.run("-n", "First", "--last-failed")
+    assert asked == ["a2", "a3"]
+    assert "nothing failed" not in done.err
+    done, asked = suite.run("-n", "First", "--last-failed")
+    assert asked == []
+    assert "Not run again, because nothing failed in their last runs: 1 test." in done.err
+
+
+def test_a_test_whose_runs_have_no_results_counts_as_never_run(suite: Suite) -> None:
+    suite.evalmeta("test", "run", "-n", "First")
+    assert suite.evalmeta("test", "cancel", "--job-id", "latest").code == 0
+    done, asked = suite.run("-n", "First", "--last-failed")
+    assert asked == ["a1", "a2", "a3"]
+    assert "Not run before, so all cases run: First." in done.err
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_an_unfinished_run_is_reported_also_if_nothing_failed(suite: Suite, *, before: bool) -> None:
+    if before:
+        suite.run("-n", "First")
+    suite.evalmeta("test", "run", "-n", "First")
+    done = suite.run("-n", "First", "--last-failed", "--dry-run")[0]
+    run_id = "4KB000000000002GAA" if before else "4KB000000000001GAA"
+    assert f"Run {run_id} of First is not finished; its results do not count." in done.err
+    assert "test resume --unfinished" in done.err
+
+
+def test_cases_that_were_added_are_asked(suite: Suite) -> None:
+    suite.run("-n", "First")
+    suite.test("First", "new", "a1", "a2", "a3")
+    suite.evalmeta("deploy")
+    assert suite.run("-n", "First", "--last-failed")[1] == ["new"]
+
+
 def test_cases_that_a_run_left_out_keep_their_last_result(suite: Suite) -> None:
     suite.answers(wrong=("a1", "a2"))
     suite.run()
@@ -213,8 +266,9 @@ def test_cases_that_changed_since_are_found_or_reported(suite: Suite) -> None:
     suite.test("First", "new", "a1", "other")
     suite.evalmeta("deploy")
     done, asked = suite.run("--last-failed", "-n", "First")
-    assert asked == ["a1", "other"]
+    assert asked == ["a1", "new", "other"]
     assert "Cases 2-3 of First were changed since the last run." in done.err
+    assert "1 case of First was never asked: 1." in done.err
 
 
 def test_a_case_that_was_removed_is_reported(suite: Suite) -> None:

@@ -11,7 +11,7 @@ from evalmeta.api.org_targets import Target, address_of
 from evalmeta.api.runs.comparisons import find_run, load_runs
 from evalmeta.api.runs.finding import is_elsewhere
 from evalmeta.api.sync import fetch
-from evalmeta.errors import SettingsError, UsageError
+from evalmeta.errors import SettingsError, Suggestion, UsageError
 from evalmeta.model.aggregation import is_failing
 from evalmeta.model.evaluation import Case, CaseList, Evaluation, evaluation_of, parse_case_list, select_cases
 from evalmeta.model.registry import MetadataType, type_of_run
@@ -295,7 +295,7 @@ class LastFailed(NamedTuple):
     """Which cases to run again.
 
     Attributes:
-        tests: the tests with cases that failed, and those that never ran.
+        tests: the tests with cases that failed or were never asked.
         lists: the cases of each of these tests.
         notes: what users must know about the choice, in sentences.
     """
@@ -307,70 +307,98 @@ class LastFailed(NamedTuple):
 
 @dataclass(slots=True)
 class _LastResults:
-    """The utterances of the cases of a test that failed when they were last run, by number; and where it was."""
+    """The utterances of the cases of a test when they were last run, by number; and its runs that are not over."""
 
-    failed: dict[int, str]
-    latest: Run | None
-    notes: list[str]
+    asked: dict[int, str]
+    failed: set[int]
+    unfinished: list[str]
 
 
 async def last_failed(
     connection: Connection, project: Project, tests: Sequence[AgentTest], *, target: Target | None
 ) -> LastFailed:
-    """Return the cases of tests whose latest result in an org fails their run, and all cases of tests that never ran.
+    """Return the cases of tests whose latest result in an org fails their run, and those that have no result.
 
     The latest results are those of the latest run that is over; for cases that it left out, those of earlier runs, back
     to the latest complete run of all cases.
     """
     org_url = address_of(target) if is_elsewhere(project, target) else ""
     results = {test.key: _last_results(project, test, org_url) for test in tests}
-    new = [test for test in tests if results[test.key].latest is None]
-    failed = [test for test in tests if results[test.key].failed]
-    evaluations = await _evaluations_of(connection, failed)
-    lists, notes = [CaseList(test.key, None) for test in new], _summary(tests, new, failed)
-    for test in failed:
-        found, changes = _present(test, results[test.key].failed, evaluations[test.key].cases)
-        lists.append(CaseList(test.key, found))
-        notes += [*results[test.key].notes, *changes]
+    new = [test for test in tests if not results[test.key].asked]
+    known = [test for test in tests if results[test.key].asked]
+    evaluations = await _evaluations_of(connection, known)
+    lists, notes = [CaseList(test.key, None) for test in new], [*_unfinished(tests, results, is_own=not org_url)]
+    passed = 0
+    for test in known:
+        numbers, changes = _present(test, results[test.key], evaluations[test.key].cases)
+        lists.append(CaseList(test.key, numbers))
+        notes += changes
+        passed += not numbers and not results[test.key].failed
     chosen = {items.name for items in lists if items.numbers is None or items.numbers}
-    return LastFailed(tuple(test for test in tests if test.key in chosen), tuple(lists), tuple(notes))
+    left = tuple(test for test in tests if test.key in chosen)
+    return LastFailed(left, tuple(lists), (*_summary(passed, new), *notes))
 
 
 def _last_results(project: Project, test: AgentTest, org_url: str) -> _LastResults:
-    results = _LastResults({}, None, [])
-    known: set[int] = set()
+    results = _LastResults({}, set(), [])
     with open_database(project.state_dir) as database:
         runs = [*newest_runs(database, RunFilter(test=test.full_name, org_url=org_url))]
     for listed in (listed for listed in runs if type_of_run(listed.id) == test.type):
         if not listed.status.is_over:
-            results.notes.append(f"Run {listed.id} of {test.full_name} is not finished; its results do not count.")
+            results.unfinished.append(listed.id)
             continue
         run = find_run(project, listed.id, org_url=org_url)
-        results.latest = results.latest or run
-        failing = failing_cases(run)
-        for case in run.cases:
-            if case.number in failing and case.number not in known:
-                results.failed.setdefault(case.number, all_utterances(case))
-        known.update(case.number for case in run.cases)
+        asked = {case.number: all_utterances(case) for case in run.cases if case.number not in results.asked}
+        results.failed |= failing_cases(run) & asked.keys()
+        results.asked |= asked
         if run.status is RunStatus.COMPLETED and not run.options.is_partial:
             break
     return results
 
 
-def _present(test: AgentTest, failed: dict[int, str], cases: Iterable[Case]) -> tuple[frozenset[int], list[str]]:
-    """Return the numbers that the failed cases have now, and what changed; cases are known by their utterances."""
+def _unfinished(tests: Sequence[AgentTest], results: Mapping[str, _LastResults], *, is_own: bool) -> Iterator[str]:
+    """Yield which runs are not over, and how to wait for them or continue them."""
+    runs = [(run_id, test) for test in tests for run_id in results[test.key].unfinished]
+    for run_id, test in runs:
+        yield f"Run {run_id} of {test.full_name} is not finished; its results do not count."
+    if runs:
+        selection = ("--unfinished",) if is_own else ("--job-id", runs[0][0])
+        yield Suggestion(
+            "To finish it instead" if len(runs) == 1 else "To finish them instead", "test", "resume", *selection
+        )
+
+
+def _present(test: AgentTest, last: _LastResults, cases: Iterable[Case]) -> tuple[frozenset[int], list[str]]:
+    """Return the numbers that failed cases have now and those never asked, and what changed since the last results.
+
+    Cases are known by their utterances.
+    """
     now = {case.number: " / ".join(turn.utterance for turn in case.turns) for case in cases}
+    failed = {number: last.asked[number] for number in sorted(last.failed)}
     moved = {number for number, text in failed.items() if not _has_begun_with(now.get(number), text)}
     places = {text: number for number, text in now.items() if text in {failed[before] for before in moved}}
     found = {number: places.get(text, number) if number in moved else number for number, text in failed.items()}
     removed = sorted(number for number, place in found.items() if place not in now)
     changed = sorted(number for number in moved if failed[number] not in places and number in now)
-    return frozenset(found.values()) & now.keys(), [*_changes(test, removed, changed)]
+    again = frozenset(found.values()) & now.keys()
+    texts = {*last.asked.values()}
+    never = sorted(
+        number
+        for number, text in now.items()
+        if number not in again and text not in texts and not _has_begun_with(text, last.asked.get(number))
+    )
+    return again | {*never}, [*_changes(test, removed, changed), *_never_asked(test, never)]
 
 
-def _has_begun_with(utterances: str | None, asked: str) -> bool:
+def _never_asked(test: AgentTest, numbers: Sequence[int]) -> Iterator[str]:
+    if numbers:
+        verb = "was" if len(numbers) == 1 else "were"
+        yield f"{count(len(numbers), 'case')} of {test.full_name} {verb} never asked: {number_ranges(numbers)}."
+
+
+def _has_begun_with(utterances: str | None, asked: str | None) -> bool:
     """Return whether a case asked this; one that ended in an error did not send its last turns."""
-    return utterances is not None and f"{utterances} / ".startswith(f"{asked} / ")
+    return utterances is not None and asked is not None and f"{utterances} / ".startswith(f"{asked} / ")
 
 
 def _changes(test: AgentTest, removed: Sequence[int], changed: Sequence[int]) -> Iterator[str]:
@@ -381,10 +409,8 @@ def _changes(test: AgentTest, removed: Sequence[int], changed: Sequence[int]) ->
             yield f"{cases} {number_ranges(numbers)} of {test.full_name} {verb} {what} since the last run."
 
 
-def _summary(tests: Sequence[AgentTest], new: Sequence[AgentTest], failed: Sequence[AgentTest]) -> list[str]:
-    passed = len(tests) - len(new) - len(failed)
-    notes = [f"Not run again, because nothing failed in their last runs: {count(passed, 'test')}."] if passed else []
+def _summary(passed: int, new: Sequence[AgentTest]) -> Iterator[str]:
+    if passed:
+        yield f"Not run again, because nothing failed in their last runs: {count(passed, 'test')}."
     if new:
-        names = ", ".join(test.full_name for test in new)
-        notes.append(f"Not run before, so all cases run: {names}.")
-    return notes
+        yield f"Not run before, so all cases run: {', '.join(test.full_name for test in new)}."

@@ -120,7 +120,7 @@ _SELECTION: Sequence[Decorator] = (
         "--last-failed",
         "--lf",
         is_flag=True,
-        help="Run only cases that failed or ended in an error when they last ran, and tests that never ran.",
+        help="Run only cases that failed or ended in an error when they last ran, and those that never ran.",
     ),
     _flag("shard", callback=_read_shard),
     _flag("seed", type=int, callback=_read_seed),
