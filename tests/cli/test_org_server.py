@@ -181,6 +181,8 @@ def test_a_server_that_hangs_is_reported_and_can_be_stopped(
     evalmeta("org", "start", "--port", "0", "--detach")
     os.kill(read_server(project.state_dir).pid, signal.SIGSTOP)
     assert "running, but does not respond" in evalmeta("org", "status").out
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (project.state_dir / "logs").iterdir()}
+    assert modes == {"server-start.log": 0o600, "server.log": 0o600}
     assert evalmeta("org", "stop").code == 0
     assert read_server(project.state_dir) is None
 

@@ -134,6 +134,15 @@ def test_a_run_whose_process_cannot_be_started_waits(project: Project, caplog: p
     asyncio.run(watch())
 
 
+def test_only_its_owner_can_read_what_an_agent_prints(project: Project) -> None:
+    started(project, cases=1)
+    worker = DetachedWorker(project.root, project.state_dir)
+    worker.launch("4KB000000000009GAA")
+    asyncio.run(worker.close())
+    log = project.state_dir / "logs" / "4KB000000000009GAA.log"
+    assert [path.stat().st_mode & 0o777 for path in (log, log.parent)] == [0o600, 0o700]
+
+
 def test_a_worker_that_cannot_be_started_is_reported_with_advice(project: Project) -> None:
     run_id = started(project, cases=1)
     (project.state_dir / "logs").write_text("")

@@ -25,7 +25,7 @@ from evalmeta.model.redaction import child_environment
 from evalmeta.org.lease import is_free
 from evalmeta.org.organization import Organization
 from evalmeta.org.serving.server_file import Server, already_running, read_server
-from evalmeta.package.trust import state_file
+from evalmeta.package.trust import private_opener, state_file
 from evalmeta.protocol.json_fields import is_loopback
 from evalmeta.store.database import Database, delete_contents, open_database
 
@@ -179,8 +179,8 @@ def _org(project: Project, database: Database) -> Organization:
 
 def _start(project: Project, output: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
     try:
-        output.parent.mkdir(exist_ok=True)
-        with output.open("wb") as log:
+        output.parent.mkdir(mode=0o700, exist_ok=True)
+        with open(output, "wb", opener=private_opener) as log:
             # -P: a file of the project that is named like a module of Python's must not take its place.
             return subprocess.Popen(
                 [sys.executable, "-P", "-m", *arguments],

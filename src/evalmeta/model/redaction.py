@@ -22,11 +22,16 @@ HIDDEN: Final = "[secret]"
 _MIN_CHARS: Final = 12
 # A value that is no word of a sentence and no code: it has a digit, or capitals after small letters, or is long.
 _RANDOM: Final = r"(?=[\w.~+/=!%-]{0,64}(?:\d|[a-z][A-Z])|[\w.~+/=!%-]{32})[\w.~+/=!%-]"
-_NAMES: Final = r"(?:pass(?:word|wd|phrase)|pwd(?!=/)|secret|token|(?:api|access|secret|private)[_-]?key)"
+_NAMES: Final = r"(?:pass(?:word|wd|phrase)|pwd(?![:=]\s?/)|secret|token|(?:api|access|secret|private)[_-]?key)"
 _KEYS: Final = tuple(f"{kind}{sign}key" for kind in ("api", "access", "private") for sign in ("", "_", "-"))
 # Code that sets a keyword, as tracebacks show it, or the absence of a value.
 _CODE: Final = (
     r"(?!(?:None|True|False|null|true|false|\[secret\])\b|\[secret\]|(?:self|os|args|config|settings|options)\.|\w+\()"
+)
+# What follows a name in a sentence or a command: no code, no count, no name of a type or an algorithm, no address.
+_VALUE: Final = (
+    r"""CODE(?![\d.:%/]{1,7}(?:[\s"'<>,;&)]|\Z)|(?:u?int|float|bytes|utf-?|base|sha-?|md)\d+\b|https?://|[$-])"""
+    r"""(?=[^\s"'<>,;&)]{4})(?:[^\s"'<>,;&)\\]|\\+(?!["'\\]))+"""
 )
 # A text without any of the signs, which are in lower case, has no secret of the shape; to look for them takes much less
 # time than the pattern. Each pattern takes linear time. Its group, if it has one, stays in the text.
@@ -35,8 +40,14 @@ _SHAPES: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     # Headers.
     (
         ("authorization", "api-key", "api_key", "auth-token", "private-token"),
-        r"""(?ix) (\b(?:(?:proxy-)?authorization|x-api[-_]key|x-auth-token|private-token)["']?\s*[:=]\s*["']?)
+        r"""(?ix) (\b(?:(?:proxy-)?authorization|x-api[-_]key|x-auth-token|private-token)
+            \\{0,8}["']?\s*[:=]\s*\\{0,8}["']?)
             (?:(?:bearer|basic|token|oauth|digest|apikey)\s+ (?-i:RANDOM{4,}) | (?-i:RANDOM{8,}))""",
+    ),
+    (
+        ("cookie",),
+        r"""(?ix) (\b(?:set-)?cookie\\{0,8}["']?\s*:\s*\\{0,8}["']?)
+            [^\s=;"'<>]{1,200}=[^\s;"'<>\\]*(?:;[ ]?[^\s=;"'<>]{1,200}=[^\s;"'<>\\]*)*""",
     ),
     (("bearer", "basic", "oauth"), r"\b(?i:Bearer|Basic|OAuth)\s+(?:RANDOM{16,}|[\w.~+/=!%-]{24,})"),
     # Session ids of orgs, sfdx auth URLs, refresh tokens.
@@ -53,11 +64,32 @@ _SHAPES: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (("glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-"), r"\bgl(?:pat|dt|rt|ptt|soat|cbt)-[\w.-]{16,}"),
     (("xox", "xapp-"), r"\b(?:xox[a-z]|xapp)-[\w-]{10,}"),
     (("akia", "asia"), r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
-    # URLs with a password, and assignments.
+    # Databricks, Hugging Face, npm, Azure, webhooks of Slack.
+    (("dapi", "hf_", "npm_"), r"\b(?:dapi[0-9a-f]{32}(?:-\d)?|hf_[A-Za-z0-9]{30,}|npm_[A-Za-z0-9]{36,})"),
+    (("accountkey",), r"""((?i:\bAccountKey)\\{0,8}["']?\s?[:=]\s?\\{0,8}["']?)RANDOM{8,}"""),
+    (("sig=",), r"([?&;]sig=)RANDOM{8,}"),
+    (("hooks.slack.com",), r"(?i)(\bhooks\.slack\.com\\?/services\\?/)\w+\\?/\w+\\?/\w+"),
+    # URLs with a password, assignments, also in URLs inside of URLs and in JSON inside of JSON, elements, options and
+    # sentences. In a sentence, a word without a digit is no secret.
     (("://",), r"((?<!\bforce)://[^\s/:@\"'<>?#]{0,200}:)[^\s/@\"'<>]{1,500}(?=@)"),
     (
         ("password", "passwd", "passphrase", "pwd", "secret", "token", *_KEYS),
-        r"""(?i)((?:\b|_)NAMES(?:["']\s*:\s*["']|["']?\s?=\s?["']?(?=[^\s"',;&)]{4})))CODE[^\s"'<>,;&)]+""",
+        r"""(?ix) ((?:\b|_)NAMES(?:\\{0,8}["']\s*:\s*\\{0,8}["']
+            |\\{0,8}["']?\s?=\s?\\{0,8}["']?(?=[^\s"',;&)]{4})))CODE(?:[^\s"'<>,;&)\\]|\\+(?!["'\\]))+""",
+    ),
+    (
+        ("%3d", "%253d"),
+        r"""(?i)((?:\b|_|%[0-9a-f]{2})NAMES%(?:25)?3D)CODE(?=[^\s"',;&)]{4})(?:(?!%(?:25)?26)[^\s"'<>,;&)])+""",
+    ),
+    (("</",), r"(?i)(<[\w:.-]{0,40}NAMES(?:\s[^<>]{0,200})?>)CODE[^<]{1,500}(?=</)"),
+    (
+        ("--",),
+        r"""(?x) ((?<![\w-])--(?=\w)(?i:(?:[\w-]{0,40}[-_])?NAMES)["']?,?\s["']?)
+            (?=[^\s"'<>,;&)]{0,64}(?:\d|[a-z][A-Z]))VALUE""",
+    ),
+    (
+        ("word:", "wd:", "phrase:", "secret:", "token:", "key:"),
+        r"""(?i)((?<![:/])(?<!unexpected[ ])(?:\b|_)NAMES:[ \t]{0,4}\\{0,8}["']?)(?=[^\s"'<>,;&)]{0,64}\d)VALUE""",
     ),
 )
 _VARIABLES: Final = frozenset({"EVALMETA_CLIENT_SECRET", "SF_ACCESS_TOKEN"})
@@ -86,7 +118,9 @@ def redacted(text: str) -> str:
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     # Compiled when it is needed: that takes longer than most commands need to load.
-    return re.compile(pattern.replace("RANDOM", _RANDOM).replace("NAMES", _NAMES).replace("CODE", _CODE))
+    for name, part in (("VALUE", _VALUE), ("RANDOM", _RANDOM), ("NAMES", _NAMES), ("CODE", _CODE)):
+        pattern = pattern.replace(name, part)
+    return re.compile(pattern)
 
 
 def _hide(match: re.Match[str]) -> str:

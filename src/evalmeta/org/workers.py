@@ -18,7 +18,7 @@ from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import RunStatus
 from evalmeta.org.lease import is_free, new_worker
 from evalmeta.org.run_worker import SHARED, RunResources, work
-from evalmeta.package.trust import state_file
+from evalmeta.package.trust import private_opener, state_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -170,9 +170,9 @@ def _give_up(org: Organization, run_id: str) -> None:
 
 def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str], *options: str) -> subprocess.Popen[bytes]:
     path = state_file(state_dir, "logs", f"{run_ids[0]}.log")
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
     sweep_run_logs(state_dir, kept=limits.MAX_RUN_LOGS)
-    with path.open("ab") as log:
+    with open(path, "ab", opener=private_opener) as log:
         # -P: a file of the project must not replace a module of the standard library with the same name.
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "evalmeta.org.run_worker", *options, str(project_root), *run_ids],

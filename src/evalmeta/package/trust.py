@@ -48,6 +48,11 @@ def state_file(folder: Path, *names: str) -> Path:
     return path
 
 
+def private_opener(path: str, flags: int) -> int:
+    """Open a file for `open`; only its owner can read it if it is new, such as a log of what an agent prints."""
+    return os.open(path, flags, 0o600)
+
+
 def refuse_foreign(file: Path) -> None:
     """Raise ProjectError if a file that decides what runs belongs to another user and its folder is not declared safe.
 

@@ -76,6 +76,16 @@ def test_the_file_is_of_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert max(sizes.values()) <= 1_000
 
 
+def test_only_its_owner_can_read_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_LOG_BYTES", 1_000)
+    open_log(tmp_path / "logs" / "server.log", to_stderr=False)
+    for _ in range(20):
+        LOG.info("x" * 90)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "logs").iterdir()}
+    assert modes == {"server.log": 0o600, "server.log.1": 0o600, "server.log.2": 0o600}
+    assert (tmp_path / "logs").stat().st_mode & 0o777 == 0o700
+
+
 def test_what_the_event_loop_says_is_in_the_log_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     open_log(tmp_path / "server.log", to_stderr=False)
     logging.getLogger("asyncio").error("Fatal error: protocol.data_received() call failed.")

@@ -38,11 +38,12 @@ from evalmeta.org.serving.server_file import (
 )
 from evalmeta.org.subjects import live_settings
 from evalmeta.org.workers import ServedWorkers
-from evalmeta.package.trust import state_file
+from evalmeta.package.trust import private_opener, state_file
 from evalmeta.store.database import open_database
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from io import TextIOWrapper
     from pathlib import Path
 
     from starlette.routing import BaseRoute
@@ -256,12 +257,20 @@ class _Formatter(logging.Formatter):
         return _SECRETS.sub("[secret]", redacted(super().format(record)))
 
 
+class _PrivateFile(RotatingFileHandler):
+    """Write a log that only its owner can read, also after the file was renamed and a new one begins."""
+
+    def _open(self) -> TextIOWrapper:
+        os.close(private_opener(self.baseFilename, os.O_WRONLY | os.O_CREAT))
+        return super()._open()
+
+
 def open_log(path: Path, *, to_stderr: bool) -> None:
     """Open the log of this process, with two older files of the same maximum size; raise StoreError."""
     state_file(path.parents[1], *path.parts[-2:])
     try:
-        path.parent.mkdir(exist_ok=True)
-        file = RotatingFileHandler(path, maxBytes=limits.MAX_LOG_BYTES, backupCount=2, encoding="utf-8")
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        file = _PrivateFile(path, maxBytes=limits.MAX_LOG_BYTES, backupCount=2, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}") from None
     handlers: list[logging.Handler] = [file]
