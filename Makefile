@@ -138,8 +138,10 @@ $(SARIF_SCHEMA): $(VENV)/pip
 
 # The schemas of GitHub's actions and workflows, GitLab's and Azure's pipelines, as a package publishes them.
 $(CI_SCHEMAS): $(VENV)/pip
-	$(BIN)/python -m pip install --quiet --no-deps --target $(VENV)/check-jsonschema check-jsonschema==0.39.0
-	mv $(VENV)/check-jsonschema/check_jsonschema/builtin_schemas/vendor $@
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(VENV)/check-jsonschema check-jsonschema==0.39.0
+	@rm -rf $@
+	cp -R $(VENV)/check-jsonschema/check_jsonschema/builtin_schemas/vendor $@
+	@touch $@
 
 # Clients that others wrote, and the Node.js that they need. None of their scripts runs during installation.
 $(CLIENTS): tests/clients_elsewhere/clients/package.json tests/clients_elsewhere/clients/package-lock.json | $(VENV)/pip
