@@ -303,8 +303,19 @@ def test_the_first_step_installs_the_version_of_the_action(tmp_path: Path) -> No
     [packages] = (tmp_path / "venv/lib").glob("*/site-packages")
     (packages / "development.pth").write_text("\n".join(each for each in sys.path if each.endswith("site-packages")))
     done = job(tmp_path, SAMPLES / "grading")
-    # Dependencies and the build tool are those of the tests, so nothing is downloaded.
-    own = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PATH": f"{tmp_path}/venv/bin:{os.environ['PATH']}"}
+    # Dependencies and the build tool are those of the tests, so nothing is downloaded, and nothing is pinned.
+    checkout = tmp_path / "checkout"
+    for name in ("src", "xsd", "action"):
+        shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, checkout)
+    (checkout / "constraints.txt").touch()
+    own = {
+        "GITHUB_ACTION_PATH": str(checkout),
+        "PIP_NO_INDEX": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",
+        "PATH": f"{tmp_path}/venv/bin:{os.environ['PATH']}",
+    }
     done.environment = own
     done.run_action({"arguments": "--case 1"})
     assert not done.has_failed, done.log

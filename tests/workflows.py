@@ -158,12 +158,14 @@ class Job:
     def _variables(self) -> dict[str, str]:
         event = self.folder / "event.json"
         event.write_text(json.dumps({"pull_request": {"number": 7}} if self.event == "pull_request" else {}))
+        (self.folder / "temp").mkdir(exist_ok=True)
         return {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(self.folder),
             "CI": "true",
             "GITHUB_ACTIONS": "true",
             "GITHUB_ACTION_PATH": str(ROOT),
+            "GITHUB_ENV": str(self.folder / "env"),
             "GITHUB_EVENT_NAME": self.event,
             "GITHUB_EVENT_PATH": str(event),
             "GITHUB_REPOSITORY": "acme/shop",

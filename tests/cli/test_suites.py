@@ -124,9 +124,9 @@ finally:
 
 @pytest.mark.slow
 def test_files_are_read_once_and_hashed_in_each_step_that_a_change_must_not_pass(suite: Path) -> None:
-    # Hashed before it is read, by the check, by the start and by the worker.
+    # Hashed before it is read, for the suite that is saved, by the check, by the start and by the worker.
     ran = subprocess.run([sys.executable, "-c", OPENED], cwd=suite, capture_output=True, text=True, check=False)
-    assert ran.stderr.splitlines()[-1] == "{5}"
+    assert ran.stderr.splitlines()[-1] == "{6}"
 
 
 def test_the_file_of_a_case_that_failed_is_parsed_again_for_its_line(

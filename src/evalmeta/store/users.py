@@ -204,11 +204,11 @@ class Agents:
 
 # Signs sessions where the user's key cannot be kept; they then end with the process.
 _PROCESS_KEY: Final = secrets.token_bytes(_SECRET_BYTES)
-# An end that is too late is from before the clock was set back, or not from here.
+# An end that is more than a day too late is from before the clock was set back, or not from here.
 _VALID: Final = """
     FROM view_session JOIN org_user ON org_user.id = view_session.user_id
     LEFT JOIN access_token ON access_token.id = token_id
-    WHERE view_session.expires_at > ?1 AND view_session.expires_at <= ?1 + ?2
+    WHERE view_session.expires_at > ?1 AND view_session.expires_at <= ?1 + ?2 + 86400
       AND (token_id IS NULL OR access_token.expires_at > ?1 AND revoked_at IS NULL)
 """
 
