@@ -32,8 +32,11 @@ class EventLoop:
     def run(self, work: Coroutine[object, None, _T]) -> _T:
         """Run a coroutine as `asyncio.run` does; Ctrl-C cancels it and raises KeyboardInterrupt."""
         results: list[_T] = []
+        has_begun = False
 
         async def keep() -> None:
+            nonlocal has_begun
+            has_begun = True
             results.append(await work)
 
         task = self._loop.create_task(keep())
@@ -41,7 +44,11 @@ class EventLoop:
             while not task.done():
                 self._run_until_exit(task)
         finally:
-            work.close()
+            # After Ctrl-C, the work may wait for something. It must end in its own task, which `close` waits for: from
+            # outside, its blocks would be left in another context.
+            task.cancel()
+            if not has_begun:
+                work.close()
         # Not the result of the task: asyncio formats its task, and a representation of many results takes long.
         return results[0]
 

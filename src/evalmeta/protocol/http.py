@@ -7,7 +7,7 @@ import math
 import random
 import re
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -148,7 +148,9 @@ def redacted_logs() -> Iterator[None]:
     try:
         yield
     finally:
-        _IS_REDACTED.reset(before)
+        # A coroutine that is closed after an interruption is closed in another context, which has its own value.
+        with suppress(ValueError):
+            _IS_REDACTED.reset(before)
 
 
 def error_reason(error: httpx.HTTPError | TimeoutError) -> str:
