@@ -47,7 +47,9 @@ def test_the_address_that_sf_opens_logs_a_browser_in_once(workspace: Workspace) 
     opened = workspace.sf("org open --url-only --path view/runs --json").reply.result
 
     async def browse() -> list[httpx.Response]:
-        async with httpx.AsyncClient(trust_env=False, follow_redirects=True) as browser:
+        # What browsers say of an address that another program opens.
+        headers = {"Sec-Fetch-Site": "none"}
+        async with httpx.AsyncClient(trust_env=False, follow_redirects=True, headers=headers) as browser:
             first = await browser.get(opened.url)
             browser.cookies.clear()
             return [first, await browser.get(opened.url)]
