@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from evalmeta.model.registry import TYPES
 from evalmeta.store.components import Components, Synced, Tracking
 from evalmeta.store.database import delete_contents, open_database
+from evalmeta.store.runs import keep_content
 from evalmeta.store.users import Users
 
 if TYPE_CHECKING:
@@ -24,6 +25,14 @@ def test_contents_are_deleted_and_users_tokens_and_counters_stay(tmp_path: Path)
         assert [each.full_name for each in Components(database).list(TYPE.name)] == ["B"]
         assert saved["B"].id == "4KA000000000002GAA"
         assert len(Users(database).list_tokens()) == 1
+
+
+def test_contents_of_tests_that_no_run_has_any_more_are_deleted(tmp_path: Path) -> None:
+    with open_database(tmp_path) as database:
+        with database.transaction():
+            keep_content(database, b"<AiEvaluationDefinition/>")
+        delete_contents(database, is_ours=lambda _: True)
+        assert database.query("SELECT * FROM content") == []
 
 
 def test_tracking_of_other_orgs_stays(tmp_path: Path) -> None:

@@ -50,7 +50,10 @@ def test_runs_of_an_earlier_layout_keep_their_contents_and_share_them(folder: Pa
         assert [run.id for run in old_runs(database, keep=1, before=None)] == ["4KB1", "4KB2"]
         assert database.query("PRAGMA auto_vacuum") == [(0,)]
         database.execute("DELETE FROM counter")
-        delete_runs(database, old_runs(database, keep=1, before=None))
+        old = old_runs(database, keep=1, before=None)
+        database.execute("INSERT INTO used_run VALUES ('main.json', 'Orders', '4KB2')")
+        assert [(run.id, run.use) for run in delete_runs(database, old)] == [("4KB1", ""), ("4KB2", "in a baseline")]
+        assert database.query("SELECT id FROM run ORDER BY id") == [("4KB2",), ("4KB3",)]
         shrink(database)
         assert database.query("PRAGMA auto_vacuum") == [(2,)]
 

@@ -30,6 +30,8 @@ _DELETIONS: Final = (
     "DELETE FROM mark WHERE org_url = ''",
     "DELETE FROM run_digest WHERE org_url = ''",
     "DELETE FROM run",
+    """DELETE FROM content
+       WHERE sha256 NOT IN (SELECT content_sha256 FROM remote_run WHERE content_sha256 NOT NULL)""",
     "DELETE FROM suite WHERE org_url = ''",
     "DELETE FROM job",
     "DELETE FROM component",

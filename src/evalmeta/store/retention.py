@@ -93,8 +93,8 @@ def forget_baseline(database: Database, baseline: str) -> None:
     database.execute("DELETE FROM used_run WHERE baseline = ?", (baseline,))
 
 
-def delete_runs(database: Database, runs: Sequence[OldRun]) -> int:
-    """Delete runs with all that belongs to them, unless they are needed by now, and return how many were deleted.
+def delete_runs(database: Database, runs: Sequence[OldRun]) -> tuple[OldRun, ...]:
+    """Delete runs with all that belongs to them, and return them; those that are needed by now stay, with their use.
 
     Other programs can read and write meanwhile. If the process is killed, a run is there with all its results or not at
     all; the next call deletes results that are left.
@@ -102,23 +102,25 @@ def delete_runs(database: Database, runs: Sequence[OldRun]) -> int:
     # A run goes before its results, which are too many for one transaction.
     database.execute("PRAGMA foreign_keys = OFF")
     try:
-        deleted = sum(_delete_run(database, run) for run in runs)
+        known = tuple(run._replace(use=_delete_run(database, run)) for run in runs)
     finally:
         database.execute("PRAGMA foreign_keys = ON")
     _delete_rest(database)
-    return deleted
+    return known
 
 
-def _delete_run(database: Database, run: OldRun) -> bool:
+def _delete_run(database: Database, run: OldRun) -> str:
+    """Delete a run, unless it is needed; return what for."""
     place = (run.org_url, run.id)
     confirming = "SELECT id FROM listed_run WHERE org_url = ? AND confirms = ?"
     with database.transaction():
-        if database.query("SELECT use FROM run_use WHERE org_url = ? AND id = ?", place) != [("",)]:
-            return False
+        for (use,) in database.query("SELECT use FROM run_use WHERE org_url = ? AND id = ?", place):
+            if use:
+                return str(use)
         for (run_id,) in [(run.id,), *database.query(confirming, place)]:
             for sql in _DELETIONS:
                 database.execute(sql, (run.org_url, run_id))
-    return True
+    return ""
 
 
 def _delete_rest(database: Database) -> None:

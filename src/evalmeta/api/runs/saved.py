@@ -102,7 +102,8 @@ def prune_runs(
     """Delete the runs that are not among the latest `keep` of their test, and those that started before a time.
 
     With both, only runs of which both is true are deleted. `before` is in seconds since the epoch. Runs stay that are
-    in progress, in a suite that is not complete, in a baseline, or judged by people. Raise UsageError without either.
+    in progress, in a suite that is not complete, in a baseline, judged by people, or judged
+    again by a later run. Raise UsageError without either.
     """
     if keep is None and before is None:
         raise UsageError(
@@ -115,11 +116,13 @@ def prune_runs(
                     forget_baseline(database, baseline)
             old = old_runs(database, keep=keep, before=before)
         going, size = tuple(run for run in old if not run.use), store_bytes(database.path)
+        kept = tuple(run for run in old if run.use)
         if not is_dry_run:
-            delete_runs(database, going)
+            # Another program may need one of them by now.
+            known = delete_runs(database, going)
+            going, kept = tuple(run for run in known if not run.use), (*kept, *(run for run in known if run.use))
             shrink(database)
         left = _count(database) - (len(going) if is_dry_run else 0)
-        kept = tuple(run for run in old if run.use)
         return Pruned(going, kept, left, size, store_bytes(database.path))
 
 
