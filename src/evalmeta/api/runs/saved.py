@@ -102,8 +102,8 @@ def prune_runs(
     """Delete the runs that are not among the latest `keep` of their test, and those that started before a time.
 
     With both, only runs of which both is true are deleted. `before` is in seconds since the epoch. Runs stay that are
-    in progress, in a suite that is not complete, in a baseline, judged by people, or judged
-    again by a later run. Raise UsageError without either.
+    in progress, in a suite that is not complete, in a baseline, judged by people, or judged again by a later run. Raise
+    UsageError without either.
     """
     if keep is None and before is None:
         raise UsageError(
