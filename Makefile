@@ -1,5 +1,6 @@
 # Two commands are enough on a fresh machine with Python 3.11 or newer: `make demo` and `make test`.
-# `make thorough` runs what takes longer; with npm on the path it also tests with clients from npm, with Chromium in a browser.
+# `make thorough` runs what takes longer; with npm on the path it also tests with clients from npm, with Chromium in a browser,
+# and with Postgres and PgBouncer on a shared store.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,6 +17,10 @@ NODE_MATERIAL := $(if $(NPM),$(SARIF_SCHEMA) $(CLIENTS))
 NOT_NPM := $(if $(NPM),,and not npm)
 # Likewise for Chromium and the tests marked browser.
 NOT_BROWSER := $(if $(shell command -v chromium),,and not browser)
+# Likewise for Postgres, of which distributions have only a wrapper on the path, and the tests marked postgres.
+POSTGRES := $(wildcard /usr/lib/postgresql/*/bin/postgres)$(shell command -v postgres)
+POOL := $(wildcard /usr/sbin/pgbouncer)$(shell command -v pgbouncer)
+NOT_POSTGRES := $(if $(and $(POSTGRES),$(POOL)),,and not postgres)
 # One process more than cores, as many tests wait for other programs. A single file or test runs without this, in one
 # process: starting workers takes longer.
 PYTEST := $(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
@@ -41,10 +46,10 @@ test-browser: $(VENV)/ready $(if $(NPM),$(CLIENTS))  ## use the viewer, HTML rep
 # The parts, in order: all tests with coverage; the property tests with all their examples; the three validators on
 # 10,000 documents of each type; damaged inputs for all that reads untrusted input.
 thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: 30 to 45 minutes on 2 cores
-	$(PYTEST) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER)" --cov --cov-report=term || \
-		$(AGAIN) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER)"
+	$(PYTEST) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)" --cov --cov-report=term || \
+		$(AGAIN) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)"
 	$(BIN)/coverage report --format=total
-	EVALMETA_EXAMPLES=500 $(PYTEST) -m "hypothesis $(NOT_NPM)"
+	EVALMETA_EXAMPLES=500 $(PYTEST) -m "hypothesis $(NOT_NPM) $(NOT_POSTGRES)"
 	EVALMETA_EXAMPLES=10000 $(PYTEST) -m hypothesis tests/validation/test_agreement.py -k same_verdict
 	$(MAKE) fuzz INPUTS=100000
 

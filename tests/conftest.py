@@ -1,7 +1,12 @@
-"""What holds for every test: no home directory, no network beyond loopback, a clean environment."""
+"""What holds for every test: no home directory, no network beyond loopback, a clean environment.
+
+With EVALMETA_TESTS_ON=direct or pooled, the store of each test is a schema of Postgres, reached directly or through
+PgBouncer.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -21,6 +26,8 @@ if TYPE_CHECKING:
 
     from _pytest.terminal import TerminalReporter
 
+    from postgres_servers import PostgresServers, PostgresStore
+
 # A script that starts the tests in the background has them, and what they start, ignore Ctrl-C; nohup SIGHUP.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if sys.platform != "win32":
@@ -36,10 +43,11 @@ PROMISES = Path(__file__).parent.parent / "docs" / "reliability.md"
 PROMISE = re.compile(r"^\| ([A-Z]\d+) \| ([^|]+) \| (.+) \|$", re.MULTILINE)
 SAMPLES = Path(__file__).parent.parent / "metadata-samples"
 _LEFT_BEHIND = shutil.ignore_patterns(".evalmeta", "__pycache__")
-LONG = ("slow", "npm", "browser")
+LONG = ("slow", "npm", "browser", "postgres")
+TESTS_ON = os.environ.get("EVALMETA_TESTS_ON", "")
 LONG_SECONDS = 1_800
 _ENVIRONMENT = (
-    *("EVALMETA_HOME", "EVALMETA_CLIENT_SECRET", "EVALMETA_SAFE_FOLDERS"),
+    *("EVALMETA_HOME", "EVALMETA_STORE", "EVALMETA_CLIENT_SECRET", "EVALMETA_SAFE_FOLDERS"),
     *("XDG_CONFIG_HOME", "BROWSER", "PYTHONPATH"),
     *("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS"),
     *("SF_TARGET_ORG", "SF_ACCESS_TOKEN", "SF_ORG_INSTANCE_URL", "SF_ORG_API_VERSION", "SF_AUDIENCE_URL"),
@@ -52,9 +60,17 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.markexpr = ""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests that need long more time than the setting `timeout`, and all tests where they draw more examples."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests that use Postgres, and give tests that need long more time than the setting `timeout`.
+
+    So do all tests where they draw more examples. On Postgres, tests of SQLite are left out.
+    """
+    if TESTS_ON:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("sqlite")])
+        items[:] = [item for item in items if not item.get_closest_marker("sqlite")]
     for item in items:
+        if "postgres_servers" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.postgres)
         if EXAMPLES > DEFAULT_EXAMPLES or any(item.get_closest_marker(name) for name in LONG):
             item.add_marker(pytest.mark.timeout(LONG_SECONDS))
 
@@ -166,3 +182,32 @@ def program() -> list[str]:
     """Gives the words that start evalmeta as a program of its own."""
     scripts = Path(sys.executable).parent
     return [str(scripts / "evalmeta")]
+
+
+@pytest.fixture(scope="session")
+def postgres_servers() -> Iterator[PostgresServers]:
+    """Postgres and PgBouncer, which all tests of this process share."""
+    from postgres_servers import postgres_servers
+
+    with postgres_servers() as servers:
+        yield servers
+
+
+@pytest.fixture
+def postgres_store(postgres_servers: PostgresServers) -> Iterator[PostgresStore]:
+    """A role with an empty schema of its own."""
+    with postgres_servers.store() as store:
+        yield store
+
+
+@pytest.fixture(params=["direct", "pooled"])
+def store_url(request: pytest.FixtureRequest, postgres_store: PostgresStore) -> str:
+    """The address of an empty store: once of Postgres itself, and once of PgBouncer."""
+    return str(getattr(postgres_store, request.param))
+
+
+@pytest.fixture(autouse=True)
+def _tests_on(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, _clean_environment: None) -> None:
+    if TESTS_ON:
+        store = request.getfixturevalue("postgres_store")
+        monkeypatch.setenv("EVALMETA_STORE", getattr(store, TESTS_ON))
