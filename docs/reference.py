@@ -146,6 +146,7 @@ TABLES: tuple[tuple[str, type[BaseModel], object], ...] = (
     ("`[adk]`", settings.AdkSettings, settings.AdkSettings),
     ("`[databricks]`", settings.DatabricksSettings, None),
     ("`[redact]`", settings.RedactSettings, settings.RedactSettings),
+    ("`[store]`", settings.StoreSettings, settings.StoreSettings),
     ("`[[quarantine]]`", settings.QuarantineSettings, settings.QuarantineSettings),
     *(
         (f'`[subjects.NAME]` with `adapter = "{name}"`', settings.subject_adapter(name), None)

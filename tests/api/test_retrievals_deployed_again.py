@@ -50,7 +50,7 @@ def project_in(folder: Path, form: str) -> Project:
 
 def stored(project: Project, texts: list[str]) -> None:
     """Puts definitions into the project's org without checking them, as another org may have them."""
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         for row in TYPES:
             ours = {f"T{place}": text.encode() for place, text in enumerate(texts) if f"<{row.name}" in text}
             if ours:

@@ -90,7 +90,7 @@ def test_confirm_limits_how_often_a_case_is_asked_again(evalmeta: Program) -> No
 
 def test_runs_that_confirm_belong_to_the_command_of_the_first(evalmeta: Program, runs: Path) -> None:
     evalmeta("test", "run", "--wait", "--baseline", FIRST, "--confirm", "2")
-    with open_database(find_project(runs).state_dir) as database:
+    with open_database(find_project(runs).store) as database:
         suites = [each.suite for each in run_page(database, RunFilter(), limit=10).runs]
     assert [suites.count(suite) for suite in dict.fromkeys(suites)] == [3, 1, 1]
 

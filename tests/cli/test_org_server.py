@@ -390,7 +390,7 @@ def test_a_reset_forgets_what_the_project_and_the_org_had_in_common(
 ) -> None:
     urls = ("http://embedded.org.invalid", "http://127.0.0.1:8160", "https://example.my.salesforce.com")
     for url in urls:
-        with open_tracking(project.state_dir, root=project.root, org_url=url) as tracking:
+        with open_tracking(project.store, root=project.root, org_url=url) as tracking:
             tracking.remember("AiEvaluationDefinition", {"A": Synced(b"a", "")})
     assert json.loads(evalmeta("org", "reset", "-p", "--json").out)["result"] == {"data": str(project.state_dir)}
     with opened_of(project) as org:

@@ -314,7 +314,7 @@ def test_a_full_disk_while_tests_start_leaves_a_suite_that_says_what_is_missing_
 ) -> None:
     suite = make_suite(tmp_path / "project", tests=30, cases=1, wanted=0)
     project = find_project(suite.root)
-    open_database(project.state_dir).close()
+    open_database(project.store).close()
     full = call(project, "test", "run", ".", "--wait", more_pages=5)
     assert full.code == 4
     [named] = re.findall(r"Not started: (.*)\.", full.err)

@@ -45,7 +45,7 @@ def test_two_commands_at_once_end_clearly_and_tear_nothing(tmp_path: Path, pair:
             out, err = process.communicate(timeout=WAIT)
             assert "Traceback" not in err, (name, err)
             assert process.returncode == 0 or "Error (" in err + out or "not passed" in out, (name, out, err)
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         assert database.query("PRAGMA foreign_key_check") == []
     with closing(sqlite3.connect(project.state_dir / "org.sqlite3")) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -66,7 +66,7 @@ class Watch:
     def look(self) -> None:
         """Read the committed results, and check that all earlier ones are unchanged."""
         sql = "SELECT run_id, iteration, number, body FROM case_result"
-        with open_database(self.project.state_dir) as database:
+        with open_database(self.project.store) as database:
             now = {tuple(key): body for *key, body in database.query(sql)}
         self.lost += sum(now.get(key) != body for key, body in self.seen.items())
         self.seen = now

@@ -315,7 +315,7 @@ def test_a_worker_renews_its_lease(slow: Project, monkeypatch: pytest.MonkeyPatc
 
 def test_a_database_that_is_locked_for_a_while_costs_no_case(slow: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     # The one that locks is opened before waits get short: it must get the database while the run writes to it.
-    with open_database(slow.state_dir) as holder:
+    with open_database(slow.store) as holder:
         monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
         monkeypatch.setattr(limits, "RUN_LEASE_SECONDS", 0.3)
 
@@ -335,7 +335,7 @@ def test_a_locked_database_starts_no_run(project: Project, monkeypatch: pytest.M
     monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
 
     async def run(connection: Connection) -> str:
-        with open_database(project.state_dir) as holder, holder.transaction():
+        with open_database(project.store) as holder, holder.transaction():
             return await start_run(connection, "Orders")
 
     with pytest.raises(OrgBusy, match=r"org\.sqlite3 is locked by another program") as raised:

@@ -115,7 +115,7 @@ def test_the_logs_of_old_runs_are_deleted(tmp_path: Path) -> None:
 
 def test_closing_without_work_is_done_at_once(project: Project) -> None:
     asyncio.run(InProcessWorkers().close())
-    asyncio.run(DetachedWorker(project.root, project.state_dir).close())
+    asyncio.run(DetachedWorker(project.root, project.store).close())
     assert not (project.state_dir / "logs").exists()
 
 
@@ -125,7 +125,7 @@ def test_a_run_whose_process_cannot_be_started_waits(project: Project, caplog: p
 
     async def watch() -> None:
         with opened_of(project) as org:
-            watching = asyncio.create_task(ServedWorkers(project.root, project.state_dir).watch(org))
+            watching = asyncio.create_task(ServedWorkers(project.root, project.store).watch(org))
             while run_id not in caplog.text:
                 await asyncio.sleep(0.01)
             watching.cancel()
@@ -136,7 +136,7 @@ def test_a_run_whose_process_cannot_be_started_waits(project: Project, caplog: p
 
 def test_only_its_owner_can_read_what_an_agent_prints(project: Project) -> None:
     started(project, cases=1)
-    worker = DetachedWorker(project.root, project.state_dir)
+    worker = DetachedWorker(project.root, project.store)
     worker.launch("4KB000000000009GAA")
     asyncio.run(worker.close())
     log = project.state_dir / "logs" / "4KB000000000009GAA.log"
@@ -146,7 +146,7 @@ def test_only_its_owner_can_read_what_an_agent_prints(project: Project) -> None:
 def test_a_worker_that_cannot_be_started_is_reported_with_advice(project: Project) -> None:
     run_id = started(project, cases=1)
     (project.state_dir / "logs").write_text("")
-    worker = DetachedWorker(project.root, project.state_dir)
+    worker = DetachedWorker(project.root, project.store)
     worker.launch(run_id)
     worker.launch(run_id)
     with pytest.raises(StoreError, match=f"cannot start a worker for run {run_id}:") as raised:
@@ -164,7 +164,7 @@ def test_a_served_run_whose_results_cannot_be_stored_waits(project: Project, mon
     async def watch() -> None:
         with opened_of(project) as org:
             org.database.execute(FULL)
-            watching = asyncio.create_task(ServedWorkers(project.root, project.state_dir).watch(org))
+            watching = asyncio.create_task(ServedWorkers(project.root, project.store).watch(org))
             while not log.exists() or log.read_text().count("no room") < 2:
                 await asyncio.sleep(0.01)
             org.database.execute("DROP TRIGGER full_disk")

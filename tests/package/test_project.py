@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from evalmeta.errors import NotFound, ProjectError, SettingsError
+from evalmeta.errors import NotFound, ProjectError, SettingsError, UsageError
+from evalmeta.model.redaction import tokens_hidden
 from evalmeta.model.registry import ApiVersion
+from evalmeta.model.store import Store
 from evalmeta.package.project import find_project
 
 
@@ -149,3 +151,35 @@ def test_an_environment_variable_sets_the_state_folder(dx: Path, monkeypatch: py
 def test_an_empty_environment_variable_is_ignored(dx: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALMETA_HOME", "")
     assert find_project(dx).state_dir == dx / ".evalmeta"
+
+
+def test_the_settings_name_a_shared_store_and_an_environment_variable_goes_before_them(
+    dx: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert find_project(dx).store == Store(dx / ".evalmeta")
+    (dx / "evalmeta.toml").write_text("[store]\nurl = 'postgresql://db/team'\n")
+    assert str(find_project(dx).store.url) == "postgresql://db/team"
+    monkeypatch.setenv("EVALMETA_STORE", "postgresql://me:hunter2@other/team")
+    project = find_project(dx)
+    assert str(project.store.url) == "postgresql://other/team"
+    assert "hunter2" not in repr(project)
+
+
+def test_agents_that_the_process_imports_do_not_see_the_url_of_the_store(
+    dx: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALMETA_STORE", "postgresql://me:hunter2@db/team")
+    project = find_project(dx)
+    with tokens_hidden():
+        assert "EVALMETA_STORE" not in os.environ
+        assert str(project.store.url) == "postgresql://db/team"
+
+
+def test_a_variable_that_is_no_url_of_a_store_is_reported_when_the_store_is_used(
+    dx: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALMETA_STORE", "hunter2")
+    project = find_project(dx)
+    with pytest.raises(UsageError, match="EVALMETA_STORE must be the URL of a store") as caught:
+        _ = project.store
+    assert "hunter2" not in str(caught.value)

@@ -73,7 +73,7 @@ def test_an_unknown_table_names_the_nearest_known_one(file: Path) -> None:
 
 
 def test_an_unknown_key_without_similar_ones_lists_the_valid_keys(file: Path) -> None:
-    assert "Known: validate, run, score, org, adk, databricks, redact, subjects, raters, tags" in refusal(
+    assert "Known: validate, run, score, org, adk, databricks, redact, store, subjects, raters, tags" in refusal(
         file, "zzz = 1\n"
     )
 
@@ -248,6 +248,22 @@ def test_tables_of_adapters_have_lists_and_paths(file: Path) -> None:
     assert refusal(file, '[subjects.A]\nadapter = "command"\ncommand = "node"\n').startswith(
         "evalmeta.toml:3:1: subjects.A.command must be a list"
     )
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("mysql://me:hunter2@db/evals", "must be the URL of a store, not one with mysql:"),
+        (
+            "postgresql://me:hunter2@db/evals",
+            "must have no password: set PGPASSWORD or EVALMETA_STORE, or use ~/.pgpass",
+        ),
+    ],
+)
+def test_the_url_of_a_store_is_checked_and_not_shown(file: Path, url: str, reason: str) -> None:
+    said = refusal(file, f"[store]\nurl = '{url}'\n")
+    assert f"evalmeta.toml:2:1: store.url {reason}" in said
+    assert "hunter2" not in said
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ import pytest
 from evalmeta.errors import ProjectError, StoreError, UsageError
 from evalmeta.package.project import find_project
 from evalmeta.package.trust import SAFE_FOLDERS, refuse_foreign, signature, state_file
-from evalmeta.store.database import check_integrity, open_database
+from evalmeta.store.database import open_database
+from evalmeta.store.sqlite import check_integrity
 
 if TYPE_CHECKING:
     from collections.abc import Callable

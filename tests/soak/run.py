@@ -148,7 +148,7 @@ async def _use(
 def _left_wrong(project: Project, state: Soak, log: Path) -> list[str]:
     """Return what a look at the database and at the logs finds wrong."""
     wrong: list[str] = []
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         if (found := database.query("PRAGMA integrity_check")) != [("ok",)]:
             wrong.append(f"integrity_check: {found}")
         kept = dict(database.query("SELECT id, status FROM job WHERE kind = 'deploy' AND place IS NOT NULL"))

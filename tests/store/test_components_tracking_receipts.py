@@ -6,6 +6,7 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.store.components import Receipts, open_receipts
+from stores import store_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +17,7 @@ SENT = {"AiEvaluationDefinition": {"Orders": bytes(32)}}
 
 @pytest.fixture
 def receipts(tmp_path: Path) -> Iterator[Receipts]:
-    with open_receipts(tmp_path / "state", root=tmp_path, org_url="https://a.invalid") as opened:
+    with open_receipts(store_in(tmp_path / "state"), root=tmp_path, org_url="https://a.invalid") as opened:
         yield opened
 
 
@@ -30,7 +31,7 @@ def test_the_most_recent_job_of_a_kind_is_found(receipts: Receipts) -> None:
 def test_the_most_recent_job_of_a_kind_in_any_org_is_found(receipts: Receipts, tmp_path: Path) -> None:
     assert receipts.latest_anywhere("test") is None
     receipts.keep("test", "4KB1", now=0)
-    with open_receipts(tmp_path / "state", root=tmp_path, org_url="https://b.invalid") as others:
+    with open_receipts(store_in(tmp_path / "state"), root=tmp_path, org_url="https://b.invalid") as others:
         others.keep("test", "4KB2", now=0)
         others.keep("deploy", "0Af1", now=0)
     assert receipts.latest_anywhere("test") == ("https://b.invalid", "4KB2")
@@ -62,5 +63,5 @@ def test_jobs_that_orgs_have_forgotten_are_deleted(receipts: Receipts) -> None:
 def test_projects_and_orgs_are_separate(receipts: Receipts, tmp_path: Path) -> None:
     receipts.keep("deploy", "0Af1", now=0, sent=SENT)
     for root, url in ((tmp_path / "b", "https://a.invalid"), (tmp_path, "https://b.invalid")):
-        with open_receipts(tmp_path / "state", root=root, org_url=url) as others:
+        with open_receipts(store_in(tmp_path / "state"), root=root, org_url=url) as others:
             assert (others.latest("deploy"), others.sent("0Af1")) == (None, None)

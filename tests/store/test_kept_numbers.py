@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,15 +14,16 @@ from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, RunContent, RunStatus, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.model.tally import Tally
-from evalmeta.store.database import Database
 from evalmeta.store.kept_numbers import KeptTally
 from evalmeta.store.run_lists import RunFilter, find_listed, list_runs, recent_runs, run_page
 from evalmeta.store.runs import Lease, RunJournal, Runs
+from evalmeta.store.sqlite import SqliteDatabase
 from store.test_run_lists_orgs import OPEN, STRICT, cases, run_here, run_there
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evalmeta.store.database import Database
     from evalmeta.store.run_lists import ListedRun
 
 
@@ -36,7 +38,7 @@ def statements(database: Database, act: Callable[[Database], object]) -> int:
     """Return how many statements SQLite executes."""
     connection, seen = sqlite3.connect(database.path, isolation_level=None), list[str]()
     connection.set_trace_callback(seen.append)
-    with Database(connection, database.path) as traced:
+    with SqliteDatabase(connection, Path(database.name)) as traced:
         act(traced)
     return len(seen)
 

@@ -9,7 +9,7 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.store.database import open_database
-from evalmeta.store.retention import delete_runs, old_runs, shrink, store_bytes
+from evalmeta.store.retention import delete_runs, old_runs
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def test_runs_of_an_earlier_layout_keep_their_contents_and_share_them(folder: Pa
         database.execute("INSERT INTO used_run VALUES ('main.json', 'Orders', '4KB2')")
         assert [(run.id, run.use) for run in delete_runs(database, old)] == [("4KB1", ""), ("4KB2", "in a baseline")]
         assert database.query("SELECT id FROM run ORDER BY id") == [("4KB2",), ("4KB3",)]
-        shrink(database)
+        database.shrink()
         assert database.query("PRAGMA auto_vacuum") == [(2,)]
 
 
@@ -65,9 +65,9 @@ def test_room_is_given_back_by_writing_anew_or_step_by_step(
     monkeypatch.setattr(limits, "MAX_REWRITTEN_BYTES", largest)
     with database.transaction():
         database.execute_many("INSERT INTO rating VALUES (?, ?, 0)", ((f"{row}", "x" * 900) for row in range(5_000)))
-    before = store_bytes(database.path)
+    before = database.size()
     database.execute("DELETE FROM rating WHERE key <> '7'")
-    shrink(database)
-    assert store_bytes(database.path) < 0.2 * before
+    database.shrink()
+    assert database.size() < 0.2 * before
     assert database.query("SELECT key FROM rating") == [("7",)]
     assert database.query("PRAGMA freelist_count") == [(0,)]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,7 +66,7 @@ def test_the_results_of_a_small_run_do_not_need_the_database(database: Database,
     append(database, (result(*key, chars=10) for key in KEYS))
     cases = open_cases(database, RUN_ID)
     database.close()
-    database.path.unlink()
+    Path(database.name).unlink()
     assert keys(cases) == KEYS
 
 
@@ -118,7 +119,7 @@ def test_deleted_results_are_an_error(database: Database, large: Sequence[CaseRe
 
 def test_a_deleted_database_is_not_created_again(database: Database, large: Sequence[CaseResult]) -> None:
     database.close()
-    database.path.unlink()
+    Path(database.name).unlink()
     with pytest.raises(StoreError, match=f"the results of run {RUN_ID} are no longer in "):
         list(large)
     assert not database.path.exists()

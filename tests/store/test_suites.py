@@ -14,10 +14,11 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
 from evalmeta.model.run import Run, RunContent, RunStatus
 from evalmeta.model.run_options import Origin, RunOptions, Scoring
 from evalmeta.protocol.runs import write_options
-from evalmeta.store.database import migrate, open_database
+from evalmeta.store.database import open_database
 from evalmeta.store.remote_runs import RemoteRun, RemoteRuns
 from evalmeta.store.run_lists import list_runs, runs_of_suite
 from evalmeta.store.runs import Runs
+from evalmeta.store.sqlite import migrate
 from evalmeta.store.suites import Suite, Suites, SuiteTest
 
 if TYPE_CHECKING:
@@ -132,9 +133,9 @@ def test_a_database_of_the_first_layout_keeps_its_runs_which_have_no_place(folde
     (folder / "org.sqlite3").unlink()
     import sqlite3
 
-    from evalmeta.store.database import Database
+    from evalmeta.store.sqlite import SqliteDatabase
 
-    with Database(sqlite3.connect(folder / "org.sqlite3", isolation_level=None), folder / "org.sqlite3") as old:
+    with SqliteDatabase(sqlite3.connect(folder / "org.sqlite3", isolation_level=None), folder / "org.sqlite3") as old:
         migrate(old, [first])
         written = orjson.dumps(write_options(options(0)))
         for number, suite in enumerate(("", "", SUITE, SUITE)):

@@ -91,7 +91,7 @@ def test_a_link_of_another_site_asks_before_it_logs_in(
     project: Project, browser: Browser, path: str, headers: dict[str, str]
 ) -> None:
     token = make_token(project, username="mallory")
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         mallory = Users(database).user_of(token, now=time.time())
     assert mallory
     code = browser.codes.issue(Holder(mallory.id, public_id(token)), seconds=60)
@@ -202,7 +202,7 @@ def test_a_log_out_ends_the_session_on_the_server(project: Project, browser: Bro
     assert "You have logged out." in reply.text
     assert not browser.client.cookies
     assert not is_in(thief)
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         assert not Sessions(database).valid(now=time.time())
 
 
@@ -236,7 +236,7 @@ def test_logins_of_one_user_end_no_session_of_others(project: Project, browser: 
     assert browser.log_in(of_ann).status_code == httpx.codes.OK
     first = Browser(project)
     assert first.log_in(token).status_code == httpx.codes.OK
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         for _ in range(limits.MAX_USER_SESSIONS):
             Sessions(database).add(Holder(ADMIN.id, public_id(token)), now=time.time())
         assert len(Sessions(database).valid(now=time.time())) == limits.MAX_USER_SESSIONS + 1

@@ -111,7 +111,7 @@ def test_other_hosts_and_origins_are_refused(browser: Browser, headers: dict[str
 def test_a_store_of_a_newer_version_is_explained(browser: Browser, run: Callable[..., int], project: Project) -> None:
     run()
     browser.log_in()
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         database.execute("PRAGMA user_version = 999")
 
     reply = browser.client.get("/view/runs")
@@ -126,7 +126,7 @@ def test_pages_can_be_read_while_another_program_writes(
 ) -> None:
     run()
     browser.log_in()
-    with open_database(project.state_dir) as database, database.transaction():
+    with open_database(project.store) as database, database.transaction():
         database.execute("UPDATE run SET status = status")
 
         assert "orders.yaml" in browser.page("/view/runs")
@@ -147,7 +147,7 @@ def test_a_user_cannot_compare_with_runs_of_others(project: Project, browser: Br
     run()
     run()
     token = make_token(project, username="ann")
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         [ann] = [user for user in Users(database).all_users() if not user.is_admin]
         database.execute("UPDATE run SET user_id = ? WHERE id <> ?", (ann.id, RUN))
     browser.log_in(token)

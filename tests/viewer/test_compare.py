@@ -131,7 +131,7 @@ def test_runs_of_another_org_are_compared_with_links_to_them(project: Project, b
         case = CaseResult(1, 1, "Where is it?", verdict, 1.0, 2.0, (result,), GeneratedData(answer))
         started = 1.0 + place
         run = Run(run_id, "Orders", "Agent", RunStatus.COMPLETED, started, 1, ended=started + 1, cases=(case,))
-        with open_remote_runs(project.state_dir) as runs:
+        with open_remote_runs(project.store) as runs:
             runs.keep(RemoteRun(url, "dev", run, (run_id,)))
 
     html = browser.page(f"/view/compare?after={second}&org={url}")

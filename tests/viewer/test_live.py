@@ -36,7 +36,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def user_of(project: Project, name: str) -> User:
     """Return a user with a token."""
     token = make_token(project, username=name)
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         user = Users(database).user_of(token, now=time.time())
     assert user
     return user
@@ -44,19 +44,19 @@ def user_of(project: Project, name: str) -> User:
 
 def session_of(project: Project, user: User = ADMIN) -> str:
     """Return a session of a user."""
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         return Sessions(database).add(Holder(user.id), now=time.time())
 
 
 def state_of(project: Project, user: User = ADMIN) -> str:
     """Return the state of a user's runs."""
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         return read_states(database).of(user)
 
 
 def add_run(project: Project, run_id: str, *, user: User = ADMIN, status: str = "COMPLETED", ended: float = 1) -> None:
     """Store a run without results, in as few words as the table allows."""
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         database.execute(
             """
             INSERT INTO run (id, definition, kind, content, subject_name, status, options, total, user_id, suite,
@@ -72,7 +72,7 @@ class Page:
 
     def __init__(self, runs: LiveRuns, session: str, user: User = ADMIN, *, known: str) -> None:
         self.events: list[str] = []
-        with open_database(runs.state_dir) as database:
+        with open_database(runs.store) as database:
             signed = Sessions(database).hash_of(session)
         self.reply = runs.stream(signed, user, known)
 
@@ -149,7 +149,7 @@ def test_a_user_hears_only_of_the_own_runs(project: Project) -> None:
 def test_states_follow_new_changed_and_deleted_runs_and_results(project: Project) -> None:
     add_run(project, "1", status="IN_PROGRESS", ended=None)
     states = [state_of(project)]
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         for sql in (
             "INSERT INTO case_result VALUES ('1', 1, 1, 'PASS', x'')",
             "UPDATE run SET status = 'COMPLETED', ended_at = 2",
@@ -164,7 +164,7 @@ def test_states_follow_new_changed_and_deleted_runs_and_results(project: Project
 
 
 def test_runs_that_are_over_are_counted_by_an_index(project: Project) -> None:
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         [*_, plan] = database.query(f"EXPLAIN QUERY PLAN {live.ALL_RUNS}")
     assert plan[-1] == "SCAN run USING COVERING INDEX run_by_user"
 
@@ -236,7 +236,7 @@ def test_a_stream_ends_with_its_session(project: Project) -> None:
         page, other = (Page(runs, found, known=state_of(project)) for found in (session, session_of(project)))
         page.open()
         other.open()
-        with open_database(project.state_dir) as database:
+        with open_database(project.store) as database:
             Sessions(database).end(session)
         async with asyncio.timeout(30):
             await page.task

@@ -103,7 +103,7 @@ def test_a_run_of_another_org_shows_what_its_check_found(project: Project, brows
     case = CaseResult(1, 1, "Where is it?", Verdict.PASS, 1.0, 2.0, (result,), GeneratedData("On its way."))
     there, doubt = "4KB5e0000000001AAA", Doubt("agent-version", "v2 of Agent is the newest version")
     run = Run(there, "Orders", "Agent", RunStatus.COMPLETED, 1.0, 1, ended=2.0, cases=(case,), doubts=(doubt,))
-    with open_remote_runs(project.state_dir) as runs:
+    with open_remote_runs(project.store) as runs:
         runs.keep(RemoteRun("https://org.example", "dev", run, (there,)))
 
     html = browser.page(f"/view/runs/{there}?org=https://org.example")

@@ -276,7 +276,7 @@ def subject_of_run(project: Project, run_id: str) -> JsonObject:
 
 
 def _run_file(project: Project, run_id: str) -> RunFile | None:
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         runs = Runs(database)
         return run_file_of(runs.content(run_id)) if runs.get(run_id) else None
 
@@ -296,7 +296,7 @@ def place_of_run(project: Project, run_id: str) -> tuple[Path, CasePlaces] | Non
 def is_deployed(project: Project, run: Run) -> bool:
     """Return whether the definition of a run is in the project's own org."""
     kind = type_of_run(run.id)
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         return kind is not None and Components(database).content(kind.name, run.definition) is not None
 
 

@@ -127,7 +127,7 @@ def set_default(project: Project, name: str) -> None:
     if not name:
         _config(project).unlink(missing_ok=True)
         return
-    open_database(project.state_dir).close()
+    open_database(project.store).close()
     put_file(_config(project), orjson.dumps({_KEY: name}))
 
 

@@ -66,7 +66,7 @@ def start_server(project: Project, module: str, endpoint: Endpoint) -> Server:
         raise already_running(running)
     server.check(endpoint)
     server.listen(endpoint.host, endpoint.port).close()
-    open_database(project.state_dir).close()
+    open_database(project.store).close()
     output = state_file(project.state_dir, "logs", "server-start.log")
     certificate = endpoint.certificate
     files = [str(certificate.certfile), str(certificate.keyfile)] if certificate else ["", ""]
@@ -110,7 +110,7 @@ def server_of(project: Project) -> Server | None:
 def server_status(project: Project) -> ServerStatus:
     """Return whether the project's org is served, and what it contains."""
     server = read_server(project.state_dir)
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         unfinished = _org(project, database).runs.unfinished()
         [(components,)] = database.query("SELECT count(*) FROM component")
     waiting = sum(is_free(lease) for _, lease in unfinished)
@@ -125,7 +125,7 @@ def reset_org(project: Project) -> None:
         raise UsageError(f"the org is served at {running.url}", actions=["Stop the server first: evalmeta org stop"])
     from evalmeta.org.workers import sweep_run_logs
 
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         unfinished = _org(project, database).runs.unfinished()
         if busy := [run_id for run_id, lease in unfinished if not is_free(lease)]:
             raise UsageError(
@@ -140,7 +140,7 @@ def make_token(project: Project, *, username: str | None = None, days: int = lim
     """Create a token for a user of the org, by default the admin, and the user if necessary; it is not shown again."""
     name = ADMIN.username if username is None else _checked(username)
     now = time.time()
-    with open_database(project.state_dir) as database, database.transaction():
+    with open_database(project.store) as database, database.transaction():
         org = _org(project, database)
         user = org.users.find_by_name(name) or org.users.add(name, name.partition("@")[0], now=now)
         return org.new_token(user, now=now, expires=now + days * _DAY_SECONDS)
@@ -149,14 +149,14 @@ def make_token(project: Project, *, username: str | None = None, days: int = lim
 def list_tokens(project: Project, *, username: str | None = None) -> list[StoredToken]:
     """List the tokens of the org, or of one of its users, the newest first."""
     name = None if username is None else _checked(username)
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         found = _org(project, database).users.list_tokens()
     return [token for token in found if name is None or token.username.casefold() == name.casefold()]
 
 
 def revoke_token(project: Project, token_id: str) -> None:
     """Revoke a token with immediate effect."""
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         if not _org(project, database).users.revoke(token_id, now=time.time()):
             raise NotFound("there is no token with this id", actions=["See their ids: evalmeta org token --list"])
 
@@ -189,7 +189,7 @@ def _start(project: Project, output: Path, arguments: Sequence[str]) -> subproce
                 stderr=log,
                 start_new_session=True,
                 cwd=project.root,
-                env=child_environment(EVALMETA_HOME=str(project.state_dir)),
+                env=child_environment(**project.store.variables),
             )
     except OSError as error:
         raise StoreError(f"the server could not be started: {error}") from None

@@ -80,12 +80,12 @@ class ComparedComponent:
 
 def tracking_of(project: Project, connection: Connection) -> AbstractContextManager[Tracking]:
     """Open what a project remembers of an org's components."""
-    return open_tracking(project.state_dir, root=project.root, org_url=connection.url)
+    return open_tracking(project.store, root=project.root, org_url=connection.url)
 
 
 def receipts_of(project: Project, connection: Connection) -> AbstractContextManager[Receipts]:
     """Open the jobs that a project started in an org; raises like `tracking_of`."""
-    return open_receipts(project.state_dir, root=project.root, org_url=connection.url)
+    return open_receipts(project.store, root=project.root, org_url=connection.url)
 
 
 async def compare_components(
@@ -310,7 +310,7 @@ def states_in_own_org(
         local = {file.full_name: hash_of(read_file(file.path)) for file in files}
     except (EvalmetaError, OSError):
         local = {}
-    with open_tracking(project.state_dir, root=project.root, org_url=EMBEDDED_URL) as tracking:
+    with open_tracking(project.store, root=project.root, org_url=EMBEDDED_URL) as tracking:
         base = {name: synced.sha256 for name, synced in tracking.load(kind.name).items()}
         sent = tracking.sent(kind.name)
     here, there = ({name.casefold(): data for name, data in hashes.items()} for hashes in (local, org))

@@ -63,8 +63,8 @@ def complete_runs() -> Iterable[str]:
 
     yield from ("latest", "previous")
     project = find_project(Path.cwd(), or_folder=True, with_settings=False)
-    if project.state_dir.is_dir():
-        with open_database(project.state_dir) as database:
+    if project.store.url or project.state_dir.is_dir():
+        with open_database(project.store) as database:
             yield from (run.id for run in newest_runs(database, limit=_RUNS))
 
 

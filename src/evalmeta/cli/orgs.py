@@ -58,7 +58,7 @@ def print_target(project: Project, target: Target | None) -> None:
         state = project.state_dir
         is_inside = state.is_relative_to(project.root)
         folder = state.relative_to(project.root).as_posix() if is_inside else str(state)
-        note(f"Target: the embedded org of {project.root.name} ({folder})")
+        note(f"Target: the embedded org of {project.root.name} ({project.store.url or folder})")
     elif target.login.name == target.login.url:
         note(f"Target: {target.login.url}, with {api.org_targets.token_variable()}")
     else:

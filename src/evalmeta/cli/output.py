@@ -249,7 +249,7 @@ def _discard(stream: TextIO) -> None:
 def _damage() -> EvalmetaError | None:
     """Return the damage to the project's database, which may have led to any error; None if there is none."""
     from evalmeta.package.project import find_project
-    from evalmeta.store.database import check_integrity
+    from evalmeta.store.sqlite import check_integrity
 
     try:
         check_integrity(find_project(Path.cwd(), or_folder=True, with_settings=False).state_dir)

@@ -92,7 +92,7 @@ _SHAPES: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
         r"""(?i)((?<![:/])(?<!unexpected[ ])(?:\b|_)NAMES:[ \t]{0,4}\\{0,8}["']?)(?=[^\s"'<>,;&)]{0,64}\d)VALUE""",
     ),
 )
-_VARIABLES: Final = frozenset({"EVALMETA_CLIENT_SECRET", "SF_ACCESS_TOKEN"})
+_VARIABLES: Final = frozenset({"EVALMETA_CLIENT_SECRET", "EVALMETA_STORE", "SF_ACCESS_TOKEN"})
 # Variables such as OPENAI_API_KEY, GITHUB_TOKEN and DB_PASSWORD. PWD is the shell's current folder.
 _SECRET_NAME: Final = re.compile(
     r"(?:^(?!pwd$)|_)(?:api_?key|key|pat|token|secret|password|passwd|pwd|credentials?)(?:_|$)", re.IGNORECASE

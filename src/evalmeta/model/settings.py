@@ -28,6 +28,7 @@ from pydantic_core import PydanticCustomError
 from evalmeta.model.entry_points import ENTRY_POINTS
 from evalmeta.model.evaluation import Quarantine, Quarantines, day_of, end_fault, names_of_test, parse_day
 from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS, Option, RunOptions, Scoring
+from evalmeta.model.store import read_store_url
 
 if TYPE_CHECKING:
     from evalmeta.model.login import SignIn
@@ -277,6 +278,28 @@ class RedactSettings(Table):
     patterns: tuple[Annotated[str, AfterValidator(_checked_pattern)], ...] = ()
 
 
+def _checked_store(url: str) -> str:
+    try:
+        has_password = bool(url) and read_store_url(url).has_password
+    except ValueError as error:
+        raise PydanticCustomError("store", "{fault}", {"fault": str(error)}) from None
+    if has_password:
+        fault = "must have no password: set PGPASSWORD or EVALMETA_STORE, or use ~/.pgpass"
+        raise PydanticCustomError("store", "{fault}", {"fault": fault})
+    return url
+
+
+class StoreSettings(Table):
+    """Where runs and definitions are stored for several machines.
+
+    Attributes:
+        url: the URL of a Postgres database, without a password; empty for the state folder. The environment variable
+            EVALMETA_STORE goes before it.
+    """
+
+    url: Annotated[str, AfterValidator(_checked_store)] = ""
+
+
 class Settings(Table):
     """The content of `evalmeta.toml`."""
 
@@ -287,6 +310,7 @@ class Settings(Table):
     adk: AdkSettings = AdkSettings()
     databricks: DatabricksSettings = DatabricksSettings()
     redact: RedactSettings = RedactSettings()
+    store: StoreSettings = StoreSettings()
     subjects: dict[str, SubjectTable] = Field(default_factory=dict)
     raters: dict[str, RaterTable] = Field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = Field(default_factory=dict)

@@ -127,12 +127,12 @@ async def embedded_org(project: Project, *, detached: bool = False) -> AsyncIter
 
     With `detached`, runs continue in a separate process when the org is closed; otherwise they stop and can be resumed.
     """
-    with tokens_hidden(), open_database(project.state_dir) as database, imports_kept():
+    with tokens_hidden(), open_database(project.store) as database, imports_kept():
         # The workers of the server take waiting runs too, and ask the same agents.
         shared = read_server(project.state_dir) is not None
         workers: DetachedWorker | InProcessWorkers
         if detached:
-            workers = DetachedWorker(project.root, project.state_dir, shares_places=shared)
+            workers = DetachedWorker(project.root, project.store, shares_places=shared)
         else:
             workers = InProcessWorkers(shares_places=shared)
         queue = JobQueue()

@@ -237,7 +237,7 @@ class JobQueue:
     def _try_to_run_jobs(self, org: Organization) -> bool:
         """Run jobs; return False if some remain, for example because the database is locked or the disk is full."""
         try:
-            with open_database(org.database.path.parent) as database:
+            with open_database(org.database.store) as database:
                 own = replace(org, database=database)
                 run_jobs(own, until=self._stop_early.is_set)
                 self._trouble = None

@@ -20,6 +20,8 @@ from evalmeta.store.runs import Lease, Runs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evalmeta.model.store import Store
+
 
 _PROC: Final = Path("/proc")
 _PS_SECONDS: Final = 5.0
@@ -57,10 +59,10 @@ def working(worker: str) -> Iterator[None]:
 
 
 @contextmanager
-def keep_lease(folder: Path, run_id: str, worker: str) -> Iterator[None]:
+def keep_lease(place: Store | Path, run_id: str, worker: str) -> Iterator[None]:
     """Renew a worker's lease in a thread of its own, so that an agent that blocks does not stop it."""
     stopped = threading.Event()
-    heartbeat = threading.Thread(target=_renew_until, args=(folder, run_id, worker, stopped), daemon=True)
+    heartbeat = threading.Thread(target=_renew_until, args=(place, run_id, worker, stopped), daemon=True)
     with working(worker):
         heartbeat.start()
         try:
@@ -70,9 +72,9 @@ def keep_lease(folder: Path, run_id: str, worker: str) -> Iterator[None]:
             heartbeat.join(limits.SHUTDOWN_SECONDS)
 
 
-def _renew_until(folder: Path, run_id: str, worker: str, stopped: threading.Event) -> None:
+def _renew_until(place: Store | Path, run_id: str, worker: str, stopped: threading.Event) -> None:
     owned = True
-    with suppress(StoreError), open_database(folder) as database:
+    with suppress(StoreError), open_database(place) as database:
         while owned and not stopped.wait(limits.RUN_LEASE_SECONDS / 3):
             # While the database is locked, no other worker can claim the run; the next attempt follows soon.
             with suppress(StoreLocked):

@@ -130,7 +130,7 @@ class Organization:
     @property
     def paths(self) -> PathFilter:
         """Return what removes folders from several texts."""
-        return PathFilter(self.root, self.database.path.parent)
+        return PathFilter(self.root, self.database.folder)
 
     def user_of(self, token: str) -> User | None:
         """Return the user of a token, compared in constant time; None if the token is unknown or has expired."""
@@ -150,7 +150,7 @@ async def run_in_thread(org: Organization, do: Callable[[Organization], _T]) -> 
     """Return `do(org)`, called in a thread with a new database connection, so that the event loop is not blocked."""
 
     def work() -> _T:
-        with closing(open_database(org.database.path.parent)) as database:
+        with closing(open_database(org.database.store)) as database:
             return do(replace(org, database=database))
 
     return await to_thread(work)

@@ -132,7 +132,7 @@ def _faults_elsewhere(org: Organization, needs: Sequence[Need]) -> dict[Need, Ev
             capture_output=True,
             timeout=limits.READINESS_SECONDS,
             cwd=org.root,
-            env=child_environment(EVALMETA_HOME=str(org.database.path.parent)),
+            env=child_environment(EVALMETA_HOME=str(org.database.folder)),
             check=False,
         )
     except subprocess.TimeoutExpired:

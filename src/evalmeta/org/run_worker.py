@@ -19,7 +19,7 @@ from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.redaction import with_redaction
 from evalmeta.engine.scheduler import Places, Scheduler
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, EvalmetaError, StoreError, StoreLocked, SubjectError
-from evalmeta.model.redaction import error_text
+from evalmeta.model.redaction import error_text, tokens_hidden
 from evalmeta.model.run import Run, RunStatus
 from evalmeta.model.tally import Tally
 from evalmeta.org.custom_scorers import scorers_of_run
@@ -131,7 +131,7 @@ async def _work_in(places: Places, org: Organization, run: Run, resources: RunRe
     for case in org.runs.stream(run_id):
         tally.add(case)
     try:
-        with keep_lease(org.database.path.parent, run_id, worker):
+        with keep_lease(org.database.store, run_id, worker):
             await _execute(org, run, RunJournal(org.database, run_id, worker, tally), places, resources)
     except (asyncio.CancelledError, StoreError) as stop:
         if await _release(org, run_id, worker) or isinstance(stop, asyncio.CancelledError):
@@ -178,7 +178,7 @@ async def _write(org: Organization, write: Callable[[], _T]) -> _T:
 def main(root: str, *run_ids: str, shares_places: bool = False) -> int:
     """Execute runs of the project in `root` and return the exit code; skip a run that another worker has."""
     project = find_project(Path(root))
-    with open_database(project.state_dir) as database:
+    with tokens_hidden(), open_database(project.store) as database:
         org = Organization(database, project.root, lambda: project.settings, lambda _: None)
         succeeded = run_to_end(_work_all(org, run_ids, shares_places=shares_places))
     return EXIT_PASSED if all(succeeded) else EXIT_ORG

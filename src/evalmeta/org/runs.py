@@ -144,7 +144,7 @@ def _setup_of(org: Organization, run: PreparedRun) -> Setup:
     """Return what answers and judges in a new run; recorded answers are those of the agent that gave them."""
     subjects = run_files.subjects_of_run(org.settings().subjects, run.evaluation.subject_name, run.content)
     setup = setup_of(subjects, run.evaluation.subject_name, rater_settings_of(org, run.options), root=org.root)
-    check = find_check(org.database.path.parent, (setup.rater, setup.prompt), run.options.scoring.threshold)
+    check = find_check(org.database.folder, (setup.rater, setup.prompt), run.options.scoring.threshold)
     setup = setup._replace(judge_check=check)
     if run.answers_of is None:
         return setup

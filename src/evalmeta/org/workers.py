@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from evalmeta.model.store import Store
     from evalmeta.org.organization import Organization
 
 
@@ -79,9 +80,9 @@ class InProcessWorkers:
 class DetachedWorker:
     """Collect runs and, on `close`, start one process that executes them in order and outlives this one."""
 
-    def __init__(self, project_root: Path, state_dir: Path, *, shares_places: bool = False) -> None:
+    def __init__(self, project_root: Path, store: Store, *, shares_places: bool = False) -> None:
         self._project_root = project_root
-        self._state_dir = state_dir
+        self._store = store
         self._options = (SHARED,) if shares_places else ()
         self._run_ids: list[str] = []
 
@@ -95,7 +96,7 @@ class DetachedWorker:
         if not self._run_ids:
             return
         try:
-            _DETACHED.append(_start(self._project_root, self._state_dir, self._run_ids, *self._options))
+            _DETACHED.append(_start(self._project_root, self._store, self._run_ids, *self._options))
         except OSError as error:
             raise StoreError(
                 f"cannot start a worker for run {', '.join(self._run_ids)}: {error}",
@@ -109,9 +110,9 @@ class ServedWorkers:
     Users take turns. All state comes from the database, so runs that another server or worker has left are resumed.
     """
 
-    def __init__(self, project_root: Path, state_dir: Path) -> None:
+    def __init__(self, project_root: Path, store: Store) -> None:
         self._project_root = project_root
-        self._state_dir = state_dir
+        self._store = store
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._deaths: Counter[tuple[str, int]] = Counter()
         self._not_before: dict[str, float] = {}
@@ -144,7 +145,7 @@ class ServedWorkers:
                 _give_up(org, run_id)
                 continue
             try:
-                self._processes[run_id] = _start(self._project_root, self._state_dir, [run_id], SHARED)
+                self._processes[run_id] = _start(self._project_root, self._store, [run_id], SHARED)
             except OSError as error:
                 _LOG.warning("cannot start a worker for run %s: %s", run_id, error)
 
@@ -168,10 +169,10 @@ def _give_up(org: Organization, run_id: str) -> None:
         org.runs.finish(run_id, worker, RunStatus.ERROR, error=error, now=now)
 
 
-def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str], *options: str) -> subprocess.Popen[bytes]:
-    path = state_file(state_dir, "logs", f"{run_ids[0]}.log")
+def _start(project_root: Path, store: Store, run_ids: Sequence[str], *options: str) -> subprocess.Popen[bytes]:
+    path = state_file(store.folder, "logs", f"{run_ids[0]}.log")
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    sweep_run_logs(state_dir, kept=limits.MAX_RUN_LOGS)
+    sweep_run_logs(store.folder, kept=limits.MAX_RUN_LOGS)
     with open(path, "ab", opener=private_opener) as log:
         # -P: a file of the project must not replace a module of the standard library with the same name.
         return subprocess.Popen(
@@ -181,7 +182,7 @@ def _start(project_root: Path, state_dir: Path, run_ids: Sequence[str], *options
             stderr=log,
             start_new_session=True,
             cwd=project_root,
-            env=child_environment(EVALMETA_HOME=str(state_dir)),
+            env=child_environment(**store.variables),
         )
 
 

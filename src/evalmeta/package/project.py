@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.errors import EvalmetaError, NotFound, ProjectError
+from evalmeta.errors import EvalmetaError, NotFound, ProjectError, UsageError
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, PACKAGE_FILE, TYPES, parse_api_version
+from evalmeta.model.store import STORE_VARIABLE, Store, read_store_url
 from evalmeta.package.files import key_name, read_file, read_text
 from evalmeta.package.trust import STATE_FOLDER, refuse_foreign
 
@@ -47,6 +48,7 @@ class Project:
         api_version: the sourceApiVersion; None if it is not set.
         namespace: the namespace of `sfdx-project.json`, or empty.
         declared: the settings of `evalmeta.toml`; None without that file.
+        store_url: the URL of a shared store as it is declared, which may have a password; empty for the state folder.
     """
 
     root: Path
@@ -55,6 +57,7 @@ class Project:
     api_version: ApiVersion | None
     namespace: str = ""
     declared: Settings | None = None
+    store_url: str = field(default="", repr=False)
 
     @property
     def settings(self) -> Settings:
@@ -66,6 +69,16 @@ class Project:
         """Return the folder for state: EVALMETA_HOME if it is set, or else `.evalmeta` in the root."""
         home = os.environ.get("EVALMETA_HOME")
         return Path(home).absolute() if home else self.root / STATE_FOLDER
+
+    @property
+    def store(self) -> Store:
+        """Return where the runs are stored; raise UsageError if the declared URL is none of a store."""
+        if not self.store_url:
+            return Store(self.state_dir)
+        try:
+            return Store(self.state_dir, read_store_url(self.store_url))
+        except ValueError as error:
+            raise UsageError(f"{STORE_VARIABLE} {error}") from None
 
 
 def settings_of(project: Project | None) -> Settings:
@@ -147,18 +160,25 @@ def _open_project(root: Path, *, with_settings: bool) -> Project:
         from evalmeta.package.settings import load_settings
 
         settings = load_settings(root / SETTINGS_FILE)
+    # Code that runs later may remove the variable from the environment, because its value is a secret.
+    opened = Project(
+        root,
+        is_dx=False,
+        package_directories=(root,),
+        api_version=None,
+        declared=settings,
+        store_url=os.environ.get(STORE_VARIABLE) or (settings.store.url if settings else ""),
+    )
     file = root / PROJECT_FILE
     if not file.is_file():
-        return Project(root, is_dx=False, package_directories=(root,), api_version=None, declared=settings)
-
+        return opened
     project = read_project_file(file)
-    return Project(
-        root,
+    return replace(
+        opened,
         is_dx=True,
         package_directories=_package_directories(file, project.package_directories),
         api_version=project.source_api_version,
         namespace=project.namespace,
-        declared=settings,
     )
 
 

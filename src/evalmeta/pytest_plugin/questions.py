@@ -59,10 +59,10 @@ class Questions:
 
     def _pace(self, loaded: LoadedEvaluation, options: RunOptions) -> FolderPace | None:
         """Return the agent's pace, which it shares with the other processes of its project."""
-        if loaded.state_dir is None or not options.rate_limit:
+        if loaded.store is None or not options.rate_limit:
             return None
         agent = loaded.evaluation.subject_name if self._subject is None else self._subject["target"]
-        pace = FolderPace(loaded.state_dir, agent)
+        pace = FolderPace(loaded.store, agent)
         self._stack.callback(pace.close)
         return pace
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.run import Run
+    from evalmeta.model.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ class Pace:
 class FolderPace:
     """The pace of an agent in a state folder, whose database is opened when a request is first sent."""
 
-    def __init__(self, folder: Path, agent: str) -> None:
-        self._folder = folder
+    def __init__(self, place: Store | Path, agent: str) -> None:
+        self._place = place
         self._agent = agent
         self._database: Database | None = None
 
@@ -87,7 +88,7 @@ class FolderPace:
             self._database = None
 
     def _pace(self) -> Pace:
-        self._database = self._database or open_database(self._folder)
+        self._database = self._database or open_database(self._place)
         return Pace(self._database, self._agent)
 
 

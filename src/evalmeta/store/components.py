@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -18,6 +17,8 @@ from evalmeta.store.database import SHORT_ID_CHARS, Database, next_ids, open_dat
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
+
+    from evalmeta.model.store import Store
 
 
 ReceiptKind = Literal["deploy", "validate", "test"]
@@ -267,14 +268,14 @@ def _read_sent(encoded: bytes) -> Sent:
 
 
 @contextmanager
-def open_tracking(state_dir: Path, *, root: Path, org_url: str) -> Iterator[Tracking]:
-    """Open the tracked components of the project in `root` and an org; projects may share the state folder."""
-    with open_database(state_dir) as database:
-        yield Tracking(database, project=os.path.relpath(root, state_dir), org_url=org_url)
+def open_tracking(store: Store, *, root: Path, org_url: str) -> Iterator[Tracking]:
+    """Open the tracked components of the project in `root` and an org; projects may share the store."""
+    with open_database(store) as database:
+        yield Tracking(database, project=store.project(root), org_url=org_url)
 
 
 @contextmanager
-def open_receipts(state_dir: Path, *, root: Path, org_url: str) -> Iterator[Receipts]:
-    """Open the jobs of the project in `root` in an org; projects may share the state folder."""
-    with open_database(state_dir) as database:
-        yield Receipts(database, project=os.path.relpath(root, state_dir), org_url=org_url)
+def open_receipts(store: Store, *, root: Path, org_url: str) -> Iterator[Receipts]:
+    """Open the jobs of the project in `root` in an org; projects may share the store."""
+    with open_database(store) as database:
+        yield Receipts(database, project=store.project(root), org_url=org_url)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta import limits
-from evalmeta.store.database import Database, Row, full_id, next_ids
+from evalmeta.store.database import Database, full_id, next_ids
 from evalmeta.store.runs import Lease
 
 if TYPE_CHECKING:
     from evalmeta.model.login import User
+    from evalmeta.store.sql import Row
 
 
 JobKind = Literal["deploy", "retrieve"]

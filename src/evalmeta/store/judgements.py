@@ -18,13 +18,15 @@ from evalmeta.errors import EvalmetaError, StoreError
 from evalmeta.model.statistics import JudgeCheck
 from evalmeta.package.files import put_file, read_file
 from evalmeta.package.trust import state_file
-from evalmeta.store.database import Database, Row, open_database
+from evalmeta.store.database import Database, open_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from evalmeta.model.login import User
+    from evalmeta.model.store import Store
+    from evalmeta.store.sql import Row
 
 
 _CHECKS_FILE: Final = "judge-checks.json"
@@ -94,8 +96,8 @@ class FolderRatings:
     Without a folder, or if the database cannot be used, the process keeps the ratings in its memory.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
+    def __init__(self, place: Store | Path | None) -> None:
+        self._place = place
         self._database: Database | None = None
 
     def find(self, key: str) -> str | None:
@@ -113,11 +115,11 @@ class FolderRatings:
             self._database = None
 
     def _ratings(self) -> Ratings | MemoryRatings:
-        if self._database is None and self._folder is not None:
+        if self._database is None and self._place is not None:
             with suppress(StoreError):
-                self._database = open_database(self._folder)
+                self._database = open_database(self._place)
             if self._database is None:
-                self._folder = None
+                self._place = None
         return _OF_PROCESS if self._database is None else Ratings(self._database)
 
 

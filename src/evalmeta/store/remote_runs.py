@@ -12,7 +12,7 @@ from evalmeta.model.registry import hash_of
 from evalmeta.model.tally import summarise
 from evalmeta.protocol.connect import read_run, write_run
 from evalmeta.protocol.runs import write_options
-from evalmeta.store.database import SHORT_ID_CHARS, Database, Row, Value, open_database
+from evalmeta.store.database import SHORT_ID_CHARS, Database, open_database
 from evalmeta.store.kept_numbers import KeptTally
 from evalmeta.store.runs import keep_content
 from evalmeta.store.suites import mark_started
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.run import Run
+    from evalmeta.model.store import Store
+    from evalmeta.store.sql import Row, Value
 
 
 _SAVE: Final = "INSERT OR REPLACE INTO remote_run"
@@ -109,7 +111,7 @@ def _remote_run(row: Row) -> RemoteRun:
 
 
 @contextmanager
-def open_remote_runs(state_dir: Path) -> Iterator[RemoteRuns]:
-    """Open the stored runs of other orgs in a state folder."""
-    with open_database(state_dir) as database:
+def open_remote_runs(place: Store | Path) -> Iterator[RemoteRuns]:
+    """Open the stored runs of other orgs in a store."""
+    with open_database(place) as database:
         yield RemoteRuns(database)

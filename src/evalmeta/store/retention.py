@@ -1,30 +1,19 @@
-"""Deleting runs that nobody needs any more, and giving their room on the disk back."""
+"""Deleting runs that nobody needs any more, and how large the store is."""
 
 from __future__ import annotations
 
-import shutil
-import time
-from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta import limits
-from evalmeta.errors import StoreError
+from evalmeta.store.sqlite import pause_after
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
     from evalmeta.store.database import Database
 
 _WEEK_SECONDS: Final = 7 * 24 * 3600.0
 # Other programs write between two steps: each takes some hundredths of a second.
 _ROWS_OF_A_STEP: Final = 2_000
-_PAGES_OF_A_STEP: Final = 2_000
-_ROOM_TO_REWRITE: Final = 2.2
-_PAGES: Final = """
-    SELECT page_size, page_count, freelist_count, auto_vacuum
-    FROM pragma_page_size, pragma_page_count, pragma_freelist_count, pragma_auto_vacuum
-"""
 # The age of a run is the number of complete runs of all cases of its test that began later. If a test has none, its
 # other complete runs count. Runs that only asked suspect cases again go with the runs whose cases these are.
 _OLD: Final = """
@@ -100,11 +89,8 @@ def delete_runs(database: Database, runs: Sequence[OldRun]) -> tuple[OldRun, ...
     all; the next call deletes results that are left.
     """
     # A run goes before its results, which are too many for one transaction.
-    database.execute("PRAGMA foreign_keys = OFF")
-    try:
+    with database.references_unchecked():
         known = tuple(run._replace(use=_delete_run(database, run)) for run in runs)
-    finally:
-        database.execute("PRAGMA foreign_keys = ON")
     _delete_rest(database)
     return known
 
@@ -128,7 +114,7 @@ def _delete_rest(database: Database) -> None:
     for (run_id,) in database.query("SELECT DISTINCT run_id FROM case_result WHERE run_id NOT IN (SELECT id FROM run)"):
         has_more = True
         while has_more:
-            with _pause_after():
+            with pause_after():
                 has_more = _delete_some_results(database, run_id)
     with database.transaction():
         delete_unused_contents(database)
@@ -175,47 +161,5 @@ def state_of_store(database: Database, *, now: float) -> StoreState:
         SELECT count(*), min(started), coalesce(sum(total), 0), coalesce(sum(total * (started > ?)), 0) FROM listed_run
     """
     [(runs, since, results, recent)] = database.query(sql, (now - _WEEK_SECONDS,))
-    size = store_bytes(database.path)
+    size = database.size()
     return StoreState(size, runs, since, size * recent / max(1, results))
-
-
-def store_bytes(path: Path) -> int:
-    """Return the size of a database's files, its log included."""
-    files = (path, path.with_name(f"{path.name}-wal"))
-    return sum(file.stat().st_size for file in files if file.exists())
-
-
-def shrink(database: Database) -> None:
-    """Make the file smaller by its free room.
-
-    If little is in use, the file is written anew, which takes a second for 100 MB and needs twice as much room on the
-    disk. Otherwise, or if there is not enough room, free pages are given back step by step for
-    `limits.SHRINK_SECONDS`; new runs use what is left. A file from before incremental vacuum must be written anew.
-    """
-    [(page_size, pages, free, mode)] = database.query(_PAGES)
-    used = page_size * (pages - free)
-    has_room = shutil.disk_usage(database.path.parent).free > _ROOM_TO_REWRITE * used
-    if free and has_room and used <= limits.MAX_REWRITTEN_BYTES:
-        database.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        database.execute("VACUUM")
-    elif mode:
-        _give_pages_back(database, free)
-    # The log may be as large as the file was; it stays if somebody reads.
-    with suppress(StoreError):
-        database.query("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def _give_pages_back(database: Database, free: int) -> None:
-    deadline = time.monotonic() + limits.SHRINK_SECONDS
-    while free and time.monotonic() < deadline:
-        with _pause_after():
-            database.execute_script(f"PRAGMA incremental_vacuum({_PAGES_OF_A_STEP})")
-        [(free,)] = database.query("PRAGMA freelist_count")
-
-
-@contextmanager
-def _pause_after() -> Iterator[None]:
-    """Leave the database to other programs after the block: a sixth of the time, so that none waits too long."""
-    begun = time.monotonic()
-    yield
-    time.sleep((time.monotonic() - begun) / 5)

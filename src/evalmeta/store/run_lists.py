@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from evalmeta.model.login import User
     from evalmeta.model.run_options import RunOptions
-    from evalmeta.store.database import Database, Row
+    from evalmeta.store.database import Database
+    from evalmeta.store.sql import Row
 
 # The condition for each field of `RunFilter` that is set, except `outcome`.
 CONDITIONS: Final = {

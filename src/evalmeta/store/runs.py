@@ -15,7 +15,7 @@ from evalmeta.model.login import ADMIN, User
 from evalmeta.model.registry import MetadataType, hash_of
 from evalmeta.model.run import CaseResult, ContentKind, Run, RunContent, RunStatus, Verdict
 from evalmeta.protocol.runs import read_options, write_options
-from evalmeta.store.database import Database, Row, next_ids
+from evalmeta.store.database import Database, next_ids
 from evalmeta.store.stored_cases import decode_case, encode_case
 from evalmeta.store.suites import mark_started
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.run_options import Origin, RunOptions
     from evalmeta.model.tally import Tally
+    from evalmeta.store.sql import Row
 
 
 _DAY_SECONDS: Final = 24 * 3600.0

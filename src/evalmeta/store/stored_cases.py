@@ -56,13 +56,13 @@ def open_cases(database: Database, run_id: str, *, change: Change | None = None)
 class StoredCases(Sequence["CaseResult"]):
     """The case results of a run in a database; only their keys are in memory."""
 
-    __slots__ = ("_change", "_keys", "_path", "_run_id")
+    __slots__ = ("_change", "_database", "_keys", "_run_id")
 
     def __init__(self, database: Database, run_id: str, *, change: Change | None = None) -> None:
         sql = "SELECT iteration, number FROM case_result WHERE run_id = ? ORDER BY iteration, number"
         rows = database.rows(sql, (run_id,))
         self._keys = array("Q", (iteration << _NUMBER_BITS | number for iteration, number in rows))
-        self._path = database.path
+        self._database = database
         self._run_id = run_id
         self._change = change
 
@@ -118,12 +118,12 @@ class StoredCases(Sequence["CaseResult"]):
 
     def _open(self) -> Database:
         # Opening would create a new, empty database.
-        if not self._path.exists():
+        if not self._database.exists:
             raise self._gone()
-        return open_database(self._path.parent)
+        return open_database(self._database.store)
 
     def _gone(self) -> StoreError:
-        return StoreError(f"the results of run {self._run_id} are no longer in {self._path}")
+        return StoreError(f"the results of run {self._run_id} are no longer in {self._database.name}")
 
 
 def encode_case(case: CaseResult) -> bytes:

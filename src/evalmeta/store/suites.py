@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.run_options import RunOptions
-    from evalmeta.store.database import Database, Row
+    from evalmeta.store.database import Database
+    from evalmeta.store.sql import Row
 
 State = Literal["due", "started", "skipped", "canceled"]
 

@@ -7,13 +7,16 @@ import hmac
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.errors import StoreError, UsageError
 from evalmeta.model.login import User
 from evalmeta.package.trust import signature
-from evalmeta.store.database import Database, Row, next_ids
+from evalmeta.store.database import Database, next_ids
+
+if TYPE_CHECKING:
+    from evalmeta.store.sql import Row
 
 _USER_PREFIX: Final = "005"
 _PUBLIC_ID_BYTES: Final = 6
@@ -124,7 +127,7 @@ class Users:
         return ours is not None and signed is not None and secrets.compare_digest(ours, signed)
 
     def _signature(self, token_id: str, user_id: str, sha256: bytes, *, create: bool = False) -> bytes | None:
-        folder = self._database.path.parent
+        folder = self._database.folder
         return signature(folder, b"access token", token_id.encode(), user_id.encode(), sha256, create=create)
 
     def list_tokens(self) -> list[StoredToken]:
@@ -262,5 +265,5 @@ class Sessions:
         sha256 = hashlib.sha256(secret.encode()).digest()
         signed = None
         with suppress(UsageError):
-            signed = signature(self._database.path.parent, b"view session", sha256, create=create)
+            signed = signature(self._database.folder, b"view session", sha256, create=create)
         return signed or hmac.digest(_PROCESS_KEY, sha256, "sha256")

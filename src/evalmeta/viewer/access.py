@@ -61,7 +61,7 @@ class Access:
     @contextmanager
     def source(self, session: str) -> Iterator[Source]:
         """Open the store for the user of a session; raise LoginFailed if the session has ended."""
-        with open_database(self._project.state_dir) as database:
+        with open_database(self._project.store) as database:
             user = Sessions(database).user_of(session, now=time.time())
             if user is None:
                 raise LoginFailed("the session has ended")
@@ -78,7 +78,7 @@ class Access:
             return login_page()
 
         def end() -> None:
-            with open_database(self._project.state_dir) as database:
+            with open_database(self._project.store) as database:
                 Sessions(database).end(session)
 
         try:
@@ -105,7 +105,7 @@ class Access:
         is_asked_for = request.headers.get("sec-fetch-site", "") in _NOT_FROM_OTHER_SITES
         if holder is None or codes.is_private(code) or is_asked_for:
             return self._start(request, code, target)
-        with open_database(self._project.state_dir) as database:
+        with open_database(self._project.store) as database:
             user = Users(database).get(holder.user_id)
         values = {"code": code, "next": target, "user": user, "action": _LOG_IN}
         return page_reply(Page("confirm_login.html.j2", "Log in", values))
@@ -114,7 +114,7 @@ class Access:
         """Start a session by a code or a token, and show a page without them in its address."""
         codes: LoginCodes = request.app.state.login_codes
         try:
-            with open_database(self._project.state_dir) as database:
+            with open_database(self._project.store) as database:
                 holder = codes.redeem(secret) or _holder_of_token(database, secret)
                 if holder is None:
                     message = "This code or token is not valid: a code logs in once, and only for some minutes."

@@ -34,7 +34,7 @@ class Viewer:
 
     def __init__(self, project: Project) -> None:
         self._access = Access(project)
-        self._live = LiveRuns(project.state_dir)
+        self._live = LiveRuns(project.store)
 
     def routes(self) -> list[Route]:
         """Return the routes of all pages, below `/view`; the application's state has the `login_codes`."""

@@ -246,7 +246,7 @@ def export(project: Project, folder: Path, *, on_progress: Callable[[int], None]
     made says why. `on_progress` is called with the number of pages so far. A folder with other files is a UsageError.
     """
     links, written = _Queue(), 0
-    with export_folder(folder) as files, open_database(project.state_dir) as database:
+    with export_folder(folder) as files, open_database(project.store) as database:
         for name, path in static_files().items():
             files.write(f"static/{name}", path.read_bytes())
         source = Source(project, database, can_change=False)

@@ -19,7 +19,7 @@ from starlette.responses import Response, StreamingResponse
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError
 from evalmeta.org.serving.http_protocol import max_connections
-from evalmeta.store.database import Database, Row, open_database
+from evalmeta.store.database import Database, open_database
 from evalmeta.store.users import Sessions
 from evalmeta.viewer.replies import HEADERS
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from evalmeta.model.login import User
+    from evalmeta.model.store import Store
+    from evalmeta.store.sql import Row
 
 
 _STATE_CHARS: Final = 16
@@ -79,8 +81,8 @@ class _Listener:
 class LiveRuns:
     """The pages that follow runs, and the task that looks at the database for all of them while there are any."""
 
-    def __init__(self, state_dir: Path) -> None:
-        self.state_dir = state_dir
+    def __init__(self, store: Store | Path) -> None:
+        self.store = store
         self._listeners: set[_Listener] = set()
         self._watching: asyncio.Task[None] | None = None
 
@@ -113,7 +115,7 @@ class LiveRuns:
             await asyncio.sleep(limits.VIEW_POLL_SECONDS)
 
     def _look(self) -> tuple[RunStates, frozenset[bytes]]:
-        with open_database(self.state_dir) as database:
+        with open_database(self.store) as database:
             return read_states(database), Sessions(database).valid(now=time.time())
 
     def _tell(self, states: RunStates, sessions: frozenset[bytes]) -> None:

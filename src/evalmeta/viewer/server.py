@@ -130,7 +130,7 @@ async def serve_view(project: Project, *, port: int | None, on_start: Callable[[
     Port 0 is any free port, None is 8161 or, if that is in use, any free port. `on_start` is called when the server
     accepts requests.
     """
-    open_database(project.state_dir).close()
+    open_database(project.store).close()
     server.open_log(project.state_dir / "logs" / "view.log", to_stderr=False)
     with _listen(port) as listening, ExitStack() as at_end:
         bound = listening.getsockname()[1]

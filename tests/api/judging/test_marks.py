@@ -35,7 +35,7 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture
 def database(project: Project) -> Iterator[Database]:
-    with open_database(project.state_dir) as opened:
+    with open_database(project.store) as opened:
         yield opened
 
 

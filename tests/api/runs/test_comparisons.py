@@ -36,7 +36,7 @@ def run(number: int, *verdicts: Verdict, name: str = "Orders", prefix: str = "4K
 
 
 def keep(project: Project, *runs: Run, url: str = URL) -> None:
-    with open_remote_runs(project.state_dir) as kept:
+    with open_remote_runs(project.store) as kept:
         for each in runs:
             kept.keep(RemoteRun(url, "dev", each, (each.id,)))
 

@@ -37,9 +37,9 @@ def keep(project: Project, *names: str) -> None:
     """Keeps a run with the same id for each org, the last one as the latest."""
     for started_at, name in enumerate(names):
         run = Run(ID, "Orders", "", RunStatus.NEW, started_at, 0)
-        with open_remote_runs(project.state_dir) as runs:
+        with open_remote_runs(project.store) as runs:
             runs.keep(RemoteRun(URLS[name], name, run, (ID,)))
-        with open_receipts(project.state_dir, root=project.root, org_url=URLS[name]) as receipts:
+        with open_receipts(project.store, root=project.root, org_url=URLS[name]) as receipts:
             receipts.keep("test", ID, now=time.time())
 
 

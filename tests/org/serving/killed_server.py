@@ -42,7 +42,7 @@ def main(folder: str, kills: str) -> None:
     root.mkdir()
     (root / "evalmeta.toml").touch()
     project = find_project(root)
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         org = Organization(database, root, Settings, lambda _: None)
         token = org.new_token(ADMIN, now=time.time(), expires=time.time() + 3600)
     for number in range(int(kills)):
@@ -87,7 +87,7 @@ async def _kill(child: int, *, after: float) -> None:
 
 
 def state(project: Project, accepted: str | None) -> str:
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         org = Organization(database, project.root, Settings, lambda _: None)
         before = _version(org)
         run_jobs(org)

@@ -362,7 +362,7 @@ def test_an_agent_that_is_bound_while_the_org_is_served_can_be_asked(project: Pr
 def test_a_defect_shows_no_traceback_and_no_path(project: Project) -> None:
     with served(project) as url:
         token = make_token(project)
-        with open_database(project.state_dir) as database:
+        with open_database(project.store) as database:
             database.execute("DROP TABLE component")
         listing = "<listMetadata><queries><type>AiEvaluationDefinition</type></queries></listMetadata>"
         answer = call(url, listing, token)

@@ -103,7 +103,7 @@ def test_many_clients_at_once_are_all_served_once_and_one_after_the_other(
 
     with served(project) as (url, token):
         answers = asyncio.run(everybody(url, token))
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         org = Organization(database, project.root, Settings, lambda _: None)
         history = org.jobs.history()
         final = org.components.content(KIND.name, "Shared")

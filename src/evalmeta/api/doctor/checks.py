@@ -38,8 +38,9 @@ from evalmeta.model.settings import RulesRater
 from evalmeta.org.subjects import bind_subject
 from evalmeta.package.project import SETTINGS_FILE, Project, find_project
 from evalmeta.report.text import and_more, count, file_size
-from evalmeta.store.database import check_integrity, open_database
+from evalmeta.store.database import open_database
 from evalmeta.store.retention import StoreState, state_of_store
+from evalmeta.store.sqlite import check_integrity
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -210,14 +211,14 @@ def _check_store(project: Project, _: Task) -> Finding:
     if place != folder:
         return Finding("ok", f"the first run creates {folder}")
     is_whole = check_integrity(folder)
-    with open_database(folder) as database:
+    with open_database(project.store) as database:
         # While another program writes, this one could write later.
         with suppress(StoreLocked), database.waiting(0), database.transaction():
             pass
         state = state_of_store(database, now=time.time())
     partly = "" if is_whole else f"; in {limits.INTEGRITY_SECONDS:g} s only a part of it could be checked for damage"
     hint = f"; delete old runs: {_PRUNE}" if state.size > _LARGE else ""
-    return Finding("ok", f"{database.path}, {_described(state)}{partly}{hint}")
+    return Finding("ok", f"{database.name}, {_described(state)}{partly}{hint}")
 
 
 def _described(state: StoreState) -> str:

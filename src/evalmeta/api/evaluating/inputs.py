@@ -201,7 +201,7 @@ class Bindings:
             return _rater_of_argument(rater)
         from evalmeta.api.evaluating import project
 
-        cache = self._cache or project.open_cache(loaded.state_dir, self._stack)
+        cache = self._cache or project.open_cache(loaded.store, self._stack)
         if rater is None:
             return project.project_rater(loaded, name, cache)
         return project.described_rater(rater, loaded.root, cache) or _rater_of_argument(rater)

@@ -65,9 +65,9 @@ class FolderJournal:
         until = time.time() + limits.RUN_LEASE_SECONDS
         if not (is_free(lease) and runs.claim(run.id, worker, taken_from=lease, until=until)):
             raise StoreLocked(
-                f"another process works on run {run.id} in {database.path}: wait for it, or choose another folder"
+                f"another process works on run {run.id} in {database.name}: wait for it, or choose another folder"
             )
-        with keep_lease(database.path.parent, run.id, worker):
+        with keep_lease(database.store, run.id, worker):
             if options.setup != run.options.setup:
                 runs.record(run.id, replace(run.options, setup=options.setup))
             try:
@@ -107,7 +107,7 @@ def _check_journal(folder: Path, loaded: Sequence[LoadedEvaluation]) -> None:
     if len(set(names)) < len(names):
         raise UsageError("a journal identifies runs by their names, and two evaluations have the same name")
     if any(
-        loaded_evaluation.state_dir and loaded_evaluation.state_dir.resolve() == folder.resolve()
+        loaded_evaluation.store and loaded_evaluation.store.folder.resolve() == folder.resolve()
         for loaded_evaluation in loaded
     ):
         raise UsageError(f"{folder} is the project's own state folder: choose another folder for the journal")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evalmeta.formats.document import Document
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.settings import Settings
+    from evalmeta.model.store import Store
 
 
 class LoadedEvaluation(NamedTuple):
@@ -39,9 +40,9 @@ class LoadedEvaluation(NamedTuple):
         return settings_of(self.project)
 
     @property
-    def state_dir(self) -> Path | None:
-        """Return the project's state folder; None without a project."""
-        return self.project.state_dir if self.project else None
+    def store(self) -> Store | None:
+        """Return where the project's runs are stored; None without a project."""
+        return self.project.store if self.project else None
 
     @property
     def options(self) -> RunOptions:

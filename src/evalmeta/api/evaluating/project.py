@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from evalmeta.api.evaluating.loaded import LoadedEvaluation, Roots
     from evalmeta.engine.interfaces import Rater, RatingCache, Subject
     from evalmeta.model.definition import Definition
+    from evalmeta.model.store import Store
 
 
 def load_one_file(path: Path, name: str | None, roots: Roots) -> LoadedEvaluation:
@@ -180,9 +181,9 @@ def _agent_of(loaded: LoadedEvaluation, subject: object) -> tuple[str, str]:
     return agent_of(subjects, name, root=loaded.root)
 
 
-def open_cache(state_dir: Path | None, stack: AsyncExitStack) -> RatingCache:
-    """Return the cache of ratings in a state folder; `stack` closes it."""
-    cache = FolderRatings(state_dir)
+def open_cache(store: Store | None, stack: AsyncExitStack) -> RatingCache:
+    """Return the cache of ratings in a store; `stack` closes it."""
+    cache = FolderRatings(store)
     stack.callback(cache.close)
     return cache
 

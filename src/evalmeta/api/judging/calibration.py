@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.raters.llm.providers import Usage
     from evalmeta.engine.raters.llm.rater import ModelRater
     from evalmeta.model.settings import RaterSettings
+    from evalmeta.model.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ async def check_rater(  # noqa: PLR0913 - as documented
             raise UsageError(f"the prompt of {metric} accepts no examples; only {', '.join(METRICS_WITH_EXAMPLES)} do")
     probed = limits.PROBED_PAIRS if probes is None and settings.adapter != OFFLINE_RATER else probes
     async with AsyncExitStack() as stack:
-        cache = FolderRatings(found.state_dir)
+        cache = FolderRatings(found.store)
         stack.callback(cache.close)
         bound = bind_rater(settings, root=found.root, cache=cache)
         stack.push_async_callback(bound.close)
@@ -87,9 +88,9 @@ async def check_rater(  # noqa: PLR0913 - as documented
             if on_start:
                 on_start(needed)
         rated = await calibration.calibrate(fresh, bound, task)
-        if isinstance(settings, LlmRater) and found.state_dir is not None and metric == calibration.RESPONSES.metric:
+        if isinstance(settings, LlmRater) and found.store is not None and metric == calibration.RESPONSES.metric:
             judge = rater_of(settings, root=found.root)
-            keep_check(found.state_dir, judge, found.threshold, calibration.agreement(rated).judge_check)
+            keep_check(found.store.folder, judge, found.threshold, calibration.agreement(rated).judge_check)
         effects: tuple[calibration.Probe, ...] = ()
         if probed != 0:
             effects = await calibration.probe(calibration.pick_probed(rated, probed, seed=seed), bound, task)
@@ -165,7 +166,7 @@ class _Found(NamedTuple):
 
     settings: RaterSettings
     root: Path
-    state_dir: Path | None
+    store: Store | None
     threshold: float
 
 
@@ -181,6 +182,6 @@ def _find(name: str, start: Path) -> _Found:
     return _Found(
         rater_settings(settings.raters, name, root=project.root),
         project.root,
-        project.state_dir,
+        project.store,
         settings.run_options().scoring.threshold,
     )

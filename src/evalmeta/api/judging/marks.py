@@ -117,7 +117,7 @@ def marked_results(
 
 def count_wrong(project: Project, run_id: str, *, org_url: str = "") -> int:
     """Return the number of results of a run that a person has marked as wrong."""
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         marks = list_marks(database, run_id=run_id, org_url=org_url)
     return len({mark.place for mark in marks if mark.judgement == "wrong"})
 

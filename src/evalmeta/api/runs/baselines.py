@@ -127,7 +127,7 @@ def open_baseline(project: Project, path: Path) -> Baseline:
         return Baseline("the previous runs", {}, moving=partial(_previous, project))
     if (type_of_run(path.name) is not None or is_run_name(path.name)) and path.name == name:
         return baseline_of(load_run(project, path.name))
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         branches = distinct_values(database, "branch")
     if name in branches:
         return Baseline(f"the last runs on {name}", {}, moving=partial(_on_branch, project, name))

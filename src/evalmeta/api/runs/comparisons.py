@@ -380,7 +380,7 @@ def _is_other_file(project: Project, first: str, second: str) -> bool:
 def _complete_runs(project: Project, *, confirms: str = "") -> list[ListedRun]:
     """Return the complete runs of all orgs, the oldest first; their cases are not read."""
     wanted = RunFilter(status=RunStatus.COMPLETED.value, confirms=confirms)
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         return list_runs(database, wanted)
 
 
@@ -391,7 +391,7 @@ def is_partial(run: Run) -> bool:
 
 def find_run(project: Project, run_id: str, *, org_url: str | None = None) -> Run:
     """Return a run with its cases from an org (the project's own has an empty address), or from any, its own first."""
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         runs, run = Runs(database), None
         if not org_url and (own := runs.get(run_id)):
             run = replace(own, cases=open_cases(database, own.id))

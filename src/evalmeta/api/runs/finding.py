@@ -41,7 +41,7 @@ def runs_named(project: Project, text: str, *, org_url: str | None = None) -> li
     Runs that only asked suspect cases again are left out. `org_url` is the address of the only org to look in, empty
     for the project's own; None for all orgs.
     """
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         return _suite_named(database, text, org_url)[1]
 
 
@@ -215,11 +215,11 @@ def locate_suite(
     if name is not None and is_run_name(name):
         target = choose_target(project, named) if is_named(named) else None
         org_url = None if not is_named(named) else address_of(target) if is_elsewhere(project, target) else ""
-        with open_database(project.state_dir) as database:
+        with open_database(project.store) as database:
             suite_id, runs = _suite_named(database, name, org_url)
         return _located(project, suite_id, runs, named=named)
     first = locate(project, name, named=named)
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         suite_id = _suite_of(database, first) if is_whole else ""
         runs = runs_of_suite(database, suite_id) if suite_id else []
     return _located(project, suite_id, runs, named=named) if runs else alone(first)
@@ -230,7 +230,7 @@ def unfinished_suites(project: Project, *, named: str | None = None, stopped: bo
 
     With `stopped`, a run that stopped after too many errors counts as not over, unless its test was completed later.
     """
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         stored = Runs(database)
         run_ids = [*(run_id for run_id, _ in stored.unfinished()), *(stored.stopped() if stopped else ())]
         runs = [locate(project, run_id, named=named) for run_id in run_ids]
@@ -242,7 +242,7 @@ def unfinished_suites(project: Project, *, named: str | None = None, stopped: bo
 
 
 def _located(project: Project, suite_id: str, runs: Sequence[SuiteRun], *, named: str | None) -> SuiteHandle:
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         saved = Suites(database).get(suite_id)
     if runs:
         first = locate(project, runs[0].id, named=named)
@@ -282,21 +282,21 @@ def target_of(run: RunHandle) -> Target | None:
 
 
 def _at(project: Project, url: str, run_id: str, target: Target | None = None) -> RunHandle:
-    with open_remote_runs(project.state_dir) as runs:
+    with open_remote_runs(project.store) as runs:
         remote = next(iter(runs.find(run_id, org_url=url)), None)
     return RunHandle(project, remote.run.id if remote else run_id, url, target, remote)
 
 
 def _urls_of(project: Project, run_id: str) -> list[str]:
     """Return the addresses of the orgs that are known to have a run, the project's own first."""
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         own = [EMBEDDED_URL] if Runs(database).get(run_id) else []
         return [*own, *(run.org_url for run in RemoteRuns(database).find(run_id))]
 
 
 def _most_recent(project: Project, url: str = "") -> tuple[str, str]:
     """Return the address and id of the project's most recent run in an org, or in any org."""
-    with open_receipts(project.state_dir, root=project.root, org_url=url) as receipts:
+    with open_receipts(project.store, root=project.root, org_url=url) as receipts:
         if not url:
             found = receipts.latest_anywhere("test")
         else:

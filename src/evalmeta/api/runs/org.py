@@ -336,7 +336,7 @@ class RunOrg(NamedTuple):
         """Return a run of the project's own org, whose results are in the project's database."""
         run = await client.fetch_header(self.connection, run_id, definition=definition)
         paths = PathFilter(self.project.root, self.project.state_dir)
-        with open_database(self.project.state_dir) as database:
+        with open_database(self.project.store) as database:
             return replace(run, cases=open_cases(database, run.id, change=paths.case))
 
     def _checked(self, options: RunOptions, kind: MetadataType | None) -> RunOptions:
@@ -353,7 +353,7 @@ class RunOrg(NamedTuple):
             receipts.keep("test", run_id, now=time.time())
 
     def _save(self, remote: RemoteRun) -> RemoteRun:
-        with open_remote_runs(self.project.state_dir) as runs:
+        with open_remote_runs(self.project.store) as runs:
             runs.keep(remote)
         return remote
 

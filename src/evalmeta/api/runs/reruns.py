@@ -139,7 +139,7 @@ def _incomplete(suites: Sequence[SuiteHandle]) -> list[EvalmetaError]:
     errors = list[EvalmetaError]()
     for suite in suites:
         if suite.saved is not None:
-            with open_database(suite.project.state_dir) as database:
+            with open_database(suite.project.store) as database:
                 errors += filter(None, [why_incomplete(Suites(database).get(suite.saved.id), suite.run_ids)])
     return errors
 
@@ -251,7 +251,7 @@ def cancel_suites(suites: Sequence[SuiteHandle], observer: Observer) -> RunsOutc
                 if len(suite.runs) == 1 and not suite.due:
                     outcome.errors.append(error)
         if suite.due:
-            with open_database(suite.project.state_dir) as database:
+            with open_database(suite.project.store) as database:
                 Suites(database).settle(suite.due, "canceled")
             observer.note(f"{count(len(suite.due), 'test')} will not start: {names(suite.due)}.")
     return outcome

@@ -13,16 +13,7 @@ from evalmeta.model.aggregation import decided_by
 from evalmeta.model.run import Run, RunStatus
 from evalmeta.org.lease import is_free
 from evalmeta.store.database import Database, open_database
-from evalmeta.store.retention import (
-    OldRun,
-    delete_runs,
-    forget_baseline,
-    note_baseline,
-    noted_baselines,
-    old_runs,
-    shrink,
-    store_bytes,
-)
+from evalmeta.store.retention import OldRun, delete_runs, forget_baseline, note_baseline, noted_baselines, old_runs
 from evalmeta.store.run_lists import ListedRun, RunFilter, list_runs
 from evalmeta.store.runs import Lease, Runs
 
@@ -65,7 +56,7 @@ def history(project: Project, *, definition: str | None = None, limit: int | Non
 
     With a `limit`, only that many of the latest runs are listed.
     """
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         leases = dict(Runs(database).unfinished())
         return [
             replace(run, is_stopped=True) if _is_stopped(run, leases) else run
@@ -109,27 +100,27 @@ def prune_runs(
         raise UsageError(
             "choose which runs to delete", actions=["Keep some of each test: --keep 50", "Or: --older-than 90d"]
         )
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         with database.transaction(), database.dry_run() if is_dry_run else nullcontext():
             for baseline in noted_baselines(database):
                 if not (project.root / baseline).exists():
                     forget_baseline(database, baseline)
             old = old_runs(database, keep=keep, before=before)
-        going, size = tuple(run for run in old if not run.use), store_bytes(database.path)
+        going, size = tuple(run for run in old if not run.use), database.size()
         kept = tuple(run for run in old if run.use)
         if not is_dry_run:
             # Another program may need one of them by now.
             known = delete_runs(database, going)
             going, kept = tuple(run for run in known if not run.use), (*kept, *(run for run in known if run.use))
-            shrink(database)
+            database.shrink()
         left = _count(database) - (len(going) if is_dry_run else 0)
-        return Pruned(going, kept, left, size, store_bytes(database.path))
+        return Pruned(going, kept, left, size, database.size())
 
 
 def note_runs_of(project: Project, path: Path, taken: Sequence[TakenTest]) -> None:
     """Note from which runs a baseline was saved, so that pruning leaves them."""
     tests = {test.name: [run.id for run in test.runs] for test in taken if test.known}
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         note_baseline(database, os.path.relpath(path, project.root), tests)
 
 

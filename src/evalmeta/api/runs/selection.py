@@ -341,7 +341,7 @@ async def last_failed(
 
 def _last_results(project: Project, test: AgentTest, org_url: str) -> _LastResults:
     results = _LastResults({}, set(), [])
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         runs = [*newest_runs(database, RunFilter(test=test.full_name, org_url=org_url))]
     for listed in (listed for listed in runs if type_of_run(listed.id) == test.type):
         if not listed.status.is_over:

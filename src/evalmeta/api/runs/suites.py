@@ -36,7 +36,7 @@ class SuiteIncomplete(EvalmetaError):
 def begin_suite(org: RunOrg, tests: Sequence[SuiteTest]) -> list[SuiteTest]:
     """Save the tests of a command as a suite before the first of them starts, and return them with their places."""
     placed = [_placed(org, place, test) for place, test in enumerate(tests, 1)]
-    with open_database(org.project.state_dir) as database:
+    with open_database(org.project.store) as database:
         if org.other is None:
             placed = [replace(test, version=_version_here(org, database, test) or "") for test in placed]
         url, name = (org.other.login.url, org.other.login.name) if org.other else ("", "")
@@ -84,7 +84,7 @@ async def startable(
 
 async def _versions_now(org: RunOrg, tests: Sequence[SuiteTest]) -> dict[str, str | None]:
     if org.other is None:
-        with open_database(org.project.state_dir) as database:
+        with open_database(org.project.store) as database:
             return {test.key: _version_here(org, database, test) for test in tests}
     found = {
         f"{listed.type}:{listed.full_name}": listed.last_modified_date for listed in await list_tests(org.connection)
@@ -96,14 +96,14 @@ def _refuse_other_agents(org: RunOrg, runs: Iterable[Run]) -> None:
     """Refuse to add answers to those of runs if another agent, or another version of it, would give them."""
     # Of the runs that the same agent answered, the first is named.
     asked = {(run.subject_name, run.options.setup): run for run in [*runs][::-1] if run.cases}
-    with open_database(org.project.state_dir) as database:
+    with open_database(org.project.store) as database:
         for run in asked.values():
             refuse_other_agent(org.project, run, Runs(database).content(run.id), what="the suite of run")
 
 
 def settle(org: RunOrg, tests: Sequence[SuiteTest], state: State) -> None:
     """Say why tests have no run."""
-    with open_database(org.project.state_dir) as database:
+    with open_database(org.project.store) as database:
         Suites(database).settle(tests, state)
 
 

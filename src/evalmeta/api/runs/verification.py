@@ -71,7 +71,7 @@ async def check_run(connection: Connection, project: Project, remote: RemoteRun)
         remote = await with_definition(connection, remote)
         definition = read_leniently(read_xml(remote.content or b"", label=remote.run.definition))
         evaluation = evaluation_of(definition, name=remote.run.definition)
-        with open_remote_runs(project.state_dir) as runs:
+        with open_remote_runs(project.store) as runs:
             earlier = [saved.run for saved in runs.same(remote, limit=_EARLIER_RUNS)]
         run = await _judged(project, with_checks(replace(remote.run, doubts=()), evaluation), evaluation, earlier)
     except EvalmetaError as error:
@@ -142,7 +142,7 @@ async def _rater_of(project: Project, options: RunOptions) -> AsyncIterator[Rate
     from evalmeta.engine.raters import bind_rater
 
     settings = rater_settings(project.settings.raters, options.scoring.rater, root=project.root)
-    with open_database(project.state_dir) as database, functions_of(project.root):
+    with open_database(project.store) as database, functions_of(project.root):
         rater = bind_rater(settings, root=project.root, cache=Ratings(database))
         try:
             yield rater

@@ -143,8 +143,8 @@ def listen(host: str, port: int) -> socket.socket:
 @asynccontextmanager
 async def _opened(project: Project) -> AsyncIterator[Organization]:
     # Waiting runs and jobs of an earlier server are resumed.
-    with open_database(project.state_dir) as database:
-        workers, queue = ServedWorkers(project.root, project.state_dir), JobQueue()
+    with open_database(project.store) as database:
+        workers, queue = ServedWorkers(project.root, project.store), JobQueue()
         org = Organization(
             database,
             project.root,

@@ -75,7 +75,7 @@ def mark(
     place = api.judging.marks.find_place(
         project, run.id, number, expectation=expectation, org_url=_address(run), **where
     )
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         api.judging.marks.mark_result(project, database, place, ADMIN, judgement, note=text)
     if as_json:
         print_json({**_place_json(place), "judgement": judgement})
@@ -104,7 +104,7 @@ def marks(*, job_id: str | None, file: Path | None, metric: str, target_org: str
     project = find_project(Path.cwd())
     run = api.runs.reruns.find_run(Path.cwd(), job_id, named=target_org) if job_id else None
     run_id, org_url = (run.id, _address(run)) if run else (None, "")
-    with open_database(project.state_dir) as database:
+    with open_database(project.store) as database:
         found = api.judging.marks.marked_results(project, database, run_id=run_id, org_url=org_url)
     if file is not None:
         _export(found, file, metric, as_json=as_json)

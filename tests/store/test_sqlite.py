@@ -4,17 +4,14 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from evalmeta import limits
 from evalmeta.errors import StoreCorrupt, StoreError, StoreLocked
-from evalmeta.store.database import Database, check_integrity, migrate, open_database
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
+from evalmeta.store.database import Database, open_database
+from evalmeta.store.sqlite import SqliteDatabase, check_integrity, migrate
 
 FILE = "org.sqlite3"
 EVMT = 0x45564D54
@@ -43,7 +40,7 @@ def test_a_new_folder_is_private_and_has_a_readme(database: Database, folder: Pa
     assert folder.stat().st_mode & 0o777 == 0o700
     assert "Delete this folder" in (folder / "README").read_text()
     assert (folder / ".gitignore").read_text() == "*\n"
-    assert database.path == folder / FILE
+    assert Path(database.name) == folder / FILE
 
 
 def test_only_its_owner_can_read_a_new_database(database: Database, folder: Path) -> None:
@@ -171,7 +168,7 @@ SECOND = "-- Books have authors.\nALTER TABLE book ADD COLUMN author TEXT;\n\nUP
 
 def test_each_migration_is_applied_once_and_keeps_the_rows(folder: Path) -> None:
     folder.mkdir()
-    with Database(other(folder), folder / FILE) as database:
+    with SqliteDatabase(other(folder), folder / FILE) as database:
         migrate(database, [FIRST])
         database.execute("INSERT INTO book VALUES ('Ulysses')")
         for _ in range(2):
@@ -182,7 +179,7 @@ def test_each_migration_is_applied_once_and_keeps_the_rows(folder: Path) -> None
 
 def test_a_migration_that_fails_changes_nothing(folder: Path) -> None:
     folder.mkdir()
-    with Database(other(folder), folder / FILE) as database:
+    with SqliteDatabase(other(folder), folder / FILE) as database:
         migrate(database, [FIRST])
         with pytest.raises(StoreError):
             migrate(database, [FIRST, f"{SECOND};\nSELECT * FROM missing"])
