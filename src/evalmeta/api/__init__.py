@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from evalmeta.api import selections as selections
     from evalmeta.api import servers as servers
     from evalmeta.api import specs as specs
+    from evalmeta.api import stores as stores
     from evalmeta.api import sync as sync
 else:
     __getattr__ = module_getter(__name__)

@@ -45,6 +45,7 @@ _COMMANDS: Final = {
     "rule": ("validate:rule", "Explain a validation rule, or list all rules."),
     "run": ("run:run", "Run the tests in files and folders, and show their results."),
     "status": ("retrieve:status", "List what changed in the project or in the org since the last deploy or retrieve."),
+    "store": ("store:store", "Bring the store of the runs up to date, check it, or copy it to another."),
     "test": ("agent_test:test", "Run agent tests and show their results."),
     "validate": ("validate:validate", "Check definitions and manifests without an org."),
     "view": ("view:view", "Look at tests, runs, cases, comparisons and trends in a browser."),
@@ -65,7 +66,7 @@ _SECTIONS: Final = {
         "manifest",
         "package",
     ),
-    "Org": ("org",),
+    "Org": ("org", "store"),
 }
 
 # Commands of sf, and names of commands that are in a group.

@@ -37,6 +37,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print the re
 
 
 _COLOURS: Final = {"error": "red", "warning": "yellow"}
+_CHECK_COLOURS: Final = {**_COLOURS, "ok": "green"}
 
 
 def wants_colour(*, err: bool = False) -> bool:
@@ -123,6 +124,16 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     head, *lines = aligned([headers, *rows])
     click.echo(click.style(head, bold=True), color=wants_colour())
     click.echo("\n".join(lines))
+
+
+def print_check(subject: str, status: str, message: str, action: str = "") -> None:
+    """Print the result of a check, and what to do about it."""
+    head = click.style(f"{status:<8}", fg=_CHECK_COLOURS[status])
+    message = message.replace("\n", "\n         ")
+    click.echo(f"{head} {subject}: {message}", color=wants_colour())
+    if action:
+        action = completed(action).replace("\n", "\n           ")
+        click.echo(f"         → {action}")
 
 
 def print_source_notes(source: Source) -> None:

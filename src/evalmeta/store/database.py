@@ -72,6 +72,12 @@ class Database(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """Commit all changes in the block, or none if it raises; writers wait for each other."""
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let all queries in the block see the database as it is at the first; nothing may be changed."""
+
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]], /) -> None:
+        """Insert many rows; call it inside a transaction."""
+
     def waiting(self, seconds: float, /) -> AbstractContextManager[None]:
         """Raise StoreLocked in the block if another program has locked the database for `seconds`."""
 

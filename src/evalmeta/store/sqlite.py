@@ -111,6 +111,19 @@ class SqliteDatabase:
             raise
 
     @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all queries in the block see the database as it is at the first; nothing may be changed."""
+        self.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.rollback()
+
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> None:
+        """Insert many rows; call it inside a transaction."""
+        self.execute_many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", rows)
+
+    @contextmanager
     def waiting(self, seconds: float) -> Iterator[None]:
         """Raise StoreLocked in the block if another program has locked the database for `seconds`."""
         [(usual,)] = self.query("PRAGMA busy_timeout")
@@ -257,10 +270,23 @@ def _prepare(database: SqliteDatabase) -> None:
     # On macOS, commits are otherwise left in the cache of the disk; other systems ignore it.
     for name in ("fullfsync", "checkpoint_fullfsync"):
         database.execute(f"PRAGMA {name} = ON")
+    migrate(database, read_migrations())
+
+
+def read_migrations() -> list[str]:
+    """Return the scripts of all migrations in their order; the layout has the number of the last."""
     scripts = [path for path in (files("evalmeta.store") / "migrations").iterdir() if path.name.endswith(".sql")]
-    migrate(
-        database, [script.read_text(encoding="utf-8") for script in sorted(scripts, key=lambda script: script.name)]
-    )
+    return [script.read_text(encoding="utf-8") for script in sorted(scripts, key=lambda script: script.name)]
+
+
+def layout_in(folder: Path) -> int:
+    """Return the number of the layout of the database in a state folder as it is; 0 if there is none."""
+    path = state_file(folder, "org.sqlite3")
+    if not path.exists():
+        return 0
+    with _store_errors(path), closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        [(version,)] = connection.execute("PRAGMA user_version")
+    return int(version)
 
 
 def migrate(database: SqliteDatabase, migrations: Sequence[str]) -> None:

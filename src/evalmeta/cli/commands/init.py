@@ -12,7 +12,7 @@ from click.shell_completion import get_completion_class
 from evalmeta import api, limits
 from evalmeta.cli.groups import completed
 from evalmeta.cli.options import PATH, Decorator, FloatRange, option_group, target_org_option
-from evalmeta.cli.output import json_option, note, print_json, wants_colour
+from evalmeta.cli.output import json_option, note, print_check, print_json
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, NotFound, UsageError
 from evalmeta.package.files import shown
 from evalmeta.report.text import attributes_json
@@ -20,7 +20,6 @@ from evalmeta.report.text import attributes_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalmeta.api.doctor.checks import Check
     from evalmeta.api.init.agents import AgentChoice
     from evalmeta.api.init.project import CiSystem, NewProject
     from evalmeta.model.json_value import JsonObject
@@ -104,9 +103,6 @@ def _has_tests(root: Path) -> bool:
         return False
 
 
-_STATUS_COLOURS: Final = {"ok": "green", "warning": "yellow", "error": "red"}
-
-
 @click.command()
 @click.option(
     "--question",
@@ -155,7 +151,7 @@ def doctor(
     ):
         checks.append(examined)
         if not as_json:
-            _print_check(examined)
+            print_check(examined.subject, *examined.finding)
     failed = any(check.finding.status == "error" for check in checks)
     status = EXIT_FAILED if failed else EXIT_PASSED
     if as_json:
@@ -169,16 +165,6 @@ def doctor(
         found = " and ".join(f"{number} {word}{'s' if number > 1 else ''}" for word, number in counts if number)
         click.echo(f"\n{found} found" if found else "\nEverything works.")
     return status
-
-
-def _print_check(check: Check) -> None:
-    finding = check.finding
-    head = click.style(f"{finding.status:<8}", fg=_STATUS_COLOURS[finding.status])
-    message = finding.message.replace("\n", "\n         ")
-    click.echo(f"{head} {check.subject}: {message}", color=wants_colour())
-    if finding.action:
-        action = completed(finding.action).replace("\n", "\n           ")
-        click.echo(f"         → {action}")
 
 
 _SHELLS: Final = ("bash", "zsh", "fish", "powershell")

@@ -1,0 +1,164 @@
+"""Stores of runs: which one a word names, bringing one up to date, checking it, and copying all of it to another."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import orjson
+
+from evalmeta import limits
+from evalmeta.errors import EvalmetaError, NotFound, UsageError
+from evalmeta.model.store import STORE_VARIABLE, Store, read_store_url
+from evalmeta.package.trust import STATE_FOLDER
+from evalmeta.report.text import count
+from evalmeta.store.copying import copy_store
+from evalmeta.store.database import open_database
+from evalmeta.store.sqlite import check_integrity, layout_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from evalmeta.package.project import Project
+    from evalmeta.store.copying import TableContent
+    from evalmeta.store.database import Database
+
+LOCAL: Final = "local"
+SHARED: Final = "shared"
+_FILE: Final = "org.sqlite3"
+
+
+def find_store(project: Project, word: str) -> Store:
+    """Return the store that a word names: `local`, `shared`, a state folder or a URL without a password.
+
+    Raise UsageError if there is no such store, and for a password, which other users could read on the command line.
+    """
+    if word == LOCAL:
+        return Store(project.state_dir)
+    if word == SHARED:
+        if project.store.url is None:
+            raise UsageError(
+                "no shared store is configured",
+                actions=[
+                    f"Set {STORE_VARIABLE}, or url in [store] of evalmeta.toml, to postgresql://USER@HOST/DATABASE."
+                ],
+            )
+        return project.store
+    if "://" not in word:
+        return Store(_folder(Path(word).absolute()))
+    try:
+        url = read_store_url(word)
+    except ValueError as error:
+        raise UsageError(f"the store {error}") from None
+    if url.has_password:
+        raise UsageError(
+            "a password was given on the command line, where other users of this machine can read it",
+            actions=[
+                f"Set {STORE_VARIABLE} to the URL, and write {SHARED} instead. Change the password.",
+                "Or leave it out of the URL, and keep it in ~/.pgpass or PGPASSWORD.",
+            ],
+        )
+    return Store(project.state_dir, url)
+
+
+def _folder(folder: Path) -> Path:
+    """Return a state folder; raise UsageError for a folder that only has one, such as a project's."""
+    if not (folder / _FILE).exists() and (folder / STATE_FOLDER / _FILE).exists():
+        raise UsageError(f"{folder} is not a state folder", actions=[f"Did you mean {folder / STATE_FOLDER}?"])
+    return folder
+
+
+def _exists(store: Store) -> bool:
+    return (store.folder / _FILE).exists()
+
+
+class Migration(NamedTuple):
+    """The numbers of a store's layout before and after a migration; 0 is a store that was just created."""
+
+    store: str
+    before: int
+    after: int
+
+
+def migrate_store(store: Store) -> Migration:
+    """Bring the layout of a store up to date; raise StoreError if that is not possible."""
+    before = layout_in(store.folder)
+    with open_database(store) as database:
+        return Migration(database.name, before, layout_in(store.folder))
+
+
+class StoreCheck(NamedTuple):
+    """The result of a check, and what to do if it is not ok."""
+
+    subject: str
+    status: Literal["ok", "warning", "error"]
+    message: str
+    action: str = ""
+
+
+def check_store(store: Store) -> Iterator[StoreCheck]:
+    """Check whether a store can be reached and used, and whether its rows belong together; yield each result."""
+    if store.url is None and not _exists(store):
+        yield StoreCheck("store", "ok", f"{store.folder / _FILE} does not exist yet; the first run creates it")
+        return
+    try:
+        if store.url is None:
+            check_integrity(store.folder)
+        begun = time.monotonic()
+        with open_database(store) as database:
+            yield StoreCheck("store", "ok", f"{database.name}, opened in {1000 * (time.monotonic() - begun):.0f} ms")
+            yield from _check_rows(database)
+    except EvalmetaError as error:
+        yield StoreCheck("store", "error", str(error), " ".join(error.actions))
+
+
+_DAMAGE: Final = {
+    "results without their run": "SELECT count(*) FROM case_result WHERE run_id NOT IN (SELECT id FROM run)",
+    "completed runs without all their results": """
+        SELECT count(*) FROM run WHERE status = 'COMPLETED'
+          AND total > (SELECT count(*) FROM case_result WHERE run_id = run.id)
+    """,
+    "runs without the content of their test": """
+        SELECT count(*) FROM run
+        WHERE content_sha256 IS NOT NULL AND content_sha256 NOT IN (SELECT sha256 FROM content)
+    """,
+}
+
+
+def _check_rows(database: Database) -> Iterator[StoreCheck]:
+    found = [(what, database.query(sql)[0][0]) for what, sql in _DAMAGE.items()]
+    unreadable, read = _unreadable_results(database)
+    damage = [f"{number:,} {what}" for what, number in (*found, ("results that cannot be read", unreadable)) if number]
+    if damage:
+        action = "Copy what is left to another store, or restore a backup."
+        yield StoreCheck("rows", "error", ", ".join(damage), action)
+        return
+    [(runs, results)] = database.query("SELECT (SELECT count(*) FROM run), (SELECT count(*) FROM case_result)")
+    partly = f" ({read:,} of them read)" if read < results else ""
+    yield StoreCheck("rows", "ok", f"{count(runs, 'run')} with {count(results, 'result')}{partly}")
+
+
+def _unreadable_results(database: Database) -> tuple[int, int]:
+    """Read results for some seconds; return how many were not JSON, and how many were read."""
+    deadline = time.monotonic() + limits.INTEGRITY_SECONDS
+    unreadable = read = 0
+    for (body,) in database.rows("SELECT body FROM case_result"):
+        read += 1
+        try:
+            orjson.loads(body)
+        except orjson.JSONDecodeError:
+            unreadable += 1
+        if time.monotonic() > deadline:
+            break
+    return unreadable, read
+
+
+def copy_all(source: Store, target: Store, *, on_table: Callable[[TableContent], None]) -> bool:
+    """Copy a store into an empty one; see `evalmeta.store.copying.copy_store`."""
+    if source.url is None and not _exists(source):
+        raise NotFound(f"there is no store in {source.folder}")
+    with open_database(source) as before, open_database(target) as after:
+        if before.name == after.name:
+            raise UsageError(f"{before.name} cannot be copied to itself")
+        return copy_store(before, after, on_table=on_table)
