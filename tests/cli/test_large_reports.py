@@ -7,8 +7,10 @@ import io
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -133,6 +135,25 @@ def test_each_format_has_all_cases_of_a_large_run(small: Stored, texts_of: Calla
     assert "\n1..600\n" in texts["tap"]
     assert texts["html"].count('<details class="case') == 300
     assert 'tests="600"' in texts["junit"]
+
+
+@pytest.mark.parametrize(("rows", "iterations"), [(60, 1), (6, 20)], ids=["with failures", "repeated"])
+def test_the_verdict_of_a_large_run_is_printed_without_reading_its_results(
+    tmp_path: Path, evalmeta: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, rows: int, iterations: int
+) -> None:
+    stored = stored_run(tmp_path, rows, iterations=iterations)
+    monkeypatch.chdir(stored.project)
+    monkeypatch.setenv("EVALMETA_HOME", str(stored.state))
+    printed = {"kept": evalmeta("test", "results", "--job-id", stored.run_id, "-q")}
+    with closing(sqlite3.connect(stored.state / "org.sqlite3", isolation_level=None)) as database:
+        counts = database.execute("SELECT tally, verdict FROM run").fetchone()
+        database.execute("UPDATE run SET tally = NULL, verdict = NULL")
+        printed["counted"] = evalmeta("test", "results", "--job-id", stored.run_id, "-q")
+        database.execute("UPDATE run SET tally = ?, verdict = ?", counts)
+        database.execute("UPDATE case_result SET body = zeroblob(length(body))")
+    printed["unread"] = evalmeta("test", "results", "--job-id", stored.run_id, "-q")
+    assert len(set(printed.values())) == 1
+    assert f"{rows:,} cases" in printed["kept"].out
 
 
 def test_a_process_that_is_killed_while_it_writes_a_report_leaves_the_old_one(tmp_path: Path) -> None:

@@ -65,3 +65,14 @@ def test_every_case_is_one_line_with_all_keys(reports: list[Report]) -> None:
     assert all(line.keys() == KEYS for line in lines)
     assert [line["utterance"] for line in lines] == [case.utterance for _, case in cases]
     assert [line["verdict"] for line in lines] == [report.verdict_of(case) for report, case in cases]
+
+
+def test_a_line_has_values_that_fast_encoders_refuse() -> None:
+    answer = GeneratedData("lone \ud800", None, (Action("Count", {"of": 2**70}, float("nan")),))
+    case = make.case(1, Verdict.PASS, make.TOPIC_PASSED)._replace(generated=answer)
+    text = render([make.report(case)])
+    line = json.loads(text)
+    assert clean(text) == text
+    assert (line["outcome"], line["actions"][0]["input"]) == ("lone \ud800", {"of": 2**70})
+    assert line["actions"][0]["output"] is None
+    assert ", " not in text.replace("lone ", "")

@@ -13,8 +13,8 @@ from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, RunContent, RunStatus, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
-from evalmeta.model.tally import Tally
-from evalmeta.store.kept_numbers import KeptTally
+from evalmeta.model.tally import Tally, summarise
+from evalmeta.store.kept_numbers import KeptTally, whole_summary
 from evalmeta.store.run_lists import RunFilter, find_listed, list_runs, recent_runs, run_page
 from evalmeta.store.runs import Lease, RunJournal, Runs
 from evalmeta.store.sqlite import SqliteDatabase
@@ -152,3 +152,29 @@ def test_the_tally_of_a_run_that_is_over_is_not_computed_by_lists(database: Data
     listed = finished(database, PARTLY, options=RunOptions(), kept=True)
     database.execute("DELETE FROM case_result")
     assert list_runs(database) == [listed]
+
+
+AVERAGED = cases(Verdict.PASS, results=(TestResult("topic", Verdict.PASS, score=0.9, threshold=0.8),))[0]
+
+
+@pytest.mark.parametrize("case", [*cases(Verdict.PASS, Verdict.FAILURE), PARTLY, AVERAGED])
+def test_kept_counts_are_the_summary_of_the_results_or_are_not_used(database: Database, case: CaseResult) -> None:
+    options = RunOptions(min_decided=0.4)
+    listed = finished(database, case, options=options, kept=True)
+    kept, counted = whole_summary(database, listed.id, options), summarise([case], options)
+    assert kept == (None if counted.averages else counted)
+
+
+def test_many_names_of_undecided_results_are_not_kept(database: Database) -> None:
+    results = tuple(OPEN._replace(name=f"check {number}") for number in range(50))
+    listed = finished(database, PARTLY._replace(results=results), options=RunOptions(), kept=True)
+    assert whole_summary(database, listed.id, RunOptions()) is None
+    assert listed.summary.coverage == (0, 50, 0)
+
+
+def test_counts_that_do_not_say_what_they_lack_are_not_used(database: Database) -> None:
+    listed = finished(database, cases(Verdict.PASS)[0], options=RunOptions(), kept=True)
+    database.execute("UPDATE run SET tally = '[1,0,0,0,0,0,0,1,1,0]'")
+    assert whole_summary(database, listed.id, RunOptions()) is None
+    database.execute("UPDATE run SET tally = NULL, verdict = NULL")
+    assert whole_summary(database, listed.id, RunOptions()) is None

@@ -35,6 +35,14 @@ ORG_ID: Final = with_checksum("00D000000000001")
 _ID_CHARS: Final = 15
 
 
+def _has_error(case: CaseResult) -> bool:
+    # A loop takes half as long as `any`.
+    for result in case.results:  # noqa: SIM110 - as above
+        if result.error:
+            return True
+    return False
+
+
 class PathFilter:
     """Make the project's files relative to its root, and remove the folders of other files."""
 
@@ -60,7 +68,7 @@ class PathFilter:
 
     def case(self, case: CaseResult) -> CaseResult:
         """Return a case result whose errors have no folders."""
-        if case.error is None and not any(result.error for result in case.results):
+        if case.error is None and not _has_error(case):
             return case
         results = tuple(
             result._replace(error=self.text(result.error), explanation=self.text(result.explanation))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.model.aggregation import coverage_of
 from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult, Verdict
 from evalmeta.protocol.connect import write_case, write_quarantine, write_run
 from evalmeta.protocol.json_fields import object_at
@@ -19,6 +20,7 @@ from evalmeta.report.text import (
     attributes_json,
     clean,
     escape_unsafe,
+    json_line,
     json_text,
     shorten,
     stream_json,
@@ -32,12 +34,6 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.statistics import CaseCounts, Interval, Measure, RunStatistics
     from evalmeta.report.report import Report
-
-
-_RESULT_KEYS: Final = (
-    *("name", "label", "verdict", "score", "expected", "actual", "explanation", "detail", "rater", "error"),
-    "threshold",
-)
 
 
 def stream(reports: Sequence[Report]) -> Iterator[str]:
@@ -78,24 +74,26 @@ def stream_lines(reports: Sequence[Report]) -> Iterator[str]:
     The keys `utterance`, `outcome`, `topic`, `actions`, `latency_ms`, `tokens` and `error` are those of recorded
     answers, so that a subject can replay the file. Texts are complete; the traces of answers are left out.
     """
-    return (f"{json_text(_case(report, case))}\n" for report in reports for case in report.run.cases)
+    return (f"{json_line(_case(report, case))}\n" for report in reports for case in report.run.cases)
 
 
 def _case(report: Report, case: CaseResult) -> JsonObject:
+    verdict = report.verdict_of(case)
     return {
         "definition": report.run.definition,
         "iteration": case.iteration,
         "number": case.number,
-        "verdict": report.verdict_of(case),
-        "partly_judged": report.is_partly_judged(case),
+        "verdict": verdict,
+        "partly_judged": verdict is Verdict.PASS and coverage_of(case).share < 1,
         "utterance": case.utterance,
         **_answer(case.generated),
         "error": case.error,
         "results": [*map(_result, case.results)],
-        **_given(doubts=doubt_codes(report.run, case)),
+        **(_given(doubts=doubt_codes(report.run, case)) if report.run.doubts else {}),
         "label": case.label or None,
         "earlier": [{"utterance": turn.utterance, **_answer(turn.generated)} for turn in case.earlier],
-        **_given(traceback=case.traceback, quarantine=case.quarantine and write_quarantine(case.quarantine)),
+        **({"traceback": case.traceback} if case.traceback else {}),
+        **({"quarantine": write_quarantine(case.quarantine)} if case.quarantine else {}),
     }
 
 
@@ -118,8 +116,22 @@ def _answer(generated: GeneratedData | None) -> JsonObject:
 
 
 def _result(result: TestResult) -> JsonObject:
-    values = {name: getattr(result, name) for name in _RESULT_KEYS}
-    return {**values, "turn": result.turn or None, **_verdicts(result)}
+    # Written out, because a million lines have several million results.
+    values: JsonObject = {
+        "name": result.name,
+        "label": result.label,
+        "verdict": result.verdict,
+        "score": result.score,
+        "expected": result.expected,
+        "actual": result.actual,
+        "explanation": result.explanation,
+        "detail": result.detail,
+        "rater": result.rater,
+        "error": result.error,
+        "threshold": result.threshold,
+        "turn": result.turn or None,
+    }
+    return {**values, **_verdicts(result)} if result.verdicts else values
 
 
 def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:

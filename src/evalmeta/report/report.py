@@ -116,6 +116,14 @@ class Report:
         return times
 
     @property
+    def case_count(self) -> int:
+        """Return the number of cases that have results."""
+        # A complete run has one of each case in each iteration: they need not be read.
+        if self.counted is None and self.run.is_complete:
+            return len(self.run.cases) // self.run.options.iterations
+        return len(self.times.results)
+
+    @property
     def is_repeated(self) -> bool:
         """Return whether the run has several iterations."""
         return self.run.options.iterations > 1
@@ -154,8 +162,9 @@ class Report:
     @property
     def forgiven_failures(self) -> int:
         """Return the number of failures that the baseline forgives."""
-        failed, baseline = self.times.failed, self.baseline
-        return sum(times for number, times in failed.items() if baseline and baseline.forgives(number))
+        if self.baseline is None:
+            return 0
+        return sum(times for number, times in self.times.failed.items() if self.baseline.forgives(number))
 
     @property
     def run_failures(self) -> list[RunFailure]:
@@ -192,7 +201,7 @@ class Report:
 
     def is_partly_judged(self, case: CaseResult) -> bool:
         """Return whether a case result counts as partly judged: its judged results passed, and some are undecided."""
-        return coverage_of(case).share < 1 and self.verdict_of(case) is Verdict.PASS
+        return self.verdict_of(case) is Verdict.PASS and coverage_of(case).share < 1
 
     def is_known(self, case: CaseResult) -> bool:
         """Return whether the baseline has this failure of a case already."""
@@ -294,11 +303,11 @@ class Report:
 
     def _times(self, verdict: Verdict, what: str) -> str:
         """Return `1 case failed`; with several iterations `1 case failed in 2 of 3 iterations`, or all of them."""
-        numbers = self.times.failed if verdict is Verdict.FAILURE else self.times.broken
-        of_cases = sum(self.times.results[number] for number in numbers)
-        text, iterations = f"{count(len(numbers), 'case')} {what}", self.run.options.iterations
+        iterations = self.run.options.iterations
         if iterations == 1:
-            return text
+            return f"{count(self.summary.failed if verdict is Verdict.FAILURE else self.summary.errors, 'case')} {what}"
+        numbers = self.times.failed if verdict is Verdict.FAILURE else self.times.broken
+        of_cases, text = sum(self.times.results[number] for number in numbers), f"{count(len(numbers), 'case')} {what}"
         if len(numbers) == 1:
             return f"{text} in {numbers.total():,} of {count(iterations, 'iteration')}"
         if numbers.total() == of_cases:

@@ -222,7 +222,7 @@ def _counts_text(report: Report) -> str:
     if not report.is_repeated:
         return f"{count(total, 'case')}: {counts}"
     iterations = count(report.run.options.iterations, "iteration")
-    return f"{count(len(report.times.results), 'case')} in {iterations}, {count(total, 'case result')}: {counts}"
+    return f"{count(report.case_count, 'case')} in {iterations}, {count(total, 'case result')}: {counts}"
 
 
 def _case_counts(reports: Sequence[Report]) -> str:

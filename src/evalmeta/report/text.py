@@ -162,13 +162,35 @@ def escape_unsafe(document: str) -> str:
 
     Inside a document no line can begin with `::`, so only the `#` of `##[` is escaped for CI systems.
     """
-    safe = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
+    # JSON writes control characters as escapes already, so that of ASCII only DEL is left; the search costs more.
+    is_safe = document.isascii() and "\x7f" not in document
+    safe = document if is_safe else _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
     return _COMMAND_INSIDE.sub(r"\\u0023", safe) if "##" in safe else safe
 
 
 def json_text(value: JsonValue, *, indent: int | None = None) -> str:
     """Return a value as JSON without unsafe characters; NaN and infinity become null."""
-    return escape_unsafe(json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, indent=indent))
+    encoder = _encoder(indent)
+    try:
+        document = encoder.encode(value)
+    except ValueError:
+        document = encoder.encode(_finite(value))
+    return escape_unsafe(document)
+
+
+@cache
+def _encoder(indent: int | None) -> json.JSONEncoder:
+    return json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, indent=indent)
+
+
+def json_line(value: JsonValue) -> str:
+    """Return a value as JSON on one line, without blanks between its parts; otherwise as `json_text` does."""
+    try:
+        document = orjson.dumps(value).decode()
+    except TypeError:
+        # Integers of more than 64 bits, lone surrogates, and values that are nested very deeply.
+        document = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return escape_unsafe(document)
 
 
 def attributes_json(source: object, *names: str) -> dict[str, JsonValue]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 
 _COUNTS: Final = ("passed", "partly_judged", "failed", "errors", "undecided", "quarantined")
+_KEPT: Final = len(_COUNTS)
+_KEPT_NAMES: Final = 20
 _COUNT_VERDICTS: Final = """
     SELECT run_id, verdict, count(*) FROM case_result
     WHERE run_id IN (SELECT value FROM json_each(?)) GROUP BY run_id, verdict
@@ -35,10 +37,14 @@ _UPDATE_TALLY: Final = """
 
 
 class KeptTally(NamedTuple):
-    """The counts of a run, without its averages and the names of undecided results; the verdict as `run_verdict`."""
+    """The counts of a run, without its averages; the verdict as `run_verdict`.
+
+    `is_whole` says that there are none, and the names of undecided results are few, so that they were kept too.
+    """
 
     summary: Summary
     verdict: Verdict | None
+    is_whole: bool = False
 
     @classmethod
     def of(cls, summary: Summary, status: RunStatus, *, total: int) -> KeptTally:
@@ -49,7 +55,8 @@ class KeptTally(NamedTuple):
     @classmethod
     def read(cls, tally: str, verdict: str | None, options: RunOptions) -> KeptTally:
         """Return the tally that `columns` wrote."""
-        *counts, quarantined_passed, judged, results, outside = orjson.loads(tally)
+        numbers = orjson.loads(tally)
+        counts, (quarantined_passed, judged, results, outside, *undecided) = numbers[:_KEPT], numbers[_KEPT:]
         summary = Summary(
             total=sum(counts),
             **dict(zip(_COUNTS, counts, strict=True)),
@@ -57,14 +64,24 @@ class KeptTally(NamedTuple):
             coverage=Coverage(judged, results, outside),
             min_decided=options.min_decided,
             quarantined_passed=quarantined_passed,
+            undecided_results=tuple((name, number) for name, number in next(iter(undecided), None) or ()),
         )
-        return cls(summary, Verdict(verdict) if verdict else None)
+        return cls(summary, Verdict(verdict) if verdict else None, is_whole=undecided not in ([], [None]))
 
     def columns(self) -> tuple[str, str | None]:
         """Return what is kept of a run: counts as JSON, and the verdict."""
         counts = [getattr(self.summary, name) for name in _COUNTS]
-        numbers = [*counts, self.summary.quarantined_passed, *self.summary.coverage]
+        undecided = self.summary.undecided_results
+        known = None if self.summary.averaged or len(undecided) > _KEPT_NAMES else undecided
+        numbers = [*counts, self.summary.quarantined_passed, *self.summary.coverage, known]
         return orjson.dumps(numbers).decode(), None if self.verdict is None else self.verdict.value
+
+
+def whole_summary(database: Database, run_id: str, options: RunOptions) -> Summary | None:
+    """Return the summary of a run that is over, as it was kept; None if only its results give all of it."""
+    [(tally, verdict)] = database.query("SELECT tally, verdict FROM run WHERE id = ?", (run_id,))
+    kept = None if tally is None else KeptTally.read(tally, verdict, options)
+    return kept.summary if kept and kept.is_whole else None
 
 
 def tallies_of(database: Database, runs: Mapping[str, RunOptions]) -> dict[str, KeptTally]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias, overload
 
 import orjson
@@ -187,7 +188,7 @@ def _case(
         number,
         iteration,
         utterance,
-        Verdict(verdict),
+        _verdict(verdict),
         started,
         ended,
         tuple(map(_result, results)),
@@ -203,7 +204,13 @@ def _case(
 
 def _result(source: _Result) -> TestResult:
     name, verdict, *others = source
-    return TestResult(name, Verdict(verdict), *others)  # type: ignore[arg-type] # written by `encode_case`
+    return TestResult(name, _verdict(verdict), *others)  # type: ignore[arg-type] # written by `encode_case`
+
+
+@cache
+def _verdict(name: str) -> Verdict:
+    """Return a verdict by its name; the enum itself takes three times as long, and raises for other names too."""
+    return Verdict(name)
 
 
 def _generated(source: _Generated) -> GeneratedData:

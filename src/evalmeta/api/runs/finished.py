@@ -28,7 +28,7 @@ class FinishedRun:
         run: the run; it has no cases if its results were not kept.
         summary: the counts of all its results.
         file: the definition's file, if the run was started from a file.
-        tally: the summary's counts in detail, where all results were counted at once.
+        tally: the summary's counts in detail, where the results were counted.
 
     It is true if it has passed: `assert evaluate(...)`.
     """
@@ -59,6 +59,10 @@ class FinishedRun:
         from evalmeta.engine.statistics import statistics_of
 
         return statistics_of(self.tally or detail(self.run.cases, self.run.options))
+
+    def counted(self) -> FinishedRun:
+        """Return the run with its counts in detail."""
+        return self if self.tally else replace(self, tally=detail(self.run.cases, self.run.options))
 
     def report(self, result_format: str = "human") -> str:
         """Return the run as text, in a format of `evalmeta test run --result-format`.
@@ -166,6 +170,7 @@ class ComparedRuns:
 
 
 def _detailed(finished: FinishedRun) -> Report:
+    finished = finished.counted() if finished.run.cases else finished
     report = _report(finished)
     if report.run.cases:
         report = replace(report, statistics=finished.statistics)

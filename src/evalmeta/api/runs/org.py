@@ -30,6 +30,7 @@ from evalmeta.org.subjects import rater_of, rater_settings
 from evalmeta.package.folders import list_files
 from evalmeta.protocol.runs import RunFault, joined_error
 from evalmeta.store.database import open_database
+from evalmeta.store.kept_numbers import whole_summary
 from evalmeta.store.remote_runs import RemoteRun, open_remote_runs
 from evalmeta.store.stored_cases import open_cases
 from evalmeta.version import __version__
@@ -185,7 +186,7 @@ class RunOrg(NamedTuple):
     async def fetch(self, started: RunHandle) -> FinishedRun:
         """Return a run with its results so far, without waiting."""
         if started.remote is None:
-            return FinishedRun.of(await self._own_run(started.id))
+            return await self._own_run(started.id)
         return await self._finished(await self._seen(started.remote))
 
     async def is_stopped(self, run: Run) -> bool:
@@ -205,7 +206,7 @@ class RunOrg(NamedTuple):
         connection, remote, name = self.connection, started.remote, started.definition
         if remote is None:
             await client.poll_run(connection, started.id, wait=wait, on_progress=on_progress)
-            return FinishedRun.of(await self._own_run(started.id, name))
+            return await self._own_run(started.id, name)
         deadline = None if wait is None else time.monotonic() + wait
         # Orgs of evalmeta repeat the cases in one run of their own.
         iterations = 1 if connection.is_ours else remote.run.options.iterations
@@ -271,7 +272,7 @@ class RunOrg(NamedTuple):
             if not ignore_changes:
                 refuse_changes(first.id, found)
             if not mixed and self.other is None:
-                refuse_other_agent(self.project, await self._own_run(first.id), found.original)
+                refuse_other_agent(self.project, (await self._own_run(first.id)).run, found.original)
         await client.extend_run(self.connection, first.id, iterations=iterations)
         return await self._restarted(first)
 
@@ -332,12 +333,19 @@ class RunOrg(NamedTuple):
         """Return a run of another org with the results that it has now."""
         return self._with(remote, [await client.fetch_run(self.connection, job_id) for job_id in remote.jobs])
 
-    async def _own_run(self, run_id: str, definition: str = "") -> Run:
-        """Return a run of the project's own org, whose results are in the project's database."""
+    async def _own_run(self, run_id: str, definition: str = "") -> FinishedRun:
+        """Return a run of the project's own org, whose results are in the project's database.
+
+        Those of a large run are not read to count them if its counts were kept.
+        """
         run = await client.fetch_header(self.connection, run_id, definition=definition)
         paths = PathFilter(self.project.root, self.project.state_dir)
         with open_database(self.project.store) as database:
-            return replace(run, cases=open_cases(database, run.id, change=paths.case))
+            run = replace(run, cases=open_cases(database, run.id, change=paths.case))
+            summary = None if isinstance(run.cases, tuple) else whole_summary(database, run.id, run.options)
+        if run.status.is_over and summary and summary.total == len(run.cases):
+            return FinishedRun(run, summary)
+        return FinishedRun.of(run)
 
     def _checked(self, options: RunOptions, kind: MetadataType | None) -> RunOptions:
         """Return the options of a run of a type, for a Salesforce org with the rules that check it."""

@@ -70,6 +70,12 @@ class Output(NamedTuple):
         return Printer(self.detail, not self.is_human)
 
     @property
+    def shows_statistics(self) -> bool:
+        """Whether all results must be counted first; not for the verdict alone, nor for a line for each result."""
+        is_plain = self.detail == "verdict" if self.is_human else self.result_format == "jsonl" and not self.as_json
+        return not is_plain or self.output_dir is not None or bool(self.files)
+
+    @property
     def shows_failures(self) -> bool:
         """Whether people read which cases failed."""
         return self.is_human and self.detail != "verdict"
@@ -222,7 +228,7 @@ def report_runs(
     """
     decision = None if comparator is None else api.runs.decision.Decision.of(comparator, finished)
     verdicts = decision.verdicts() if decision else [None] * len(finished)
-    reports = [replace(_report(project, run), baseline=by) for run, by in zip(finished, verdicts, strict=True)]
+    reports = [replace(_report(project, run, output), baseline=by) for run, by in zip(finished, verdicts, strict=True)]
     code = _exit_code(reports)
     closing = rerun_commands(project, reports, is_whole_call=is_whole_call) if output.shows_failures else []
     new_code = decision.code(code) if decision else code
@@ -261,8 +267,10 @@ def report_outcome(
     return 0
 
 
-def _report(project: Project, finished: FinishedRun) -> Report:
-    found = Report(finished.run, finished.summary, statistics=finished.statistics, counted=finished.tally)
+def _report(project: Project, finished: FinishedRun, output: Output) -> Report:
+    finished = finished.counted() if output.shows_statistics else finished
+    statistics = finished.statistics if output.shows_statistics else None
+    found = Report(finished.run, finished.summary, statistics=statistics, counted=finished.tally)
     if place := api.agent_tests.place_of_run(project, finished.run.id):
         return replace(found, file=shown(place[0]), lines=place[1].lines, files=place[1].files)
     paths = []
