@@ -21,7 +21,7 @@ from evalmeta.model.definition import (
     fields_of,
 )
 from evalmeta.model.registry import TEST_TYPES, TYPES, MetadataType
-from evalmeta.xmlio.definitions import read_definition, read_leniently, write_definition
+from evalmeta.xmlio.definitions import given_numbers, read_definition, read_leniently, write_definition
 from evalmeta.xmlio.reader import read_xml
 from evalmeta.xmlio.structure import declarations
 from examples import EXAMPLES
@@ -240,3 +240,12 @@ def test_every_text_that_a_schema_declares_is_a_field_of_the_model(kind: Metadat
         texts = {child.rpartition("}")[2] for child, below in children if below.children is None}
         assert texts <= fields_of(values[tag.rpartition("}")[2]]).keys()
         pending += [(child, below) for child, below in children if below.children is not None]
+
+
+def test_the_numbers_alone_are_those_of_the_whole_definition() -> None:
+    cases = "".join(
+        f"<testCase>{text}</testCase>" for text in ("", "<number>7</number>", "<number> 2\n</number>", "<number/>")
+    )
+    source = f'<AiEvaluationDefinition xmlns="http://soap.sforce.com/2006/04/metadata">{cases}</AiEvaluationDefinition>'
+    document = read_xml(source.encode(), label="x")
+    assert given_numbers(document) == [case.number for case in read_leniently(document).test_cases]

@@ -22,7 +22,7 @@ from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import TESTING_DEFINITION, metadata_type
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject
@@ -141,20 +141,12 @@ class Evaluation:
 def evaluation_of(definition: Definition, *, name: str) -> Evaluation:
     """Return the evaluation of a definition; `name` is its API name (the file's full name).
 
-    A test case without a number gets the first unused number from its position on (reference, AiEvaluationTestCase:
-    "automatically calculated"). The message to a prompt template has its inputs, one per line; they are context
-    variables too.
+    The message to a prompt template has its inputs, one per line; they are context variables too.
     """
     is_testing = definition.type == TESTING_DEFINITION
-    used = {case.number for case in definition.test_cases if case.number is not None}
+    numbers = case_numbers([case.number for case in definition.test_cases])
     cases = []
-    for place, case in enumerate(definition.test_cases, 1):
-        number = case.number
-        if number is None:
-            number = place
-            while number in used:
-                number += 1
-            used.add(number)
+    for number, case in zip(numbers, definition.test_cases, strict=True):
         expectations = tuple(map(_scorer_expectation, case.expectations)) if is_testing else case.expectations
         inputs = case.inputs
         message = inputs.utterance or "\n".join(
@@ -164,6 +156,23 @@ def evaluation_of(definition: Definition, *, name: str) -> Evaluation:
         turns = (Turn(message, expectations),)
         cases.append(Case(number, turns, inputs.conversation_history, inputs.context_variables + variables))
     return Evaluation(name, definition.subject_name, tuple(cases), definition.subject_version, definition.subject_type)
+
+
+def case_numbers(given: Sequence[int | None]) -> list[int]:
+    """Return the numbers of test cases, of which some may have none in their file.
+
+    Such a test case gets the first unused number from its position on (reference, AiEvaluationTestCase: "automatically
+    calculated").
+    """
+    used = {number for number in given if number is not None}
+    numbers = []
+    for place, known in enumerate(given, 1):
+        number = place if known is None else known
+        while known is None and number in used:
+            number += 1
+        used.add(number)
+        numbers.append(number)
+    return numbers
 
 
 def _scorer_expectation(scorer: Expectation) -> Expectation:

@@ -201,14 +201,15 @@ async def _work_or_report(org: Organization, run_id: str, resources: RunResource
 async def _execute(org: Organization, run: Run, journal: RunJournal, places: Places, resources: RunResources) -> None:
     # Only a worker needs the engine, and an import error must end the run.
     from evalmeta.engine.project_code import functions_of
+    from evalmeta.engine.raters import load_rater
     from evalmeta.engine.runner import execute, rescore
     from evalmeta.engine.scorers import make_scorers
 
     options = run.options
     evaluation = replace(evaluation_of_run(org, run), quarantines=quarantines_of_run(org, run))
-    scorers = make_scorers(
-        options.scoring, resources.rater(org, options), find_custom=scorers_of_run(org, org.runs.content(run.id))
-    )
+    rater = resources.rater(org, options)
+    load_rater(rater, evaluation)
+    scorers = make_scorers(options.scoring, rater, find_custom=scorers_of_run(org, org.runs.content(run.id)))
     with functions_of(org.root):
         if run.answers_of is None:
             subject = _subject_of(org, run)

@@ -51,12 +51,8 @@ class Rules:
 
 
 def bind_rules(settings: RulesRater | None, *, root: Path | None) -> Rules:
-    """Return the offline rater, with the embeddings that the settings name; without settings, nothing is loaded yet."""
-    if settings is None:
-        return Rules()
-    rules = Rules(bind_embed(settings.embed, root=root or Path())) if settings.embed else Rules()
-    rules.load_for(JUDGED_BY_RULES)
-    return rules
+    """Return the offline rater, with the embeddings that the settings name; its rules are not loaded yet."""
+    return Rules(bind_embed(settings.embed, root=root or Path())) if settings and settings.embed else Rules()
 
 
 def bind_embed(target: str, *, root: Path) -> Cosine:

@@ -116,6 +116,12 @@ def subject_of(document: Document) -> tuple[str, str]:
     return root.findtext(_SUBJECT_NAME, "").strip(), root.findtext(_SUBJECT_TYPE, "AGENT").strip()
 
 
+def given_numbers(document: Document) -> list[int | None]:
+    """Return the numbers of the test cases of a definition, without reading the rest; None for those without one."""
+    texts = (case.findtext(_NUMBER) for case in document.root.iterchildren(_TEST_CASE))
+    return [None if text is None else parse_integer(text) for text in texts]
+
+
 def read_leniently(document: Document) -> Definition:
     """Return what can be read of a definition: all of one that fits its type.
 

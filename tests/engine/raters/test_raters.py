@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -108,3 +109,25 @@ def test_a_settings_error_of_a_package_is_shown(adding: Adding, tmp_path: Path) 
     adding("from evalmeta.errors import SettingsError\ndef make(settings, *, root): raise SettingsError('no dog')")
     with pytest.raises(SettingsError, match=r"^no dog$"):
         bind_rater(PluginRater(adapter="acme"), root=tmp_path)
+
+
+# In a program of its own: other tests load the rules.
+LOADING = """
+import sys
+from evalmeta.engine.raters import load_rater, offline_rater
+from evalmeta.model.evaluation import Case, Evaluation, Expectation, Turn
+from evalmeta.model.settings import RulesRater
+
+rater = offline_rater(RulesRater(adapter="rules"))
+load_rater(rater, Evaluation("n", "s", (Case(1, (Turn("Where?", (Expectation(sys.argv[1], "Paris"),)),)),)))
+print("evalmeta.rules_rater.decisions" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(("name", "is_loaded"), [("topic_sequence_match", False), ("output_validation", True)])
+def test_the_rules_are_loaded_before_the_run_only_if_an_expectation_needs_them(name: str, *, is_loaded: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING, name], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stderr == ""
+    assert done.stdout.strip() == str(is_loaded)

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, TypeVar, Unpack,
 from evalmeta.api.evaluating.inputs import Bindings, is_list, load_evaluations
 from evalmeta.api.runs.finished import FinishedRun, FinishedRuns
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.engine.interfaces import Journal, LazyRater, Scorer, SharedPace, Subject
 from evalmeta.engine.project_code import functions_of
+from evalmeta.engine.raters import load_rater
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Places, Scheduler
 from evalmeta.engine.scorers import make_scorers
 from evalmeta.engine.scorers.functions import named_functions
 from evalmeta.errors import EvalmetaError, TooManyErrors, UsageError
-from evalmeta.model.expectations import canonical_name
 from evalmeta.model.run import CaseResult, Run, RunStatus, Summary
 from evalmeta.model.run_options import RunOptions, invalid_option
 from evalmeta.model.tally import Tally
@@ -32,6 +31,7 @@ from evalmeta.protocol.runs import RunFault, joined_error
 if TYPE_CHECKING:
     from evalmeta.api.evaluating.journal import FolderJournal, StoredRecord
     from evalmeta.api.evaluating.loaded import LoadedEvaluation
+    from evalmeta.engine.interfaces import Journal, Scorer, SharedPace, Subject
     from evalmeta.model.agent_scorer import FindScorer, PromptScorer
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Case, Evaluation
@@ -225,15 +225,8 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
     if not isinstance(evaluation.cases, Iterator):
         if functions := named_functions(evaluation, options):
             errors = _faults(functions, loaded)
-        if isinstance(rater, LazyRater):
-            # A set, because a name is known by the first of many thousands of expectations.
-            names = {
-                expectation.name
-                for case in evaluation.cases
-                for turn in case.turns
-                for expectation in turn.expectations
-            }
-            rater.load_for(map(canonical_name, names))
+        if not isinstance(rater, EvalmetaError):
+            load_rater(rater, evaluation)
     if errors or isinstance(subject, EvalmetaError) or isinstance(rater, EvalmetaError):
         return [*(bound for bound in (subject, rater) if isinstance(bound, EvalmetaError)), *errors]
     options = replace(options, setup=bindings.setup(loaded, options))

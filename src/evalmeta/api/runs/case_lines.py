@@ -14,9 +14,9 @@ from evalmeta.api.files import bytes_of
 from evalmeta.errors import EvalmetaError
 from evalmeta.formats.document import Document
 from evalmeta.formats.files import read_document
-from evalmeta.model.evaluation import Evaluation, evaluation_of
+from evalmeta.model.evaluation import Evaluation, case_numbers
 from evalmeta.package.files import parse_test_name, shown
-from evalmeta.xmlio.definitions import read_leniently
+from evalmeta.xmlio.definitions import given_numbers
 from evalmeta.xmlio.reader import read_xml
 
 _T = TypeVar("_T")
@@ -86,5 +86,4 @@ def _read_lines(path: Path) -> dict[int, int]:
         document = read_xml(bytes_of(path), label=shown(path))
     except EvalmetaError:
         return {}
-    cases = tuple(evaluation_of(read_leniently(document), name="").cases)
-    return dict(zip((case.number for case in cases), document.lines_of("testCase"), strict=True))
+    return dict(zip(case_numbers(given_numbers(document)), document.lines_of("testCase"), strict=True))

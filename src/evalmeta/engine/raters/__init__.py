@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, cast
 
-from evalmeta.engine.interfaces import Rater, Rating, RatingCache, Rubric
+from evalmeta.engine.interfaces import LazyRater, Rater, Rating, RatingCache, Rubric
 from evalmeta.errors import SettingsError
 from evalmeta.model.entry_points import ENTRY_POINTS
+from evalmeta.model.expectations import canonical_name
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import OFFLINE_RATER
 from evalmeta.plugins import call_plugin, load_plugin, unusable_plugin
@@ -17,6 +18,7 @@ from evalmeta.plugins import call_plugin, load_plugin, unusable_plugin
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.settings import RaterSettings, RulesRater
 
     class _Make(Protocol):
@@ -47,10 +49,19 @@ def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None
             return cast("Rater", rater)
 
 
+def load_rater(rater: Rater, evaluation: Evaluation) -> None:
+    """Load what a rater needs for the expectations of an evaluation, whose cases must be known, before it is asked."""
+    if not isinstance(rater, LazyRater):
+        return
+    # A set, because a name is known by the first of many thousands of expectations.
+    names = {expectation.name for case in evaluation.cases for turn in case.turns for expectation in turn.expectations}
+    rater.load_for(map(canonical_name, names))
+
+
 def offline_rater(settings: RulesRater | None = None, *, root: Path | None = None) -> Rater:
     """Return the offline rater of the wing `rules_rater`; where the wing is missing, a rater that decides nothing.
 
-    Without settings, it loads nothing yet. Settings are those of the project in the folder `root`.
+    It loads its rules when they are needed. Settings are those of the project in the folder `root`.
     """
     try:
         make = load_plugin("raters", OFFLINE_RATER)
