@@ -11,7 +11,7 @@ Problems of files and results of tests are values; an error stops a command.
     │   ├── AmbiguousTestDefinition  tests of several types have the name
     │   └── NotFound                 a named definition, run or file does not exist
     ├── InvalidMetadata          1   metadata files or manifests have problems
-    ├── ArchiveError             1   a zip is damaged, hostile or too large
+    ├── ArchiveError             1   a zip or an archive of runs is damaged, hostile or too large
     ├── Conflict                 1   files to overwrite were changed after they were last the same
     ├── DeployFailed             1   the org refused a deployment; nothing was changed
     ├── SubjectError             1   the agent could not be reached (a case becomes ERROR)
@@ -171,7 +171,7 @@ class InvalidMetadata(EvalmetaError):
 
 
 class ArchiveError(EvalmetaError):
-    """A zip is damaged, hostile or larger than the limits; nothing of it was used."""
+    """A zip or an archive of runs is damaged, hostile or larger than the limits; nothing of it was used."""
 
 
 class Conflict(EvalmetaError):

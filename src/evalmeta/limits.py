@@ -295,3 +295,14 @@ MAX_VIEW_COMPARED: Final = 20_000
 # Runs in a trend, and components on a page.
 VIEW_TREND_RUNS: Final = 100
 VIEW_COMPONENTS: Final = 500
+
+# Archives: the rows and bytes of results that are compressed together, so that few are in memory at a time; the largest
+# such group that is read, as an answer may have megabytes; and the manifest, which has the contents of tests.
+ARCHIVE_GROUP_ROWS: Final = 5_000
+ARCHIVE_GROUP_BYTES: Final = 8_000_000
+MAX_ARCHIVE_GROUP_BYTES: Final = 256_000_000
+MAX_ARCHIVE_MANIFEST_BYTES: Final = 256_000_000
+ARCHIVE_PROGRESS_ROWS: Final = 100_000
+# Of one attempt at a request to S3; there are three.
+ARCHIVE_CONNECT_SECONDS: Final = 10.0
+ARCHIVE_REQUEST_SECONDS: Final = 30.0

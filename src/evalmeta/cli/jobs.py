@@ -12,7 +12,7 @@ import click
 
 from evalmeta import api, limits
 from evalmeta.cli.completions import complete_runs
-from evalmeta.cli.options import Decorator, option_group
+from evalmeta.cli.options import Command, Decorator, option_group
 from evalmeta.cli.output import console, note, print_json, print_problems, print_table, print_warnings, warn
 from evalmeta.errors import EXIT_PARTIAL, EXIT_PASSED, EXIT_WAIT_RAN_OUT, OrgError, Suggestion, WaitRanOut
 from evalmeta.report.problems import problem_json
@@ -68,6 +68,18 @@ def wait_seconds(wait: float | None, *, default: float | None) -> float | None:
     if wait is None:
         return default
     return None if wait == math.inf else wait
+
+
+def results_options(command: Command) -> Command:
+    """Add the options of `job_options`, and an archive or a run as an argument, which is then the `job_id`."""
+
+    def build(*, source: str | None, job_id: str | None, use_most_recent: bool) -> str | None:
+        if [source is not None, job_id is not None, use_most_recent].count(True) != 1:
+            raise click.UsageError("Give one of RUN or ARCHIVE, --job-id and --use-most-recent.")
+        return source if job_id is None else job_id
+
+    argument = click.argument("source", required=False, metavar="[RUN|ARCHIVE]", shell_complete=complete_runs)
+    return option_group("job_id", build, (argument, *_job_options("run")))(command)
 
 
 def job_options(what: str) -> Decorator:

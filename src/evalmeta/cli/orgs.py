@@ -53,7 +53,9 @@ def choose_target(project: Project, target_org: str | None) -> Target | None:
 
 
 def print_target(project: Project, target: Target | None) -> None:
-    """Print to stderr which org a command works with; None is the embedded one."""
+    """Print to stderr which org a command works with; None is the embedded one. An archive has none."""
+    if project.archive is not None:
+        return
     if target is None:
         state = project.state_dir
         is_inside = state.is_relative_to(project.root)

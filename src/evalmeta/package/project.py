@@ -49,6 +49,7 @@ class Project:
         namespace: the namespace of `sfdx-project.json`, or empty.
         declared: the settings of `evalmeta.toml`; None without that file.
         store_url: the URL of a shared store as it is declared, which may have a password; empty for the state folder.
+        archive: the folder into which an archive of runs was loaded, which is then the state folder; None otherwise.
     """
 
     root: Path
@@ -58,6 +59,7 @@ class Project:
     namespace: str = ""
     declared: Settings | None = None
     store_url: str = field(default="", repr=False)
+    archive: Path | None = None
 
     @property
     def settings(self) -> Settings:
@@ -67,13 +69,15 @@ class Project:
     @property
     def state_dir(self) -> Path:
         """Return the folder for state: EVALMETA_HOME if it is set, or else `.evalmeta` in the root."""
+        if self.archive is not None:
+            return self.archive
         home = os.environ.get("EVALMETA_HOME")
         return Path(home).absolute() if home else self.root / STATE_FOLDER
 
     @property
     def store(self) -> Store:
         """Return where the runs are stored; raise UsageError if the declared URL is none of a store."""
-        if not self.store_url:
+        if not self.store_url or self.archive is not None:
             return Store(self.state_dir)
         try:
             return Store(self.state_dir, read_store_url(self.store_url))

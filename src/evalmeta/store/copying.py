@@ -140,7 +140,7 @@ def _rows(database: Database, table: Table) -> Iterator[Row]:
     """Yield the rows with values of the layout's types, in the order in which they were added, or that of their key."""
     sql = f"SELECT {', '.join(table.columns)} FROM {table.name} ORDER BY {', '.join(table.order)}"
     for row in database.rows(sql):
-        yield tuple(map(_plain, table.types, row))
+        yield tuple(map(plain_value, table.types, row))
 
 
 class _Checksum:
@@ -179,7 +179,7 @@ def _bytes_of(value: Value) -> bytes:
             return b"b%d:%b" % (len(value), value)
 
 
-def _plain(kind: str, value: object) -> Value:
+def plain_value(kind: str, value: object) -> Value:
     """Return a value of the type that its column has.
 
     Neither database keeps types as they are declared: SQLite keeps text in a column of bytes, Postgres true for 1.

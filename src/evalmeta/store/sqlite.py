@@ -202,8 +202,10 @@ def pause_after() -> Iterator[None]:
     time.sleep((time.monotonic() - begun) / 5)
 
 
-def open_sqlite(folder: Path) -> SqliteDatabase:
+def open_sqlite(folder: Path, *, layout: int | None = None) -> SqliteDatabase:
     """Open the database in a state folder; create both if they do not exist.
+
+    `layout` is the number of an older layout in which to create it.
 
     Commits reach the disk before they return (WAL, synchronous FULL). Raise StoreLocked if another program locks the
     file, StoreCorrupt if it is not a database of evalmeta, and StoreError if it cannot be used otherwise.
@@ -222,7 +224,7 @@ def open_sqlite(folder: Path) -> SqliteDatabase:
         ) from None
     database = SqliteDatabase(connection, path)
     try:
-        _prepare(database)
+        _prepare(database, layout)
     except BaseException:
         connection.close()
         raise
@@ -264,13 +266,13 @@ def _make_folder(folder: Path) -> None:
         (folder / name).write_text(content, encoding="utf-8")
 
 
-def _prepare(database: SqliteDatabase) -> None:
+def _prepare(database: SqliteDatabase, layout: int | None) -> None:
     database.execute("PRAGMA foreign_keys = ON")
     database.execute("PRAGMA synchronous = FULL")
     # On macOS, commits are otherwise left in the cache of the disk; other systems ignore it.
     for name in ("fullfsync", "checkpoint_fullfsync"):
         database.execute(f"PRAGMA {name} = ON")
-    migrate(database, read_migrations())
+    migrate(database, read_migrations()[:layout])
 
 
 def read_migrations() -> list[str]:

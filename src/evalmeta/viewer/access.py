@@ -65,7 +65,8 @@ class Access:
             user = Sessions(database).user_of(session, now=time.time())
             if user is None:
                 raise LoginFailed("the session has ended")
-            yield Source(self._project, database, user)
+            # What is changed in an archive would be lost with the end of the server.
+            yield Source(self._project, database, user, can_change=self._project.archive is None)
 
     async def _log_in(self, request: Request) -> Response:
         form = await form_of(request)

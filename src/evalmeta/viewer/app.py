@@ -77,6 +77,8 @@ class Viewer:
 
         def act() -> str:
             with self._access.source(session) as source:
+                if not source.can_change:
+                    raise NotFound("the runs of an archive cannot be changed")
                 target = do(source, {**form, **request.path_params})
             return LINKS(target.page, **target.parameters)
 

@@ -39,7 +39,7 @@ class Source:
         project: the project whose store is shown.
         database: its store; open only while one page is made.
         user: the user who looks at the page, whose rights count.
-        can_change: whether pages offer buttons that change something; pages that were written as files do not.
+        can_change: whether pages offer buttons that change something; those of files and of archives do not.
     """
 
     project: Project

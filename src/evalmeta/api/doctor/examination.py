@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 EXTRAS: Final = {
+    "archive": ("fsspec", "pyarrow"),
     "databricks": ("pandas", "pyarrow"),
     "keyring": ("keyring",),
     "llm": ("pydantic_ai", "openai"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from evalmeta.api.lazy_modules import module_getter
 
 if TYPE_CHECKING:
+    from evalmeta.api.runs import archives as archives
     from evalmeta.api.runs import baselines as baselines
     from evalmeta.api.runs import calls as calls
     from evalmeta.api.runs import case_lines as case_lines

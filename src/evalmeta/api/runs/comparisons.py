@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.agent_tests import file_of_run
+from evalmeta.api.runs.archives import is_archive, open_archive
 from evalmeta.api.runs.finding import is_run_name, run_id_of, runs_named
 from evalmeta.engine.comparison import ComparedTest, changes_of, pair_cases
 from evalmeta.engine.gate import compare, compare_all
@@ -44,6 +45,7 @@ class Baseline:
         label: a run's id, or a file's path as the user wrote it.
         tests: what is known of each test, by its name.
         is_partial: whether it is a run of only some of the test's cases.
+        started: when the run began, in seconds since the epoch; None if it is a file.
         root: the project's folder.
         moving: returns the baseline of a run, None if there is none; set if each run has its own.
     """
@@ -53,6 +55,7 @@ class Baseline:
     is_partial: bool = False
     root: Path | None = None
     moving: Callable[[Run], Baseline | None] | None = None
+    started: float | None = None
 
     def find(self, name: str) -> KnownTest | None:
         """Return what is known of a test; None if the test is not in the baseline."""
@@ -83,7 +86,10 @@ def load_run(project: Project, run_id: str) -> Run:
 
 
 def load_runs(project: Project, name: str) -> list[Run]:
-    """Return the saved runs of a suite that `latest` or `previous` names, or a run, as `load_run` does."""
+    """Return the saved runs that a name means: those of a suite (`latest` or `previous`) or an archive, or one run."""
+    if is_archive(name):
+        archive = open_archive(project, name)
+        return [find_run(archive.project, run_id) for run_id in archive.run_ids]
     if not is_run_name(name):
         return [load_run(project, name)]
     return [_over(find_run(project, run.id, org_url=run.org_url)) for run in runs_named(project, name)]
@@ -191,7 +197,7 @@ def _runs_of(project: Project, run: Run) -> list[ListedRun]:
 
 def baseline_of(run: Run) -> Baseline:
     """Return a run as a baseline for others."""
-    return Baseline(run.id, {name_of(run): known_test(run)}, is_partial(run))
+    return Baseline(run.id, {name_of(run): known_test(run)}, is_partial(run), started=run.started)
 
 
 def baseline_of_suite(label: str, runs: Iterable[Run]) -> Baseline:
@@ -256,8 +262,9 @@ class Comparator(NamedTuple):
         return compare_again(runs, project=self.project, history=self.history)
 
 
-def _check_other(label: str, run: Run) -> None:
-    if label == run.id:
+def _check_other(baseline: Baseline, run: Run) -> None:
+    # Runs of several stores, such as an archive and this one, can have the same id.
+    if baseline.label == run.id and abs((baseline.started or run.started) - run.started) < _SAME_START:
         list_all = Suggestion("Name another run; list them", "test", "history")
         raise UsageError(f"run {run.id} would be compared with itself", actions=[list_all])
 
@@ -270,7 +277,7 @@ def _known_before(baseline: Baseline, run: Run) -> tuple[Baseline, KnownTest] | 
     if baseline.moving:
         found = baseline.moving(run)
         return None if found is None else _known_before(found, run)
-    _check_other(baseline.label, run)
+    _check_other(baseline, run)
     before = baseline.find(name_of(run))
     return None if before is None else (baseline, before)
 
@@ -291,10 +298,10 @@ def _compared(pair: ComparedRun, *, project: Project | None, history: Iterable[R
 
 def compare_runs(before: Run, after: Run, *, project: Project | None = None) -> Comparison:
     """Compare two runs, of the same test or of two tests; `project` is that of `compare_with`."""
-    if project:
-        # Runs of several stores, such as two journals, can have the same id.
-        _check_other(before.id, after)
     baseline = baseline_of(before)
+    if project:
+        # Two journals can have the same id, and start at the same time.
+        _check_other(baseline, after)
     pair = ComparedRun(after, baseline, baseline.tests[name_of(before)], known_test(after))
     names = dict.fromkeys([name_of(before), name_of(after)])
     compared = replace(_compared(pair, project=project), name=" and ".join(names))

@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 
 _SHOWN_TESTS: Final = 3
+_RUN_ID: Final = re.compile(r"[A-Za-z0-9]{15,18}")
 _NAME: Final = re.compile(r"(latest|previous)(?::(.+))?", re.DOTALL)
+
+
+def is_run_id(text: str) -> bool:
+    """Return whether a text may be the id of a run."""
+    return _RUN_ID.fullmatch(text) is not None
 
 
 def is_run_name(text: str) -> bool:

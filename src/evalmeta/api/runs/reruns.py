@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.api.agent_tests import is_deployed, place_of_run, subject_of_run
 from evalmeta.api.endpoints import endpoint_settings
 from evalmeta.api.org_targets import Target, connect
+from evalmeta.api.runs.archives import is_archive, open_archive
 from evalmeta.api.runs.changes import DefinitionChanged
-from evalmeta.api.runs.finding import alone, is_here, is_run_name, locate, locate_suite, target_of, unfinished_suites
+from evalmeta.api.runs.finding import (
+    alone,
+    is_here,
+    is_run_id,
+    is_run_name,
+    locate,
+    locate_suite,
+    target_of,
+    unfinished_suites,
+)
 from evalmeta.api.runs.org import RunOrg
 from evalmeta.api.runs.saved import load_finished
 from evalmeta.api.runs.starting import Starter
@@ -39,13 +48,10 @@ if TYPE_CHECKING:
     from evalmeta.model.run_options import RunOptions, Scoring
 
 
-_RUN_ID: Final = re.compile(r"[A-Za-z0-9]{15,18}")
-
-
 def check_run_id(run_id: str | None) -> None:
     """Refuse what is neither an id nor a name of a run; None stands for the most recent run."""
-    if run_id is not None and not _RUN_ID.fullmatch(run_id) and not is_run_name(run_id):
-        names = "latest, previous, latest:TEST or previous:TEST"
+    if run_id is not None and not is_run_id(run_id) and not is_run_name(run_id):
+        names = "latest, previous, latest:TEST or previous:TEST, or the folder of an archive"
         way_out = f"Use the id that `evalmeta test run` printed, or {names}."
         raise UsageError(f"{run_id!r} is not a valid run id", actions=[way_out])
 
@@ -73,8 +79,15 @@ def find_run_of_case(folder: Path, name: str | None, number: int, *, named: str 
     return failing[0] if len(failing) == 1 else find_run(folder, name, named=named)
 
 
-def find_suite(folder: Path, name: str | None, *, named: str | None = None, is_whole: bool = False) -> SuiteHandle:
-    """Find a suite of a folder's project, or one of its runs by id; see `locate_suite`."""
+def find_suite(
+    folder: Path, name: str | None, *, named: str | None = None, is_whole: bool = False, or_archive: bool = False
+) -> SuiteHandle:
+    """Find a suite of a folder's project, or one of its runs by id; see `locate_suite`.
+
+    With `or_archive`, the name can also be that of an archive, which is then loaded.
+    """
+    if or_archive and name is not None and is_archive(name):
+        return open_archive(find_project(folder, or_folder=True), name).suite()
     check_run_id(name)
     return locate_suite(find_project(folder), name, named=named, is_whole=is_whole)
 

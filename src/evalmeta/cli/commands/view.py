@@ -24,24 +24,29 @@ _PAGES_PER_NOTE: Final = 500
 
 
 @click.command()
+@click.argument("archive", required=False, metavar="[ARCHIVE]")
 @click.option("--port", type=IntRange(0, 65535), help="0 uses any free port.  [default: 8161, or a free one]")
 @click.option("--no-open", is_flag=True, help="Print the address and the code without opening a browser.")
 @click.option("--export", "folder", type=click.Path(path_type=Path, file_okay=False), help="Write the pages as files.")
 @json_option
-def view(*, port: int | None, no_open: bool, folder: Path | None, as_json: bool) -> None:
+def view(*, archive: str | None, port: int | None, no_open: bool, folder: Path | None, as_json: bool) -> None:
     """Look at tests, runs, cases, comparisons and trends in a browser.
 
     The pages show the project's store, also while tests run. Only this machine can reach them. In a terminal,
     the command opens a browser that is logged in; other browsers need the code that is printed, which logs
-    in once. Ctrl-C stops the server. With --export, the pages are written as files that open from disk and
+    in once. Ctrl-C stops the server. ARCHIVE is the folder or the address of runs that `evalmeta test archive` wrote,
+    which are then shown instead. With --export, the pages are written as files that open from disk and
     that CI can publish.
 
     \b
     evalmeta view
     evalmeta view --port 9000 --no-open
+    evalmeta view archives/2026-11-25
     evalmeta view --export build/evaluations
     """
     project = find_project(Path.cwd(), or_folder=True)
+    if archive is not None:
+        project = api.runs.archives.open_archive(project, archive, on_progress=_show_results).project
     if folder is not None:
         if port is not None or no_open:
             raise UsageError("--export serves nothing", actions=["Leave out --port and --no-open."])
@@ -82,6 +87,10 @@ def _export(project: Project, folder: Path, *, as_json: bool) -> None:
     if runs or cases:
         left_out = f"{count(runs, 'older run')}, {count(cases, 'case')}"
         note(f"Not written, to keep it small: {left_out}. `evalmeta view` shows all.")
+
+
+def _show_results(results: int) -> None:
+    note(f"{results:,} results so far")
 
 
 def _show_progress(pages: int) -> None:

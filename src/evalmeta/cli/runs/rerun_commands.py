@@ -29,9 +29,11 @@ def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call
     """Return sentences with the commands that run exactly the cases again that fail these runs; none if none does.
 
     If these are all runs of the current command, the command is the same call with --last-failed. Otherwise it names
-    the runs; those of files with different agents need a command each. Runs of other orgs have none, and neither do
-    runs whose test is gone or came as a payload.
+    the runs; those of files with different agents need a command each. Runs of other orgs and archives have none, and
+    neither do runs whose test is gone or came as a payload.
     """
+    if project.archive is not None:
+        return []
     runs = [report.run for report in reports if report.run.status.is_over and has_failing(report)]
     runs = [run for run in runs if api.runs.finding.is_here(project, run.id)]
     context = click.get_current_context(silent=True)

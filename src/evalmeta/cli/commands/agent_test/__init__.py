@@ -27,6 +27,7 @@ _COMMANDS: Final = {
     "mark": ("mark:mark", "Say whether the verdict of a result is right or wrong."),
     "marks": ("mark:marks", "List what people said of results, or export it to check raters."),
     "accept": ("mark:accept", "Make an answer of a run the new expectation of its test."),
+    "archive": ("archive:archive", "Write finished runs into Parquet files that can be read back."),
     "prune": ("prune:prune", "Delete old runs with their results, and make the project's store smaller."),
     "rescore": ("jobs:rescore", "Score the answers of a run again with other rules, without asking the agent."),
 }

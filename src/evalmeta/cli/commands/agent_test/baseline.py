@@ -89,7 +89,8 @@ def _chosen(project: Project, sources: Sequence[str]) -> tuple[frozenset[str], l
         if source not in files:
             if Path(source).suffix == ".json":
                 raise NotFound(f"the file {source!r} cannot be found")
-            api.runs.reruns.check_run_id(source)
+            if not api.runs.archives.is_archive(source):
+                api.runs.reruns.check_run_id(source)
     named = [
         run for source in sources if source not in files for run in api.runs.comparisons.load_runs(project, source)
     ]

@@ -40,14 +40,15 @@ if TYPE_CHECKING:
 def compare(runs: tuple[str, ...], *, baseline: Path | None, suspect: str, as_json: bool) -> int:
     """Compare the cases of a run with those of an earlier run.
 
-    RUN is a run's id, latest:TEST or previous:TEST, or latest or previous for all runs of
-    a command. Two are compared in this order, test by test. One is compared with the
-    previous complete run of the same test. With --baseline, it or the most recent run
-    of each test is compared with the baseline.
+    RUN is a run's id, latest:TEST or previous:TEST, latest or previous for all runs of a
+    command, or the folder or the address of an archive. Two are compared in this order, test
+    by test. One is compared with the previous complete run of the same test. With --baseline,
+    it or the most recent run of each test is compared with the baseline.
 
     \b
     evalmeta test compare 4KB000000000001GAA 4KB000000000002GAA
     evalmeta test compare previous latest
+    evalmeta test compare archives/2026-11-25 latest
     evalmeta test compare 4KB000000000002GAA
     evalmeta test compare --baseline previous
     evalmeta test compare --baseline evalmeta-baseline.json
@@ -63,7 +64,8 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, suspect: str, as_js
             "evalmeta test compare --baseline previous"
         )
     for run_id in runs:
-        api.runs.reruns.check_run_id(run_id)
+        if not api.runs.archives.is_archive(run_id):
+            api.runs.reruns.check_run_id(run_id)
     project = find_project(Path.cwd())
     found = _with_baseline(project, runs, baseline) if baseline else _with_earlier(project, runs)
     fails = suspect == "fail"
@@ -78,25 +80,25 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, suspect: str, as_js
 
 def _with_earlier(project: Project, runs: Sequence[str]) -> SuiteComparison:
     """Compare the last of the named runs, or of the named suites, with the first, or with the runs before it."""
-    comparisons, after = api.runs.comparisons, _loaded(project, runs[-1])
+    comparisons, after, where = api.runs.comparisons, _loaded(project, runs[-1]), _project_with(project, runs[-1])
     if len(runs) == 1:
         if len(after) > 1:
-            return _compared(project, after, api.runs.baselines.open_baseline(project, Path("previous")))
+            return _compared(where, after, api.runs.baselines.open_baseline(project, Path("previous")))
         before = [comparisons.previous_run(project, run) for run in after]
     else:
         before = _loaded(project, runs[0])
     if len(before) == len(after) == 1:
-        return SuiteComparison((comparisons.compare_runs(before[0], after[0], project=project),))
+        return SuiteComparison((comparisons.compare_runs(before[0], after[0], project=where),))
     baseline = comparisons.baseline_of_suite(runs[0], before)
     if others := baseline.tests_without(after):
         note(f"{count(len(others), 'test')} of {runs[0]} did not run in {runs[-1]}: {and_more(others, _SHOWN_TESTS)}")
-    return _compared(project, after, baseline)
+    return _compared(where, after, baseline)
 
 
 def _with_baseline(project: Project, runs: Sequence[str], path: Path) -> SuiteComparison:
     baseline = api.runs.baselines.open_baseline(project, path)
     chosen = [run for name in runs for run in _loaded(project, name)] or api.runs.comparisons.latest_runs(project)
-    return _compared(project, chosen, baseline, way_out="; `evalmeta test baseline` adds it")
+    return _compared(_project_with(project, *runs), chosen, baseline, way_out="; `evalmeta test baseline` adds it")
 
 
 def _compared(project: Project, chosen: Sequence[Run], baseline: Baseline, *, way_out: str = "") -> SuiteComparison:
@@ -108,6 +110,12 @@ def _compared(project: Project, chosen: Sequence[Run], baseline: Baseline, *, wa
     if not found.tests:
         raise NotFound(f"there is no run of a test that is in {baseline.label}", actions=[run_hint(project)])
     return found
+
+
+def _project_with(project: Project, name: str = "") -> Project:
+    """Return the project whose store has the runs of a name, and the new answers to their suspect cases."""
+    archives = api.runs.archives
+    return archives.open_archive(project, name).project if archives.is_archive(name) else project
 
 
 def _loaded(project: Project, name: str) -> list[Run]:
@@ -127,23 +135,28 @@ _HEADERS: Final = (
 
 
 @click.command()
+@click.argument("archive", required=False, metavar="[ARCHIVE]")
 @click.option("-n", "--api-name", "name", shell_complete=complete_tests, help="List only runs of this test.")
 @click.option("--limit", type=IntRange(1), default=_RUNS, show_default=True, help="Number of runs to list.")
 @json_option
-def history(*, name: str | None, limit: int, as_json: bool) -> None:
+def history(*, archive: str | None, name: str | None, limit: int, as_json: bool) -> None:
     """List past runs, here and in other orgs, newest last.
 
     The trend is the change in the pass rate, in percentage points, since the previous run
     of the same test. The verdict is "ok" if the run has passed. "Partly" is the number of
     partly judged cases. Runs that did not complete, runs of some of the cases ("part") and
     runs that scored earlier answers again ("rescored") have no trend. No process works on a
-    run that is "stopped": `evalmeta test resume` continues it.
+    run that is "stopped": `evalmeta test resume` continues it. ARCHIVE is the folder or the
+    address of runs that `evalmeta test archive` wrote, which are listed instead.
 
     \b
     evalmeta test history
     evalmeta test history --api-name Order_Desk --limit 5
     """
-    runs = api.runs.saved.history(find_project(Path.cwd()), definition=name, limit=limit)
+    project = find_project(Path.cwd(), or_folder=archive is not None)
+    if archive is not None:
+        project = api.runs.archives.open_archive(project, archive).project
+    runs = api.runs.saved.history(project, definition=name, limit=limit)
     if as_json:
         print_json([_run_json(run) for run in runs])
         return

@@ -11,7 +11,7 @@ import click
 from evalmeta import api
 from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.groups import completed
-from evalmeta.cli.jobs import JobChoice, job_options, jobs_option, wait_option
+from evalmeta.cli.jobs import JobChoice, jobs_option, results_options, wait_option
 from evalmeta.cli.options import target_org_option
 from evalmeta.cli.orgs import run_in_org
 from evalmeta.cli.output import json_option, note, print_error, print_json, print_table
@@ -90,7 +90,7 @@ def resume(
 
 
 @click.command("results", cls=ReportingCommand)
-@job_options("run")
+@results_options
 @target_org_option
 @checking_options
 @baseline_option
@@ -100,11 +100,14 @@ def results(
 ) -> int:
     """Show the results that a run has so far, or all runs of a command with `latest` or `previous`.
 
+    ARCHIVE is the folder or the address of runs that `evalmeta test archive` wrote.
+
     \b
-    evalmeta test results --job-id latest
+    evalmeta test results latest
+    evalmeta test results archives/2026-11-25
     evalmeta test results --job-id 4KB000000000001GAA --result-format html > run.html
     """
-    suite = api.runs.reruns.find_suite(Path.cwd(), job_id, named=target_org)
+    suite = api.runs.reruns.find_suite(Path.cwd(), job_id, named=target_org, or_archive=True)
     comparator = baseline.open(suite.project) if baseline else None
     outcome = api.runs.reruns.fetch_suite(suite, checking, output.printer())
     code = report_outcome(suite.project, outcome, output, comparator, is_whole_call=False)
@@ -125,8 +128,9 @@ def _find_suites(jobs: JobChoice, target_org: str | None, *, is_whole: bool = Fa
 def _note_judgements(run: RunHandle) -> None:
     run_id = run.remote.run.id if run.remote else run.id
     if wrong := api.judging.marks.count_wrong(run.project, run_id, org_url=run.stored_at):
-        what = f"People marked {count(wrong, 'verdict')} as wrong. List them"
-        note(Suggestion(what, "test", "marks", "--job-id", run_id))
+        what = f"People marked {count(wrong, 'verdict')} as wrong"
+        is_here = run.project.archive is None
+        note(Suggestion(f"{what}. List them", "test", "marks", "--job-id", run_id) if is_here else f"{what}.")
 
 
 @click.command("cancel")
