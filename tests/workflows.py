@@ -41,6 +41,7 @@ class Job:
         folder: where the job's folders are created: `work` is the checkout, `artifacts` what was uploaded.
         project: what `checkout` copies.
         outcomes: the outcome of each step, by its id or name.
+        matrix: the values of a job of a matrix.
         log: what the steps printed, in order.
     """
 
@@ -48,6 +49,7 @@ class Job:
     project: Path
     event: str = "push"
     environment: dict[str, str] = field(default_factory=dict)
+    matrix: dict[str, str] = field(default_factory=dict)
     outcomes: dict[str, str] = field(default_factory=dict)
     log: str = ""
     _outputs: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -104,6 +106,8 @@ class Job:
         scope, key, *rest = name.split(".")
         if scope == "inputs":
             return inputs[key]
+        if scope == "matrix":
+            return self.matrix[key]
         if scope == "steps" and rest[0] == "outcome":
             return self.outcomes[key]
         if scope == "steps":
@@ -125,7 +129,11 @@ class Job:
                 source = self.work / values["path"]
                 if not source.is_dir() or not any(source.iterdir()):
                     return False
-                shutil.copytree(source, self.artifacts / values["name"])
+                # Hidden files are not uploaded.
+                shutil.copytree(source, self.artifacts / values["name"], ignore=shutil.ignore_patterns(".*"))
+            case "actions/download-artifact":
+                for artifact in self.artifacts.glob(values["pattern"]):
+                    shutil.copytree(artifact, self.work / values["path"] / artifact.name)
             case "actions/setup-python":
                 pass
             case "OWNER/evalmeta":

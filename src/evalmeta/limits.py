@@ -223,6 +223,12 @@ MAX_ANSWERS_AGAIN: Final = 20
 MAX_RUNS_IN_A_ROW: Final = 10
 MAX_RATE: Final = 10_000.0
 MAX_SHARDS: Final = 1_000
+# A folder in which the stores of shards are searched: its files and folders, and the levels below it.
+MAX_SHARD_ENTRIES: Final = 100_000
+MAX_SHARD_DEPTH: Final = 8
+# The results of all shards of a test that are in memory while they are merged.
+MERGED_CASES: Final = 20_000
+MERGED_BYTES: Final = 16_000_000
 # The largest integer of JSON and databases.
 MAX_INTEGER: Final = 2**63 - 1
 # Retries of transient failures.

@@ -10,7 +10,7 @@ from conftest import PROMISE, PROMISES
 ROOT = Path(__file__).parents[2]
 ROWS = {row: held for row, _, held in PROMISE.findall(PROMISES.read_text())}
 # How many rows of each letter there are at least: a promise that was made is not taken back unnoticed.
-LEAST = {"A": 13, "D": 8, "E": 7, "L": 3, "M": 1, "P": 3, "R": 9, "S": 12, "U": 5, "V": 82, "X": 4, "Z": 3}
+LEAST = {"A": 13, "D": 8, "E": 7, "L": 3, "M": 1, "P": 3, "R": 9, "S": 13, "U": 5, "V": 82, "X": 4, "Z": 3}
 
 
 def test_the_page_has_every_row_once() -> None:

@@ -13,7 +13,7 @@ from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.login import ADMIN, User
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunContent, RunStatus, TestResult, Verdict
-from evalmeta.model.run_options import RunOptions
+from evalmeta.model.run_options import Origin, RunOptions
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal, Runs
 
@@ -254,3 +254,28 @@ def test_only_a_run_that_stopped_continues_with_the_same_total(
     runs.finish(RUN_ID, "w1", status, error=None, now=130)
     assert runs.extend(RUN_ID, OPTIONS, total=4) is (now is RunStatus.NEW)
     assert runs.get(RUN_ID).status is now
+
+
+def test_a_run_that_ended_elsewhere_is_saved_without_results(runs: Runs, database: Database) -> None:
+    ended = Run("elsewhere", "Orders", "Desk", RunStatus.COMPLETED, 5.0, 2, "v1", ended=7.0)
+    content = RunContent(b"<xml/>")
+    with database.transaction():
+        run_id = runs.keep_ended(EVALUATION_DEFINITION, ended, content)
+    assert runs.get(run_id) == replace(ended, id=run_id)
+    assert (runs.content(run_id), runs.stored_page(run_id, after=(0, 0), cases=10, size=10)) == (content, [])
+    runs.record(run_id, replace(ended.options, cases=(1,)), total=1)
+    assert runs.get(run_id) == replace(ended, id=run_id, total=1, options=replace(ended.options, cases=(1,)))
+
+
+def test_runs_that_asked_are_listed_newest_first_and_those_of_a_suite_all(runs: Runs, database: Database) -> None:
+    def keep(started: float, *, confirms: str = "", answers_of: str | None = None) -> str:
+        options = RunOptions(confirms=confirms, origin=Origin("suite"))
+        run = Run("", "Orders", "Desk", RunStatus.COMPLETED, started, 1, answers_of=answers_of, options=options)
+        with database.transaction():
+            return runs.keep_ended(EVALUATION_DEFINITION, run, RunContent(b""))
+
+    first, second = keep(5.0), keep(6.0)
+    others = [keep(7.0, confirms=first), keep(8.0, answers_of=second)]
+    asked = [run.id for run in runs.newest_asked() if run.options.origin.suite == "suite"]
+    assert asked == [second, first]
+    assert [run.id for run in runs.of_suite("suite")] == [first, second, *others]

@@ -50,6 +50,7 @@ class Project:
         declared: the settings of `evalmeta.toml`; None without that file.
         store_url: the URL of a shared store as it is declared, which may have a password; empty for the state folder.
         archive: the folder into which an archive of runs was loaded, which is then the state folder; None otherwise.
+        home: the state folder that a command uses instead of the usual one.
     """
 
     root: Path
@@ -60,6 +61,7 @@ class Project:
     declared: Settings | None = None
     store_url: str = field(default="", repr=False)
     archive: Path | None = None
+    home: Path | None = None
 
     @property
     def settings(self) -> Settings:
@@ -69,9 +71,7 @@ class Project:
     @property
     def state_dir(self) -> Path:
         """Return the folder for state: EVALMETA_HOME if it is set, or else `.evalmeta` in the root."""
-        if self.archive is not None:
-            return self.archive
-        home = os.environ.get("EVALMETA_HOME")
+        home = self.archive or self.home or os.environ.get("EVALMETA_HOME")
         return Path(home).absolute() if home else self.root / STATE_FOLDER
 
     @property

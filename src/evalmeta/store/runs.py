@@ -11,6 +11,7 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import StoreError
+from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.login import ADMIN, User
 from evalmeta.model.registry import MetadataType, hash_of
 from evalmeta.model.run import CaseResult, ContentKind, Run, RunContent, RunStatus, Verdict
@@ -22,7 +23,6 @@ from evalmeta.store.suites import mark_started
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.run_options import Origin, RunOptions
     from evalmeta.model.tally import Tally
     from evalmeta.store.sql import Row
@@ -76,23 +76,43 @@ class Runs:
         `total` is the number of its case results; `answers_of` is the run whose answers it judges again. A test of a
         suite has one run: if it has one already, because its start is repeated, that is returned.
         """
-        encoded, origin = orjson.dumps(write_options(options)), options.origin
         with self._database.transaction():
-            if origin.place and (run_id := self._at_place(origin, user)):
+            if options.origin.place and (run_id := self._at_place(options.origin, user)):
                 return run_id
-            [run_id] = next_ids(self._database, kind.run_prefix)
-            sql = """
-                INSERT INTO run
-                  (id, definition, content, content_sha256, kind, subject_name, subject_version, status, options, total,
-                   created_at, user_id, answers_of, suite, branch, confirms, place)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """
-            is_file = content.kind is ContentKind.FILE
-            kept = (content.data, None) if is_file else (b"", keep_content(self._database, content.data))
-            tested = (run_id, evaluation.name, *kept, content.kind, evaluation.subject_name, evaluation.subject_version)
-            begun = (RunStatus.NEW.value, encoded, total, now, user.id, answers_of)
-            self._database.execute(sql, (*tested, *begun, origin.suite, origin.branch, options.confirms, origin.place))
-            mark_started(self._database, options)
+            return self._insert(kind, evaluation, content, options, total, now, user, answers_of)
+
+    def keep_ended(self, kind: MetadataType, run: Run, content: RunContent, *, user: User = ADMIN) -> str:
+        """Save a run that ended elsewhere, without its results, and return its new id; call it inside a transaction."""
+        tested = Evaluation(run.definition, run.subject_name, (), run.subject_version)
+        run_id = self._insert(kind, tested, content, run.options, run.total, run.started, user, run.answers_of)
+        sql = "UPDATE run SET status = ?, started_at = ?, ended_at = ?, error = ? WHERE id = ?"
+        self._database.execute(sql, (run.status.value, run.started, run.ended, run.error, run_id))
+        return run_id
+
+    def _insert(  # noqa: PLR0913, PLR0917 - one for every column
+        self,
+        kind: MetadataType,
+        evaluation: Evaluation,
+        content: RunContent,
+        options: RunOptions,
+        total: int,
+        now: float,
+        user: User,
+        answers_of: str | None,
+    ) -> str:
+        [run_id] = next_ids(self._database, kind.run_prefix)
+        sql = """
+            INSERT INTO run
+              (id, definition, content, content_sha256, kind, subject_name, subject_version, status, options, total,
+               created_at, user_id, answers_of, suite, branch, confirms, place)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
+        origin, is_file = options.origin, content.kind is ContentKind.FILE
+        kept = (content.data, None) if is_file else (b"", keep_content(self._database, content.data))
+        tested = (run_id, evaluation.name, *kept, content.kind, evaluation.subject_name, evaluation.subject_version)
+        begun = (RunStatus.NEW.value, orjson.dumps(write_options(options)), total, now, user.id, answers_of)
+        self._database.execute(sql, (*tested, *begun, origin.suite, origin.branch, options.confirms, origin.place))
+        mark_started(self._database, options)
         return run_id
 
     def _at_place(self, origin: Origin, user: User) -> str:
@@ -123,6 +143,19 @@ class Runs:
         """
         rows = self._database.query(sql, (definition, f"{kind.run_prefix}*"))
         return _run(rows[0]) if rows else None
+
+    def newest_asked(self) -> Iterator[Run]:
+        """Yield the runs that asked their agent, without their cases, the newest first; not those that asked again."""
+        sql = f"""
+            {_SELECT_RUN} WHERE confirms = '' AND answers_of IS NULL
+            ORDER BY coalesce(started_at, created_at) DESC, id DESC
+        """
+        return map(_run, self._database.rows(sql))
+
+    def of_suite(self, suite_id: str) -> list[Run]:
+        """Return all runs of a suite without their cases, also those that asked or judged again."""
+        sql = f"{_SELECT_RUN} WHERE suite = ? ORDER BY place, created_at, id"
+        return [_run(row) for row in self._database.query(sql, (suite_id,))]
 
     def is_visible_to(self, run_id: str, user: User) -> bool:
         """Return whether a user may see a run: its own user and admins may."""
@@ -159,21 +192,29 @@ class Runs:
 
         A page has at most `limits.MAX_PAGE_CASES` cases and `limits.MAX_PAGE_BYTES` bytes, but at least one case.
         """
+        page = self.stored_page(run_id, after=after, cases=limits.MAX_PAGE_CASES, size=limits.MAX_PAGE_BYTES)
+        return tuple(decode_case(row[-1]) for row in page)
+
+    def stored_page(self, run_id: str, *, after: tuple[int, int], cases: int, size: int) -> list[Row]:
+        """Return iteration, number, verdict and JSON of the next finished cases.
+
+        There are at most `cases` with `size` bytes, but at least one if there is any.
+        """
         sql = """
             SELECT iteration, number, length(body) FROM case_result
             WHERE run_id = ? AND (iteration, number) > (?, ?) ORDER BY iteration, number LIMIT ?
         """
-        size, last = 0, after
-        for iteration, number, length in self._database.query(sql, (run_id, *after, limits.MAX_PAGE_CASES)):
-            size += length
-            if size > limits.MAX_PAGE_BYTES and last != after:
+        left, last = size, after
+        for iteration, number, length in self._database.query(sql, (run_id, *after, cases)):
+            left -= length
+            if left < 0 and last != after:
                 break
             last = iteration, number
         sql = """
-            SELECT body FROM case_result WHERE run_id = ? AND (iteration, number) > (?, ?)
+            SELECT iteration, number, verdict, body FROM case_result WHERE run_id = ? AND (iteration, number) > (?, ?)
               AND (iteration, number) <= (?, ?) ORDER BY iteration, number
         """
-        return tuple(decode_case(body) for (body,) in self._database.query(sql, (run_id, *after, *last)))
+        return self._database.query(sql, (run_id, *after, *last))
 
     def count(self, run_id: str) -> Counter[Verdict]:
         """Count the finished cases of a run by their verdicts."""
@@ -263,11 +304,10 @@ class Runs:
         """
         return self._database.execute(sql, (orjson.dumps(write_options(options)), total, run_id, total, total)) == 1
 
-    def record(self, run_id: str, options: RunOptions) -> None:
-        """Save the options of a run, in which what answers has changed."""
-        self._database.execute(
-            "UPDATE run SET options = ? WHERE id = ?", (orjson.dumps(write_options(options)), run_id)
-        )
+    def record(self, run_id: str, options: RunOptions, *, total: int | None = None) -> None:
+        """Save the options of a run that have changed, and the number of its results if it is given."""
+        sql = "UPDATE run SET options = ?, total = coalesce(?, total) WHERE id = ?"
+        self._database.execute(sql, (orjson.dumps(write_options(options)), total, run_id))
 
     def finish(
         self,

@@ -83,15 +83,19 @@ class Suites:
 
     def keep(self, suite: Suite) -> None:
         """Save a new suite with all its tests, or nothing."""
+        with self._database.transaction():
+            self.add(suite)
+
+    def add(self, suite: Suite) -> None:
+        """Save a new suite; call it inside a transaction."""
         common = write_options(suite.tests[0].options)
         rows = [
             (suite.id, test.place, test.kind.name, test.name, test.version, *_contents(test, common), test.state)
             for test in suite.tests
         ]
-        with self._database.transaction():
-            head = (suite.id, suite.org_url, suite.org_name, suite.created, orjson.dumps(common))
-            self._database.execute("INSERT INTO suite VALUES (?, ?, ?, ?, ?)", head)
-            self._database.execute_many("INSERT INTO suite_test VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        head = (suite.id, suite.org_url, suite.org_name, suite.created, orjson.dumps(common))
+        self._database.execute("INSERT INTO suite VALUES (?, ?, ?, ?, ?)", head)
+        self._database.execute_many("INSERT INTO suite_test VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def get(self, suite_id: str) -> Suite | None:
         """Return a suite; None if it was not saved."""

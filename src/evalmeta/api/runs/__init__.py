@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from evalmeta.api.runs import decision as decision
     from evalmeta.api.runs import finding as finding
     from evalmeta.api.runs import finished as finished
+    from evalmeta.api.runs import merging as merging
     from evalmeta.api.runs import observer as observer
     from evalmeta.api.runs import org as org
     from evalmeta.api.runs import origins as origins
     from evalmeta.api.runs import reruns as reruns
     from evalmeta.api.runs import saved as saved
     from evalmeta.api.runs import selection as selection
+    from evalmeta.api.runs import shards as shards
     from evalmeta.api.runs import starting as starting
     from evalmeta.api.runs import suites as suites
     from evalmeta.api.runs import verification as verification

@@ -24,6 +24,7 @@ _COMMANDS: Final = {
     "compare": ("compare:compare", "Compare the cases of a run with those of an earlier run."),
     "history": ("compare:history", "List past runs, here and in other orgs, newest last."),
     "baseline": ("baseline:baseline", "Save the results of runs as a baseline to commit and compare with."),
+    "merge": ("merge:merge", "Merge the runs of shards into one run of each test."),
     "mark": ("mark:mark", "Say whether the verdict of a result is right or wrong."),
     "marks": ("mark:marks", "List what people said of results, or export it to check raters."),
     "accept": ("mark:accept", "Make an answer of a run the new expectation of its test."),
