@@ -112,6 +112,8 @@ CONNECT_SECONDS: Final = 10.0
 STORE_BUSY_SECONDS: Final = 10.0
 # How long a locked database may block the event loop, which asks the agents meanwhile.
 LOOP_LOCKED_SECONDS: Final = 1.0
+# A process reserves the slots of an agent's rate for so long at a time, and sees the back-off of others that late.
+PACE_SLICE_SECONDS: Final = 0.2
 # How long a run retries while another program has locked the database.
 LOCKED_SECONDS: Final = 60.0
 # Attempts of a request with transient failures, as in jsforce. Polling tolerates more errors in a row, because the org

@@ -8,6 +8,8 @@ import pytest
 
 from engine.builders import Agent, MemoryJournal, answer_orders, evaluation
 from engine.simulated import run_simulated
+from evalmeta import limits
+from evalmeta.engine.pacer import Pacer
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Scheduler
 from evalmeta.errors import StoreError, StoreLocked, SubjectBusy
@@ -177,17 +179,92 @@ class _Clocked:
 
     def __init__(self) -> None:
         self.next_slot = self.paused_until = 0.0
+        self.reserved: list[int] = []
+        self.looks = 0
 
-    def reserve(self, *, interval: float) -> float:
+    def reserve(self, *, interval: float, slots: int = 1) -> float:
         slot = max(now(), self.next_slot, self.paused_until)
-        self.next_slot = slot + interval
+        self.next_slot = slot + interval * slots
+        self.reserved.append(slots)
         return slot - now()
 
     def pause(self, seconds: float) -> None:
         self.paused_until = now() + seconds
 
     def pause_left(self) -> float:
+        self.looks += 1
         return max(0.0, self.paused_until - now())
+
+
+def test_processes_that_share_a_high_rate_reserve_slices_of_it_and_keep_to_it() -> None:
+    async def run_all() -> None:
+        for suite in suites:
+            suite.shared = shared
+        await asyncio.gather(*(suite.run() for suite in suites))
+
+    async def answer(utterance: str) -> None:
+        asked.append(now())
+        await take_a_second(utterance)
+
+    asked: list[float] = []
+    shared, rate = _Clocked(), 100
+    suites = [Suite(runs=2, cases=200, answer=answer, rate_limit=rate, concurrency=100) for _ in range(3)]
+    run_simulated(run_all())
+    assert len(asked) == sum(shared.reserved) == 1_200
+    assert asked[-1] == pytest.approx(1_199 / rate, rel=0.05)
+    in_a_second = [sum(begun <= when < begun + 1 - 1e-6 for when in asked) for begun in asked]
+    assert max(in_a_second) <= rate + rate * limits.PACE_SLICE_SECONDS
+    assert max(shared.reserved) == rate * limits.PACE_SLICE_SECONDS
+    assert len(shared.reserved) < 1_200 / 5
+
+
+def test_no_more_slots_are_reserved_than_requests_wait_for() -> None:
+    shared = _Clocked()
+    suite = Suite(runs=1, cases=40, answer=take_a_second, rate_limit=1_000, concurrency=4)
+    suite.shared = shared
+    run_simulated(suite.run())
+    assert sum(shared.reserved) == 40
+    assert 1 < max(shared.reserved) <= 4
+
+
+def test_slots_before_the_end_of_a_back_off_are_given_up() -> None:
+    async def answer(_utterance: str) -> None:
+        asked.append(now())
+        if len(asked) == 3:
+            raise SubjectBusy("too many requests", after=60)
+
+    asked: list[float] = []
+    shared = _Clocked()
+    suite = Suite(runs=1, cases=30, answer=answer, rate_limit=100, concurrency=20, retries=3)
+    suite.shared = shared
+    run_simulated(suite.run())
+    later = [when for when in asked if when >= asked[2] + 60]
+    assert len(asked) == 31
+    assert len(later) == 28
+    assert all(second - first >= 0.01 - 1e-6 for first, second in pairwise(later))
+
+
+@pytest.mark.parametrize("watches", [True, False])
+def test_without_a_rate_the_back_off_of_another_process_is_seen_within_a_slice_of_time(*, watches: bool) -> None:
+    async def send_all() -> None:
+        shared = _Clocked()
+        mine, other = (Pacer(concurrency=1, shared=shared, watches=watches) for _ in range(2))
+        assert mine.is_free != watches
+        await mine.enter()
+        mine.leave()
+        other.back_off(SubjectBusy("too many requests", after=60), attempt=1)
+        for _ in range(50):
+            await mine.enter()
+            sent.append(now())
+            await asyncio.sleep(0.1)
+            mine.leave()
+        looks.append(shared.looks)
+
+    sent: list[float] = []
+    looks: list[int] = []
+    run_simulated(send_all())
+    assert len([when for when in sent if when < 60]) == (2 if watches else 50)
+    assert looks[0] <= (30 if watches else 0)
 
 
 def test_processes_that_share_a_rate_never_exceed_it_together() -> None:
@@ -211,8 +288,8 @@ def test_processes_that_share_a_rate_never_exceed_it_together() -> None:
 
 
 class _Locked:
-    def reserve(self, *, interval: float) -> float:
-        raise StoreError(f"locked for {interval}")
+    def reserve(self, *, interval: float, slots: int = 1) -> float:
+        raise StoreError(f"locked for {interval} and {slots}")
 
     def pause(self, seconds: float) -> None:
         raise StoreError(f"locked for {seconds}")

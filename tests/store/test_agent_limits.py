@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,25 +22,38 @@ if TYPE_CHECKING:
     from evalmeta.store.database import Database
 
 
+# As the pacer does, a process tries again later if others have locked the database for a second.
 RESERVE = """
 import sys
 from pathlib import Path
+from evalmeta.errors import StoreLocked
 from evalmeta.store.database import open_database
 from evalmeta.store.agent_limits import Pace
 with open_database(Path(sys.argv[1])) as database:
     pace = Pace(database, "Agent", clock=lambda: 1000.0)
-    print(*[pace.reserve(interval=0.5) for _ in range(50)])
+    left = [int(number) for number in sys.argv[2:]]
+    while left:
+        try:
+            print(pace.reserve(interval=0.5, slots=left[-1]), left[-1])
+        except StoreLocked:
+            continue
+        left.pop()
 """
 
 
-def test_slots_of_several_processes_are_never_closer_than_the_interval(tmp_path: Path) -> None:
-    with open_database(tmp_path):
-        command = [sys.executable, "-c", RESERVE, str(tmp_path)]
-        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-        slots = sorted(float(part) for process in processes for part in process.communicate()[0].split())
-    assert slots[0] == 0.0
-    assert len(slots) == 200
-    assert {later - earlier for earlier, later in pairwise(slots)} == {0.5}
+def reserve_together(folder: Path, slots: list[int], *, processes: int) -> list[float]:
+    """Return the slots that processes reserve, each of them these numbers of slots at a time."""
+    with open_database(folder):
+        command = [sys.executable, "-c", RESERVE, str(folder), *map(str, slots)]
+        running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
+        lines = [line.split() for process in running for line in process.communicate()[0].splitlines()]
+    return sorted(float(first) + 0.5 * place for first, count in lines for place in range(int(count)))
+
+
+@pytest.mark.parametrize("slots", [[1] * 50, [*range(1, 21)]], ids=["one by one", "slices"])
+def test_slots_of_several_processes_neither_overlap_nor_leave_gaps(tmp_path: Path, slots: list[int]) -> None:
+    reserved = reserve_together(tmp_path, slots, processes=4)
+    assert reserved == [0.5 * place for place in range(4 * sum(slots))]
 
 
 def test_a_pause_moves_the_next_slot_and_agents_have_slots_of_their_own(tmp_path: Path) -> None:

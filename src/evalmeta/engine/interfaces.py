@@ -57,10 +57,10 @@ class SharedPlaces(Protocol):
 
 
 class SharedPace(Protocol):
-    """The rate of one agent that several processes share."""
+    """The rate and the back-off of one agent or rater that several processes share."""
 
-    def reserve(self, *, interval: float) -> float:
-        """Reserve the next slot, `interval` seconds after the one before; return the seconds until then."""
+    def reserve(self, *, interval: float, slots: int = 1) -> float:
+        """Reserve the next slots, each `interval` seconds after the one before; return the seconds until the first."""
         ...
 
     def pause(self, seconds: float) -> None:

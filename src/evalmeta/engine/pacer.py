@@ -20,14 +20,26 @@ class Pacer:
 
     Requests are spread evenly over every second. When the agent is busy, all requests wait as long as it asks for, and
     the concurrency is halved. Every answer after that increases it a little (additive increase, multiplicative
-    decrease, as in TCP: RFC 5681, 3.1). With a rate, processes that have the same `shared` paces send no more than one.
+    decrease, as in TCP: RFC 5681, 3.1). With a rate, processes that have the same `shared` paces send no more than one;
+    each reserves only slots that requests wait for, at most those of a slice of time. With `watches`, they also share
+    their back-off without a rate.
     """
 
     def __init__(
-        self, *, rate: float | None = None, concurrency: int = limits.CONCURRENCY, shared: SharedPace | None = None
+        self,
+        *,
+        rate: float | None = None,
+        concurrency: int = limits.CONCURRENCY,
+        shared: SharedPace | None = None,
+        watches: bool = False,
     ) -> None:
         self._shared = shared
+        self._watches = watches and shared is not None
+        self._look_at = 0.0
         self._turn = asyncio.Lock()
+        self._slots: deque[float] = deque()
+        self._slots_interval = 0.0
+        self._wanted = 0
         self._interval = 1 / rate if rate else 0.0
         self._max_window = max(1, concurrency)
         self._window = float(self._max_window)
@@ -36,7 +48,7 @@ class Pacer:
         self._not_before = 0.0
         self._next_slot = 0.0
         # While nothing is limited, callers need not call `enter`.
-        self.is_free = not rate
+        self.is_free = not (rate or self._watches)
 
     def include(self, *, rate: float | None, concurrency: int) -> None:
         """Adapt to another run of the agent: the lowest rate and the highest concurrency apply."""
@@ -68,7 +80,7 @@ class Pacer:
         """Note an answer: a whole window of answers increases the concurrency by one."""
         self._window = min(float(self._max_window), self._window + 1 / self._window)
         self._admit()
-        self.is_free = not self._interval and self._window >= self._max_window
+        self.is_free = not (self._interval or self._watches) and self._window >= self._max_window
 
     def back_off(self, busy: SubjectBusy, *, attempt: int) -> None:
         """Note that the agent is busy: no request is sent for as long as it asks, or for a growing pause."""
@@ -78,7 +90,7 @@ class Pacer:
             self._window = max(1.0, self._window / 2)
         pause = retry_pause(attempt) if busy.after is None else busy.after
         self._not_before = max(self._not_before, now + pause)
-        if self._shared and self._interval:
+        if self._shared and (self._interval or self._watches):
             with suppress(StoreError):
                 self._shared.pause(pause)
         self.is_free = False
@@ -104,11 +116,15 @@ class Pacer:
 
     async def _wait_for_slot(self, interval: float) -> None:
         if interval and self._shared:
-            # One slot at a time, so that a run that is stopped leaves no slots behind.
-            async with self._turn:
-                await self._wait_for_shared_slot(self._shared, interval)
+            self._wanted += 1
+            try:
+                async with self._turn:
+                    await self._wait_for_shared_slot(self._shared, interval)
+            finally:
+                self._wanted -= 1
             return
         while True:
+            self._watch()
             now = asyncio.get_running_loop().time()
             ready = max(now, self._not_before)
             if interval:
@@ -122,15 +138,41 @@ class Pacer:
     async def _wait_for_shared_slot(self, shared: SharedPace, interval: float) -> None:
         while True:
             now = asyncio.get_running_loop().time()
-            try:
-                slot = shared.reserve(interval=interval)
-            except StoreError:
-                # A locked database must not become an error of the agent; this process keeps to the rate by itself.
-                await asyncio.sleep(max(interval, self._not_before - now))
-                return
-            await asyncio.sleep(max(slot, self._not_before - now))
+            self._drop_old_slots(now, interval)
+            is_reserved = not self._slots
+            if is_reserved:
+                # As many as requests wait for, so that a run that is stopped leaves few slots behind.
+                slots = max(1, min(int(limits.PACE_SLICE_SECONDS / interval), self._wanted))
+                try:
+                    first = now + shared.reserve(interval=interval, slots=slots)
+                except StoreError:
+                    # A locked database must not become an error of the agent; this process keeps to the rate by itself.
+                    await asyncio.sleep(max(interval, self._not_before - now))
+                    return
+                self._slots.extend(first + interval * place for place in range(slots))
+            await asyncio.sleep(max(self._slots.popleft(), self._not_before) - now)
             # Another process may have found the agent busy in the meantime.
-            with suppress(StoreError):
-                self._not_before = max(self._not_before, asyncio.get_running_loop().time() + shared.pause_left())
+            if is_reserved:
+                self._look(shared)
             if self._not_before <= asyncio.get_running_loop().time():
                 return
+
+    def _drop_old_slots(self, now: float, interval: float) -> None:
+        """Forget reserved slots that are over, or before the end of a back-off, or at another rate."""
+        if self._slots and (
+            self._slots[0] < max(now - limits.PACE_SLICE_SECONDS, self._not_before) or interval != self._slots_interval
+        ):
+            self._slots.clear()
+        self._slots_interval = interval
+
+    def _watch(self) -> None:
+        """Look once in a slice of time whether another process has found the agent busy."""
+        now = asyncio.get_running_loop().time()
+        if self._watches and self._shared and now >= self._look_at:
+            self._look_at = now + limits.PACE_SLICE_SECONDS
+            self._look(self._shared)
+
+    def _look(self, shared: SharedPace) -> None:
+        with suppress(StoreError):
+            if left := shared.pause_left():
+                self._not_before = max(self._not_before, asyncio.get_running_loop().time() + left)

@@ -24,14 +24,16 @@ class Scheduler:
     def __init__(self) -> None:
         self._pools: dict[Hashable, Pool] = {}
 
-    def pool(self, agent: Hashable, options: RunOptions, *, shared: SharedPace | None = None) -> Pool:
+    def pool(
+        self, agent: Hashable, options: RunOptions, *, shared: SharedPace | None = None, watches: bool = False
+    ) -> Pool:
         """Return an agent's pool; it has the highest concurrency and the lowest rate of the agent's runs.
 
-        `shared` is the agent's pace if other processes call the agent too.
+        `shared` is the agent's pace if other processes call the agent too; `watches` is as in `Pacer`.
         """
         pool = self._pools.get(agent)
         if pool is None:
-            pool = self._pools[agent] = Pool(options, shared=shared)
+            pool = self._pools[agent] = Pool(options, shared=shared, watches=watches)
         pool.include(options)
         return pool
 
@@ -43,13 +45,13 @@ class Pool:
     only the runs that are needed are in memory.
     """
 
-    def __init__(self, options: RunOptions, *, shared: SharedPace | None = None) -> None:
+    def __init__(self, options: RunOptions, *, shared: SharedPace | None = None, watches: bool = False) -> None:
         self._size = max(1, options.concurrency)
         self._taken = 0
         self._wanting: deque[Places] = deque()
         self._unopened: deque[asyncio.Future[None]] = deque()
         self._is_opening = self._is_polling = False
-        self.pacer = Pacer(rate=options.rate_limit, concurrency=self._size, shared=shared)
+        self.pacer = Pacer(rate=options.rate_limit, concurrency=self._size, shared=shared, watches=watches)
 
     def include(self, options: RunOptions) -> None:
         """Adapt the pool to the options of another run."""

@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
@@ -76,7 +77,8 @@ class RunResources:
         key = f"{type(settings).__name__} {is_new} {settings.model_dump_json()}"
         if key not in self._raters:
             stored = Ratings(org.database)
-            rater = bind_rater(settings, root=org.root, cache=NewRatings(stored) if is_new else stored)
+            cache = NewRatings(stored) if is_new else stored
+            rater = bind_rater(settings, root=org.root, cache=cache, pace_of=partial(Pace, org.database))
             self._raters[key] = rater
             self._stack.push_async_callback(close, rater)
         return self._raters[key]
@@ -111,9 +113,15 @@ async def work(org: Organization, run_id: str, resources: RunResources | None = 
         return
     # A run that scores recorded answers calls no agent.
     agent = run.subject_name if run.answers_of is None else ""
-    pool = resources.scheduler.pool(agent, run.options, shared=Pace(org.database, agent))
+    pace, is_shared = Pace(org.database, agent), _shares_agents(org, resources)
+    pool = resources.scheduler.pool(agent, run.options, shared=pace, watches=is_shared)
     async with pool.open_run() as places:
         await _work_in(places, org, run, resources)
+
+
+def _shares_agents(org: Organization, resources: RunResources) -> bool:
+    """Return whether other processes, perhaps of other machines, ask the agents too."""
+    return resources.shares_places or org.database.store.url is not None
 
 
 async def _work_in(places: Places, org: Organization, run: Run, resources: RunResources) -> None:
@@ -125,7 +133,7 @@ async def _work_in(places: Places, org: Organization, run: Run, resources: RunRe
         return
     # Before the claim, it may have ended and been extended.
     run = await _with_agent(org, org.runs.get(run_id) or run)
-    if resources.shares_places and run.answers_of is None:
+    if _shares_agents(org, resources) and run.answers_of is None:
         places.shared = RunPlaces(org.database, run, worker, is_free=is_free)
     tally, status, why = Tally(run.options), RunStatus.COMPLETED, None
     for case in org.runs.stream(run_id):

@@ -1,4 +1,4 @@
-"""The rate limit and the concurrency of an agent, which all processes share."""
+"""The rate limit, the back-off and the concurrency of an agent or rater, which all processes share."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The next slot for a request to one agent, and the end of its back-off; times are seconds since the epoch."""
+    """The next slot for a request to one agent or rater, and the end of its back-off, in seconds since the epoch."""
 
     _database: Database
     _agent: str
     clock: Callable[[], float] = field(default=time.time, kw_only=True)
 
-    def reserve(self, *, interval: float) -> float:
-        """Reserve the next slot, `interval` seconds after the one before; return the seconds until then."""
+    def reserve(self, *, interval: float, slots: int = 1) -> float:
+        """Reserve the next slots, each `interval` seconds after the one before; return the seconds until the first."""
         now = self.clock()
         with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
             next_slot, not_before = self._read(now)
             slot = max(now, not_before, next_slot)
-            self._save(slot + interval, not_before, now)
+            self._save(slot + interval * slots, not_before, now)
         return slot - now
 
     def pause(self, seconds: float) -> None:
@@ -69,9 +69,9 @@ class FolderPace:
         self._agent = agent
         self._database: Database | None = None
 
-    def reserve(self, *, interval: float) -> float:
-        """Reserve the next slot, as `Pace` does."""
-        return self._pace().reserve(interval=interval)
+    def reserve(self, *, interval: float, slots: int = 1) -> float:
+        """Reserve the next slots, as `Pace` does."""
+        return self._pace().reserve(interval=interval, slots=slots)
 
     def pause(self, seconds: float) -> None:
         """Let no process send requests for some seconds."""

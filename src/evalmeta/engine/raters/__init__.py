@@ -16,8 +16,10 @@ from evalmeta.model.run_options import OFFLINE_RATER
 from evalmeta.plugins import call_plugin, load_plugin, unusable_plugin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from evalmeta.engine.interfaces import SharedPace
     from evalmeta.model.evaluation import Evaluation
     from evalmeta.model.settings import RaterSettings, RulesRater
 
@@ -25,11 +27,17 @@ if TYPE_CHECKING:
         def __call__(self, settings: RulesRater | None, *, root: Path | None) -> Rater: ...
 
 
-def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None = None) -> Rater:
+def bind_rater(
+    settings: RaterSettings,
+    *,
+    root: Path,
+    cache: RatingCache | None = None,
+    pace_of: Callable[[str], SharedPace] | None = None,
+) -> Rater:
     """Return the rater that a table under [raters] describes; raise SettingsError if something in it cannot be used.
 
     Functions are imported from the project's folder `root`, and paths are relative to it. Without a cache, every reply
-    of a model is requested.
+    of a model is requested. `pace_of` returns the pace that processes share under a name.
     """
     from evalmeta.engine.raters.llm import LlmRater
     from evalmeta.model.settings import RulesRater
@@ -40,7 +48,8 @@ def bind_rater(settings: RaterSettings, *, root: Path, cache: RatingCache | None
         case LlmRater():
             from evalmeta.engine.raters.llm.rater import bind_llm
 
-            return bind_llm(settings, root=root, cache=cache)
+            shared = pace_of(settings.pace_name) if pace_of else None
+            return bind_llm(settings, root=root, cache=cache, shared=shared)
         case _:
             rater = call_plugin("raters", settings, root=root, known=ENTRY_POINTS["rater_settings"])
             if not (callable(rater) and callable(getattr(rater, "close", None))):

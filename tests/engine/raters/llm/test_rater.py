@@ -25,6 +25,7 @@ from engine.raters.llm.model_server import (
 )
 from evalmeta import limits
 from evalmeta.engine.interfaces import Rating, RatingCache, Rubric
+from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.raters.llm.providers import ModelReply
 from evalmeta.engine.raters.llm.rater import ModelRater, bind_llm
@@ -32,6 +33,8 @@ from evalmeta.errors import RaterError, SettingsError, StoreLocked
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.generated_data import Action
 from evalmeta.model.run import Verdict
+from evalmeta.store.agent_limits import Pace
+from evalmeta.store.database import open_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -625,6 +628,33 @@ def test_the_concurrency_limit_is_respected() -> None:
 
     asyncio.run(go())
     assert model.most == 3
+
+
+def test_raters_of_several_processes_share_one_rate(tmp_path: Path) -> None:
+    paces = []
+
+    def pace_of(name: str) -> Pace:
+        paces.append((Pace(database, name, clock=lambda: 1000.0), name))
+        return paces[-1][0]
+
+    settings = LlmRater(adapter="llm", model="fixed", url="http://127.0.0.1:1/v1?token=key", rate_limit=1_000)
+    with open_database(tmp_path) as database:
+        bound = [bind_rater(settings, root=tmp_path, pace_of=pace_of) for _ in range(2)]
+        raters = [rater for rater in bound if isinstance(rater, ModelRater)]
+
+        async def go() -> None:
+            for rater in raters:
+                model = FixedReplies([json.dumps(judgement(4))])
+                mine = ModelRater([model], settings, requests=rater.requests)
+                await asyncio.gather(*(mine(replace(RUBRIC, utterance=f"Question {n}")) for n in range(10)))
+
+        asyncio.run(go())
+        [(pace, name), (_, other)] = paces
+        sent = sum(rater.requests.usage.requests for rater in raters)
+        assert sent >= 20
+        assert pace.reserve(interval=0.001) == pytest.approx(0.001 * sent)
+    assert name == other
+    assert "key" not in name
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=9))

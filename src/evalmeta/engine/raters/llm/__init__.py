@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path  # noqa: TC003 - pydantic reads it
 from typing import Annotated, Literal, Self
 
@@ -18,7 +19,8 @@ class LlmRater(RaterSettings):
     `models` instead of `model` lets several models vote. `url` ends before `/chat/completions`. `api_key_env` is the
     environment variable with the key. `samples` is the number of judgements for each answer, by default one of each
     model. `temperature = "default"` uses the model's default. `timeout` is the time limit of one answer in seconds,
-    `concurrency` the number of requests at a time. With `cache = false`, known ratings are requested again.
+    `concurrency` the number of requests at a time, and `rate_limit` that of requests per second, of all processes that
+    share the store. With `cache = false`, known ratings are requested again.
 
     `instructions`, `examples` (a file with labelled pairs, relative to the project's folder) and `choices` (the scores,
     0 to 5, of named verdicts) are the project's own rubric.
@@ -36,6 +38,7 @@ class LlmRater(RaterSettings):
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     timeout: Annotated[float, Field(gt=0, le=limits.MAX_CASE_TIMEOUT_SECONDS)] = limits.HTTP_TIMEOUT_SECONDS
     concurrency: Annotated[int, Field(ge=1, le=limits.MAX_CONCURRENCY)] = limits.RATER_CONCURRENCY
+    rate_limit: Annotated[float, Field(gt=0, le=limits.MAX_RATE)] | None = None
     cache: bool = True
     instructions: Annotated[str, Field(max_length=limits.MAX_INSTRUCTION_CHARS)] = ""
     examples: Path | None = None
@@ -57,6 +60,12 @@ class LlmRater(RaterSettings):
     def model_names(self) -> tuple[str, ...]:
         """Return the models that vote, or the only one."""
         return self.models or (self.model,)
+
+    @property
+    def pace_name(self) -> str:
+        """Return the name under which processes share the pace of the requests; URLs may have secrets."""
+        where = hashlib.sha256(self.url.encode()).hexdigest()[:8]
+        return f"llm:{'+'.join(sorted(self.model_names))} {where}"
 
     @property
     def sample_count(self) -> int:

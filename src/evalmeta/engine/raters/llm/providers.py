@@ -18,6 +18,7 @@ from evalmeta.protocol.http import is_too_long, retry_pause
 
 if TYPE_CHECKING:
     from evalmeta.engine.http_endpoint import Endpoint
+    from evalmeta.engine.interfaces import SharedPace
     from evalmeta.engine.raters.llm import LlmRater
     from evalmeta.model.json_value import JsonObject, JsonValue
 
@@ -206,12 +207,13 @@ class Usage:
 class Requests:
     """Sends the requests of one rater at its own pace, and retries transient failures.
 
-    After `limit` requests, every other one is an error.
+    After `limit` requests, every other one is an error. Processes that have the same `shared` pace share
+    the rate and the back-off.
     """
 
-    def __init__(self, settings: LlmRater) -> None:
+    def __init__(self, settings: LlmRater, *, shared: SharedPace | None = None) -> None:
         self._timeout = settings.timeout
-        self._pacer = Pacer(concurrency=settings.concurrency)
+        self._pacer = Pacer(rate=settings.rate_limit, concurrency=settings.concurrency, shared=shared, watches=True)
         self.usage = Usage()
         self.limit: int | None = None
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
     from pathlib import Path
 
+    from evalmeta.engine.interfaces import SharedPace
     from evalmeta.engine.raters.llm import LlmRater
     from evalmeta.engine.raters.llm.prompts import CustomRubric
     from evalmeta.engine.raters.llm.providers import JudgeModel, ModelReply
@@ -287,14 +288,17 @@ def _dissent(opinions: Sequence[Opinion], agreeing: Sequence[Opinion]) -> str:
     return f" (another verdict: {', '.join(others)})" if is_vote and others else ""
 
 
-def bind_llm(settings: LlmRater, *, root: Path, cache: RatingCache | None = None) -> ModelRater:
+def bind_llm(
+    settings: LlmRater, *, root: Path, cache: RatingCache | None = None, shared: SharedPace | None = None
+) -> ModelRater:
     """Return the rater that the settings describe, without sending anything; raise SettingsError if they are wrong.
 
-    The path of the examples is relative to `root`.
+    The path of the examples is relative to `root`. The rate limit is that of all processes with the `shared` pace.
     """
     models = [_bind_model(name, settings) for name in settings.model_names]
     rubric = bind_rubric(settings, root=root)
-    return ModelRater(models, settings, rubric=rubric, cache=cache if settings.cache else None)
+    requests = Requests(settings, shared=shared)
+    return ModelRater(models, settings, rubric=rubric, cache=cache if settings.cache else None, requests=requests)
 
 
 def _bind_model(name: str, settings: LlmRater) -> JudgeModel:
