@@ -15,6 +15,7 @@ import pytest
 
 import evalmeta
 from evalmeta.store.database import open_database
+from stores import store_in
 from suites import Suite, make_suite, wait_until
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def test_workers_share_the_rate_of_an_agent(tmp_path: Path, dist: str) -> None:
     done = session(suite, "-n", "2", "--dist", dist)
     assert "10 passed" in done.stdout
     assert Counter(suite.asked()) == Counter(suite.questions)
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         [(agent, next_slot)] = database.query("SELECT agent, next_slot FROM pace")
     assert agent == "Desk"
     # Each of the ten questions had a slot of its own.

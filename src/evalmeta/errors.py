@@ -300,6 +300,10 @@ class StoreLocked(StoreError):
     """Another program has locked the database."""
 
 
+class StoreUnreachable(StoreError):
+    """The server of a shared store does not answer, or the connection to it was lost; it may answer later."""
+
+
 class StoreFull(StoreError):
     """The disk has no room for a change; nothing was changed."""
 

@@ -110,6 +110,12 @@ HTTP_TIMEOUT_SECONDS: Final = 60.0
 # The time to connect to an agent's endpoint; the answer has the time limit of the case.
 CONNECT_SECONDS: Final = 10.0
 STORE_BUSY_SECONDS: Final = 10.0
+# Of a store on a server: how long a statement may take, and after which silence the connection is given up.
+STORE_STATEMENT_SECONDS: Final = 20.0
+STORE_REPLY_SECONDS: Final = 30.0
+# How many threads of a process have connections to it at a time, and how many rows a long query reads at once.
+MAX_STORE_CONNECTIONS: Final = 10
+STORE_ROWS_OF_A_READ: Final = 1_000
 # How long a locked database may block the event loop, which asks the agents meanwhile.
 LOOP_LOCKED_SECONDS: Final = 1.0
 # A process reserves the slots of an agent's rate for so long at a time, and sees the back-off of others that late.

@@ -32,6 +32,7 @@ import evalmeta.report.human
 from evalmeta.cli.main import main as evalmeta
 from evalmeta.store.database import open_database
 from evalmeta.store.suites import Suites
+from stores import store_in
 from suites import Suite, make_suite
 
 TESTS, CASES, SECONDS = 100, 2, 2.0
@@ -50,17 +51,17 @@ def begin(suite: Suite, *words: str) -> int:
 
 def results(suite: Suite) -> dict[tuple[str, int], bytes]:
     sql = "SELECT definition, number, body FROM case_result JOIN run ON run.id = run_id"
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         return {(name, number): body for name, number, body in database.query(sql)}
 
 
 def is_saved(suite: Suite) -> bool:
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         return Suites(database).latest() is not None
 
 
 def is_partial(suite: Suite) -> bool:
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         return bool(Suites(database).unfinished())
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
+from stores import store_in
 from suites import make_suite
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def suite(evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def run_ids(suite: Suite) -> dict[str, str]:
     """Return the run of each definition that was started last."""
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         return dict(database.query("SELECT definition, id FROM run ORDER BY id"))
 
 
@@ -58,7 +59,7 @@ def test_a_run_is_rescored_without_asking(evalmeta: Program, suite: Suite) -> No
     first = run_ids(suite)["Test_01"]
     done = evalmeta("test", "rescore", first, "--min-pass-rate", "0.5")
     assert (done.code, suite.asked()) == (0, [])
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         again = Runs(database).get(run_ids(suite)["Test_01"])
     assert again
     assert again.answers_of == first
@@ -80,7 +81,7 @@ def test_the_runs_of_two_suites_are_compared_and_what_changed_is_asked_again(eva
     asked = Counter(suite.asked())
     assert asked.pop("Question 03 03") >= 1 + 3
     assert asked == dict.fromkeys((question for question in suite.questions if question != "Question 03 03"), 1)
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         [(new,)] = database.query(
             "SELECT id FROM run WHERE definition = 'Test_03' AND id > ? ORDER BY id LIMIT 1", (before,)
         )
@@ -104,7 +105,7 @@ def test_the_runs_of_all_shards_are_one_baseline_of_the_whole_suite(evalmeta: Pr
     for shard in ("1/3", "2/3", "3/3"):
         assert evalmeta("test", "run", "--wait", "--shard", shard).code in {0, 100}
     assert sorted(suite.asked()) == suite.questions
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         shards = [
             run_id for (run_id,) in database.query("SELECT id FROM run ORDER BY id") if run_id not in whole.values()
         ]

@@ -15,6 +15,7 @@ import pytest
 from engine.raters.llm.model_server import judging, serving
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
+from stores import store_in
 from suites import make_suite, wait_until
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def assert_all_used(suite: Suite) -> None:
 
 
 def is_over(suite: Suite) -> bool:
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         return not Runs(database).unfinished()
 
 
@@ -69,7 +70,7 @@ def test_unfinished_runs_that_are_resumed(evalmeta: Program, suite: Suite) -> No
     suite.write("held", *suite.questions)
     assert evalmeta("test", "run", ".").code == 0
     wait_until(lambda: len(suite.asked()) == 10)
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         runs = Runs(database)
         worker = runs.lease(runs.unfinished()[0][0]).worker
     assert worker
@@ -121,7 +122,7 @@ def test_a_command_shares_the_concurrency_with_the_server_of_its_org(
 
 def waiting_workers(suite: Suite) -> bool:
     """Return whether workers of at least two processes know of each other, and one of them waits for places."""
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         rows = database.query("SELECT worker, wanted FROM place")
     return len({worker.split(":")[1] for worker, _ in rows}) > 1 and any(wanted for _, wanted in rows)
 

@@ -13,6 +13,7 @@ import pytest
 
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
+from stores import store_in
 from suites import make_suite, wait_until
 
 if TYPE_CHECKING:
@@ -61,14 +62,14 @@ def run(program: list[str], suite: Suite) -> Callable[..., Ended]:
 
 def saved(suite: Suite) -> Counter[str]:
     """Return how often each question has a result in the runs that asked."""
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         runs, ids = Runs(database), database.query("SELECT id FROM run WHERE answers_of IS NULL")
         return Counter(case.utterance for (run_id,) in ids for case in runs.cases(run_id))
 
 
 def started(suite: Suite) -> int:
     """Return the number of runs."""
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         return int(database.query("SELECT count(*) FROM run")[0][0])
 
 
@@ -153,7 +154,7 @@ def test_a_wait_that_runs_out_names_all_runs_which_continue_and_are_resumed(
     )
     assert listed
     run_ids = listed[1].split(", ")
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         assert run_ids[-19:] == [run_id for run_id, _ in Runs(database).unfinished()][-19:]
 
     # A worker in the background has taken over.

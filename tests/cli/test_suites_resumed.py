@@ -22,6 +22,7 @@ from evalmeta.model.login import Login, Secrets
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
 from org.servers import served
+from stores import store_in
 from suites import make_suite
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def wait_for_a_run(suite: Suite, before: int) -> None:
 
 
 def runs(suite: Suite) -> int:
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         return int(database.query("SELECT count(*) FROM run")[0][0])
 
 
@@ -87,7 +88,7 @@ def names(suite: Suite) -> list[str]:
 
 def started(suite: Suite) -> list[str]:
     """Return the tests with a run in the newest suite."""
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         sql = "SELECT definition FROM run WHERE suite = (SELECT id FROM suite ORDER BY created_at DESC) ORDER BY place"
         return [name for (name,) in database.query(sql)]
 
@@ -244,7 +245,7 @@ def test_a_command_that_runs_nothing_leaves_no_suite(evalmeta: Program, suite: S
         if "Nothing was run: no case is in shard" in evalmeta("test", "run", ".", "--shard", shard, "--wait").err
     )
     assert empty
-    with open_database(suite.root / ".evalmeta") as database:
+    with open_database(store_in(suite.root / ".evalmeta")) as database:
         assert database.query("SELECT count(*) FROM suite WHERE id NOT IN (SELECT suite FROM run)") == [(0,)]
 
 

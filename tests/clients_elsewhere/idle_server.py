@@ -16,10 +16,11 @@ from evalmeta.org.app import create_app
 from evalmeta.org.organization import Organization
 from evalmeta.org.serving.server import listen
 from evalmeta.store.database import open_database
+from stores import store_in
 
 
 def main(folder: Path) -> None:
-    with open_database(folder / ".evalmeta") as database, listen("127.0.0.1", 0) as listening:
+    with open_database(store_in(folder / ".evalmeta")) as database, listen("127.0.0.1", 0) as listening:
         org = Organization(database, folder, Settings, lambda _: None)
         sys.stdout.write(f"http://127.0.0.1:{listening.getsockname()[1]} {org.token}\n")
         sys.stdout.flush()

@@ -24,6 +24,7 @@ from evalmeta.protocol.metadata_api import AsyncResult, DeployOptions
 from evalmeta.protocol.soap import deploy_call
 from evalmeta.store.database import open_database
 from org.parts import definition, package
+from stores import store_in
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -112,7 +113,7 @@ class Org:
 
     def run_jobs(self, *, once: str = "Pending") -> None:
         """Run the jobs of an idle org as soon as one has a status."""
-        with open_database(self.folder / ".evalmeta") as database:
+        with open_database(store_in(self.folder / ".evalmeta")) as database:
             org = Organization(database, self.folder, Settings, lambda _: None)
             until = time.monotonic() + _DEADLINE_SECONDS
             while once not in {job.status for job, _ in org.jobs.unfinished()}:

@@ -25,6 +25,7 @@ from evalmeta.package.project import find_project
 from evalmeta.protocol.metadata_api import DeployOptions
 from evalmeta.store.database import open_database
 from evalmeta.xmlio.definitions import write_manifest
+from stores import store_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -104,7 +105,7 @@ def opened(folder: Path, *, launch: Callable[[str], None] = lambda _: None) -> I
 def _opened(
     state_dir: Path, root: Path, settings: Callable[[], Settings], launch: Callable[[str], None]
 ) -> Iterator[Organization]:
-    database, queue = open_database(state_dir), JobQueue()
+    database, queue = open_database(store_in(state_dir)), JobQueue()
     queue.org = Organization(database, root, settings, launch, queue.wake)
     try:
         yield queue.org

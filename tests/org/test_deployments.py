@@ -71,7 +71,7 @@ def test_a_deployment_is_dated_when_it_has_the_database(org: Organization) -> No
     held = Event()
 
     def hold() -> float:
-        with open_database(org.database.folder) as other, other.transaction():
+        with open_database(org.database.store) as other, other.transaction():
             held.set()
             time.sleep(0.2)
             return time.time()

@@ -191,7 +191,7 @@ def test_a_deployment_is_answered_with_a_receipt_and_kept(waiting: Organization)
 def locked(org: Organization, monkeypatch: pytest.MonkeyPatch) -> Iterable[Organization]:
     """The org while another program holds its database."""
     monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
-    with open_database(org.database.folder) as other, other.transaction():
+    with open_database(org.database.store) as other, other.transaction():
         yield org
 
 

@@ -32,6 +32,7 @@ from evalmeta.protocol.soap import read_results
 from evalmeta.store.database import open_database
 from examples import at_most
 from org.parts import KIND, definition, package, xml_of
+from stores import store_in
 
 NAMES = st.sampled_from(["A", "B", "C", "a"])
 CASES = st.integers(1, 3)
@@ -52,7 +53,7 @@ class Org(RuleBasedStateMachine):
 
     def open(self) -> None:
         root = Path(self.folder.name)
-        self.org = Organization(open_database(root / "state"), root, Settings, lambda _: None)
+        self.org = Organization(open_database(store_in(root / "state")), root, Settings, lambda _: None)
 
     def teardown(self) -> None:
         self.org.database.close()

@@ -21,7 +21,7 @@ def test_others_are_answered_while_a_call_waits_for_the_database(waiting: Organi
     async def go() -> tuple[int, bool]:
         transport = httpx.ASGITransport(app=create_app(waiting))
         async with httpx.AsyncClient(transport=transport, base_url=URL) as http:
-            with open_database(waiting.database.folder) as other, other.transaction():
+            with open_database(waiting.database.store) as other, other.transaction():
                 deploying = asyncio.create_task(http.post("/services/Soap/m/66.0", content=call))
                 await asyncio.sleep(0.1)
                 answer = await http.get("/services/data")

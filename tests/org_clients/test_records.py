@@ -17,6 +17,7 @@ from evalmeta.org.organization import Organization
 from evalmeta.org_clients.answers import Page
 from evalmeta.store.database import delete_contents, open_database
 from org.parts import URL, definition
+from stores import store_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,7 +139,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organization]:
     """An org with 4,001 agents."""
     folder = tmp_path_factory.mktemp("org")
     subjects = {f"Agent_{number:04}": DESK for number in range(4_001)}
-    with open_database(folder / "state") as database:
+    with open_database(store_in(folder / "state")) as database:
         yield Organization(database, folder, lambda: Settings(subjects=subjects), lambda _: None)
 
 

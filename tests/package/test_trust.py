@@ -17,6 +17,7 @@ from evalmeta.package.project import find_project
 from evalmeta.package.trust import SAFE_FOLDERS, refuse_foreign, signature, state_file
 from evalmeta.store.database import open_database
 from evalmeta.store.sqlite import check_integrity
+from stores import store_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,7 @@ AS_ROOT: Final = os.geteuid() == 0
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     folder = tmp_path / ".evalmeta"
-    open_database(folder).close()
+    open_database(store_in(folder)).close()
     return folder
 
 
@@ -48,7 +49,7 @@ def test_a_link_in_place_of_the_database_is_refused(state: Path, victim: Path, n
     (state / name).unlink(missing_ok=True)
     (state / name).symlink_to(victim if points_to == "a file" else victim.with_name("gone"))
     with pytest.raises(StoreError, match=f"{name} is a link"):
-        open_database(state)
+        open_database(store_in(state))
     assert [path.name for path in victim.parent.iterdir()] == ["victim"]
     assert victim.read_text() == "precious"
 
@@ -64,7 +65,7 @@ def test_a_state_folder_that_is_a_link_is_refused_with_the_way_out(tmp_path: Pat
     moved = state.rename(tmp_path / "moved")
     state.symlink_to(moved)
     with pytest.raises(StoreError, match=r"\.evalmeta is a link") as refused:
-        open_database(state)
+        open_database(store_in(state))
     assert "set EVALMETA_HOME to that folder" in str(refused.value.actions)
     open_database(moved).close()
 
@@ -72,7 +73,7 @@ def test_a_state_folder_that_is_a_link_is_refused_with_the_way_out(tmp_path: Pat
 def test_a_folder_that_a_variable_names_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "home").symlink_to(tmp_path / "disk")
-    open_database(tmp_path / "home").close()
+    open_database(store_in(tmp_path / "home")).close()
     assert (tmp_path / "disk" / "org.sqlite3").is_file()
 
 

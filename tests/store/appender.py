@@ -15,6 +15,7 @@ from pathlib import Path
 
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, Verdict
+from evalmeta.model.store import Store, read_store_url
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import RunJournal
 
@@ -22,7 +23,9 @@ BATCH = 3
 
 
 def append_without_end(folder: Path, run_id: str, acknowledged: int) -> None:
-    journal = RunJournal(open_database(folder), run_id, "w")
+    url = os.environ.get("EVALMETA_STORE")
+    store = Store(folder, read_store_url(url) if url else None)
+    journal = RunJournal(open_database(store), run_id, "w")
     iteration = 1 + max((done for done, _ in journal.finished()), default=0)
     while True:
         answer = GeneratedData("x" * random.randint(0, 4_000))  # noqa: S311 - not for secrets

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.store.database import Database, open_database
+from stores import store_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,6 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def database(folder: Path) -> Iterator[Database]:
-    opened = open_database(folder)
+    opened = open_database(store_in(folder))
     yield opened
     opened.close()

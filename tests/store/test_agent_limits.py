@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,14 +15,15 @@ from evalmeta.model.run_options import RunOptions
 from evalmeta.store.agent_limits import Pace, RunPlaces
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, Runs
+from stores import store_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from evalmeta.store.database import Database
 
 
+TESTS = Path(__file__).parent.parent
 # As the pacer does, a process tries again later if others have locked the database for a second.
 RESERVE = """
 import sys
@@ -29,7 +31,8 @@ from pathlib import Path
 from evalmeta.errors import StoreLocked
 from evalmeta.store.database import open_database
 from evalmeta.store.agent_limits import Pace
-with open_database(Path(sys.argv[1])) as database:
+from stores import store_in
+with open_database(store_in(Path(sys.argv[1]))) as database:
     pace = Pace(database, "Agent", clock=lambda: 1000.0)
     left = [int(number) for number in sys.argv[2:]]
     while left:
@@ -43,9 +46,9 @@ with open_database(Path(sys.argv[1])) as database:
 
 def reserve_together(folder: Path, slots: list[int], *, processes: int) -> list[float]:
     """Return the slots that processes reserve, each of them these numbers of slots at a time."""
-    with open_database(folder):
+    with open_database(store_in(folder)):
         command = [sys.executable, "-c", RESERVE, str(folder), *map(str, slots)]
-        running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
+        running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=TESTS) for _ in range(processes)]
         lines = [line.split() for process in running for line in process.communicate()[0].splitlines()]
     return sorted(float(first) + 0.5 * place for first, count in lines for place in range(int(count)))
 
@@ -57,7 +60,7 @@ def test_slots_of_several_processes_neither_overlap_nor_leave_gaps(tmp_path: Pat
 
 
 def test_a_pause_moves_the_next_slot_and_agents_have_slots_of_their_own(tmp_path: Path) -> None:
-    with open_database(tmp_path) as database:
+    with open_database(store_in(tmp_path)) as database:
         pace = Pace(database, "A", clock=lambda: 1000.0)
         pace.pause(30)
         pace.pause(10)
@@ -71,7 +74,7 @@ def test_a_pause_moves_the_next_slot_and_agents_have_slots_of_their_own(tmp_path
 def test_a_clock_that_is_set_back_changes_neither_the_pause_nor_the_interval(
     tmp_path: Path, back: float, interval: float
 ) -> None:
-    with open_database(tmp_path) as database:
+    with open_database(store_in(tmp_path)) as database:
         before = Pace(database, "A", clock=lambda: 2_000_000.0)
         before.pause(30)
         before.reserve(interval=interval)
@@ -81,14 +84,14 @@ def test_a_clock_that_is_set_back_changes_neither_the_pause_nor_the_interval(
 
 
 def test_a_clock_that_is_set_forward_ends_a_pause_and_keeps_the_interval(tmp_path: Path) -> None:
-    with open_database(tmp_path) as database:
+    with open_database(store_in(tmp_path)) as database:
         Pace(database, "A", clock=lambda: 1000.0).pause(30)
         after = Pace(database, "A", clock=lambda: 4600.0)
         assert [after.reserve(interval=2) for _ in range(2)] == [0, 2]
 
 
 def test_slots_after_a_pause_keep_the_interval(tmp_path: Path) -> None:
-    with open_database(tmp_path) as database:
+    with open_database(store_in(tmp_path)) as database:
         pace = Pace(database, "A", clock=lambda: 1000.0)
         pace.pause(60)
         assert [round(pace.reserve(interval=0.001), 3) for _ in range(3)] == [60, 60.001, 60.002]
@@ -121,7 +124,7 @@ class Org:
 @pytest.fixture
 def org(tmp_path: Path) -> Iterator[Org]:
     """An org with three runs."""
-    with open_database(tmp_path) as database:
+    with open_database(store_in(tmp_path)) as database:
         yield Org(database, 3)
 
 
@@ -202,7 +205,8 @@ from pathlib import Path
 from evalmeta.store.database import open_database
 from evalmeta.store.agent_limits import RunPlaces
 from evalmeta.store.runs import Runs
-with open_database(Path(sys.argv[1])) as database:
+from stores import store_in
+with open_database(store_in(Path(sys.argv[1]))) as database:
     run = Runs(database).get(sys.argv[2])
     places, taken = RunPlaces(database, run, sys.argv[3], is_free=lambda _: False, clock=lambda: 2000.0), 0
     for _ in range(100):
@@ -212,11 +216,11 @@ with open_database(Path(sys.argv[1])) as database:
 
 
 def test_several_processes_never_take_more_places_than_there_are(tmp_path: Path) -> None:
-    with open_database(tmp_path) as database:
+    with open_database(store_in(tmp_path)) as database:
         org = Org(database, 3)
         for run in range(3):
             org.claim(run)
         commands = [[sys.executable, "-c", TAKE, str(tmp_path), org.ids[run], f"worker {run}"] for run in range(3)]
-        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=TESTS) for command in commands]
         taken = [int(process.communicate()[0]) for process in processes]
     assert sum(taken) == 200

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from evalmeta.store.components import Synced, open_tracking
 from stores import store_in
 
@@ -46,6 +48,7 @@ def test_orgs_and_projects_are_separate(tmp_path: Path) -> None:
             assert tracking.load(KIND) == {}
 
 
+@pytest.mark.sqlite
 def test_a_project_moved_with_its_state_remembers(tmp_path: Path) -> None:
     with open_tracking(store_in(tmp_path / "a/.evalmeta"), root=tmp_path / "a", org_url=URL) as tracking:
         tracking.remember(KIND, {"Orders": ONE})

@@ -7,6 +7,7 @@ from evalmeta.store.components import Components, Synced, Tracking
 from evalmeta.store.database import delete_contents, open_database
 from evalmeta.store.runs import keep_content
 from evalmeta.store.users import Users
+from stores import store_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +16,7 @@ TYPE = TYPES[0]
 
 
 def test_contents_are_deleted_and_users_tokens_and_counters_stay(tmp_path: Path) -> None:
-    with open_database(tmp_path) as database:
+    with open_database(store_in(tmp_path)) as database:
         with database.transaction():
             Components(database).save(TYPE, {"A": b"a"}, now=1)
         Users(database).add_token(Users(database).all_users()[0], org_id="00D", now=0, expires=1)
@@ -28,7 +29,7 @@ def test_contents_are_deleted_and_users_tokens_and_counters_stay(tmp_path: Path)
 
 
 def test_contents_of_tests_that_no_run_has_any_more_are_deleted(tmp_path: Path) -> None:
-    with open_database(tmp_path) as database:
+    with open_database(store_in(tmp_path)) as database:
         with database.transaction():
             keep_content(database, b"<AiEvaluationDefinition/>")
         delete_contents(database, is_ours=lambda _: True)
@@ -36,7 +37,7 @@ def test_contents_of_tests_that_no_run_has_any_more_are_deleted(tmp_path: Path) 
 
 
 def test_tracking_of_other_orgs_stays(tmp_path: Path) -> None:
-    with open_database(tmp_path) as database:
+    with open_database(store_in(tmp_path)) as database:
         orgs = {url: Tracking(database, project="..", org_url=url) for url in ("here", "there")}
         for org in orgs.values():
             org.remember(TYPE.name, {"A": Synced(b"a", "")})

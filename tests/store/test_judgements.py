@@ -8,6 +8,7 @@ from evalmeta import limits
 from evalmeta.model.statistics import JudgeCheck
 from evalmeta.store.database import open_database
 from evalmeta.store.judgements import FolderRatings, MemoryRatings, Ratings, find_check, keep_check
+from stores import store_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,10 +25,10 @@ def test_texts_are_found_by_their_keys(database: Database) -> None:
 
 
 def test_texts_are_there_for_the_next_process(folder: Path) -> None:
-    before = open_database(folder)
+    before = open_database(store_in(folder))
     Ratings(before).keep("a", "said")
     before.close()
-    after = open_database(folder)
+    after = open_database(store_in(folder))
     assert Ratings(after).find("a") == "said"
     after.close()
 

@@ -43,6 +43,7 @@ def statements(database: Database, act: Callable[[Database], object]) -> int:
     return len(seen)
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     "act",
     [

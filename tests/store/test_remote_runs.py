@@ -4,12 +4,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 
 from evalmeta.model.run import Run, RunStatus
 from evalmeta.store.remote_runs import RemoteRun, RemoteRuns, open_remote_runs
+from evalmeta.store.sqlite import SqliteDatabase
 from examples import at_most
 from protocol.results import runs
+from stores import store_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +26,8 @@ DEV = RemoteRun("https://dev.example", "dev", RUN, (ID,))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=at_most(50))
 @given(run=runs)
 def test_a_run_is_read_back_unchanged(database: Database, run: Run) -> None:
+    # Postgres stores no character 0; SQLite does.
+    assume(SqliteDatabase is type(database) or "\\x00" not in repr(run))
     remote = replace(DEV, run=replace(run, id=ID), jobs=(ID, "4KB2"))
     RemoteRuns(database).keep(remote)
     assert RemoteRuns(database).find(ID) == [remote]
@@ -51,7 +55,7 @@ def test_a_run_that_is_not_kept_is_not_found(database: Database) -> None:
 
 
 def test_runs_are_there_for_the_next_process(folder: Path) -> None:
-    with open_remote_runs(folder) as kept:
+    with open_remote_runs(store_in(folder)) as kept:
         kept.keep(DEV)
-    with open_remote_runs(folder) as kept:
+    with open_remote_runs(store_in(folder)) as kept:
         assert kept.find(ID) == [DEV]

@@ -11,6 +11,7 @@ from evalmeta import limits
 from evalmeta.store.database import open_database
 from evalmeta.store.retention import delete_runs, old_runs
 from evalmeta.store.runs import Runs
+from stores import store_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 CONTENT = b"<AiEvaluationDefinition/>" * 100
 
 
+@pytest.mark.sqlite
 def test_runs_of_an_earlier_layout_keep_their_contents_and_share_them(folder: Path) -> None:
     folder.mkdir()
     scripts = sorted((files("evalmeta.store") / "migrations").iterdir(), key=lambda script: script.name)
@@ -40,7 +42,7 @@ def test_runs_of_an_earlier_layout_keep_their_contents_and_share_them(folder: Pa
             connection.execute(sql, (f"4KB{place}", kind, content, float(place)))
         connection.execute(f"PRAGMA user_version = {len(earlier)}")
         connection.execute("PRAGMA application_id = 0x45564D54")
-    with open_database(folder) as database:
+    with open_database(store_in(folder)) as database:
         runs = Runs(database)
         contents = [runs.content(f"4KB{place}") for place in (1, 2, 3)]
         assert [(content.data, content.kind.value) for content in contents] == [
@@ -58,6 +60,7 @@ def test_runs_of_an_earlier_layout_keep_their_contents_and_share_them(folder: Pa
         assert database.query("PRAGMA auto_vacuum") == [(2,)]
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("largest", [10**9, 0])
 def test_room_is_given_back_by_writing_anew_or_step_by_step(
     database: Database, monkeypatch: pytest.MonkeyPatch, largest: int

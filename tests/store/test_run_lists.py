@@ -167,6 +167,7 @@ def test_every_field_of_a_filter_has_a_condition() -> None:
     assert {*run_lists.CONDITIONS, "outcome"} == {field.name for field in fields(RunFilter)}
 
 
+@pytest.mark.sqlite
 def test_a_page_of_runs_sorts_no_others(database: Database) -> None:
     listed = "SELECT * FROM listed_run WHERE 1 ORDER BY started DESC, id DESC LIMIT 100"
     steps = [step[3] for step in database.query(f"EXPLAIN QUERY PLAN {listed}")]

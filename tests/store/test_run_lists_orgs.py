@@ -3,6 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, ContentKind, Run, RunContent, RunStatus, TestResult, Verdict
@@ -75,6 +77,7 @@ def test_a_limit_lists_the_latest_runs(database: Database) -> None:
     assert [run.id for run in list_runs(database, limit=2)] == ids[1:]
 
 
+@pytest.mark.sqlite
 def test_a_list_does_not_read_the_cases_of_runs_of_other_orgs(database: Database) -> None:
     run_there(database, "Orders", Verdict.PASS, now=1.0)
     database.execute("UPDATE remote_run SET body = json_remove(CAST(body AS TEXT), '$.testCases')")

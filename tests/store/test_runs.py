@@ -14,8 +14,10 @@ from evalmeta.model.login import ADMIN, User
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, Run, RunContent, RunStatus, TestResult, Verdict
 from evalmeta.model.run_options import Origin, RunOptions
+from evalmeta.model.tally import Tally
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal, Runs
+from stores import store_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,8 +144,22 @@ def test_finished_cases_are_counted_by_verdict(runs: Runs, journal: RunJournal) 
 def test_an_append_that_fails_keeps_none_of_its_cases(journal: RunJournal) -> None:
     journal.append([DONE])
     with pytest.raises(StoreError):
-        journal.append([DONE._replace(number=2), DONE])
+        journal.append([DONE._replace(number=2), DONE._replace(number=None)])
     assert journal.finished() == {(1, 1)}
+
+
+@pytest.mark.parametrize("others", [0, 1, 40])
+def test_a_result_that_is_appended_again_counts_once_and_the_first_of_a_case_stays(
+    database: Database, runs: Runs, journal: RunJournal, others: int
+) -> None:
+    journal.append([DONE])
+    counted = RunJournal(database, RUN_ID, "w1", tally := Tally(RunOptions()))
+    late = DONE._replace(number=2, ended=99.0)
+    journal.append([DONE._replace(number=2)])
+    counted.append([DONE, late, *(DONE._replace(number=3 + more) for more in range(others))])
+    assert runs.cases(RUN_ID)[:2] == (DONE, DONE._replace(number=2))
+    assert len(journal.finished()) == 2 + others
+    assert tally.summary().total == 1 + others
 
 
 def test_a_batch_of_large_results_is_not_held_twice(journal: RunJournal) -> None:
@@ -195,7 +211,7 @@ def test_a_run_that_is_over_cannot_be_canceled(runs: Runs) -> None:
 
 def test_another_process_sees_a_case_as_soon_as_it_is_appended(folder: Path, journal: RunJournal) -> None:
     journal.append([DONE])
-    reader = open_database(folder)
+    reader = open_database(store_in(folder))
     assert Runs(reader).cases(RUN_ID) == (DONE,)
     reader.close()
 

@@ -13,6 +13,7 @@ from evalmeta.errors import StoreCorrupt, StoreError, StoreLocked
 from evalmeta.store.database import Database, open_database
 from evalmeta.store.sqlite import SqliteDatabase, check_integrity, migrate
 
+pytestmark = pytest.mark.sqlite
 FILE = "org.sqlite3"
 EVMT = 0x45564D54
 OPENER = """\

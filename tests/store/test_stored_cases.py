@@ -61,6 +61,7 @@ def test_a_run_without_results_has_no_cases(database: Database, run: Runs) -> No
     assert list(StoredCases(database, RUN_ID)) == []
 
 
+@pytest.mark.sqlite
 def test_the_results_of_a_small_run_do_not_need_the_database(database: Database, run: Runs) -> None:
     del run
     append(database, (result(*key, chars=10) for key in KEYS))
@@ -117,6 +118,7 @@ def test_deleted_results_are_an_error(database: Database, large: Sequence[CaseRe
             read(large)
 
 
+@pytest.mark.sqlite
 def test_a_deleted_database_is_not_created_again(database: Database, large: Sequence[CaseResult]) -> None:
     database.close()
     Path(database.name).unlink()

@@ -20,6 +20,7 @@ from evalmeta.store.run_lists import list_runs, runs_of_suite
 from evalmeta.store.runs import Runs
 from evalmeta.store.sqlite import migrate
 from evalmeta.store.suites import Suite, Suites, SuiteTest
+from stores import store_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,9 +128,10 @@ def test_the_latest_suite_is_the_one_that_began_last(database: Database) -> None
     assert Suites(database).unfinished() == ["two", "one"]
 
 
+@pytest.mark.sqlite
 def test_a_database_of_the_first_layout_keeps_its_runs_which_have_no_place(folder: Path) -> None:
     first = (files("evalmeta.store") / "migrations" / "0001.sql").read_text(encoding="utf-8")
-    open_database(folder).close()
+    open_database(store_in(folder)).close()
     (folder / "org.sqlite3").unlink()
     import sqlite3
 
@@ -145,7 +147,7 @@ def test_a_database_of_the_first_layout_keeps_its_runs_which_have_no_place(folde
                 " VALUES (?, 'Orders', 'xml', x'', 'Desk', 'NEW', ?, 1, '005', ?, '', '', ?)",
                 (f"4KB00000000000{number}AAA", written, suite, number),
             )
-    with open_database(folder) as database:
+    with open_database(store_in(folder)) as database:
         assert [run.suite for run in list_runs(database)] == ["", "", SUITE, SUITE]
         assert [run.id for run in runs_of_suite(database, SUITE)] == ["4KB000000000002AAA", "4KB000000000003AAA"]
         assert Suites(database).unfinished() == []

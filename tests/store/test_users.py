@@ -12,6 +12,7 @@ from evalmeta import limits
 from evalmeta.model.login import ADMIN
 from evalmeta.store.database import open_database
 from evalmeta.store.users import Users
+from stores import store_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ DAY = 24 * 3600
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    with open_database(tmp_path) as opened:
+    with open_database(store_in(tmp_path)) as opened:
         yield opened
 
 
@@ -57,10 +58,11 @@ def test_a_token_identifies_its_user_and_has_the_form_that_the_sf_cli_accepts(us
     assert users.user_of(token, now=1) == ci
 
 
+@pytest.mark.sqlite
 def test_only_the_hash_of_a_token_is_stored(users: Users, database: Database) -> None:
     token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
     secret = token.rpartition("!")[2].partition(".")[2]
-    files = [path.read_bytes() for path in database.path.parent.iterdir()]
+    files = [path.read_bytes() for path in database.folder.iterdir()]
     assert not any(secret.encode() in content for content in files)
 
 
@@ -100,19 +102,21 @@ def test_the_use_of_a_token_is_recorded_once_an_hour(users: Users) -> None:
     assert noted == [10, 10, 10, 3_620]
 
 
+@pytest.mark.sqlite
 def test_users_can_log_in_while_another_program_locks_the_database(users: Users, database: Database) -> None:
     token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
     database.execute("PRAGMA busy_timeout = 10")
-    with open_database(database.path.parent) as other, other.transaction():
+    with open_database(database.store) as other, other.transaction():
         assert users.user_of(token, now=1) == ADMIN
 
 
+@pytest.mark.sqlite
 def test_recording_the_use_of_a_token_does_not_wait_for_a_lock(users: Users, database: Database) -> None:
     token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
     held, asked = Event(), Event()
 
     def hold() -> None:
-        with open_database(database.path.parent) as other, other.transaction():
+        with open_database(database.store) as other, other.transaction():
             held.set()
             asked.wait(60)
 
@@ -132,6 +136,7 @@ def copied(database: Database, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("change", ["folder", "user", "key", "nothing"])
 def test_a_token_is_valid_only_in_its_folder_and_for_its_user(
     users: Users, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
@@ -144,7 +149,7 @@ def test_a_token_is_valid_only_in_its_folder_and_for_its_user(
         monkeypatch.setattr(os, "getuid", lambda: 54_321)
     elif change == "key":
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
-    with open_database(folder) as opened:
+    with open_database(store_in(folder)) as opened:
         restored = Users(opened)
         is_void = change != "nothing"
         assert restored.user_of(token, now=1) == (None if is_void else ADMIN)
@@ -153,6 +158,7 @@ def test_a_token_is_valid_only_in_its_folder_and_for_its_user(
         assert restored.user_of(restored.add_token(ADMIN, org_id=ORG, now=0, expires=DAY), now=1) == ADMIN
 
 
+@pytest.mark.sqlite
 def test_a_token_that_others_put_into_the_store_is_void(users: Users, database: Database) -> None:
     token = users.add_token(ADMIN, org_id=ORG, now=0, expires=DAY)
     users.add("ci@evalmeta.local", "ci", now=0)

@@ -10,6 +10,7 @@ from evalmeta import limits
 from evalmeta.model.login import ADMIN
 from evalmeta.store.database import open_database
 from evalmeta.store.users import Holder, Sessions, Users, public_id
+from stores import store_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,7 @@ OF_ADMIN = Holder(ADMIN.id)
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    with open_database(tmp_path) as opened:
+    with open_database(store_in(tmp_path)) as opened:
         yield opened
 
 
@@ -71,7 +72,7 @@ def test_the_oldest_session_of_a_user_ends_and_none_of_another(
     monkeypatch.setattr(limits, "MAX_USER_SESSIONS", 2)
     ann, sessions = Users(database).add("ann@example.com", "Ann", now=1), Sessions(database)
     of_ann = sessions.add(Holder(ann.id), now=1)
-    of_admin = [sessions.add(OF_ADMIN, now=2) for _ in range(3)]
+    of_admin = [sessions.add(OF_ADMIN, now=2 + number / 10) for number in range(3)]
     assert [sessions.user_of(secret, now=3) for secret in (of_ann, *of_admin)] == [ann, None, ADMIN, ADMIN]
 
 
@@ -82,6 +83,7 @@ def test_sessions_that_have_ended_are_deleted(database: Database) -> None:
     assert database.query("SELECT count(*) FROM view_session") == [(1,)]
 
 
+@pytest.mark.sqlite
 def test_a_session_is_not_valid_in_a_copy_of_the_store_and_for_another_user(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,13 +94,14 @@ def test_a_session_is_not_valid_in_a_copy_of_the_store_and_for_another_user(
         closing(sqlite3.connect(database.path)) as original,
     ):
         original.backup(copy)
-    with open_database(tmp_path / "copy") as copied:
+    with open_database(store_in(tmp_path / "copy")) as copied:
         assert Sessions(copied).user_of(secret, now=2) is None
     assert Sessions(database).user_of(secret, now=2) == ADMIN
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
     assert Sessions(database).user_of(secret, now=2) is None
 
 
+@pytest.mark.sqlite
 def test_where_no_key_can_be_kept_a_session_ends_with_the_process(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.store.database import Database, open_database
 from evalmeta.store.runs import Lease
+from evalmeta.store.sql import upsert
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +58,7 @@ class Pace:
         return next_slot - back, not_before - back
 
     def _save(self, next_slot: float, not_before: float, now: float) -> None:
-        sql = "INSERT OR REPLACE INTO pace (agent, next_slot, not_before, written_at) VALUES (?, ?, ?, ?)"
+        sql = upsert("pace", "agent", "agent, next_slot, not_before, written_at")
         self._database.execute(sql, (self._agent, next_slot, not_before, now))
 
 
@@ -169,5 +170,5 @@ class RunPlaces:
         return abs(now - row.begun) < _RECENT_SECONDS
 
     def _save(self, size: int, taken: int, wanted: int, now: float) -> None:
-        sql = "INSERT OR REPLACE INTO place (run_id, worker, size, taken, wanted, seen) VALUES (?, ?, ?, ?, ?, ?)"
+        sql = upsert("place", "run_id", "run_id, worker, size, taken, wanted, seen")
         self._database.execute(sql, (self._run.id, self._worker, size, taken, wanted, now))

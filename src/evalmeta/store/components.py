@@ -13,6 +13,7 @@ from evalmeta import limits
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import MetadataType, hash_of
 from evalmeta.store.database import SHORT_ID_CHARS, Database, next_ids, open_database
+from evalmeta.store.sql import upsert
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -60,7 +61,7 @@ class Components:
         """List the components of a type by name, without their content."""
         sql = """
             SELECT type, full_name, id, created_at, modified_at, created_by, modified_by
-            FROM component WHERE type = ? ORDER BY full_name
+            FROM component WHERE type = ? ORDER BY full_name COLLATE NOCASE
         """
         return [StoredComponent(*row) for row in self._database.query(sql, (type_name,))]
 
@@ -71,7 +72,7 @@ class Components:
 
     def content(self, type_name: str, full_name: str) -> bytes | None:
         """Return the bytes of a component as they were deployed; None if it does not exist."""
-        sql = "SELECT content FROM component WHERE type = ? AND full_name = ?"
+        sql = "SELECT content FROM component WHERE type = ? AND full_name = ? COLLATE NOCASE"
         rows = self._database.query(sql, (type_name, full_name))
         return rows[0][0] if rows else None
 
@@ -98,7 +99,7 @@ class Components:
         sql = """
             INSERT INTO component (type, full_name, id, content, created_at, modified_at, created_by, modified_by)
             VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?6)
-            ON CONFLICT (type, full_name) DO UPDATE
+            ON CONFLICT (type, full_name COLLATE NOCASE) DO UPDATE
             SET full_name = excluded.full_name, content = excluded.content, modified_at = excluded.modified_at,
                 modified_by = excluded.modified_by
         """
@@ -110,18 +111,22 @@ class Components:
     def rename(self, type_name: str, old: str, new: str, *, now: float, by: str) -> None:
         """Change the full name of a component, whose id stays; call it inside a transaction."""
         sql = """
-            UPDATE component SET full_name = ?, modified_at = ?, modified_by = ? WHERE type = ? AND full_name = ?
+            UPDATE component SET full_name = ?, modified_at = ?, modified_by = ?
+            WHERE type = ? AND full_name = ? COLLATE NOCASE
         """
         self._database.execute(sql, (new, now, by, type_name, old))
 
     def delete(self, type_name: str, full_name: str) -> str | None:
         """Delete a component and return its id; None if it does not exist."""
-        sql = "DELETE FROM component WHERE type = ? AND full_name = ? RETURNING id"
+        sql = "DELETE FROM component WHERE type = ? AND full_name = ? COLLATE NOCASE RETURNING id"
         rows = self._database.query(sql, (type_name, full_name))
         return rows[0][0] if rows else None
 
     def _change(self, type_name: str, name: str, content: bytes) -> Change:
-        sql = "SELECT id, content = ? AND full_name = ? COLLATE BINARY FROM component WHERE type = ? AND full_name = ?"
+        sql = """
+            SELECT id, content = ? AND full_name = ? COLLATE BINARY FROM component
+            WHERE type = ? AND full_name = ? COLLATE NOCASE
+        """
         rows = self._database.query(sql, (content, name, type_name, name))
         return (
             Change(rows[0][0], created=False, changed=not rows[0][1])
@@ -169,7 +174,8 @@ class Tracking:
 
     def remember(self, type_name: str, components: Mapping[str, Synced]) -> None:
         """Save the current common state of components, by full name, in one transaction."""
-        sql = "INSERT OR REPLACE INTO synced VALUES (?, ?, ?, ?, ?, ?)"
+        key = "project, org_url, type, full_name"
+        sql = upsert("synced", f"{key} COLLATE NOCASE", f"{key}, sha256, modified")
         rows = (
             (*self._owner, type_name, name, component.sha256, component.modified)
             for name, component in components.items()
@@ -180,7 +186,7 @@ class Tracking:
 
     def forget(self, type_name: str, full_names: Iterable[str]) -> None:
         """Delete components that neither the project nor the org has any more."""
-        sql = "DELETE FROM synced WHERE project = ? AND org_url = ? AND type = ? AND full_name = ?"
+        sql = "DELETE FROM synced WHERE project = ? AND org_url = ? AND type = ? AND full_name = ? COLLATE NOCASE"
         names = list(full_names)
         with self._database.transaction():
             self._database.execute_many(sql, ((*self._owner, type_name, name) for name in names))
@@ -189,7 +195,7 @@ class Tracking:
     def _unfinished(self) -> list[tuple[int, Sent]]:
         sql = """
             SELECT number, sent FROM receipt
-            WHERE project = ? AND org_url = ? AND kind = 'deploy' AND sent NOTNULL ORDER BY number
+            WHERE project = ? AND org_url = ? AND kind = 'deploy' AND sent IS NOT NULL ORDER BY number
         """
         return [(number, _read_sent(sent)) for number, sent in self._database.query(sql, self._owner)]
 
@@ -219,11 +225,13 @@ class Receipts:
         The id may be empty until `name` is called, for a job that is about to start.
         """
         encoded = None if sent is None else _written_sent(sent)
-        sql = "INSERT INTO receipt (project, org_url, kind, job_id, kept_at, sent) VALUES (?, ?, ?, ?, ?, ?)"
+        sql = """
+            INSERT INTO receipt (project, org_url, kind, job_id, kept_at, sent) VALUES (?, ?, ?, ?, ?, ?)
+            RETURNING number
+        """
         with self._database.transaction():
             self._database.execute("DELETE FROM receipt WHERE kept_at < ?", (now - limits.DEPLOY_KEPT_SECONDS,))
-            self._database.execute(sql, (*self._owner, kind, job_id, now, encoded))
-            [(number,)] = self._database.query("SELECT last_insert_rowid()")
+            [(number,)] = self._database.query(sql, (*self._owner, kind, job_id, now, encoded))
         return int(number)
 
     def name(self, number: int, job_id: str) -> None:
@@ -234,7 +242,7 @@ class Receipts:
         """Return the id of the most recent job of these kinds; None if there is none."""
         sql = """
             SELECT job_id FROM receipt
-            WHERE project = ? AND org_url = ? AND kind IN (SELECT value FROM json_each(?)) AND job_id <> ''
+            WHERE project = ? AND org_url = ? AND kind IN (SELECT value FROM json_each(?, '$')) AND job_id <> ''
             ORDER BY number DESC LIMIT 1
         """
         rows = self._database.query(sql, (*self._owner, orjson.dumps(kinds).decode()))
@@ -248,7 +256,10 @@ class Receipts:
 
     def sent(self, job_id: str) -> Sent | None:
         """Return the contents that a job sent; None if they are not known or were deleted."""
-        sql = "SELECT sent FROM receipt WHERE project = ? AND org_url = ? AND substr(job_id, 1, ?) = ? AND sent NOTNULL"
+        sql = """
+            SELECT sent FROM receipt
+            WHERE project = ? AND org_url = ? AND substr(job_id, 1, ?) = ? AND sent IS NOT NULL
+        """
         rows = self._database.query(sql, (*self._owner, SHORT_ID_CHARS, job_id[:SHORT_ID_CHARS]))
         return _read_sent(rows[0][0]) if rows else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from evalmeta.errors import StoreError
-from evalmeta.model.store import Store
+from evalmeta.model.store import Store, StoreUrl
 from evalmeta.store.sqlite import open_sqlite
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _DELETIONS: Final = (
     "DELETE FROM run_digest WHERE org_url = ''",
     "DELETE FROM run",
     """DELETE FROM content
-       WHERE sha256 NOT IN (SELECT content_sha256 FROM remote_run WHERE content_sha256 NOT NULL)""",
+       WHERE sha256 NOT IN (SELECT content_sha256 FROM remote_run WHERE content_sha256 IS NOT NULL)""",
     "DELETE FROM suite WHERE org_url = ''",
     "DELETE FROM job",
     "DELETE FROM component",
@@ -53,6 +53,9 @@ class Database(Protocol):
     def name(self) -> str:
         """Return how messages name the database."""
 
+    def now(self) -> float:
+        """Return the time of the clock that all users of the database share, in seconds since the epoch."""
+
     @property
     def exists(self) -> bool:
         """Return whether it is still there: opening it again would make a new one otherwise."""
@@ -69,8 +72,19 @@ class Database(Protocol):
     def execute_many(self, sql: str, rows: Iterable[Sequence[Value]], /) -> None:
         """Execute a statement for each row of values."""
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """Commit all changes in the block, or none if it raises; writers wait for each other."""
+    def insert_new(self, table: str, columns: str, rows: Iterable[Sequence[Value]], /, *, count: int) -> int:
+        """Insert `count` rows but those whose keys are there already; return how many are new."""
+
+    @property
+    def row_lock(self) -> str:
+        """Return what follows a query whose rows nobody shall change before the end of the transaction."""
+
+    def transaction(self, *, is_alone: bool = True) -> AbstractContextManager[None]:
+        """Commit all changes in the block, or none if it raises.
+
+        Writers wait for each other, but a block that is not alone only for those that change the same rows, if the
+        database can tell.
+        """
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Let all queries in the block see the database as it is at the first; nothing may be changed."""
@@ -108,14 +122,22 @@ def open_database(place: Store | Path) -> Database:
     """
     if not isinstance(place, Store):
         return open_sqlite(place)
-    if place.url is not None:
-        raise StoreError(f"{place.url} cannot be opened: this version of evalmeta stores runs in a folder only")
-    return open_sqlite(place.folder)
+    return open_sqlite(place.folder) if place.url is None else _open_postgres(place, place.url)
+
+
+def _open_postgres(store: Store, url: StoreUrl) -> Database:
+    try:
+        from evalmeta.store.postgres import open_postgres
+    except ImportError:
+        raise StoreError(
+            f"{url} needs psycopg, which is not installed", actions=["Run: pip install 'evalmeta[postgres]'"]
+        ) from None
+    return open_postgres(store, url)
 
 
 def next_ids(database: Database, prefix: str, count: int = 1) -> list[str]:
     """Return new record ids with a prefix; call it inside the transaction that uses them."""
-    sql = "INSERT INTO counter VALUES (?, ?) ON CONFLICT (prefix) DO UPDATE SET last = last + ? RETURNING last"
+    sql = "INSERT INTO counter VALUES (?, ?) ON CONFLICT (prefix) DO UPDATE SET last = counter.last + ? RETURNING last"
     [(last,)] = database.query(sql, (prefix, count, count))
     return [with_checksum(f"{prefix}{number:012d}") for number in range(last - count + 1, last + 1)]
 

@@ -87,11 +87,11 @@ class Jobs:
     def latest(self, *, limit: int, user_id: str | None = None) -> tuple[list[Job], int]:
         """List the finished deployments of a user, or of all, the newest first up to a limit; and count all of them."""
         sql = f"""
-            {_SELECT_JOB} WHERE kind = 'deploy' AND place IS NOT NULL AND (?1 IS NULL OR user_id = ?1)
+            {_SELECT_JOB} WHERE kind = 'deploy' AND place IS NOT NULL AND (user_id = ?1 OR ?1 IS NULL)
             ORDER BY place DESC LIMIT ?2
         """
         latest = [_job(row) for row in self._database.query(sql, (user_id, limit))]
-        sql = "SELECT count(*) FROM job WHERE kind = 'deploy' AND place IS NOT NULL AND (?1 IS NULL OR user_id = ?1)"
+        sql = "SELECT count(*) FROM job WHERE kind = 'deploy' AND place IS NOT NULL AND (user_id = ?1 OR ?1 IS NULL)"
         [(count,)] = self._database.query(sql, (user_id,))
         return latest, int(count)
 

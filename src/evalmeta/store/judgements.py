@@ -19,6 +19,7 @@ from evalmeta.model.statistics import JudgeCheck
 from evalmeta.package.files import put_file, read_file
 from evalmeta.package.trust import state_file
 from evalmeta.store.database import Database, open_database
+from evalmeta.store.sql import upsert
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +47,7 @@ class Ratings:
 
     def keep(self, key: str, body: str) -> None:
         """Save a text under a key, and delete expired texts."""
-        sql = "INSERT OR REPLACE INTO rating (key, body, created_at) VALUES (?, ?, ?)"
+        sql = upsert("rating", "key", "key, body, created_at")
         with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
             self._database.execute("DELETE FROM rating WHERE created_at < ?", (self._oldest(),))
             self._database.execute(sql, (key, body, self.clock()))
@@ -154,10 +155,9 @@ def _read_checks(state_dir: Path) -> dict[str, object]:
 Judgement = Literal["right", "wrong", "pass", "fail"]
 """Whether a verdict is right, or, if the result was not decided, what it should be."""
 
-_SELECT_MARK: Final = """
-    SELECT org_url, run_id, iteration, number, name, turn, user_id, user_name, is_right, should_pass, note, marked_at
-    FROM mark
-"""
+_MARK_KEY: Final = "org_url, run_id, iteration, number, name, turn, user_id"
+_MARK_COLUMNS: Final = f"{_MARK_KEY}, user_name, is_right, should_pass, note, marked_at"
+_SELECT_MARK: Final = f"SELECT {_MARK_COLUMNS} FROM mark"  # noqa: S608 - constants
 
 
 class ResultPlace(NamedTuple):
@@ -192,11 +192,7 @@ def keep_mark(
     database: Database, place: ResultPlace, user: User, judgement: Judgement, *, note: str, now: float
 ) -> None:
     """Save a person's judgement of a result, instead of an earlier one of the same person."""
-    sql = """
-        INSERT OR REPLACE INTO mark (
-          org_url, run_id, iteration, number, name, turn, user_id, user_name, is_right, should_pass, note, marked_at
-        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    """
+    sql = upsert("mark", _MARK_KEY, _MARK_COLUMNS)
     should_pass = judgement == "pass" if judgement in {"pass", "fail"} else None
     database.execute(sql, (*place, user.id, user.name, judgement == "right", should_pass, note, now))
 
@@ -218,7 +214,7 @@ def marks_of_case(database: Database, place: ResultPlace) -> list[Mark]:
 
 def list_marks(database: Database, *, run_id: str | None = None, org_url: str = "") -> list[Mark]:
     """Return the judgements of the results of a run, or of all runs, in the order of the results."""
-    where = "WHERE ?1 IS NULL OR (run_id = ?1 AND org_url = ?2)"
+    where = "WHERE (run_id = ?1 AND org_url = ?2) OR ?1 IS NULL"
     order = "ORDER BY org_url, run_id, number, iteration, turn, name, marked_at"
     return [_mark(row) for row in database.query(f"{_SELECT_MARK} {where} {order}", (run_id, org_url))]
 

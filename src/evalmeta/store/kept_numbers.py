@@ -13,6 +13,7 @@ from evalmeta.errors import StoreError
 from evalmeta.model.run import Coverage, RunStatus, Summary, Verdict
 from evalmeta.model.tally import run_verdict, summarise
 from evalmeta.store.runs import Runs
+from evalmeta.store.sql import upsert
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,9 +28,9 @@ _KEPT: Final = len(_COUNTS)
 _KEPT_NAMES: Final = 20
 _COUNT_VERDICTS: Final = """
     SELECT run_id, verdict, count(*) FROM case_result
-    WHERE run_id IN (SELECT value FROM json_each(?)) GROUP BY run_id, verdict
+    WHERE run_id IN (SELECT value FROM json_each(?, '$')) GROUP BY run_id, verdict
 """
-_SELECT_STATES: Final = "SELECT id, status, ended_at, total FROM run WHERE id IN (SELECT value FROM json_each(?))"
+_SELECT_STATES: Final = "SELECT id, status, ended_at, total FROM run WHERE id IN (SELECT value FROM json_each(?, '$'))"
 _UPDATE_TALLY: Final = """
     UPDATE run SET tally = ?, verdict = ?
     WHERE id = ? AND ended_at IS ? AND status NOT IN ('NEW', 'IN_PROGRESS')
@@ -133,5 +134,5 @@ def find_digest(database: Database, run_id: str, stamp: str, *, org_url: str = "
 
 def keep_digest(database: Database, run_id: str, stamp: str, digest: JsonObject, *, org_url: str = "") -> None:
     """Keep the numbers of a run; `stamp` must change when the run gets other results."""
-    sql = "INSERT OR REPLACE INTO run_digest VALUES (?, ?, ?, ?)"
+    sql = upsert("run_digest", "org_url, run_id", "org_url, run_id, stamp, body")
     database.execute(sql, (org_url, run_id, stamp, orjson.dumps(digest).decode()))

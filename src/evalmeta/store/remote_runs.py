@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -15,6 +15,7 @@ from evalmeta.protocol.runs import write_options
 from evalmeta.store.database import SHORT_ID_CHARS, Database, open_database
 from evalmeta.store.kept_numbers import KeptTally
 from evalmeta.store.runs import keep_content
+from evalmeta.store.sql import upsert
 from evalmeta.store.suites import mark_started
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from evalmeta.model.run import Run
     from evalmeta.model.store import Store
     from evalmeta.store.sql import Row, Value
-
-
-_SAVE: Final = "INSERT OR REPLACE INTO remote_run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +73,17 @@ class RemoteRuns:
             "jobs": orjson.dumps(remote.jobs),
             "body": orjson.dumps(write_run(run, escape=False)),
         }
-        places = ", ".join("?" * len(columns))
         with self._database.transaction():
             if remote.content:
                 keep_content(self._database, remote.content)
-            self._database.execute(f"{_SAVE} ({', '.join(columns)}) VALUES ({places})", [*columns.values()])
+            self._database.execute(upsert("remote_run", "org_url, id", ", ".join(columns)), [*columns.values()])
             mark_started(self._database, run.options)
 
     def find(self, run_id: str, *, org_url: str | None = None) -> list[RemoteRun]:
         """Return the runs with an id of 15 or 18 characters, the latest first; several orgs may have the same id."""
         sql = """
             SELECT org_url, org_name, jobs, body, data FROM remote_run LEFT JOIN content ON sha256 = content_sha256
-            WHERE id >= ?1 AND id < ?1 || '~' AND (?2 IS NULL OR org_url = ?2) ORDER BY started_at DESC
+            WHERE id >= ?1 AND id < ?1 || '~' AND (org_url = ?2 OR ?2 IS NULL) ORDER BY started_at DESC
         """
         return list(map(_remote_run, self._database.query(sql, (run_id[:SHORT_ID_CHARS], org_url))))
 

@@ -18,20 +18,21 @@ _ROWS_OF_A_STEP: Final = 2_000
 # other complete runs count. Runs that only asked suspect cases again go with the runs whose cases these are.
 _OLD: Final = """
     WITH own AS (
-      SELECT org_url, id, definition, started, total, status = 'COMPLETED' AND answers_of IS NULL AS is_complete,
-        coalesce(json_extract(CAST(options AS TEXT), '$.cases'), json_extract(CAST(options AS TEXT), '$.shard')) IS NULL
-          AS has_all
+      SELECT org_url, id, definition, started, total, (status = 'COMPLETED' AND answers_of IS NULL) AS is_complete,
+        (coalesce(json_extract(CAST(options AS TEXT), '$.cases'), json_extract(CAST(options AS TEXT), '$.shard'))
+          IS NULL) AS has_all
       FROM listed_run WHERE confirms = ''
     ), counted AS (
-      SELECT *, is_complete AND (has_all OR NOT max(is_complete AND has_all) OVER test) AS counts FROM own
-      WINDOW test AS (PARTITION BY org_url, definition COLLATE NOCASE)
+      SELECT *, CASE WHEN is_complete AND (has_all OR count(*) FILTER (WHERE is_complete AND has_all) OVER test = 0)
+        THEN 1 ELSE 0 END AS counts
+      FROM own WINDOW test AS (PARTITION BY org_url, definition COLLATE NOCASE)
     ), aged AS (
       SELECT *, coalesce(sum(counts) OVER (
         PARTITION BY org_url, definition COLLATE NOCASE ORDER BY started DESC, id DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS age FROM counted
     )
     SELECT org_url, id, definition, started, total, use FROM aged JOIN run_use USING (org_url, id)
-    WHERE (?1 IS NULL OR age >= ?1) AND (?2 IS NULL OR started < ?2) ORDER BY started, id
+    WHERE (age >= ?1 OR ?1 IS NULL) AND (started < ?2 OR ?2 IS NULL) ORDER BY started, id
 """
 _DELETIONS: Final = (
     "DELETE FROM run_digest WHERE org_url = ? AND run_id = ?",
@@ -69,7 +70,7 @@ def note_baseline(database: Database, baseline: str, tests: Mapping[str, Sequenc
         for test, run_ids in tests.items():
             database.execute("DELETE FROM used_run WHERE baseline = ? AND test = ?", (baseline, test))
             rows = [(baseline, test, run_id) for run_id in run_ids]
-            database.execute_many("INSERT OR IGNORE INTO used_run VALUES (?, ?, ?)", rows)
+            database.execute_many("INSERT INTO used_run VALUES (?, ?, ?) ON CONFLICT DO NOTHING", rows)
 
 
 def noted_baselines(database: Database) -> list[str]:
@@ -140,8 +141,8 @@ def delete_unused_contents(database: Database) -> None:
     """Delete the contents of tests that no run has; call it inside a transaction."""
     database.execute("""
         DELETE FROM content WHERE sha256 NOT IN (
-          SELECT content_sha256 FROM run WHERE content_sha256 NOT NULL
-          UNION ALL SELECT content_sha256 FROM remote_run WHERE content_sha256 NOT NULL
+          SELECT content_sha256 FROM run WHERE content_sha256 IS NOT NULL
+          UNION ALL SELECT content_sha256 FROM remote_run WHERE content_sha256 IS NOT NULL
         )
     """)
 
@@ -158,7 +159,9 @@ class StoreState(NamedTuple):
 def state_of_store(database: Database, *, now: float) -> StoreState:
     """Return the size and growth of a store; the growth is the share of the results of the last week."""
     sql = """
-        SELECT count(*), min(started), coalesce(sum(total), 0), coalesce(sum(total * (started > ?)), 0) FROM listed_run
+        SELECT count(*), min(started), CAST(coalesce(sum(total), 0) AS BIGINT),
+          CAST(coalesce(sum(CASE WHEN started > ? THEN total ELSE 0 END), 0) AS BIGINT)
+        FROM listed_run
     """
     [(runs, since, results, recent)] = database.query(sql, (now - _WEEK_SECONDS,))
     size = database.size()

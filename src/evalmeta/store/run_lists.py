@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # The condition for each field of `RunFilter` that is set, except `outcome`.
 CONDITIONS: Final = {
     "id": "id = ?",
-    "text": "instr(lower(definition || ' ' || subject || ' ' || id), lower(?))",
+    "text": "instr(lower(definition || ' ' || subject || ' ' || id), lower(?)) > 0",
     "test": "definition = ? COLLATE NOCASE",
     "subject": "subject = ?",
     "status": "status = ?",
@@ -47,12 +47,16 @@ def _has(*verdicts: str) -> str:
     return f"{_RESULT} ({listed}))"
 
 
+def _counted(place: int, verdict: str) -> str:
+    return f"coalesce(CAST(json_extract(tally, '$[{place}]') AS INTEGER) > 0, {_has(verdict)})"
+
+
 # Runs that are not over have no tally. The numbers are the places of counts in `KeptTally.columns`.
 _OUTCOMES: Final = {
     "passed": f"status = 'COMPLETED' AND coalesce(verdict = 'PASS', NOT {_has('FAILURE', 'ERROR')})",
-    "failed": f"coalesce(json_extract(tally, '$[2]') > 0, {_has('FAILURE')})",
-    "errors": f"(status IN ('ERROR', 'TERMINATED') OR coalesce(json_extract(tally, '$[3]') > 0, {_has('ERROR')}))",
-    "undecided": f"(verdict = 'UNDECIDED' OR coalesce(json_extract(tally, '$[4]') > 0, {_has('UNDECIDED')}))",
+    "failed": _counted(2, "FAILURE"),
+    "errors": f"(status IN ('ERROR', 'TERMINATED') OR {_counted(3, 'ERROR')})",
+    "undecided": f"(verdict = 'UNDECIDED' OR {_counted(4, 'UNDECIDED')})",
     "unfinished": "status IN ('NEW', 'IN_PROGRESS')",
 }
 OUTCOMES: Final = tuple(_OUTCOMES)
@@ -70,8 +74,8 @@ _RECENT: Final = """
     SELECT org_url, id FROM (
       SELECT org_url, id,
         row_number() OVER (PARTITION BY definition COLLATE NOCASE ORDER BY started DESC, id DESC) AS place
-      FROM listed_run WHERE answers_of IS NULL AND (?1 IS NULL OR user_id = ?1) AND (?2 = '' OR definition = ?2)
-    ) WHERE place <= ?3
+      FROM listed_run WHERE answers_of IS NULL AND (user_id = ?1 OR ?1 IS NULL) AND (definition = ?2 OR ?2 = '')
+    ) AS ranked WHERE place <= ?3
 """
 
 
@@ -246,7 +250,7 @@ def find_listed(database: Database, run_id: str, *, org_url: str = "", user: Use
 def distinct_values(database: Database, column: str, *, user: User | None = None) -> list[str]:
     """Return the values that the `definition`, `subject`, `branch` or `tag` of runs has, in order."""
     what = _TAGS if column == "tag" else f"{column} FROM listed_run WHERE {column} <> ''"
-    rows = database.query(f"{_VALUES} {what} AND (?1 IS NULL OR user_id = ?1)", (_only(user),))
+    rows = database.query(f"{_VALUES} {what} AND (user_id = ?1 OR ?1 IS NULL)", (_only(user),))
     return sorted(value for (value,) in rows)
 
 
@@ -265,7 +269,7 @@ def _rows(database: Database, wanted: RunFilter, *, limit: int, after: tuple[flo
     """Return the rows of the view that a filter finds, the newest first; only fields that are set make conditions."""
     fields = {**{name: getattr(wanted, name) for name in CONDITIONS}, "user": _only(wanted.user)}
     values = {name: value for name, value in fields.items() if value != getattr(_ALL, name)}
-    conditions = [_OUTCOMES.get(wanted.outcome, "1"), *(CONDITIONS[name] for name in values)]
+    conditions = [_OUTCOMES.get(wanted.outcome, "TRUE"), *(CONDITIONS[name] for name in values)]
     if after:
         conditions.append("(started, id) < (?, ?)")
     sql = f"{_RUNS} {' AND '.join(conditions)} ORDER BY started DESC, id DESC LIMIT ?"

@@ -34,6 +34,8 @@ _SELECT_RUN: Final = """
       error, answers_of, options
     FROM run
 """
+_RESULT_COLUMNS: Final = "run_id, iteration, number, verdict, body"
+_SELECT_OWNER: Final = "SELECT worker FROM run WHERE id = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Lease:
 def keep_content(database: Database, content: bytes) -> bytes:
     """Save the content of a test, once for all its runs, and return its SHA-256; call it inside a transaction."""
     digest = hash_of(content)
-    database.execute("INSERT OR IGNORE INTO content VALUES (?, ?)", (digest, content))
+    database.execute("INSERT INTO content VALUES (?, ?) ON CONFLICT DO NOTHING", (digest, content))
     return digest
 
 
@@ -122,10 +124,8 @@ class Runs:
 
     def next_timestamp(self, now: float) -> float:
         """Return the time of a new run: `now`, or that of the run before if the clock was set back, up to a day."""
-        sql = "SELECT max(created_at, coalesce(started_at, 0)) FROM run ORDER BY rowid DESC LIMIT 1"
-        rows = self._database.query(sql)
-        last = float(rows[0][0]) if rows else now
-        return max(now, last) if last < now + _DAY_SECONDS else now
+        sql = "SELECT started FROM listed_run WHERE org_url = '' AND started < ? ORDER BY started DESC LIMIT 1"
+        return max([now, *(float(started) for (started,) in self._database.query(sql, (now + _DAY_SECONDS,)))])
 
     def get(self, run_id: str) -> Run | None:
         """Return a run without its cases; None if it does not exist."""
@@ -138,10 +138,10 @@ class Runs:
         Runs that `evalmeta test run FILE` started are left out.
         """
         sql = f"""
-            {_SELECT_RUN} WHERE definition = ? AND id GLOB ? AND answers_of IS NULL AND kind <> 'file'
+            {_SELECT_RUN} WHERE definition = ? AND substr(id, 1, 3) = ? AND answers_of IS NULL AND kind <> 'file'
             ORDER BY created_at DESC, id DESC LIMIT 1
         """
-        rows = self._database.query(sql, (definition, f"{kind.run_prefix}*"))
+        rows = self._database.query(sql, (definition, kind.run_prefix))
         return _run(rows[0]) if rows else None
 
     def newest_asked(self) -> Iterator[Run]:
@@ -235,7 +235,7 @@ class Runs:
         """List the runs that stopped after too many errors and are the latest of their test, the oldest first."""
         sql = """
             SELECT id FROM run AS stopped
-            WHERE status = 'ERROR' AND instr(error, '(max_errors)') AND answers_of IS NULL AND confirms = ''
+            WHERE status = 'ERROR' AND instr(error, '(max_errors)') > 0 AND answers_of IS NULL AND confirms = ''
               AND NOT EXISTS (
                 SELECT 1 FROM run WHERE definition = stopped.definition AND status = 'COMPLETED' AND answers_of IS NULL
                   AND confirms = '' AND (created_at, id) > (stopped.created_at, stopped.id))
@@ -253,7 +253,7 @@ class Runs:
 
     def count_waiting(self, user: User) -> tuple[int, int]:
         """Return how many runs of a user, and how many in all, wait for their first worker."""
-        sql = "SELECT coalesce(sum(user_id = ?), 0), count(*) FROM run WHERE status = 'NEW'"
+        sql = "SELECT count(*) FILTER (WHERE user_id = ?), count(*) FROM run WHERE status = 'NEW'"
         [(own, all_runs)] = self._database.query(sql, (user.id,))
         return own, all_runs
 
@@ -350,20 +350,31 @@ class RunJournal:
     def append(self, results: Sequence[CaseResult]) -> None:
         """Commit results in one transaction.
 
-        Raise StoreLocked at once while another program writes, and StoreError if another worker owns the run now.
+        The first result of a case stays: to append it again, because it is not known whether it was committed, changes
+        nothing. Raise StoreLocked at once while another program writes, and StoreError if another worker owns the run.
         """
         # Not a list: the results of a batch may be large, and their JSON is needed one by one.
         rows = (
             (self._run_id, result.iteration, result.number, str(result.verdict), encode_case(result))
             for result in results
         )
-        with self._database.waiting(0), self._database.transaction():
-            if self._database.query("SELECT worker FROM run WHERE id = ?", (self._run_id,)) != [(self._worker,)]:
+        database, owner = self._database, f"{_SELECT_OWNER}{self._database.row_lock}"
+        with database.waiting(0), database.transaction(is_alone=False):
+            if database.query(owner, (self._run_id,)) != [(self._worker,)]:
                 raise StoreError(f"run {self._run_id} was deleted, or taken over by another worker")
-            self._database.execute_many("INSERT INTO case_result VALUES (?, ?, ?, ?, ?)", rows)
+            new = database.insert_new(
+                "case_result", "run_id, iteration, number, verdict, body", rows, count=len(results)
+            )
+            kept = results if new == len(results) else [result for result in results if self._has(result)]
         if self._tally is not None:
-            for case in results:
+            for case in kept:
                 self._tally.add(case)
+
+    def _has(self, result: CaseResult) -> bool:
+        """Return whether the result of its case is this one, not that of another answer which came first."""
+        sql = "SELECT body FROM case_result WHERE run_id = ? AND iteration = ? AND number = ?"
+        rows = self._database.query(sql, (self._run_id, result.iteration, result.number))
+        return rows == [(encode_case(result),)]
 
 
 def _run(row: Row) -> Run:

@@ -15,6 +15,7 @@ from evalmeta import limits
 from evalmeta.errors import StoreCorrupt, StoreError, StoreFull, StoreLocked
 from evalmeta.model.store import Store
 from evalmeta.package.trust import state_file
+from evalmeta.store.sql import by_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from evalmeta.store.sql import Row, Value
 
+_INSERT: Final = "INSERT INTO"
 _LOCK_POLL_SECONDS: Final = 0.02
 _SIGNS_OF_LOCKS: Final = ("locked", "busy", "locking protocol")
 _SIGNS_OF_DAMAGE: Final = ("malformed", "no such table", "no such column", "Could not decode to UTF-8")
@@ -98,8 +100,24 @@ class SqliteDatabase:
         """Let this connection's SQL call a function."""
         self._connection.create_function(name, 1, function, deterministic=True)
 
+    def insert_new(self, table: str, columns: str, rows: Iterable[Sequence[Value]], *, count: int) -> int:  # noqa: ARG002 - as Database
+        """Insert many rows but those whose keys are there already; return how many are new."""
+        places = ", ".join("?" * (columns.count(",") + 1))
+        sql = f"{_INSERT} {table} ({columns}) VALUES ({places}) ON CONFLICT DO NOTHING"
+        with _store_errors(self.path):
+            return self._connection.executemany(sql, rows).rowcount
+
+    @property
+    def row_lock(self) -> str:
+        """Return nothing: transactions lock the file."""
+        return ""
+
+    def now(self) -> float:
+        """Return the time of this machine."""
+        return time.time()
+
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, *, is_alone: bool = True) -> Iterator[None]:  # noqa: ARG002 - as Database
         """Commit all changes in the block, or none if it raises; writers wait for each other."""
         self.execute("BEGIN IMMEDIATE")
         try:
@@ -339,7 +357,7 @@ def _migrate(database: SqliteDatabase, migrations: Sequence[str]) -> None:
 
 def _bound(sql: str, values: Sequence[Value]) -> Sequence[Value] | dict[str, Value]:
     """Return values as sqlite3 binds them: since Python 3.14, it binds those of `?1` only by their names."""
-    return {str(number): value for number, value in enumerate(values, 1)} if "?1" in sql else values
+    return by_number(values) if "?1" in sql else values
 
 
 @contextmanager

@@ -132,7 +132,7 @@ class Suites:
     def latest(self, *, org_url: str | None = None) -> tuple[str, float] | None:
         """Return the newest suite of an org, or of all, and when it began; None if there is none."""
         sql = """
-            SELECT id, created_at FROM suite WHERE ?1 IS NULL OR org_url = ?1 ORDER BY created_at DESC, id DESC LIMIT 1
+            SELECT id, created_at FROM suite WHERE org_url = ?1 OR ?1 IS NULL ORDER BY created_at DESC, id DESC LIMIT 1
         """
         return next(iter(self._database.query(sql, (org_url,))), None)
 

@@ -14,6 +14,7 @@ from evalmeta.errors import StoreError, UsageError
 from evalmeta.model.login import User
 from evalmeta.package.trust import signature
 from evalmeta.store.database import Database, next_ids
+from evalmeta.store.sql import upsert
 
 if TYPE_CHECKING:
     from evalmeta.store.sql import Row
@@ -64,7 +65,7 @@ class Users:
 
     def find_by_name(self, username: str) -> User | None:
         """Return the user with a username, ignoring case; None if there is none."""
-        return self._find("username = ?", username)
+        return self._find("username = ? COLLATE NOCASE", username)
 
     def all_users(self) -> list[User]:
         """List the users in the order of their creation."""
@@ -74,7 +75,7 @@ class Users:
     def add(self, username: str, name: str, *, now: float) -> User:
         """Create a user without admin rights; call it inside a transaction."""
         [user_id] = next_ids(self._database, _USER_PREFIX)
-        self._database.execute("INSERT INTO org_user VALUES (?, ?, ?, 0, ?)", (user_id, username, name, now))
+        self._database.execute("INSERT INTO org_user VALUES (?, ?, ?, ?, ?)", (user_id, username, name, False, now))
         return User(user_id, name, username)
 
     def add_token(self, user: User, *, org_id: str, now: float, expires: float) -> str:
@@ -127,8 +128,8 @@ class Users:
         return ours is not None and signed is not None and secrets.compare_digest(ours, signed)
 
     def _signature(self, token_id: str, user_id: str, sha256: bytes, *, create: bool = False) -> bytes | None:
-        folder = self._database.folder
-        return signature(folder, b"access token", token_id.encode(), user_id.encode(), sha256, create=create)
+        parts = (b"access token", token_id.encode(), user_id.encode(), sha256)
+        return _signature(self._database, *parts, create=create)
 
     def list_tokens(self) -> list[StoredToken]:
         """List all tokens, the newest first."""
@@ -168,6 +169,17 @@ def public_id(token: str) -> str:
     return token.partition("!")[2].partition(".")[0]
 
 
+def _signature(database: Database, *parts: bytes, create: bool = False) -> bytes | None:
+    """Return the signature of what is stored of a token or a session.
+
+    In a shared store it is no secret: all machines of a team accept its tokens, and the server's roles decide who may
+    write one.
+    """
+    if database.store.url is None:
+        return signature(database.folder, *parts, create=create)
+    return hashlib.sha256(b"\0".join((b"shared", *parts))).digest()
+
+
 def _sha256(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
@@ -201,7 +213,7 @@ class Agents:
 
     def save(self, name: str, state: AgentState) -> None:
         """Save the state of an agent."""
-        sql = "INSERT OR REPLACE INTO agent (name, is_active, modified_at, modified_by) VALUES (?, ?, ?, ?)"
+        sql = upsert("agent", "name COLLATE NOCASE", "name, is_active, modified_at, modified_by")
         self._database.execute(sql, (name, state.is_active, state.modified, state.modified_by))
 
 
@@ -236,13 +248,14 @@ class Sessions:
         secret = secrets.token_urlsafe(_SECRET_BYTES)
         row = (self.hash_of(secret, create=True), *holder, now, now + limits.VIEW_SESSION_SECONDS)
         beyond = """
-            DELETE FROM view_session WHERE rowid IN (
-              SELECT rowid FROM view_session WHERE user_id = ? ORDER BY created_at DESC, rowid DESC LIMIT -1 OFFSET ?)
+            DELETE FROM view_session WHERE signature IN (
+              SELECT signature FROM view_session WHERE user_id = ? AND signature <> ?
+              ORDER BY created_at DESC, signature LIMIT 1000000 OFFSET ?)
         """
         with self._database.transaction():
             self._database.execute("DELETE FROM view_session WHERE expires_at <= ?", (now,))
             self._database.execute("INSERT INTO view_session VALUES (?, ?, ?, ?, ?)", row)
-            self._database.execute(beyond, (holder.user_id, limits.MAX_USER_SESSIONS))
+            self._database.execute(beyond, (holder.user_id, row[0], limits.MAX_USER_SESSIONS - 1))
         return secret
 
     def user_of(self, secret: str, *, now: float) -> User | None:
@@ -265,5 +278,5 @@ class Sessions:
         sha256 = hashlib.sha256(secret.encode()).digest()
         signed = None
         with suppress(UsageError):
-            signed = signature(self._database.folder, b"view session", sha256, create=create)
+            signed = _signature(self._database, b"view session", sha256, create=create)
         return signed or hmac.digest(_PROCESS_KEY, sha256, "sha256")

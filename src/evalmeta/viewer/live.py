@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 _STATE_CHARS: Final = 16
 _UNFINISHED: Final = """
     SELECT user_id, id, status, (SELECT count(*) FROM case_result WHERE run_id = run.id)
-    FROM run WHERE status IN ('NEW', 'IN_PROGRESS')
+    FROM run WHERE status IN ('NEW', 'IN_PROGRESS') ORDER BY id
 """
 # The index alone answers it; the rows have the contents of definitions.
-ALL_RUNS: Final = "SELECT user_id, max(ended_at), count(*) FROM run GROUP BY user_id"
+ALL_RUNS: Final = "SELECT user_id, max(ended_at), count(*) FROM run GROUP BY user_id ORDER BY user_id"
 
 
 class RunStates(NamedTuple):
