@@ -113,6 +113,8 @@ STORE_BUSY_SECONDS: Final = 10.0
 # Of a store on a server: how long a statement may take, and after which silence the connection is given up.
 STORE_STATEMENT_SECONDS: Final = 20.0
 STORE_REPLY_SECONDS: Final = 30.0
+# How long loading a table may take that is copied from another store.
+STORE_LOAD_SECONDS: Final = 3 * 3600.0
 # How many threads of a process have connections to it at a time, and how many rows a long query reads at once.
 MAX_STORE_CONNECTIONS: Final = 10
 STORE_ROWS_OF_A_READ: Final = 1_000

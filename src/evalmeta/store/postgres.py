@@ -5,11 +5,11 @@ It works behind PgBouncer in transaction mode: nothing outlives a transaction, a
 
 from __future__ import annotations
 
+import itertools
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from importlib.resources import files
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 import psycopg
@@ -36,7 +36,10 @@ _FEW_ROWS: Final = 25
 _ROWS_OF_AN_INSERT: Final = 5
 _CREATE: Final = "CREATE TEMPORARY TABLE incoming ON COMMIT DROP AS"
 _INSERT: Final = "INSERT INTO"
-_COPY: Final = "COPY incoming"
+_SELECT: Final = "SELECT"
+# The columns that a sequence counts.
+_COUNTED: Final = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(?) AND attidentity <> ''"
+_NUMBERS: Final = itertools.count()
 _LAYOUT: Final = """
     SELECT current_schema(), to_regclass(quote_ident(current_schema()) || '.evalmeta_layout') IS NOT NULL
 """
@@ -88,20 +91,23 @@ class PostgresDatabase:
             return self._executed(sql, values).fetchall()
 
     def rows(self, sql: str, values: Sequence[Value] = ()) -> Iterator[Row]:
-        """Yield the rows of a query one by one, over a connection of their own, so that others can be asked meanwhile.
+        """Yield the rows of a query one by one; other statements may be executed meanwhile.
 
-        In a transaction they are read at once, because only this connection knows its changes.
+        Outside a transaction they have a connection of their own, so that the caller can begin and end one.
         """
-        if self._in_transaction:
-            yield from self.query(sql, values)
-            return
-        with self._errors(), self._pool.taken() as link:
+        text, bound = postgres_sql(sql, values)
+        taken = nullcontext(self._link) if self._in_transaction else self._reading()
+        with self._errors(), taken as link, link.connection.cursor(f"rows_{next(_NUMBERS)}") as cursor:
+            cursor.itersize = limits.STORE_ROWS_OF_A_READ
+            yield from cursor.execute(text, bound)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Link]:
+        """Take another connection for the block, with a transaction that changes nothing."""
+        with self._pool.taken() as link:
             try:
                 link.connection.execute("BEGIN READ ONLY")
-                with link.connection.cursor("rows") as cursor:
-                    cursor.itersize = limits.STORE_ROWS_OF_A_READ
-                    text, bound = postgres_sql(sql, values)
-                    yield from cursor.execute(text, bound)
+                yield link
             finally:
                 with suppress(psycopg.Error):
                     link.connection.rollback()
@@ -128,35 +134,49 @@ class PostgresDatabase:
         """Insert many rows but those whose keys are there already; return how many are new. Use it in a transaction."""
         with self._errors():
             if count > _FEW_ROWS:
-                return self._copy(table, columns, rows)
+                return self._insert_incoming(table, columns, rows)
             place = f"({', '.join('?' * (columns.count(',') + 1))})"
             begin = f"{_INSERT} {table} ({columns}) VALUES"
             left, new = iter(rows), 0
-            while part := list(islice(left, _ROWS_OF_AN_INSERT)):
+            while part := list(itertools.islice(left, _ROWS_OF_AN_INSERT)):
                 sql = f"{begin} {', '.join([place] * len(part))} ON CONFLICT DO NOTHING"
-                new += self._executed(sql, list(chain.from_iterable(part))).rowcount
+                new += self._executed(sql, list(itertools.chain.from_iterable(part))).rowcount
             return new
 
-    def _copy(self, table: str, columns: str, rows: Iterable[Sequence[Value]]) -> int:
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> None:
+        """Insert many rows; call it inside a transaction."""
+        with self._errors():
+            # A table of a large store takes longer than a statement may otherwise.
+            self._executed(f"SET LOCAL statement_timeout = {round(limits.STORE_LOAD_SECONDS * 1000)}")
+            self._copy(table, ", ".join(columns), rows)
+            for (column,) in self.query(_COUNTED, (table,)):
+                counter = f"pg_get_serial_sequence('{table}', '{column}')"
+                self._executed(f"{_SELECT} setval({counter}, coalesce(max({column}), 0) + 1, FALSE) FROM {table}")
+
+    def _insert_incoming(self, table: str, columns: str, rows: Iterable[Sequence[Value]]) -> int:
         connection = self._link.connection
-        connection.execute(f"{_CREATE} SELECT {columns} FROM {table} LIMIT 0")  # noqa: S608 - constants
-        types = connection.execute("SELECT * FROM incoming").description or []
-        with connection.cursor().copy(f"{_COPY} FROM STDIN (FORMAT BINARY)") as copy:
+        connection.execute(f"{_CREATE} {_SELECT} {columns} FROM {table} LIMIT 0")
+        self._copy("incoming", columns, rows)
+        begin = f"{_INSERT} {table} ({columns})"
+        new = connection.execute(f"{begin} SELECT * FROM incoming ON CONFLICT DO NOTHING").rowcount
+        connection.execute("DROP TABLE incoming")
+        return new
+
+    def _copy(self, table: str, columns: str, rows: Iterable[Sequence[Value]]) -> None:
+        connection = self._link.connection
+        types = connection.execute(f"{_SELECT} {columns} FROM {table} LIMIT 0").description or []
+        with connection.cursor().copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types([column.type_code for column in types])
             for row in rows:
                 copy.write_row([*map(plain, row)])
-        begin = f"{_INSERT} {table} ({columns})"
-        new = connection.execute(f"{begin} SELECT * FROM incoming ON CONFLICT DO NOTHING").rowcount  # noqa: S608 - constants
-        connection.execute("DROP TABLE incoming")
-        return new
 
     @contextmanager
     def transaction(self, *, is_alone: bool = True) -> Iterator[None]:
         """Commit all changes in the block, or none if it raises; writers wait for each other if they are alone."""
-        with self._errors():
-            self._begin(is_alone=is_alone)
-        self._in_transaction = True
         try:
+            with self._errors():
+                self._begin(is_alone=is_alone)
+            self._in_transaction = True
             yield
             with self._errors():
                 self._link.connection.execute("COMMIT")
@@ -166,6 +186,19 @@ class PostgresDatabase:
             raise
         finally:
             self._in_transaction = False
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all queries in the block see the database as it is at the first; nothing may be changed."""
+        with self._errors():
+            self._executed_again("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self._in_transaction = True
+        try:
+            yield
+        finally:
+            self._in_transaction = False
+            with suppress(psycopg.Error):
+                self._link.connection.rollback()
 
     def _begin(self, *, is_alone: bool) -> None:
         # A limit of 0 is none. All of it is one message, because a connection may be far away.
@@ -220,7 +253,7 @@ class PostgresDatabase:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _executed(self, sql: str, values: Sequence[Value]) -> psycopg.Cursor[Row]:
+    def _executed(self, sql: str, values: Sequence[Value] = ()) -> psycopg.Cursor[Row]:
         text, bound = postgres_sql(sql, values)
         if self._in_transaction:
             return self._link.connection.execute(text, bound)
