@@ -269,3 +269,55 @@ def test_without_pyarrow_the_error_names_the_extra(evalmeta: Program, monkeypatc
         refused = evalmeta("test", *words)
         assert refused.code == 2
         assert "pip install 'evalmeta[archive]'" in refused.err
+
+
+def test_an_archived_run_is_compared_on_either_side_also_with_one_that_has_its_id(
+    evalmeta: Program, tmp_path: Path
+) -> None:
+    evalmeta("run", "orders.yaml")
+    evalmeta("test", "archive", "latest", "kept")
+    refused = evalmeta("test", "compare", "kept", "latest")
+    assert (refused.code, "would be compared with itself" in refused.err) == (2, True)
+    # A new store counts its runs from 1 again.
+    (tmp_path / ".evalmeta").rename(tmp_path / "elsewhere")
+    (tmp_path / "desk.py").write_text("def answer(utterance):\n    return {'topic': 'Other', 'outcome': 'Late.'}\n")
+    evalmeta("run", "orders.yaml")
+    change_store("UPDATE run SET created_at = created_at + 60, started_at = started_at + 60, ended_at = ended_at + 60")
+    evalmeta("test", "archive", "latest", "now")
+    for before, after in (("kept", "latest"), ("kept", "now")):
+        done = json.loads(evalmeta("test", "compare", before, after, "--json").out)["result"][0]
+        assert (done["before"], done["after"]) == ("4KB000000000001GAA", "4KB000000000001GAA")
+        assert {case["testNumber"]: case["standing"] for case in done["cases"]} == {1: "suspect", 2: "maybe fixed"}
+    assert evalmeta("test", "compare", "latest", "kept").code == 0
+    assert evalmeta("test", "compare", "now", "--baseline", "kept").code == 2
+
+
+def test_new_answers_to_suspect_cases_travel_with_the_run_and_count_in_its_comparison(
+    evalmeta: Program, tmp_path: Path
+) -> None:
+    evalmeta("run", "orders.yaml")
+    (tmp_path / "desk.py").write_text("def answer(utterance):\n    return {'topic': 'Gone', 'outcome': 'Soon.'}\n")
+    evalmeta("test", "run", "orders.yaml", "--wait", "--baseline", "previous")
+    listed = run_ids(evalmeta)
+    assert len(listed) > 2
+    stored = evalmeta("test", "compare", listed[0], listed[1], "--json")
+    assert "broken" in stored.out
+    assert (
+        evalmeta("test", "archive", listed[0], "first").code == evalmeta("test", "archive", listed[1], "kept").code == 0
+    )
+    (tmp_path / ".evalmeta").rename(tmp_path / "elsewhere")
+    assert evalmeta("test", "compare", "first", "kept", "--json").out == stored.out
+
+
+def test_the_viewer_shows_an_archive_and_changes_nothing_in_it(evalmeta: Program, tmp_path: Path) -> None:
+    evalmeta("run", ".")
+    evalmeta("view", "--export", "stored")
+    evalmeta("test", "archive", "latest", "kept")
+    (tmp_path / ".evalmeta").rename(tmp_path / "elsewhere")
+    done = evalmeta("view", "kept", "--export", "pages")
+    assert (done.code, done.err) == (0, "")
+    names = sorted(path.name for path in Path("stored").iterdir() if path.name.startswith(("run-", "case-", "suite-")))
+    assert names == sorted(
+        path.name for path in Path("pages").iterdir() if path.name.startswith(("run-", "case-", "suite-"))
+    )
+    assert len(names) > 5

@@ -107,7 +107,7 @@ def archive_folder(text: str) -> ArchiveFolder:
             actions=["Set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL, and leave them out of it."],
         )
     path = rest.strip("/")
-    if not path.partition("/")[0]:
+    if not rest.partition("/")[0]:
         raise UsageError(f"the address {text} names no bucket", actions=[f"Write {scheme}://BUCKET/FOLDER."])
     return ArchiveFolder(f"{scheme}://{path}", path, _file_system(scheme))
 

@@ -238,7 +238,8 @@ def open_archive(project: Project, text: str, *, on_progress: Callable[[int], No
     folder = archive_folder(text)
     manifest = read_manifest(folder)
     for known, opened in _OPENED:
-        if known == manifest and opened.project.root == project.root:
+        is_there = opened.project.root == project.root and opened.project.state_dir.is_dir()
+        if known == manifest and is_there:
             return opened
     state = _new_state_folder(project)
     try:
