@@ -179,13 +179,13 @@ class _Clocked:
 
     def __init__(self) -> None:
         self.next_slot = self.paused_until = 0.0
-        self.reserved: list[int] = []
+        self.reserved: list[float] = []
         self.looks = 0
 
-    def reserve(self, *, interval: float, slots: int = 1) -> float:
+    def reserve(self, *, interval: float, amount: float = 1.0) -> float:
         slot = max(now(), self.next_slot, self.paused_until)
-        self.next_slot = slot + interval * slots
-        self.reserved.append(slots)
+        self.next_slot = slot + interval * amount
+        self.reserved.append(amount)
         return slot - now()
 
     def pause(self, seconds: float) -> None:
@@ -288,8 +288,8 @@ def test_processes_that_share_a_rate_never_exceed_it_together() -> None:
 
 
 class _Locked:
-    def reserve(self, *, interval: float, slots: int = 1) -> float:
-        raise StoreError(f"locked for {interval} and {slots}")
+    def reserve(self, *, interval: float, amount: float = 1.0) -> float:
+        raise StoreError(f"locked for {interval} and {amount}")
 
     def pause(self, seconds: float) -> None:
         raise StoreError(f"locked for {seconds}")

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from bisect import bisect_left
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
@@ -37,7 +40,7 @@ with open_database(store_in(Path(sys.argv[1]))) as database:
     left = [int(number) for number in sys.argv[2:]]
     while left:
         try:
-            print(pace.reserve(interval=0.5, slots=left[-1]), left[-1])
+            print(pace.reserve(interval=0.5, amount=left[-1]), left[-1])
         except StoreLocked:
             continue
         left.pop()
@@ -57,6 +60,78 @@ def reserve_together(folder: Path, slots: list[int], *, processes: int) -> list[
 def test_slots_of_several_processes_neither_overlap_nor_leave_gaps(tmp_path: Path, slots: list[int]) -> None:
     reserved = reserve_together(tmp_path, slots, processes=4)
     assert reserved == [0.5 * place for place in range(4 * sum(slots))]
+
+
+SEND = """
+import asyncio, sys, time
+from pathlib import Path
+from evalmeta.engine.pacer import Pacer
+from evalmeta.store.database import open_database
+from evalmeta.store.agent_limits import Pace
+from stores import store_in
+
+class Recorded(Pace):
+    def reserve(self, *, interval, amount):
+        first = super().reserve(interval=interval, amount=amount)
+        print("slots", read[-1] + first, amount)
+        return first
+
+async def send(pacer):
+    await pacer.enter()
+    print("sent", time.time(), 1)
+    pacer.leave()
+
+async def send_all(database, rate):
+    pace = Recorded(database, "Agent", clock=lambda: read.append(time.time()) or read[-1])
+    pacer = Pacer(rate=rate, concurrency=200, shared=pace)
+    await asyncio.gather(*(send(pacer) for _ in range(200)))
+
+read = []
+with open_database(store_in(Path(sys.argv[1]))) as database:
+    asyncio.run(send_all(database, float(sys.argv[2])))
+"""
+
+
+def test_requests_of_several_processes_are_at_most_a_slice_above_the_rate_in_any_second(tmp_path: Path) -> None:
+    rate, processes, requests = 400, 3, 600
+    with open_database(store_in(tmp_path)):
+        command = [sys.executable, "-c", SEND, str(tmp_path), str(rate)]
+        running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=TESTS) for _ in range(processes)]
+        lines = [line.split() for process in running for line in process.communicate()[0].splitlines()]
+    sent = sorted(float(when) for what, when, _ in lines if what == "sent")
+    reserved = [(float(when), int(count)) for what, when, count in lines if what == "slots"]
+    slots = sorted(when + place / rate for when, count in reserved for place in range(count))
+    assert len(sent) == requests <= len(slots)
+    assert all(later - earlier >= 1 / rate - 1e-5 for earlier, later in pairwise(slots))
+    in_a_second = [bisect_left(sent, begun + 1) - place for place, begun in enumerate(sent)]
+    # A process that is late for a slot sends a request between those of the others.
+    assert max(in_a_second) <= rate + rate * limits.PACE_SLICE_SECONDS + processes
+    # One for each request before; the first is reserved when nothing else waits yet, and slots may be too late to use.
+    assert len(reserved) < requests / 10
+
+
+@pytest.mark.sqlite
+def test_each_change_is_one_statement(tmp_path: Path) -> None:
+    with open_database(tmp_path) as database:
+        statements: list[str] = []
+        database._connection.set_trace_callback(statements.append)  # type: ignore[attr-defined]  # noqa: SLF001
+        pace = Pace(database, "A", clock=lambda: 1000.0)
+        pace.reserve(interval=1, amount=3)
+        pace.pause(3)
+        assert [text.split()[0] for text in statements if "PRAGMA" not in text] == ["BEGIN", "INSERT", "COMMIT"] * 2
+
+
+def test_amounts_need_not_be_whole(tmp_path: Path) -> None:
+    with open_database(store_in(tmp_path)) as database:
+        pace = Pace(database, "dollars", clock=lambda: 1000.0)
+        assert [pace.reserve(interval=60, amount=amount) for amount in (0.25, 1.5, 1)] == [0, 15, 105]
+
+
+def test_a_process_that_waited_for_the_lock_gets_no_slot_of_another(tmp_path: Path) -> None:
+    with open_database(store_in(tmp_path)) as database:
+        assert Pace(database, "A", clock=lambda: 1000.9).reserve(interval=0.1, amount=2) == 0
+        late = Pace(database, "A", clock=lambda: 1000.0)
+        assert [late.reserve(interval=0.1) for _ in range(2)] == pytest.approx([1.1, 1.2])
 
 
 def test_a_pause_moves_the_next_slot_and_agents_have_slots_of_their_own(tmp_path: Path) -> None:

@@ -59,8 +59,8 @@ class SharedPlaces(Protocol):
 class SharedPace(Protocol):
     """The rate and the back-off of one agent or rater that several processes share."""
 
-    def reserve(self, *, interval: float, slots: int = 1) -> float:
-        """Reserve the next slots, each `interval` seconds after the one before; return the seconds until the first."""
+    def reserve(self, *, interval: float, amount: float = 1.0) -> float:
+        """Reserve the next `amount` of what is limited, `interval` seconds for 1; return the seconds until then."""
         ...
 
     def pause(self, seconds: float) -> None:

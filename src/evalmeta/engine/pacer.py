@@ -124,7 +124,8 @@ class Pacer:
                 self._wanted -= 1
             return
         while True:
-            self._watch()
+            if self._watches and self._shared:
+                self._look(self._shared)
             now = asyncio.get_running_loop().time()
             ready = max(now, self._not_before)
             if interval:
@@ -139,23 +140,28 @@ class Pacer:
         while True:
             now = asyncio.get_running_loop().time()
             self._drop_old_slots(now, interval)
-            is_reserved = not self._slots
-            if is_reserved:
-                # As many as requests wait for, so that a run that is stopped leaves few slots behind.
-                slots = max(1, min(int(limits.PACE_SLICE_SECONDS / interval), self._wanted))
-                try:
-                    first = now + shared.reserve(interval=interval, slots=slots)
-                except StoreError:
-                    # A locked database must not become an error of the agent; this process keeps to the rate by itself.
-                    await asyncio.sleep(max(interval, self._not_before - now))
-                    return
-                self._slots.extend(first + interval * place for place in range(slots))
+            with suppress(StoreError):
+                self._reserve(shared, interval, now)
+            if not self._slots:
+                # A locked database must not become an error of the agent; this process keeps to the rate by itself.
+                await asyncio.sleep(max(interval, self._not_before - now))
+                return
             await asyncio.sleep(max(self._slots.popleft(), self._not_before) - now)
             # Another process may have found the agent busy in the meantime.
-            if is_reserved:
-                self._look(shared)
+            self._look(shared)
             if self._not_before <= asyncio.get_running_loop().time():
                 return
+
+    def _reserve(self, shared: SharedPace, interval: float, now: float) -> None:
+        """Reserve slots for a slice of time before the last one is over, so that there is no gap.
+
+        They are at most as many as requests wait for, so that a run that is stopped leaves few slots behind.
+        """
+        wanted = self._wanted - len(self._slots)
+        if wanted > 0 and len(self._slots) <= 1:
+            count = max(1, min(int(limits.PACE_SLICE_SECONDS / interval), wanted))
+            first = now + shared.reserve(interval=interval, amount=count)
+            self._slots.extend(first + interval * place for place in range(count))
 
     def _drop_old_slots(self, now: float, interval: float) -> None:
         """Forget reserved slots that are over, or before the end of a back-off, or at another rate."""
@@ -165,14 +171,11 @@ class Pacer:
             self._slots.clear()
         self._slots_interval = interval
 
-    def _watch(self) -> None:
+    def _look(self, shared: SharedPace) -> None:
         """Look once in a slice of time whether another process has found the agent busy."""
         now = asyncio.get_running_loop().time()
-        if self._watches and self._shared and now >= self._look_at:
+        if now >= self._look_at:
             self._look_at = now + limits.PACE_SLICE_SECONDS
-            self._look(self._shared)
-
-    def _look(self, shared: SharedPace) -> None:
-        with suppress(StoreError):
-            if left := shared.pause_left():
-                self._not_before = max(self._not_before, asyncio.get_running_loop().time() + left)
+            with suppress(StoreError):
+                if left := shared.pause_left():
+                    self._not_before = max(self._not_before, now + left)

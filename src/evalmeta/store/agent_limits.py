@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,59 +19,69 @@ if TYPE_CHECKING:
     from evalmeta.model.store import Store
 
 
+# A process that waited for the lock read its clock before the last one that wrote; only a larger difference is that of
+# a clock that was set back since. Both moments are then as far ahead as they were.
+_SET_BACK: Final = "CASE WHEN pace.written_at > ?2 + 2 THEN pace.written_at - ?2 ELSE 0 END"
+_CHANGE: Final = """
+    INSERT INTO pace (agent, next_slot, not_before, written_at) VALUES (?1, ?2 + ?3, ?4, ?2)
+    ON CONFLICT (agent) DO UPDATE SET
+      next_slot = max(?2, max(pace.next_slot, pace.not_before) - {set_back}) + ?3,
+      not_before = max(pace.not_before - {set_back}, ?4),
+      written_at = ?2
+    RETURNING next_slot
+"""
+_READ: Final = "SELECT not_before - {set_back} FROM pace WHERE agent = ?1"
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The next slot for a request to one agent or rater, and the end of its back-off, in seconds since the epoch."""
+    """The next slot for a request to one agent or rater, and the end of its back-off, in seconds since the epoch.
+
+    Each limit is a row with a name, and each change of it one statement. The clock is that of the database.
+    """
 
     _database: Database
-    _agent: str
-    clock: Callable[[], float] = field(default=time.time, kw_only=True)
+    _name: str
+    clock: Callable[[], float] | None = field(default=None, kw_only=True)
 
-    def reserve(self, *, interval: float, slots: int = 1) -> float:
-        """Reserve the next slots, each `interval` seconds after the one before; return the seconds until the first."""
-        now = self.clock()
-        with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
-            next_slot, not_before = self._read(now)
-            slot = max(now, not_before, next_slot)
-            self._save(slot + interval * slots, not_before, now)
-        return slot - now
+    def reserve(self, *, interval: float, amount: float = 1.0) -> float:
+        """Reserve the next `amount` of what is limited, `interval` seconds for 1; return the seconds until then."""
+        now, width = self._now(), interval * amount
+        return max(0.0, self._changed(now, width=width) - width - now)
 
     def pause(self, seconds: float) -> None:
         """Let no process send requests for some seconds."""
-        now = self.clock()
-        with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
-            next_slot, not_before = self._read(now)
-            self._save(next_slot, max(not_before, now + seconds), now)
+        now = self._now()
+        self._changed(now, until=now + seconds)
 
     def pause_left(self) -> float:
         """Return the seconds until requests may be sent again; 0 without a pause."""
-        now = self.clock()
-        return max(0.0, self._read(now)[1] - now)
+        now = self._now()
+        rows = self._database.query(_READ.format(set_back=_SET_BACK), (self._name, now))
+        return max(0.0, float(rows[0][0]) - now) if rows else 0.0
 
-    def _read(self, now: float) -> tuple[float, float]:
-        sql = "SELECT next_slot, not_before, written_at FROM pace WHERE agent = ?"
-        rows = self._database.query(sql, (self._agent,))
-        next_slot, not_before, written = rows[0] if rows else (0.0, 0.0, 0.0)
-        # If the clock was set back since, both moments are as far ahead as they were.
-        back = max(0.0, written - now)
-        return next_slot - back, not_before - back
+    def _now(self) -> float:
+        return (self.clock or self._database.now)()
 
-    def _save(self, next_slot: float, not_before: float, now: float) -> None:
-        sql = upsert("pace", "agent", "agent, next_slot, not_before, written_at")
-        self._database.execute(sql, (self._agent, next_slot, not_before, now))
+    def _changed(self, now: float, *, width: float = 0.0, until: float = 0.0) -> float:
+        """Return the end of what is reserved."""
+        sql, values = _CHANGE.format(set_back=_SET_BACK), (self._name, now, width, until)
+        with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction(is_alone=False):
+            [(next_slot,)] = self._database.query(sql, values)
+        return float(next_slot)
 
 
 class FolderPace:
     """The pace of an agent in a state folder, whose database is opened when a request is first sent."""
 
-    def __init__(self, place: Store | Path, agent: str) -> None:
+    def __init__(self, place: Store | Path, name: str) -> None:
         self._place = place
-        self._agent = agent
+        self._name = name
         self._database: Database | None = None
 
-    def reserve(self, *, interval: float, slots: int = 1) -> float:
+    def reserve(self, *, interval: float, amount: float = 1.0) -> float:
         """Reserve the next slots, as `Pace` does."""
-        return self._pace().reserve(interval=interval, slots=slots)
+        return self._pace().reserve(interval=interval, amount=amount)
 
     def pause(self, seconds: float) -> None:
         """Let no process send requests for some seconds."""
@@ -90,7 +99,7 @@ class FolderPace:
 
     def _pace(self) -> Pace:
         self._database = self._database or open_database(self._place)
-        return Pace(self._database, self._agent)
+        return Pace(self._database, self._name)
 
 
 # An earlier run that gave no sign of life for this time does not keep free places from later ones.
@@ -126,11 +135,11 @@ class RunPlaces:
     _run: Run
     _worker: str
     is_free: Callable[[Lease], bool] = field(kw_only=True)
-    clock: Callable[[], float] = field(default=time.time, kw_only=True)
+    clock: Callable[[], float] | None = field(default=None, kw_only=True)
 
     def take(self, wanted: int, *, size: int) -> int:
         """Take up to `wanted` of the agent's `size` places, and return how many; raise StoreError without a lease."""
-        now = self.clock()
+        now = (self.clock or self._database.now)()
         with self._database.waiting(limits.LOOP_LOCKED_SECONDS), self._database.transaction():
             rows = [_Row(*row) for row in self._database.query(_SELECT_PLACES, (self._run.subject_name,))]
             mine = next((row for row in rows if row.run_id == self._run.id), None)
