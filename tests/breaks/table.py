@@ -688,6 +688,27 @@ _SUITES: Final = (
         "WHEN status = '' THEN",
         ("cli/test_prune.py::test_runs_in_progress_stay",),
     ),
+    Break(
+        "a missing shard is not noticed",
+        "api/runs/merging.py",
+        "if number in with_cases:",
+        "if number not in with_cases:",
+        ("cli/test_agent_test_merge.py::test_a_missing_shard_is_named_and_nothing_is_saved",),
+    ),
+    Break(
+        "shards of different options are merged",
+        "api/runs/merging.py",
+        "if own != common:",
+        "if own is None:",
+        ("cli/test_agent_test_merge.py::test_a_foreign_shard_is_named_with_what_differs",),
+    ),
+    Break(
+        "of two different results of a case one counts",
+        "api/runs/merging.py",
+        "if body == other_body or _essence",
+        "if body or _essence",
+        ("cli/test_agent_test_merge.py::test_different_results_of_a_case_are_refused_with_both_sources",),
+    ),
 )
 
 _TRUST: Final = (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta import limits
 from evalmeta.package.project import find_project
 from evalmeta.store.database import open_database
 from evalmeta.store.run_lists import list_runs
@@ -136,6 +137,57 @@ def test_merged_shards_equal_one_run_but_for_times_and_ids(
     assert timeless(matrix.project / "merged.json") == timeless(matrix.project / "whole.json")
 
 
+@pytest.mark.parametrize(
+    ("words", "deployed"), [(("--iterations", "2"), True), (("visits.yaml", "--agent", "desk:other"), False)]
+)
+def test_json_reports_of_shards_are_merged_as_their_stores(
+    evalmeta: Program, matrix: Matrix, words: tuple[str, ...], *, deployed: bool
+) -> None:
+    reports = matrix.project.parent / "reports"
+    for number in range(1, 5):
+        # A single case is only in one of the shards.
+        matrix.run(*words, "--report", str(reports / f"{number}.json"), shard=f"{number}/4", deployed=deployed)
+    shutil.rmtree(matrix.folder)
+    merged = evalmeta("test", "merge", str(reports), "--report", "merged.json")
+    if deployed:
+        evalmeta("deploy")
+    whole = evalmeta("test", "run", *words, "--wait", "--report", "whole.json")
+    assert (merged.code, whole.code) == (100, 100)
+    assert timeless(matrix.project / "merged.json") == timeless(matrix.project / "whole.json")
+    assert evalmeta("test", "rescore", runs_here()[0], "-q").code == 100
+    (reports / "2.json").unlink()
+    assert "shard 2/4 of test" in evalmeta("test", "merge", *map(str, reports.iterdir())).err
+
+
+def test_a_store_counts_before_the_reports_of_its_runs(evalmeta: Program, matrix: Matrix) -> None:
+    matrix.run("visits.yaml", "-d", str(matrix.folder), "--report", str(matrix.folder / "1.json"), shard="1/2")
+    shutil.rmtree(matrix.at("1"))
+    matrix.run("visits.yaml", "--result-format", "json", "-d", str(matrix.folder), shard="2/2")
+    merged = evalmeta("test", "merge", str(matrix.folder))
+    assert "Merged 2 runs of shards into 1 run." in merged.err
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"test": {}}, "does not say of which content of visits.yaml its results are"),
+        ({"test": {"kind": "file", "file": "visits.yaml"}}, "does not say of which content"),
+        ({"test": {"kind": "definition", "sha256": "?"}}, "does not say of which content"),
+        ({"total": 99}, "of 99 results"),
+        ({"options": {"shard": [3, 2]}}, "has no run with --shard"),
+        ({"options": {"shard": "all"}}, "has no run with --shard"),
+    ],
+)
+def test_a_changed_report_is_refused(evalmeta: Program, matrix: Matrix, change: dict[str, object], told: str) -> None:
+    path = matrix.project / "report.json"
+    matrix.run("visits.yaml", "--report", str(path), shard="1/2")
+    document = json.loads(path.read_text())
+    document["evalmeta"] |= change
+    path.write_text(json.dumps(document))
+    refused = evalmeta("test", "merge", str(path))
+    assert (refused.code, told in " ".join(refused.err.split()), runs_here()) == (2, True, [])
+
+
 def test_all_that_reads_runs_reads_a_merged_one(evalmeta: Program, matrix: Matrix) -> None:
     evalmeta("deploy")
     evalmeta("test", "run", "--wait")
@@ -231,7 +283,11 @@ def test_shards_of_a_changed_test_are_foreign(evalmeta: Program, matrix: Matrix)
     assert runs_here() == []
 
 
-def test_results_that_are_there_twice_count_once(evalmeta: Program, matrix: Matrix) -> None:
+def test_results_that_are_there_twice_count_once(
+    evalmeta: Program, matrix: Matrix, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Pages of one result each.
+    monkeypatch.setattr(limits, "MERGED_CASES", 1)
     matrix.run_all("visits.yaml")
     shutil.copytree(matrix.at("2"), matrix.at("copy"))
     # The job of a shard was repeated, with the same answers.
@@ -319,7 +375,9 @@ def test_merged_runs_can_be_saved_in_another_folder(
     ("words", "told"),
     [
         (["nothing"], "nothing cannot be found"),
-        (["visits.yaml"], "visits.yaml is a file, and shards are merged from stores"),
+        (["visits.yaml"], "this is not valid JSON"),
+        (["visits.jsonl"], "visits.jsonl is JSON Lines, which has results without their options"),
+        (["whole.json"], "whole.json has no run with --shard"),
         (["."], ". has no run with --shard"),
         (["aiEvaluationDefinitions"], "aiEvaluationDefinitions has no run with --shard"),
         (["shared"], "no shared store is configured"),
@@ -328,7 +386,7 @@ def test_merged_runs_can_be_saved_in_another_folder(
 )
 @pytest.mark.usefixtures("project")
 def test_what_is_no_shard_is_refused(evalmeta: Program, words: list[str], told: str) -> None:
-    evalmeta("test", "run", "visits.yaml", "--wait")
+    evalmeta("test", "run", "visits.yaml", "--wait", "--report", "whole.json", "--report", "visits.jsonl")
     refused = evalmeta("test", "merge", *words)
     assert (refused.code, told in refused.err, len(runs_here())) == (2, True, 1)
 
@@ -337,12 +395,12 @@ def test_what_is_no_shard_is_refused(evalmeta: Program, words: list[str], told: 
 def test_four_shards_of_10000_cases_equal_one_run_but_for_times_and_ids(
     evalmeta: Program, matrix: Matrix, project: Path
 ) -> None:
-    rows = [{"request": f"Visit {number}", "expected_response": "Done."} for number in range(1, 40_001)]
-    (project / "visits.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    words = ("visits.jsonl", "--agent", "desk:answer", "-q", "--concurrency", "10")
+    cases = "".join(f"- input: Visit {number}\n  topic: Orders\n" for number in range(1, 10_001))
+    (project / "visits.yaml").write_text(f"subject: desk:answer\ntestCases:\n{cases}")
+    words = ("visits.yaml", "-q", "--concurrency", "10")
     matrix.run_all(*words, shards=4)
     merged = evalmeta("test", "merge", str(matrix.folder), "-q", "--report", "merged.json")
     whole = evalmeta("test", "run", *words, "--wait", "--report", "whole.json")
     assert merged.code == whole.code
-    assert "40,000 cases: " in merged.out
+    assert "10,000 cases: 9,000 passed, 1,000 failed" in merged.out
     assert timeless(project / "merged.json") == timeless(project / "whole.json")

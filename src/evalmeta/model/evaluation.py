@@ -274,5 +274,10 @@ def select_cases(evaluation: Evaluation, options: RunOptions) -> Iterator[Case]:
     for case in evaluation.cases:
         if numbers is not None and case.number not in numbers:
             continue
-        if shards == 1 or zlib.crc32(f"{evaluation.name}:{case.number}".encode()) % shards == shard - 1:
+        if shards == 1 or shard_of(evaluation.name, case.number, shards) == shard:
             yield case
+
+
+def shard_of(name: str, number: int, shards: int) -> int:
+    """Return in which of so many shards a case of a test is, from 1."""
+    return zlib.crc32(f"{name}:{number}".encode()) % shards + 1

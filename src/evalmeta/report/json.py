@@ -50,11 +50,14 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
 def run_document(report: Report) -> JsonDocument:
     """Return a run's results object with more under `evalmeta`: counts, the pass rate, how many results were judged.
 
-    There are also `averages`, `statistics` and what a `baseline` decides, where they are known.
+    There are also `averages`, `statistics`, what a `baseline` decides and, of a shard, what identifies the content of
+    its `test`, where they are known.
     """
     run, summary = write_run(replace(report.run, cases=()), escape=False), report.summary
     own = {**object_at(run, "evalmeta"), "passRate": summary.pass_rate, **_coverage(report)}
     own |= {"counts": counts_json(summary), **_given(averages=_averages(summary.averages))}
+    if report.test is not None:
+        own["test"] = report.test
     if report.statistics is not None:
         own["statistics"] = statistics_json(report.run, report.statistics)
     if report.baseline is not None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.comparison import Comparison
     from evalmeta.model.evaluation import Quarantine
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.statistics import RunStatistics
 
 
@@ -87,6 +88,7 @@ class Report:
         statistics: the numbers over these cases, where they were collected.
         baseline: what decides instead of the pass rate; None if the run is judged on its own.
         counted: the tally of these cases, where they were counted already.
+        test: what identifies the content of the test, of a run that is merged with others; None for all other runs.
     """
 
     run: Run
@@ -97,6 +99,7 @@ class Report:
     statistics: RunStatistics | None = None
     baseline: BaselineVerdict | None = None
     counted: DetailedTally | None = None
+    test: JsonObject | None = None
 
     @cached_property
     def tally(self) -> DetailedTally:

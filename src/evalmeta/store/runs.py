@@ -169,6 +169,12 @@ class Runs:
         [(content, kind)] = self._database.query(sql, (run_id,))
         return RunContent(bytes(content), ContentKind(kind))
 
+    def content_key(self, run_id: str) -> tuple[ContentKind, bytes]:
+        """Return what identifies the content of a run's test: the JSON of a file, or a SHA-256 of all other kinds."""
+        sql = "SELECT kind, content, content_sha256 FROM run WHERE id = ?"
+        [(kind, content, digest)] = self._database.query(sql, (run_id,))
+        return ContentKind(kind), bytes(content if digest is None else digest)
+
     def case(self, run_id: str, iteration: int, number: int) -> CaseResult | None:
         """Return one finished case; None if there is none."""
         sql = "SELECT body FROM case_result WHERE run_id = ? AND iteration = ? AND number = ?"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evalmeta.api.runs import reruns as reruns
     from evalmeta.api.runs import saved as saved
     from evalmeta.api.runs import selection as selection
+    from evalmeta.api.runs import shard_sources as shard_sources
     from evalmeta.api.runs import shards as shards
     from evalmeta.api.runs import starting as starting
     from evalmeta.api.runs import suites as suites

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.comparison import KnownTest
-    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.package.project import Project
 
 RUNS: Final = 10
@@ -156,14 +156,20 @@ def runs_to_take(project: Project) -> list[Run]:
 
 def read_results(path: Path) -> list[Run]:
     """Return the runs of a report with the format `json`."""
+    return [run_of(path, document) for document in read_documents(path)]
+
+
+def read_documents(path: Path) -> list[JsonObject]:
+    """Return the results objects of a report with the format `json`, or of what `--json` prints."""
     document = read_json(read_file(path, max_bytes=limits.MAX_JSON_BYTES), label=str(path)).value
     if isinstance(document, dict) and isinstance(document.get("result"), list):
         document = document["result"]
-    return [_run_of(path, part) for part in (document if isinstance(document, list) else [document])]
+    parts = document if isinstance(document, list) else [document]
+    return [part if isinstance(part, dict) else {} for part in parts]
 
 
-def _run_of(path: Path, document: JsonValue) -> Run:
-    source: JsonObject = document if isinstance(document, dict) else {}
+def run_of(path: Path, source: JsonObject) -> Run:
+    """Return the run of a results object in a report; raise UsageError if it is not one."""
     try:
         run = read_run(source)
     except MessageUnreadable as error:

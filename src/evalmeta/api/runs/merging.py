@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.api.org_targets import EMBEDDED_URL
 from evalmeta.api.runs.finding import RunHandle, SuiteHandle
-from evalmeta.api.runs.shards import FoundShards, Shard, find_shards, has_cases
+from evalmeta.api.runs.shard_sources import find_shards
+from evalmeta.api.runs.shards import FoundShards, Shard, numbers_with_cases
 from evalmeta.errors import Suggestion, UsageError
 from evalmeta.model.run import CaseResult, Run, RunStatus
 from evalmeta.report.text import and_more, count, one_line
@@ -117,11 +118,13 @@ def _gaps(project: Project, found: FoundShards, shards: Sequence[Shard]) -> Iter
             why = f": {one_line(shard.run.error)}" if shard.run.error else ""
             yield f"{shard} is not finished: run {shard.run.id} is {state}{why}"
     first, numbers = shards[0], {shard.number for shard in shards}
-    for number in range(1, first.shards + 1):
-        place = first.key, number
-        if number not in numbers and place not in found.skipped and has_cases(project, first, number):
+    absent = [number for number in range(1, first.shards + 1) if number not in numbers]
+    absent = [number for number in absent if (first.key, number) not in found.skipped]
+    with_cases = numbers_with_cases(project, first) if absent else ()
+    for number in absent:
+        if number in with_cases:
             missing = f"shard {number}/{first.shards} of test {first.run.definition} is missing"
-            yield found.unstarted.get(place, missing)
+            yield found.unstarted.get((first.key, number), missing)
 
 
 def _foreign(shards: Sequence[Shard]) -> Iterator[str]:

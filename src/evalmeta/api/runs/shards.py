@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta import limits
-from evalmeta.api.stores import find_store
-from evalmeta.errors import EvalmetaError, NotFound, UsageError
-from evalmeta.model.evaluation import select_cases
+from evalmeta.errors import EvalmetaError
+from evalmeta.model.evaluation import select_cases, shard_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, MetadataType, hash_of, type_of_run
 from evalmeta.model.run import ContentKind, Run, RunContent
 from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS
-from evalmeta.model.store import Store
 from evalmeta.org.run_files import read_run_file, run_file_of
 from evalmeta.org.runs import read_evaluation
-from evalmeta.package.files import shown
-from evalmeta.package.trust import STATE_FOLDER
 from evalmeta.report.text import one_line
 from evalmeta.store.database import Database, open_database
 from evalmeta.store.runs import Runs
 from evalmeta.store.suites import Suites, SuiteTest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from evalmeta.model.evaluation import Evaluation
+    from evalmeta.model.store import Store
     from evalmeta.package.project import Project
     from evalmeta.store.sql import Row
 
-_FILE: Final = "org.sqlite3"
 _DIGEST_CHARS: Final = 12
 _VALUE_CHARS: Final = 80
 _OF_SETUP: Final = {
@@ -53,15 +47,20 @@ class Shard:
     Attributes:
         source: where it is, for messages.
         run: the run without its cases.
+        content: what a run of the test stores.
+        content_facts: what identifies the content, in words.
         results: the number of its results.
+        read: returns the iteration, number, verdict and JSON of the next results after an iteration and number, at
+            most so many with so many bytes, but at least one.
         test: its test in the suite that the command saved; None if it saved none.
     """
 
     source: str
-    store: Store
     run: Run
     content: RunContent
+    content_facts: Mapping[str, object]
     results: int
+    read: Callable[[tuple[int, int], int, int], Sequence[Row]]
     test: SuiteTest | None = None
 
     @property
@@ -96,7 +95,7 @@ class Shard:
         """Return what all shards of a test must have in common, in words."""
         run, options = self.run, self.run.options
         setup = options.setup._asdict()
-        values: dict[str, object] = {"the number of shards": self.shards, **_content_facts(self.content)}
+        values: dict[str, object] = {"the number of shards": self.shards, **self.content_facts}
         values |= {"the subject": run.subject_name, "the version of the subject": run.subject_version}
         values |= {words: setup[name] for name, words in _OF_SETUP.items()} | {"the commit": options.origin.revision}
         rows = [row for row in RUN_OPTIONS if row.name not in {"shard", "confirms"}]
@@ -105,13 +104,9 @@ class Shard:
         return {name: "none" if value in {None, ""} else f"{value}" for name, value in values.items()}
 
     def pages(self, *, cases: int, size: int) -> Iterator[Row]:
-        """Yield iteration, number, verdict and JSON of its results in order; the store is only open between pages."""
+        """Yield iteration, number, verdict and JSON of its results in order; only some are in memory."""
         after = (0, 0)
-        while True:
-            with open_database(self.store) as database:
-                page = Runs(database).stored_page(self.run.id, after=after, cases=cases, size=size)
-            if not page:
-                return
+        while page := self.read(after, cases, size):
             yield from page
             after = page[-1][0], page[-1][1]
 
@@ -141,67 +136,8 @@ class FoundShards(NamedTuple):
         )
 
 
-def find_shards(project: Project, words: Sequence[str]) -> FoundShards:
-    """Return the runs of shards in what words name: stores, folders that have some, or stores as `find_store` does.
-
-    Of each store, the newest suite of each shard is taken. Raise NotFound for a word that names none.
-    """
-    found, seen = FoundShards(), set[Path | str]()
-    for word in words:
-        before = len(found.runs) + len(found.unstarted)
-        known = False
-        for label, store in _stores_at(project, word):
-            place = store.folder.resolve() if store.url is None else str(store.url)
-            known = known or place in seen
-            if place not in seen:
-                seen.add(place)
-                found = found.joined(_shards_in(store, label))
-        if not known and len(found.runs) + len(found.unstarted) == before:
-            raise NotFound(
-                f"{word} has no run with --shard",
-                actions=["Name the state folder of each shard, which is .evalmeta or that of EVALMETA_HOME."],
-            )
-    return found
-
-
-def _stores_at(project: Project, word: str) -> Iterator[tuple[str, Store]]:
-    path = Path(word)
-    if path.is_dir():
-        yield from ((shown(folder.absolute()), Store(folder.absolute())) for folder in _state_folders(path))
-    elif path.exists():
-        raise UsageError(
-            f"{word} is a file, and shards are merged from stores",
-            actions=["Name the state folder in which the shard ran: .evalmeta, or that of EVALMETA_HOME."],
-        )
-    elif "://" in word or word in {"local", "shared"}:
-        yield word, find_store(project, word)
-    else:
-        raise NotFound(f"{word} cannot be found")
-
-
-def _state_folders(folder: Path) -> Iterator[Path]:
-    """Yield the state folders at or below a folder, in order; raise UsageError if it is too large to be searched."""
-    for candidate in (folder, folder / STATE_FOLDER):
-        if (candidate / _FILE).is_file():
-            yield candidate
-            return
-    entries = 0
-    for path, folders, files in os.walk(folder):
-        entries += len(folders) + len(files)
-        if entries > limits.MAX_SHARD_ENTRIES:
-            raise UsageError(
-                f"{folder} has more than {limits.MAX_SHARD_ENTRIES:,} files and folders",
-                actions=["Name the folder of each shard."],
-            )
-        if _FILE in files:
-            yield Path(path)
-            folders.clear()
-        depth = len(Path(path).relative_to(folder).parts)
-        wanted = [name for name in folders if name == STATE_FOLDER or not name.startswith(".")]
-        folders[:] = sorted(wanted) if depth < limits.MAX_SHARD_DEPTH else []
-
-
-def _shards_in(store: Store, source: str) -> FoundShards:
+def shards_in(store: Store, source: str) -> FoundShards:
+    """Return the runs of the newest suite of each shard in a store; `source` is its name in messages."""
     with open_database(store) as database:
         found = FoundShards()
         for suite_id, shard in _newest_suites(database).items():
@@ -239,9 +175,15 @@ def _shards_of_suite(
 
 def _shard(database: Database, store: Store, source: str, run: Run, tests: dict[int, SuiteTest]) -> Shard:
     runs = Runs(database)
-    return Shard(
-        source, store, run, runs.content(run.id), runs.count(run.id).total(), tests.get(run.options.origin.place)
-    )
+    content, results = runs.content(run.id), runs.count(run.id).total()
+    read, test = partial(_read, store, run.id), tests.get(run.options.origin.place)
+    return Shard(source, run, content, content_facts(content), results, read, test)
+
+
+def _read(store: Store, run_id: str, after: tuple[int, int], cases: int, size: int) -> list[Row]:
+    # A thousand shards would be too many open files.
+    with open_database(store) as database:
+        return Runs(database).stored_page(run_id, after=after, cases=cases, size=size)
 
 
 def _unstarted(
@@ -254,10 +196,10 @@ def _unstarted(
             yield key, f"shard {shard[0]}/{shard[1]} of test {test.name} {state} in {source}"
 
 
-def _content_facts(content: RunContent) -> dict[str, object]:
+def content_facts(content: RunContent) -> dict[str, object]:
     """Return what a run has stored of its test: a hash of it, and of files who answers and how they are read."""
     if content.kind is not ContentKind.FILE:
-        return {"the content of the test": hash_of(content.data).hex()[:_DIGEST_CHARS]}
+        return hash_facts(hash_of(content.data))
     source = orjson.loads(content.data)
     return {
         "the content of the file": str(source["digest"])[:_DIGEST_CHARS],
@@ -266,11 +208,18 @@ def _content_facts(content: RunContent) -> dict[str, object]:
     }
 
 
-def has_cases(project: Project, shard: Shard, number: int) -> bool:
-    """Return whether another shard of a test has cases, also if the test cannot be read here."""
+def hash_facts(digest: bytes) -> dict[str, object]:
+    """Return what identifies the content of a test that is not a file, by its SHA-256."""
+    return {"the content of the test": digest.hex()[:_DIGEST_CHARS]}
+
+
+def numbers_with_cases(project: Project, shard: Shard) -> Collection[int]:
+    """Return the numbers of the shards of a test that have cases; all if the test cannot be read here."""
     evaluation = _evaluation_of(project, shard)
-    options = replace(shard.run.options, shard=(number, shard.shards))
-    return evaluation is None or next(select_cases(evaluation, options), None) is not None
+    if evaluation is None:
+        return range(1, shard.shards + 1)
+    cases = select_cases(evaluation, replace(shard.run.options, shard=None))
+    return {shard_of(evaluation.name, case.number, shard.shards) for case in cases}
 
 
 def _evaluation_of(project: Project, shard: Shard) -> Evaluation | None:

@@ -271,6 +271,8 @@ def _report(project: Project, finished: FinishedRun, output: Output) -> Report:
     finished = finished.counted() if output.shows_statistics else finished
     statistics = finished.statistics if output.shows_statistics else None
     found = Report(finished.run, finished.summary, statistics=statistics, counted=finished.tally)
+    if finished.run.options.shard:
+        found = replace(found, test=api.runs.shard_sources.test_of(project, finished.run))
     if place := api.agent_tests.place_of_run(project, finished.run.id):
         return replace(found, file=shown(place[0]), lines=place[1].lines, files=place[1].files)
     paths = []

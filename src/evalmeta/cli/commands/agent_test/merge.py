@@ -39,8 +39,8 @@ def merge(
     """Merge the runs of shards into one run of each test.
 
     SHARD is the state folder in which `evalmeta test run --shard` ran, a project folder with
-    one, or a folder with several of those, such as the downloaded artifacts of a CI matrix.
-    Of each, the newest suite of every shard counts. If a shard is missing or not finished, or
+    one, its JSON report, or a folder with several of those, such as the downloaded artifacts
+    of a CI matrix. Of a store, the newest suite of every shard counts. If a shard is missing or not finished, or
     if tests, options, agents or commits differ, all of that is listed and nothing is saved.
     The report and the exit code are those of one run of all cases.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta import limits
-from evalmeta.api.runs.shards import find_shards
+from evalmeta.api.runs.shard_sources import find_shards
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
