@@ -29,7 +29,7 @@ AGAIN := $(BIN)/pytest --last-failed --last-failed-no-failures none
 # Tests start hundreds of programs: each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-again test-browser thorough thorough-long versions lint bench fuzz docs screenshots dist sbom audit constraints image
+.PHONY: demo test test-again test-browser thorough thorough-long versions lint bench bench-scale fuzz docs screenshots dist sbom audit constraints image
 
 demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash docs/demo.sh
@@ -70,6 +70,9 @@ lint: $(VENV)/ready
 # `make bench ROWS=--list` prints the names; `make bench ROWS=--update-docs` writes docs/performance.md.
 bench: $(VENV)/ready $(VENV)/peers/ready  ## performance ratios, each measured in one run, with their goals
 	PYTHONPATH=tests $(BIN)/python benchmarks/run.py $(ROWS)
+
+bench-scale: $(VENV)/ready $(VENV)/peers/ready  ## the same for a million results and for stores in Postgres: 5 minutes
+	$(MAKE) bench ROWS=scale
 
 fuzz: $(VENV)/ready  ## INPUTS damaged inputs for all that reads untrusted input; exits with 1 on an undocumented error
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(INPUTS)

@@ -59,7 +59,7 @@ def open_large(*, runs: int, results: int, largest: int) -> Iterator[LargeStore]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         (root / "evalmeta.toml").write_text("")
-        project, ends = find_project(root), [_end_of_case(place) for place in range(len(VERDICTS))]
+        project, ends = find_project(root), [end_of_case(place) for place in range(len(VERDICTS))]
         with open_database(project.state_dir) as database:
             database.execute("PRAGMA synchronous = OFF")
             each = (results - largest) // (runs - 1)
@@ -86,7 +86,7 @@ def _suite(number: int) -> str:
     return f"{number // RUNS_OF_SUITE:012x}"
 
 
-def _end_of_case(place: int) -> bytes:
+def end_of_case(place: int) -> bytes:
     """Return the JSON of a case after its number."""
     verdict = VERDICTS[place]
     error = "the agent did not answer" if verdict is Verdict.ERROR else None

@@ -79,14 +79,17 @@ class Row(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The rows of one table; `key` selects all of them."""
+    """The rows of one table; `key` selects all of them. One that `is_apart` is measured only if it is named."""
 
     key: str
     title: str
     rows: tuple[Row, ...]
+    is_apart: bool = False
 
     def select(self, words: list[str]) -> list[Row]:
         """Return the rows whose names contain one of the words, or all if the key is one of them."""
+        if not words and self.is_apart:
+            return []
         return [row for row in self.rows if not words or self.key in words or any(word in row.name for word in words)]
 
 

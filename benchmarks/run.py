@@ -2,9 +2,9 @@
 
     python run.py [--tiny | --list] [--update-docs] [WORD ...]
 
-Without words, all rows are measured; otherwise those whose names contain a word, or of the sections `public`, `engine`
-and `other`. `--list` prints the names of the rows. `--update-docs` writes the tables into docs/performance.md. `--tiny`
-measures next to nothing: it shows that each row still works.
+Without words, all rows but those of the section `scale` are measured; otherwise those whose names contain a word, or of
+the sections `public`, `engine`, `other` and `scale`. `--list` prints the names of the rows. `--update-docs` writes the
+tables into docs/performance.md. `--tiny` measures next to nothing: it shows that each row still works.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import pages
 import programs
 import report_memory
 import rouge
+import scale
 import startup
 import suites
 import validate
@@ -44,6 +45,7 @@ SECTIONS = (
         "Starting, validating, packaging, deploying",
         (*startup.ROWS, *validate.ROWS, *worst.ROWS, *package.ROWS, *rouge.ROWS, *deploy.ROWS),
     ),
+    Section("scale", "Large suites and stores", scale.ROWS, is_apart=True),
 )
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 PART = re.compile(r"(<!-- make bench -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -32,6 +32,8 @@ def names(*words: str) -> Sequence[str]:
 
 @pytest.mark.slow
 def test_the_rows_are_selected_by_name_and_section() -> None:
+    assert {name.partition("-")[0] for name in names("scale")} == {"scale"}
+    assert "scale" not in {name.partition("-")[0] for name in names()}
     assert names("suite") == ["suite-run", "suite-evaluate", "suite-in-flight", "suite-rate"]
     assert {name.partition("-")[0] for name in names("engine")} == {"engine"}
     assert len(names()) == len(set(names())) == sum(len(names(section)) for section in SECTIONS)
@@ -49,7 +51,7 @@ def test_performance_md_has_every_row_that_make_bench_prints() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("section", [*SECTIONS, pytest.param("scale", marks=pytest.mark.postgres)])
 def test_every_row_can_be_measured(section: str) -> None:
     done = bench("--tiny", section)
     assert done.returncode == 0, done.stderr
