@@ -193,11 +193,12 @@ class PostgresServers(NamedTuple):
             admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{password}'")
             admin.execute(f"CREATE SCHEMA {name} AUTHORIZATION {name}")
             admin.execute(f"ALTER ROLE {name} SET search_path = {name}")
-            try:
-                yield PostgresStore(
-                    name, password, *(address(name, password, server.port) for server in (self.postgres, self.pool))
-                )
-            finally:
+        try:
+            addresses = (address(name, password, server.port) for server in (self.postgres, self.pool))
+            yield PostgresStore(name, password, *addresses)
+        finally:
+            # A test may have killed the server, and started it again.
+            with self.postgres.connect() as admin:
                 admin.execute(f"ALTER ROLE {name} NOLOGIN")
                 admin.execute(DISCONNECT, [name])
                 admin.execute(f"DROP OWNED BY {name} CASCADE")

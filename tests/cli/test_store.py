@@ -6,12 +6,15 @@ import json
 import sqlite3
 import time
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from evalmeta.model.login import ADMIN
+from evalmeta.model.store import STORE_VARIABLE
 from evalmeta.store.database import open_database
 from evalmeta.store.users import Holder, Sessions
+from postgres_servers import free_port
 from store.filled import all_rows
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     from conftest import Outcome
     from evalmeta.store.sql import Row
+    from postgres_servers import PostgresServers, PostgresStore
 
     Evalmeta = Callable[..., Outcome]
 
@@ -113,11 +117,8 @@ def test_other_stores_are_refused_and_no_password_is_shown(
     assert rows(project / ".evalmeta") == before
 
 
-def test_a_store_is_brought_up_to_date_and_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evalmeta: Evalmeta
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "evalmeta.toml").touch()
+@pytest.mark.usefixtures("folder")
+def test_a_store_is_brought_up_to_date_and_checked(tmp_path: Path, evalmeta: Evalmeta) -> None:
     missing = evalmeta("store", "check")
     assert (missing.code, missing.out.split()[0]) == (0, "ok")
     assert "does not exist yet" in missing.out
@@ -165,3 +166,72 @@ def test_a_damaged_file_is_an_error(project: Path, evalmeta: Evalmeta) -> None:
     assert checked.code == 1
     assert checked.out.startswith("error")
     assert "is not a valid database" in checked.out
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty project."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evalmeta.toml").touch()
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch, store_url: str) -> str:
+    """A shared store that the variable names."""
+    monkeypatch.setenv(STORE_VARIABLE, store_url)
+    return store_url
+
+
+def test_a_shared_store_is_brought_up_to_date_checked_and_filled_and_copied_back(
+    project: Path, shared: str, evalmeta: Evalmeta
+) -> None:
+    before = rows(project / ".evalmeta")
+    migrated = evalmeta("store", "migrate")
+    assert "layout 0 is now layout " in migrated.out
+    assert "is up to date: layout " in evalmeta("store", "migrate", "shared").out
+    assert evalmeta("store", "check").code == 0
+    there = evalmeta("store", "copy", "local", "shared")
+    assert there.code == 0, there.err
+    back = evalmeta("store", "copy", "shared", "back")
+    assert back.out == there.out
+    assert {name: sorted(map(repr, stored)) for name, stored in rows(project / "back").items()} == {
+        name: sorted(map(repr, stored)) for name, stored in before.items()
+    }
+    assert evalmeta("store", "check").code == 0
+    refused = evalmeta("store", "copy", "shared", "shared")
+    assert "cannot be copied to itself" in refused.err
+    shown = "".join(
+        done.out + done.err for done in (migrated, there, back, refused, evalmeta("store", "check", "--json"))
+    )
+    assert unquote(urlsplit(shared).password or "") not in shown
+    assert urlsplit(shared).password not in shown
+    assert shared not in shown
+
+
+@pytest.mark.usefixtures("folder", "shared")
+def test_what_the_role_of_a_shared_store_may_not_do_is_an_error(
+    evalmeta: Evalmeta, postgres_servers: PostgresServers, postgres_store: PostgresStore
+) -> None:
+    evalmeta("store", "migrate")
+    with postgres_servers.postgres.connect() as admin:
+        admin.execute(f"REVOKE DELETE ON {postgres_store.name}.rating FROM {postgres_store.name}")
+    checked = evalmeta("store", "check")
+    assert checked.code == 1
+    assert "error    privileges: the role lacks SELECT, INSERT, UPDATE and DELETE on rating" in checked.out
+
+
+@pytest.mark.usefixtures("folder", "shared")
+def test_a_server_that_can_lose_commits_is_a_warning(evalmeta: Evalmeta) -> None:
+    checked = evalmeta("store", "check")
+    # The server of the tests writes nothing to the disk before it answers.
+    assert "warning  durability: fsync or full_page_writes is off" in checked.out
+    assert checked.code == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_store_that_cannot_be_reached_is_an_error(monkeypatch: pytest.MonkeyPatch, evalmeta: Evalmeta) -> None:
+    monkeypatch.setenv(STORE_VARIABLE, f"postgresql://ada:{PASSWORD}@127.0.0.1:{free_port()}/team")
+    checked = evalmeta("store", "check")
+    assert checked.code == 1
+    assert checked.out.startswith("error    store: postgresql://127.0.0.1:")
+    assert PASSWORD not in checked.out + checked.err

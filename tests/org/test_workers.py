@@ -11,7 +11,9 @@ from evalmeta.errors import OrgFault, StoreError
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunStatus
 from evalmeta.model.run_options import RunOptions
+from evalmeta.model.store import STORE_VARIABLE
 from evalmeta.org.workers import DetachedWorker, InProcessWorkers, ServedWorkers, sweep_run_logs
+from evalmeta.package.project import find_project
 from org.parts import asked, definition, deploy, make_project, opened_of, package, start_run, started
 
 if TYPE_CHECKING:
@@ -83,6 +85,19 @@ def test_users_take_turns_in_the_queue_of_runs(project: Project) -> None:
         many = [start_run(org, EVALUATION_DEFINITION, "Orders", RunOptions()) for _ in range(3)]
         one = start_run(org, EVALUATION_DEFINITION, "Orders", RunOptions(), user=other)
         assert [run_id for run_id, _ in org.runs.queue()] == [many[0], one, *many[1:]]
+
+
+def test_projects_that_share_a_store_leave_each_others_runs_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store_url: str
+) -> None:
+    monkeypatch.setenv(STORE_VARIABLE, store_url)
+    mine, other = (find_project(make_project(tmp_path / name).root) for name in ("mine", "other"))
+    with opened_of(mine) as org, opened_of(other) as elsewhere:
+        deploy(org, package({"Orders": definition("Orders")}))
+        run_id = start_run(org, EVALUATION_DEFINITION, "Orders", RunOptions())
+        assert [queued for queued, _ in org.runs.queue(org.project)] == [run_id]
+        assert elsewhere.runs.get(run_id)
+        assert elsewhere.runs.queue(elsewhere.project) == []
 
 
 @pytest.mark.slow

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 ROWS: Final = 7
 TEXTS: Final = ("", "NULL", "\\N", "a\tb\n\\.\r\n'\"", "Ünï ☃ 😀 \u2028", "x" * 100_000, '{"a": 1}')
 BLOBS: Final = (b"", b"\\x00", bytes(range(256)), b"\0", b"\n\t\\.", b"\xff" * 100_000, b"[1]")
+# Postgres keeps these integers as true and false.
+TRUTHS: Final = {"is_admin", "check_only", "is_active", "is_right", "should_pass"}
 REALS: Final = (0.0, -0.0, 0.1 + 0.2, 1.7e308, 5e-324, float("inf"), 1_790_000_000.123456)
 INTEGERS: Final = (0, 1, -1, 2**31 - 1, 7, 12, 30)
 
@@ -35,30 +37,33 @@ def fill(database: Database) -> None:
 def _add(database: Database, table: str, number: int) -> None:
     columns = database.query(f"SELECT name, type, \"notnull\", pk FROM pragma_table_info('{table}')")
     parents = {row[3]: (row[2], row[4]) for row in database.query(f"PRAGMA foreign_key_list({table})")}
-    unique = {
+    indexed = {
         name
-        for index in database.query(f"SELECT name FROM pragma_index_list('{table}') WHERE \"unique\"")
-        for (name,) in database.query(f"SELECT name FROM pragma_index_info('{index[0]}')")
+        for (index,) in database.query(f"SELECT name FROM pragma_index_list('{table}')")
+        for (name,) in database.query(f"SELECT name FROM pragma_index_info('{index}')")
     }
     values = []
     for name, kind, is_required, key in columns:
         parent, column = parents.get(name, ("", ""))
         if parent:
             values.append(_key(f"{parent}.{column}", kind, number))
-        elif key or name in unique:
-            values.append(_key(f"{table}.{name}", kind, number))
-        elif number == ROWS - 1 and not is_required:
+        elif number == ROWS - 1 and not (is_required or key):
             values.append(None)
+        elif key or name in indexed:
+            # Postgres indexes at most 2,700 bytes.
+            values.append(_key(f"{table}.{name}", kind, number))
         else:
-            values.append(_value(kind, number))
+            values.append(number % 2 if name in TRUTHS else _value(kind, number))
     database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
 
 
-def _key(name: str, kind: str, number: int) -> str | bytes | int:
+def _key(name: str, kind: str, number: int) -> str | bytes | int | float:
     """Return a value that no other row of the column has; rows of other tables that refer to it have the same."""
     match kind:
         case "INTEGER":
             return 1_000 + number
+        case "REAL":
+            return REALS[number]
         case "BLOB":
             return name.encode() + bytes([number])
         case _:

@@ -28,6 +28,7 @@ from evalmeta.org.serving.server_file import Server, already_running, read_serve
 from evalmeta.package.trust import private_opener, state_file
 from evalmeta.protocol.json_fields import is_loopback
 from evalmeta.store.database import Database, delete_contents, open_database
+from evalmeta.store.sqlite import make_state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -179,6 +180,7 @@ def _org(project: Project, database: Database) -> Organization:
 
 def _start(project: Project, output: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
     try:
+        make_state_folder(project.state_dir)
         output.parent.mkdir(mode=0o700, exist_ok=True)
         with open(output, "wb", opener=private_opener) as log:
             # -P: a file of the project that is named like a module of Python's must not take its place.

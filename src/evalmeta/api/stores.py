@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -12,10 +13,10 @@ from evalmeta import limits
 from evalmeta.errors import EvalmetaError, NotFound, UsageError
 from evalmeta.model.store import STORE_VARIABLE, Store, read_store_url
 from evalmeta.package.trust import STATE_FOLDER
-from evalmeta.report.text import count
+from evalmeta.report.text import and_more, count
 from evalmeta.store.copying import copy_store
-from evalmeta.store.database import open_database
-from evalmeta.store.sqlite import check_integrity, layout_in
+from evalmeta.store.database import layout_of, open_database
+from evalmeta.store.sqlite import check_integrity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 LOCAL: Final = "local"
 SHARED: Final = "shared"
+_SKEW_SECONDS: Final = 2.0
+_SHOWN_TABLES: Final = 3
 _FILE: Final = "org.sqlite3"
 
 
@@ -62,6 +65,14 @@ def find_store(project: Project, word: str) -> Store:
     return Store(project.state_dir, url)
 
 
+def with_store(project: Project, word: str) -> Project:
+    """Return a project with another store: `local`, `shared`, or a URL; raise UsageError like `find_store`."""
+    store = find_store(project, word)
+    if store.folder != project.state_dir:
+        raise UsageError(f"{word} is not a shared store", actions=[f"Set EVALMETA_HOME to the folder: {store.folder}"])
+    return replace(project, store_url=store.url.secret if store.url else "")
+
+
 def _folder(folder: Path) -> Path:
     """Return a state folder; raise UsageError for a folder that only has one, such as a project's."""
     if not (folder / _FILE).exists() and (folder / STATE_FOLDER / _FILE).exists():
@@ -83,9 +94,9 @@ class Migration(NamedTuple):
 
 def migrate_store(store: Store) -> Migration:
     """Bring the layout of a store up to date; raise StoreError if that is not possible."""
-    before = layout_in(store.folder)
+    before = layout_of(store)
     with open_database(store) as database:
-        return Migration(database.name, before, layout_in(store.folder))
+        return Migration(database.name, before, layout_of(store))
 
 
 class StoreCheck(NamedTuple):
@@ -107,10 +118,60 @@ def check_store(store: Store) -> Iterator[StoreCheck]:
             check_integrity(store.folder)
         begun = time.monotonic()
         with open_database(store) as database:
-            yield StoreCheck("store", "ok", f"{database.name}, opened in {1000 * (time.monotonic() - begun):.0f} ms")
+            opened = f"{database.name}, opened in {1000 * (time.monotonic() - begun):.0f} ms"
+            yield StoreCheck("store", "ok", f"{opened}, layout {layout_of(store)}")
+            if store.url is not None:
+                yield from _check_server(database)
             yield from _check_rows(database)
     except EvalmetaError as error:
         yield StoreCheck("store", "error", str(error), " ".join(error.actions))
+
+
+_SERVER: Final = """
+    SELECT current_setting('server_version'), current_schema(), current_user,
+      current_setting('fsync') = 'off' OR current_setting('full_page_writes') = 'off',
+      current_setting('synchronous_commit') = 'off', rolsuper,
+      has_schema_privilege(current_schema(), 'CREATE'), has_database_privilege(current_database(), 'TEMPORARY')
+    FROM pg_roles WHERE rolname = current_user
+"""
+# The number of the layout is only read.
+_REFUSED: Final = """
+    SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+      AND NOT (has_table_privilege(oid, 'SELECT') AND (starts_with(relname, 'evalmeta_')
+        OR has_table_privilege(oid, 'INSERT') AND has_table_privilege(oid, 'UPDATE')
+          AND has_table_privilege(oid, 'DELETE')))
+    ORDER BY relname
+"""
+
+
+def _check_server(database: Database) -> Iterator[StoreCheck]:
+    [row] = database.query(_SERVER)
+    version, schema, role, is_unsafe, is_late, is_superuser, may_create, may_copy = row
+    yield StoreCheck("server", "ok", f"Postgres {version}, schema {schema}, role {role}")
+    if is_unsafe or is_late:
+        setting = "fsync or full_page_writes" if is_unsafe else "synchronous_commit"
+        message = f"{setting} is off: results that were reported can be lost when the server stops"
+        yield StoreCheck("durability", "warning", message, "Turn it on in postgresql.conf, or for the role.")
+    yield _check_privileges(database, is_superuser=is_superuser, may_create=may_create, may_copy=may_copy)
+    skew = database.now() - time.time()
+    message = f"the server is {abs(skew):.1f} s {'ahead of' if skew > 0 else 'behind'} this machine"
+    if abs(skew) > _SKEW_SECONDS:
+        yield StoreCheck("clock", "warning", message, "Times of runs differ between machines: use NTP.")
+    else:
+        yield StoreCheck("clock", "ok", message)
+
+
+def _check_privileges(database: Database, *, is_superuser: bool, may_create: bool, may_copy: bool) -> StoreCheck:
+    missing = [f"SELECT, INSERT, UPDATE and DELETE on {table}" for (table,) in database.query(_REFUSED)]
+    missing += [] if may_copy else ["TEMPORARY on the database"]
+    if missing:
+        message = f"the role lacks {and_more(missing, _SHOWN_TABLES)}"
+        return StoreCheck("privileges", "error", message, "Grant them to the role.")
+    if is_superuser:
+        action = "Use a role that owns only the schema of the team."
+        return StoreCheck("privileges", "warning", "the role is a superuser, which no store needs", action)
+    owner = "may" if may_create else "may not"
+    return StoreCheck("privileges", "ok", f"all that runs need; the role {owner} change the layout")
 
 
 _DAMAGE: Final = {

@@ -119,6 +119,7 @@ class Origin(NamedTuple):
     revision: str = ""  # the commit
     tags: tuple[str, ...] = ()  # the tags that chose its cases
     place: int = 0  # the place of its test among those of the command, from 1; 0 for runs that ask or judge again
+    project: str = ""  # the project whose agents it asks, as a shared store names it; empty in a folder
 
 
 class Setup(NamedTuple):

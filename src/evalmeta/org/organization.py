@@ -131,6 +131,12 @@ class Organization:
         known = parse_api_version(version)
         return known is not None and oldest <= known <= NEWEST_API_VERSION
 
+    @property
+    def project(self) -> str:
+        """Return how a shared store names the project, whose agents no other one has; empty in a folder."""
+        store = self.database.store
+        return store.project(self.root) if store.url else ""
+
     def without_paths(self, text: str) -> str:
         """Return a text with the project's files relative to its root, and without the folders of other files."""
         return self.paths.text(text)

@@ -130,7 +130,7 @@ def start_prepared(org: Organization, run: PreparedRun, *, user: User = ADMIN) -
         run.kind,
         run.evaluation,
         run.content,
-        replace(run.options, setup=_setup_of(org, run)),
+        replace(run.options, origin=run.options.origin._replace(project=org.project), setup=_setup_of(org, run)),
         total=total,
         now=org.runs.next_timestamp(time.time()),
         user=user,

@@ -19,6 +19,7 @@ from evalmeta.model.run import RunStatus
 from evalmeta.org.lease import is_free, new_worker
 from evalmeta.org.run_worker import SHARED, RunResources, work
 from evalmeta.package.trust import private_opener, state_file
+from evalmeta.store.sqlite import make_state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +108,8 @@ class DetachedWorker:
 class ServedWorkers:
     """Start a process for every run, which outlives this one; run at most ten at a time, others wait as NEW.
 
-    Users take turns. All state comes from the database, so runs that another server or worker has left are resumed.
+    Users take turns. All state comes from the database, so runs that another server or worker of the project has left
+    are resumed.
     """
 
     def __init__(self, project_root: Path, store: Store) -> None:
@@ -136,7 +138,7 @@ class ServedWorkers:
 
     def _start_waiting(self, org: Organization) -> None:
         self._count_deaths(org)
-        unfinished = org.runs.queue()
+        unfinished = org.runs.queue(org.project)
         waiting = [run_id for run_id, lease in unfinished if run_id not in self._processes and is_free(lease)]
         due = [run_id for run_id in waiting if self._not_before.get(run_id, 0) <= time.monotonic()]
         room = limits.MAX_RUNS - (len(unfinished) - len(waiting))
@@ -171,6 +173,7 @@ def _give_up(org: Organization, run_id: str) -> None:
 
 def _start(project_root: Path, store: Store, run_ids: Sequence[str], *options: str) -> subprocess.Popen[bytes]:
     path = state_file(store.folder, "logs", f"{run_ids[0]}.log")
+    make_state_folder(store.folder)
     path.parent.mkdir(mode=0o700, exist_ok=True)
     sweep_run_logs(store.folder, kept=limits.MAX_RUN_LOGS)
     with open(path, "ab", opener=private_opener) as log:

@@ -80,10 +80,11 @@ def read_options(source: JsonObject, *, default: RunOptions = _DEFAULT) -> RunOp
     origin, setup = object_at(source, "origin"), object_at(source, "setup")
     place = min(max(0, integer(origin, "place", 0)), limits.MAX_INTEGER)
     suite, branch, revision = (text(origin, name)[: limits.MAX_LABEL_CHARS] for name in Origin._fields[:3])
+    tags, project = texts(origin, "tags")[: limits.MAX_RUN_TAGS], text(origin, "project")[: limits.MAX_ERROR_CHARS]
     return RunOptions(
         **_values(source, RUN_OPTIONS),  # type: ignore[arg-type] # each has the type of its row
         scoring=Scoring(**_values(scoring, SCORING_OPTIONS)),  # type: ignore[arg-type]
-        origin=Origin(suite, branch, revision, tuple(texts(origin, "tags")[: limits.MAX_RUN_TAGS]), place),
+        origin=Origin(suite, branch, revision, tuple(tags), place, project),
         setup=Setup(*(text(setup, name)[: limits.MAX_ERROR_CHARS] for name in Setup._fields)),
     )
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.errors import StoreError, Suggestion, UsageError
 from evalmeta.model.login import ADMIN
-from evalmeta.store.sqlite import read_migrations
+from evalmeta.store.sqlite import SqliteDatabase, read_migrations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,13 +35,14 @@ _CREATED: Final = {"org_user": f"id = '{ADMIN.id}'", "counter": "prefix = '005' 
 class Table(NamedTuple):
     """A table of the layout that all kinds of databases have; the columns have SQLite's types.
 
-    The order is that in which rows were added, or that of their key.
+    The key of a table without a rowid has the order of its rows in SQLite.
     """
 
     name: str
     columns: tuple[str, ...]
     types: tuple[str, ...]
-    order: tuple[str, ...]
+    key: tuple[str, ...]
+    has_rowid: bool
 
 
 class TableContent(NamedTuple):
@@ -69,7 +70,7 @@ def _table(connection: sqlite3.Connection, name: str) -> Table:
     [(has_rowid,)] = connection.execute(f"SELECT NOT wr FROM pragma_table_list('{name}')")
     key = sorted((place, column) for column, _, place in rows if place)
     columns, types, _ = zip(*rows, strict=True)
-    return Table(name, columns, types, ("rowid",) if has_rowid else tuple(column for _, column in key))
+    return Table(name, columns, types, tuple(column for _, column in key), bool(has_rowid))
 
 
 def copy_store(
@@ -80,11 +81,14 @@ def copy_store(
     `on_table` is called with what each table has. Raise UsageError if the target has other rows or runs of the source
     are in progress, and StoreError if the target does not have what was written: nothing is copied then.
     """
-    with source.snapshot(), target.transaction():
+    with source.snapshot(), target.snapshot():
         _refuse_busy(source)
         if used := _used_tables(target):
             _compare(source, target, used, on_table)
             return False
+    with source.snapshot(), target.transaction():
+        if used := _used_tables(target):
+            raise UsageError(f"another program has changed {target.name} meanwhile: {', '.join(used)}")
         for name in _CREATED:
             target.execute(f"DELETE FROM {name}")
         written = [_copy_table(source, target, table) for table in tables()]
@@ -125,7 +129,10 @@ def _compare(source: Database, target: Database, used: list[str], on_table: Call
 
 def _copy_table(source: Database, target: Database, table: Table) -> TableContent:
     checksum = _Checksum()
-    target.load(table.name, table.columns, checksum.counted(_rows(source, table)))
+    try:
+        target.load(table.name, table.columns, checksum.counted(_rows(source, table)))
+    except StoreError as error:
+        raise type(error)(f"{error} (table {table.name}); nothing was copied", actions=error.actions) from None
     return checksum.content(table)
 
 
@@ -137,8 +144,9 @@ def _content(database: Database, table: Table) -> TableContent:
 
 
 def _rows(database: Database, table: Table) -> Iterator[Row]:
-    """Yield the rows with values of the layout's types, in the order in which they were added, or that of their key."""
-    sql = f"SELECT {', '.join(table.columns)} FROM {table.name} ORDER BY {', '.join(table.order)}"
+    """Yield the rows with values of the layout's types, in the order in which they were added, if that is known."""
+    order = "rowid" if table.has_rowid and isinstance(database, SqliteDatabase) else ", ".join(table.key)
+    sql = f"SELECT {', '.join(table.columns)} FROM {table.name} ORDER BY {order}"
     for row in database.rows(sql):
         yield tuple(map(plain_value, table.types, row))
 

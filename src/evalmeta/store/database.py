@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from evalmeta.errors import StoreError
 from evalmeta.model.store import Store, StoreUrl
-from evalmeta.store.sqlite import open_sqlite
+from evalmeta.store.sqlite import layout_in, open_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -123,6 +123,15 @@ def open_database(place: Store | Path) -> Database:
     if not isinstance(place, Store):
         return open_sqlite(place)
     return open_sqlite(place.folder) if place.url is None else _open_postgres(place, place.url)
+
+
+def layout_of(store: Store) -> int:
+    """Return the number of the layout that a store has now; 0 if it does not exist yet."""
+    if store.url is None:
+        return layout_in(store.folder)
+    from evalmeta.store.postgres import layout_of as layout_of_schema
+
+    return layout_of_schema(store, store.url)
 
 
 def _open_postgres(store: Store, url: StoreUrl) -> Database:

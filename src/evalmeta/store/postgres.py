@@ -279,6 +279,12 @@ class PostgresDatabase:
             yield
 
 
+def layout_of(store: Store, url: StoreUrl) -> int:
+    """Return the number of the layout of a schema as it is; 0 if it has no tables."""
+    with PostgresDatabase(store, url) as database:
+        return _layout(database)
+
+
 @cache
 def _migrations() -> tuple[str, ...]:
     folder = files("evalmeta.store") / "migrations" / "postgres"

@@ -249,13 +249,18 @@ class Runs:
         """
         return [run_id for (run_id,) in self._database.query(sql)]
 
-    def queue(self) -> list[tuple[str, Lease]]:
-        """List the unfinished runs with their leases: the oldest of each user, then the second of each, and so on."""
+    def queue(self, project: str = "") -> list[tuple[str, Lease]]:
+        """List the unfinished runs with their leases: the oldest of each user, then the second of each, and so on.
+
+        In a shared store they are only those of a project, because others have other agents of the same names.
+        """
         sql = """
             SELECT id, worker, lease_until FROM run WHERE status IN ('NEW', 'IN_PROGRESS')
+              AND (? = '' OR json_extract(CAST(options AS TEXT), '$.origin.project') = ?)
             ORDER BY row_number() OVER (PARTITION BY user_id ORDER BY created_at, id), created_at, id
         """
-        return [(run_id, Lease(worker, until)) for run_id, worker, until in self._database.query(sql)]
+        rows = self._database.query(sql, (project, project))
+        return [(run_id, Lease(worker, until)) for run_id, worker, until in rows]
 
     def count_waiting(self, user: User) -> tuple[int, int]:
         """Return how many runs of a user, and how many in all, wait for their first worker."""

@@ -231,7 +231,7 @@ def open_sqlite(folder: Path, *, layout: int | None = None) -> SqliteDatabase:
     # SQLite would follow links.
     path, *_ = [state_file(folder, f"org.sqlite3{suffix}") for suffix in ("", "-wal", "-shm", "-journal")]
     try:
-        _make_folder(folder)
+        make_state_folder(folder)
         if not path.exists():
             # Only the owner can read the file; SQLite creates the files beside it with the same mode.
             path.touch(mode=0o600)
@@ -272,7 +272,7 @@ def check_integrity(folder: Path, *, seconds: float = limits.INTEGRITY_SECONDS) 
     return True
 
 
-def _make_folder(folder: Path) -> None:
+def make_state_folder(folder: Path) -> None:
     """Create the folder with a README; an existing folder gets no other files than the database."""
     try:
         folder.mkdir(mode=0o700, parents=True)

@@ -28,23 +28,35 @@ _PAGES_PER_NOTE: Final = 500
 @click.option("--port", type=IntRange(0, 65535), help="0 uses any free port.  [default: 8161, or a free one]")
 @click.option("--no-open", is_flag=True, help="Print the address and the code without opening a browser.")
 @click.option("--export", "folder", type=click.Path(path_type=Path, file_okay=False), help="Write the pages as files.")
+@click.option(
+    "--store",
+    metavar="URL",
+    help="Show another store: a URL without password, shared (that of EVALMETA_STORE) or local.",
+)
 @json_option
-def view(*, archive: str | None, port: int | None, no_open: bool, folder: Path | None, as_json: bool) -> None:
+def view(
+    *, archive: str | None, port: int | None, no_open: bool, folder: Path | None, store: str | None, as_json: bool
+) -> None:
     """Look at tests, runs, cases, comparisons and trends in a browser.
 
     The pages show the project's store, also while tests run. Only this machine can reach them. In a terminal,
     the command opens a browser that is logged in; other browsers need the code that is printed, which logs
     in once. Ctrl-C stops the server. ARCHIVE is the folder or the address of runs that `evalmeta test archive` wrote,
-    which are then shown instead. With --export, the pages are written as files that open from disk and
-    that CI can publish.
+    which are then shown instead. With --store, the pages show the store of a team, without a project too. With
+    --export, they are written as files that open from disk and that CI can publish.
 
     \b
     evalmeta view
     evalmeta view --port 9000 --no-open
     evalmeta view archives/2026-11-25
+    evalmeta view --store postgresql://ada@db.example.com/team
     evalmeta view --export build/evaluations
     """
     project = find_project(Path.cwd(), or_folder=True)
+    if store is not None:
+        if archive is not None:
+            raise UsageError("an archive is not in a store", actions=["Leave out ARCHIVE or --store."])
+        project = api.stores.with_store(project, store)
     if archive is not None:
         project = api.runs.archives.open_archive(project, archive, on_progress=_show_results).project
     if folder is not None:

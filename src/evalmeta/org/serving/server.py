@@ -40,6 +40,7 @@ from evalmeta.org.subjects import live_settings
 from evalmeta.org.workers import ServedWorkers
 from evalmeta.package.trust import private_opener, state_file
 from evalmeta.store.database import open_database
+from evalmeta.store.sqlite import make_state_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -269,6 +270,7 @@ def open_log(path: Path, *, to_stderr: bool) -> None:
     """Open the log of this process, with two older files of the same maximum size; raise StoreError."""
     state_file(path.parents[1], *path.parts[-2:])
     try:
+        make_state_folder(path.parent.parent)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         file = _PrivateFile(path, maxBytes=limits.MAX_LOG_BYTES, backupCount=2, encoding="utf-8")
     except OSError as error:
