@@ -29,6 +29,7 @@ Problems of files and results of tests are values; an error stops a command.
     │   ├── MessageUnreadable        a message does not follow the protocol
     │   └── StoreError               the database behind an org
     │       ├── StoreLocked              another program has locked it
+    │       │   └── StoreUnreachable         there is no connection to it
     │       ├── StoreFull                the disk has no room for a change
     │       └── StoreCorrupt             it is not a valid database
     ├── WaitRanOut              69   the wait timed out; the job continues in the org
@@ -300,7 +301,7 @@ class StoreLocked(StoreError):
     """Another program has locked the database."""
 
 
-class StoreUnreachable(StoreError):
+class StoreUnreachable(StoreLocked):
     """The server of a shared store does not answer, or the connection to it was lost; it may answer later."""
 
 

@@ -267,6 +267,11 @@ INSTANT_SECONDS: Final = 0.001
 JOURNAL_BATCH: Final = 1_000
 # Results within this time are committed together, because everything waits for the write to disk of a commit.
 JOURNAL_SECONDS: Final = 0.05
+# Results of a run that wait on this machine because the shared store cannot be reached, and the pause between attempts.
+MAX_SPOOL_BYTES: Final = 2_000_000_000
+SPOOL_SECONDS: Final = 1.0
+# What clients of an org whose store cannot be reached are asked to wait.
+UNREACHABLE_SECONDS: Final = 10
 # How long work that never waits may block the event loop.
 TURN_SECONDS: Final = 0.02
 # The results of a run are sent in pages to clients that support them; a page has at least one case.

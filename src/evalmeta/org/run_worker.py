@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from evalmeta.store.database import open_database
 from evalmeta.store.judgements import NewRatings, Ratings
 from evalmeta.store.kept_numbers import KeptTally
 from evalmeta.store.runs import RunJournal
+from evalmeta.store.spooling import SpooledJournal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -136,18 +137,22 @@ async def _work_in(places: Places, org: Organization, run: Run, resources: RunRe
     if _shares_agents(org, resources) and run.answers_of is None:
         places.shared = RunPlaces(org.database, run, worker, is_free=is_free)
     tally, status, why = Tally(run.options), RunStatus.COMPLETED, None
-    for case in org.runs.stream(run_id):
-        tally.add(case)
+    journal = SpooledJournal(RunJournal(org.database, run_id, worker, tally), org.database, run)
     try:
-        with keep_lease(org.database.store, run_id, worker):
-            await _execute(org, run, RunJournal(org.database, run_id, worker, tally), places, resources)
+        with keep_lease(org.database.store, run_id, worker), closing(journal):
+            await _write(org, journal.send_earlier)
+            for case in org.runs.stream(run_id):
+                tally.add(case)
+            await _execute(org, run, journal, places, resources)
+            await journal.delivered()
     except (asyncio.CancelledError, StoreError) as stop:
         if await _release(org, run_id, worker) or isinstance(stop, asyncio.CancelledError):
             raise
         return
     except Exception as error:  # noqa: BLE001 - a run that fails would fail in the next worker too
         status, why = RunStatus.ERROR, error_text(error)
-    kept = KeptTally.of(tally.summary(), status, total=run.total).columns()
+    # Other workers may have answered cases meanwhile; the first list that shows the run counts its results then.
+    kept = (None, None) if journal.has_waited else KeptTally.of(tally.summary(), status, total=run.total).columns()
     await _write(org, lambda: org.runs.finish(run_id, worker, status, error=why, now=time.time(), kept=kept))
 
 
@@ -206,7 +211,9 @@ async def _work_or_report(org: Organization, run_id: str, resources: RunResource
     return True
 
 
-async def _execute(org: Organization, run: Run, journal: RunJournal, places: Places, resources: RunResources) -> None:
+async def _execute(
+    org: Organization, run: Run, journal: SpooledJournal, places: Places, resources: RunResources
+) -> None:
     # Only a worker needs the engine, and an import error must end the run.
     from evalmeta.engine.project_code import functions_of
     from evalmeta.engine.raters import load_rater

@@ -52,7 +52,7 @@ def write_files(root: Path, files: Iterable[tuple[Path, bytes]]) -> Iterator[Pat
             yield path
     finally:
         for folder in folders:
-            _sync_folder(folder)
+            sync_names(folder)
 
 
 def write_below(
@@ -77,7 +77,7 @@ def write_below(
         target.parent.mkdir(parents=True, exist_ok=True)
         _replace(target, content, durable=durable, mode=mode)
         if durable and sync_folder:
-            _sync_folder(target.parent)
+            sync_names(target.parent)
     except OSError as error:
         raise ProjectError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -238,7 +238,7 @@ def _replace(path: Path, content: bytes | Iterable[bytes], *, durable: bool, mod
             file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             if durable:
-                _sync(descriptor)
+                sync_file(descriptor)
             Path(name).chmod(mode)
             # Where there are locks, the file has its name before it is unlocked; Windows renames closed files only.
             if os.name == "posix":
@@ -250,7 +250,7 @@ def _replace(path: Path, content: bytes | Iterable[bytes], *, durable: bool, mod
         raise
 
 
-def _sync(descriptor: int) -> None:
+def sync_file(descriptor: int) -> None:
     """Wait until a file or folder is on the disk."""
     if os.name == "posix":
         import fcntl
@@ -263,13 +263,13 @@ def _sync(descriptor: int) -> None:
     os.fsync(descriptor)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_names(folder: Path) -> None:
     """Wait until the names in a folder are on the disk; some file systems cannot do that, and Windows has no call."""
     if os.name == "posix":
         with suppress(OSError):
             descriptor = os.open(folder, os.O_RDONLY)
             try:
-                _sync(descriptor)
+                sync_file(descriptor)
             finally:
                 os.close(descriptor)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta.api.org_targets import Target, connect
 from evalmeta.api.runs.finished import FinishedRun
 from evalmeta.api.runs.org import RunOrg, detach_run
-from evalmeta.errors import EvalmetaError, Suggestion, WaitRanOut
+from evalmeta.errors import EvalmetaError, OrgBusy, OrgUnreachable, Suggestion, WaitRanOut
 from evalmeta.model.run import Run, RunStatus
 from evalmeta.report.text import seconds
 
@@ -53,7 +53,11 @@ async def finish_runs(
     async def follow(run: RunHandle) -> FinishedRun:
         async with following:
             left = max(0.0, deadline - time.monotonic())
-            finished = await _finish_run(org, run, progress, wait=left)
+            try:
+                finished = await _finish_run(org, run, progress, wait=left)
+            except (OrgBusy, OrgUnreachable) as error:
+                error.actions = (*error.actions, Suggestion("Resume the run", "test", "resume", *job_words([run.id])))
+                raise
         del unfinished[run.id]
         return finished
 

@@ -11,7 +11,16 @@ import orjson
 from starlette.responses import Response, StreamingResponse
 
 from evalmeta import limits
-from evalmeta.errors import EvalmetaError, NotFound, OrgFault, SettingsError, StoreError, StoreLocked, SubjectNotBound
+from evalmeta.errors import (
+    EvalmetaError,
+    NotFound,
+    OrgFault,
+    SettingsError,
+    StoreError,
+    StoreLocked,
+    StoreUnreachable,
+    SubjectNotBound,
+)
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, ApiVersion
 from evalmeta.org.organization import ORG_ID, Organization
 from evalmeta.protocol.oauth import ENGINE
@@ -89,7 +98,11 @@ async def respond(
             # Only the people who serve the org can mend this.
             _LOG.warning("%s %s refused: %s", request.method, request.url.path, error)
         code = code_of(error, otherwise="JSON_PARSER_ERROR")
-        return json_reply([{"message": message_of(error, org), "errorCode": code}], status=_status(error, code))
+        reply = json_reply([{"message": message_of(error, org), "errorCode": code}], status=_status(error, code))
+        if isinstance(error, StoreUnreachable):
+            # Clients then ask for more than three minutes, while a run keeps its results on this machine.
+            reply.headers["Retry-After"] = str(limits.UNREACHABLE_SECONDS)
+        return reply
 
 
 def no_resource() -> OrgFault:
