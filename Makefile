@@ -10,6 +10,7 @@ INPUTS ?= 1000000
 MINUTES ?= 30
 CLIENTS := $(VENV)/node/ready
 PYTHON_CLIENTS := $(VENV)/python-clients/ready
+S3_SERVER := $(VENV)/s3-server/ready
 RELEASE := $(VENV)/release
 # The tests marked npm need these files. Without npm, `make thorough` leaves those tests out; CI always has npm.
 NPM := $(shell command -v npm)
@@ -45,7 +46,7 @@ test-browser: $(VENV)/ready $(if $(NPM),$(CLIENTS))  ## use the viewer, HTML rep
 
 # The parts, in order: all tests with coverage; the property tests with all their examples; the three validators on
 # 10,000 documents of each type; damaged inputs for all that reads untrusted input.
-thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: 30 to 45 minutes on 2 cores
+thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(S3_SERVER) $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: 30 to 45 minutes on 2 cores
 	$(PYTEST) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)" --cov --cov-report=term || \
 		$(AGAIN) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)"
 	$(BIN)/coverage report --format=total
@@ -134,6 +135,12 @@ $(VENV)/peers/ready: benchmarks/peers/requirements.txt
 $(PYTHON_CLIENTS): tests/python_clients/requirements.txt
 	$(PYTHON) -m venv $(VENV)/python-clients
 	$(VENV)/python-clients/bin/python -m pip install --quiet --requirement $<
+	@touch $@
+
+# So has a server that answers as S3 does, for archives.
+$(S3_SERVER): tests/s3_server/requirements.txt
+	$(PYTHON) -m venv $(VENV)/s3-server
+	$(VENV)/s3-server/bin/python -m pip install --quiet --requirement $<
 	@touch $@
 
 $(VENV)/ready: $(VENV)/installed
