@@ -104,6 +104,14 @@ def test_tests_that_cannot_run_are_reported(folder: Path, evalmeta: Evalmeta) ->
     assert (found.code, findings(found)["tests"][:2]) == (1, ("error", "3 files, 1 not valid"))
 
 
+def test_tests_without_an_agent_are_told_how_to_name_one(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "evalmeta.toml").write_text("")
+    (folder / "cases.jsonl").write_text('{"input": "Where?", "contains": "Paris"}\n')
+    done = evalmeta("doctor")
+    assert "warning  tests: 1 file, which name no agent" in done.out
+    assert "→ Name it when they run: evalmeta test run FILE --agent MODULE:FUNCTION" in done.out
+
+
 @pytest.mark.slow
 def test_a_test_with_a_mistake_is_an_error_and_other_files_are_counted(folder: Path, evalmeta: Evalmeta) -> None:
     (folder / "package.json").write_text('{"name": "desk", "scripts": {}}')

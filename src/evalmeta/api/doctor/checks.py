@@ -189,9 +189,14 @@ def _check_tests(project: Project, task: Task) -> Finding:
     if invalid:
         return Finding("error", f"{files}, {invalid} not valid", "Show the errors: evalmeta validate")
     org = task.name or org_of_environment() or default_of(project)
-    if unbound and org in {"", EMBEDDED}:
-        names = ", ".join(sorted(unbound))
-        action = f"To run them in the embedded org, add [subjects.{min(unbound)}] to {SETTINGS_FILE}."
+    if unbound == {""}:
+        action = "Name it when they run: evalmeta test run FILE --agent MODULE:FUNCTION"
+        return Finding("warning", f"{files}, which name no agent", action)
+    if (named := sorted(unbound - {""})) and org in {"", EMBEDDED}:
+        names, action = (
+            ", ".join(named),
+            f"To run them in the embedded org, add [subjects.{named[0]}] to {SETTINGS_FILE}.",
+        )
         return Finding("warning", f"{files}, which name agents that {SETTINGS_FILE} does not bind: {names}", action)
     if stale:
         return Finding("warning", f"{files}; {and_more([problem.message for problem in stale], 1)}", _SHOW_STALE)

@@ -35,6 +35,7 @@ EXTRAS: Final = {
     "keyring": ("keyring",),
     "llm": ("pydantic_ai", "openai"),
     "oauth": ("joserfc",),
+    "postgres": ("psycopg",),
     "server": ("python_multipart", "uvicorn"),
 }
 """The modules of each extra of the package."""
