@@ -33,6 +33,7 @@ def test_deployed_components_stay_when_the_org_is_opened_again(project: Project)
     assert [component.full_name for component in listed] == ["Orders"]
 
 
+@pytest.mark.sqlite
 def test_an_org_whose_database_is_broken_does_not_open(project: Project) -> None:
     project.state_dir.mkdir()
     (project.state_dir / "org.sqlite3").write_bytes(b"nothing of the kind" * 100)

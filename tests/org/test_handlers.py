@@ -195,6 +195,7 @@ def locked(org: Organization, monkeypatch: pytest.MonkeyPatch) -> Iterable[Organ
         yield org
 
 
+@pytest.mark.sqlite
 def test_a_locked_database_is_reported_without_its_path(locked: Organization) -> None:
     operation = "<retrieve><request><unpackaged/></request></retrieve>"
     response = call(locked, operation)
@@ -203,6 +204,7 @@ def test_a_locked_database_is_reported_without_its_path(locked: Organization) ->
     assert str(locked.root).encode() not in response.content
 
 
+@pytest.mark.sqlite
 def test_a_broken_database_is_reported_without_its_path(org: Organization) -> None:
     org.database.execute("DROP TABLE run")
     response = rest(org, "GET", f"{RUNS}/4KB")

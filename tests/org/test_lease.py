@@ -82,3 +82,19 @@ def test_of_a_worker_on_another_machine_only_the_lease_counts() -> None:
     worker = f"not-{socket.gethostname()}:{process}:{started}:{suffix}"
     assert not is_free(lease(worker))
     assert is_free(Lease(worker, time.time() - 1))
+
+
+def test_containers_of_one_name_leave_the_workers_of_each_other_alone(proc: Path) -> None:
+    """A process that is dead here may live in the other container, which has numbers of its own."""
+    with another_worker(proc) as (_, worker):
+        machine, others = worker.split(":", 1)
+    assert is_free(lease(worker))
+    assert not is_free(lease(f"{machine}0:{others}"))
+    assert is_free(Lease(f"{machine}0:{others}", time.time() - 1))
+
+
+def test_a_lease_is_judged_by_the_clock_that_it_was_made_with() -> None:
+    left = Lease("elsewhere:1:1:ab", 1_000.0)
+    assert not is_free(left, now=999.0)
+    assert is_free(left, now=1_001.0)
+    assert is_free(left)

@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -176,5 +177,6 @@ class Org(RuleBasedStateMachine):
         return list(iterate_components(replace(self.org), KIND))
 
 
-TestOrg = Org.TestCase
+# Each example needs a store of its own.
+TestOrg = pytest.mark.sqlite(Org.TestCase)
 TestOrg.settings = settings(max_examples=at_most(200), stateful_step_count=25, deadline=None)

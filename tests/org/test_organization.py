@@ -42,6 +42,7 @@ def test_an_org_speaks_the_versions_that_know_its_types(org: Organization, versi
     assert org.supports(version) is spoken
 
 
+@pytest.mark.sqlite
 def test_texts_for_callers_name_files_from_the_project_on(org: Organization) -> None:
     text = f"{org.root}/agent/desk.py:3: in {org.root}, {org.database.name}"
     assert org.without_paths(text) == "agent/desk.py:3: in the project's folder, state/org.sqlite3"

@@ -228,6 +228,7 @@ def test_an_agent_that_raises_spoils_its_case_only(tmp_path: Path) -> None:
     assert done.status is RunStatus.COMPLETED
 
 
+@pytest.mark.sqlite
 def test_a_run_whose_definition_cannot_be_read_ends_as_an_error(project: Project) -> None:
     run_id = started(project, cases=2)
     with opened_of(project) as org:
@@ -330,6 +331,7 @@ def test_a_database_that_is_locked_for_a_while_costs_no_case(slow: Project, monk
     assert (done.status, numbers(done)) == (RunStatus.COMPLETED, [(1, number) for number in range(1, 9)])
 
 
+@pytest.mark.sqlite
 def test_a_locked_database_starts_no_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     started(project, cases=1)
     monkeypatch.setattr(limits, "STORE_BUSY_SECONDS", 0.01)
@@ -372,6 +374,7 @@ def test_a_worker_with_an_expired_lease_keeps_its_run_while_it_is_alive(slow: Pr
     assert sorted(asked(slow)) == NAMES
 
 
+@pytest.mark.sqlite
 def test_an_agent_that_blocks_does_not_stop_the_heartbeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "RUN_LEASE_SECONDS", 0.06)
     project = make_project(tmp_path / "project", agent=BLOCKING)
@@ -395,6 +398,7 @@ def hold_store(project: Project) -> None:
     HOLDERS.append(asyncio.get_running_loop().create_task(go_on()))
 
 
+@pytest.mark.sqlite
 def test_a_worker_that_claims_a_run_does_not_stop_the_event_loop_while_the_store_is_locked(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
     run_id = started(project, cases=1)
@@ -408,6 +412,7 @@ def test_a_worker_that_claims_a_run_does_not_stop_the_event_loop_while_the_store
         assert org.runs.get(run_id).status is RunStatus.COMPLETED
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(("defects", "status"), [([], RunStatus.COMPLETED), ([OSError], RunStatus.ERROR)])
 def test_a_worker_that_ends_a_run_does_not_stop_the_event_loop_while_the_store_is_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, defects: list[type[Exception]], status: RunStatus

@@ -131,6 +131,7 @@ def test_a_worker_reports_database_errors(project: Project, capsys: pytest.Captu
     assert f"run {run_id}: " in capsys.readouterr().err
 
 
+@pytest.mark.sqlite
 def test_a_worker_needs_a_database_that_opens(project: Project) -> None:
     project.state_dir.write_text("")
     with pytest.raises(StoreError):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -73,6 +74,19 @@ def test_a_schema_has_the_tables_and_columns_of_sqlite(database: Database) -> No
 def test_the_state_folder_is_not_needed(database: Database, store: Store) -> None:
     put(database, "a")
     assert not store.folder.exists()
+
+
+def test_a_process_that_was_forked_leaves_the_connections_of_the_other_one_alone(
+    database: Database, store: Store
+) -> None:
+    open_database(store).close()
+    if not (child := os.fork()):
+        with open_database(store) as own:
+            put(own, "child")
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    with open_database(store) as again:
+        assert prefixes(again) == prefixes(database) == ["child"]
 
 
 @pytest.mark.parametrize("number", [3, 300])

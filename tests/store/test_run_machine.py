@@ -169,5 +169,6 @@ class RunQueue(RuleBasedStateMachine):
         assert [run_id for run_id, _ in self.store.queue()] == [run_id for turn in rounds for run_id in turn]
 
 
-TestRunQueue = RunQueue.TestCase
+# Each example needs a store of its own.
+TestRunQueue = pytest.mark.sqlite(RunQueue.TestCase)
 TestRunQueue.settings = settings(max_examples=at_most(200), stateful_step_count=30, deadline=None)

@@ -114,7 +114,7 @@ def server_status(project: Project) -> ServerStatus:
     with open_database(project.store) as database:
         unfinished = _org(project, database).runs.unfinished()
         [(components,)] = database.query("SELECT count(*) FROM component")
-    waiting = sum(is_free(lease) for _, lease in unfinished)
+    waiting = sum(is_free(lease, now=database.now()) for _, lease in unfinished)
     answers = server is not None and _answers(server.url)
     return ServerStatus(server, answers, project.state_dir, components, len(unfinished) - waiting, waiting)
 
@@ -128,7 +128,7 @@ def reset_org(project: Project) -> None:
 
     with open_database(project.store) as database:
         unfinished = _org(project, database).runs.unfinished()
-        if busy := [run_id for run_id, lease in unfinished if not is_free(lease)]:
+        if busy := [run_id for run_id, lease in unfinished if not is_free(lease, now=database.now())]:
             raise UsageError(
                 f"run {busy[0]} is in progress",
                 actions=[Suggestion("Wait until it is done", "test", "resume", "--job-id", busy[0])],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -51,7 +50,7 @@ def run_deployment(org: Organization, job: Job) -> None:
         return
     with org.database.transaction():
         # Timestamps must follow the order of commits: clients treat later ones as changes of other users.
-        now = org.components.next_timestamp(time.time())
+        now = org.components.next_timestamp(org.database.now())
         current = org.jobs.get("deploy", job.id)
         if current is None or current.is_over:
             return
@@ -89,7 +88,7 @@ def deployment_status(job: Job) -> DeployResult:
 def fail_deployment(org: Organization, job: Job, error: str, *, code: str) -> None:
     """End a deployment that cannot run, unless another worker has ended it."""
     with org.database.transaction():
-        now = time.time()
+        now = org.database.now()
         current = org.jobs.get("deploy", job.id)
         if current is None or current.is_over:
             return

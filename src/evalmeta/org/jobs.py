@@ -123,7 +123,7 @@ def quick_deploy(org: Organization, user: User, validation_id: str) -> str:
             raise OrgFault(reason or "The validated package was deleted", code="INVALID_ID_FIELD")
         options = replace(options_of(validation), check_only=False)
         job_id = org.jobs.submit(
-            "deploy", user, zip_file, options=write_options(options), now=time.time(), validation=validation.id
+            "deploy", user, zip_file, options=write_options(options), now=org.database.now(), validation=validation.id
         )
     org.wake()
     return job_id
@@ -158,7 +158,7 @@ def _submit(
                 f"{limits.MAX_UNFINISHED_JOBS:,} jobs are already waiting; try again later",
                 code="REQUEST_LIMIT_EXCEEDED",
             )
-        now = time.time()
+        now = org.database.now()
         org.jobs.prune(now=now)
         job_id = org.jobs.submit(kind, user, request, options=options, now=now, check_only=check_only)
     org.wake()
@@ -170,7 +170,7 @@ def _quick_deploy_problem(org: Organization, user: User, validation: Job) -> str
         return "The validation cannot be found"
     if not validation.check_only or validation.status != "Succeeded" or validation.ended is None:
         return "The deployment is not a successful validation"
-    if time.time() - validation.ended > limits.QUICK_DEPLOY_SECONDS:
+    if org.database.now() - validation.ended > limits.QUICK_DEPLOY_SECONDS:
         return "The validation is older than 10 days; validate again"
     if org.jobs.is_used(validation.id):
         return "The validation was already deployed; validate again"
@@ -267,7 +267,9 @@ def run_jobs(org: Organization, *, until: Callable[[], bool] = lambda: False) ->
         for job, lease in org.jobs.unfinished():
             if until():
                 return
-            if is_free(lease) and org.jobs.claim(job.id, worker, taken_from=lease, now=time.time()):
+            if is_free(lease, now=org.database.now()) and org.jobs.claim(
+                job.id, worker, taken_from=lease, now=org.database.now()
+            ):
                 _run(org, job)
 
 

@@ -31,11 +31,11 @@ _ACTIVE_WORKERS: Final[set[str]] = set()
 
 def new_worker() -> str:
     """Return a name for a worker of this process: machine, process, start time of the process, and a unique suffix."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_start_time(os.getpid())}:{uuid.uuid4().hex[:8]}"
+    return f"{_machine()}:{os.getpid()}:{_start_time(os.getpid())}:{uuid.uuid4().hex[:8]}"
 
 
-def is_free(lease: Lease) -> bool:
-    """Return whether a run has no worker, or a dead one.
+def is_free(lease: Lease, *, now: float | None = None) -> bool:
+    """Return whether a run has no worker, or a dead one; `now` is the time of the store, or else of this machine.
 
     A worker on this machine keeps its run while it is alive, even if its agent blocks it. For workers on
     other machines only the lease counts. One that ends later than any worker asks for is from before the clock was set
@@ -44,7 +44,7 @@ def is_free(lease: Lease) -> bool:
     if lease.worker is None:
         return True
     is_alive = _is_alive(lease.worker)
-    left = (lease.until or 0) - time.time()
+    left = (lease.until or 0) - (time.time() if now is None else now)
     return not 0 <= left <= 2 * limits.RUN_LEASE_SECONDS if is_alive is None else not is_alive
 
 
@@ -78,13 +78,13 @@ def _renew_until(place: Store | Path, run_id: str, worker: str, stopped: threadi
         while owned and not stopped.wait(limits.RUN_LEASE_SECONDS / 3):
             # While the database is locked, no other worker can claim the run; the next attempt follows soon.
             with suppress(StoreLocked):
-                owned = Runs(database).renew(run_id, worker, until=time.time() + limits.RUN_LEASE_SECONDS)
+                owned = Runs(database).renew(run_id, worker, until=database.now() + limits.RUN_LEASE_SECONDS)
 
 
 def _is_alive(worker: str) -> bool | None:
     """Return whether a worker is alive; None if this machine cannot tell."""
     host, process, started, *_ = worker.split(":")
-    if host != socket.gethostname():
+    if host != _machine():
         return None
     if int(process) == os.getpid() and started == _start_time(os.getpid()):
         return worker in _ACTIVE_WORKERS
@@ -97,6 +97,18 @@ def _is_alive(worker: str) -> bool | None:
     except PermissionError:
         return None
     return started == _start_time(int(process)) if started else None
+
+
+def _machine() -> str:
+    """Return the name of this machine, and what tells containers apart that have the same name.
+
+    They may share a store, and each has processes of its own with the same numbers.
+    """
+    with suppress(OSError):
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").partition("-")[0]
+        number = "".join(filter(str.isdecimal, str((_PROC / "self/ns/pid").readlink())))
+        return f"{socket.gethostname()}/{boot}-{number}"
+    return socket.gethostname()
 
 
 def _start_time(process: int) -> str:

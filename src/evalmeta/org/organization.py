@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-import time
 from asyncio import to_thread
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -151,11 +150,11 @@ class Organization:
         token = read_named_user_token(token)
         if secrets.compare_digest(token.encode(), self.token.encode()):
             return ADMIN
-        return self.users.user_of(token, now=time.time())
+        return self.users.user_of(token, now=self.database.now())
 
     def refusal_of(self, token: str, *, usual: str) -> str:
         """Return why a token has no user; only who has the token's secret learns more than usual."""
-        if self.users.is_void(read_named_user_token(token), now=time.time()):
+        if self.users.is_void(read_named_user_token(token), now=self.database.now()):
             return "This token was created for another folder or by another user; create a new one: evalmeta org token"
         return usual
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -52,7 +51,7 @@ def write_request(manifest: Manifest, *, single_package: bool) -> tuple[bytes, b
 def run_retrieve(org: Organization, job: Job) -> None:
     """Run a retrieve and store its result; members that do not exist become messages."""
     manifest = from_json(Manifest, read_object(org.jobs.request(job.id) or b'{"types":[]}'))
-    now = time.time()
+    now = org.database.now()
     folder = "" if read_object(job.options).get("singlePackage") else _FOLDER
     with org.database.transaction():
         selected, messages = _find(org, manifest, folder)
@@ -96,7 +95,7 @@ def _finish(org: Organization, result: RetrieveResult) -> None:
     with org.database.transaction():
         job = org.jobs.get("retrieve", result.id)
         if job is not None and not job.is_over:
-            org.jobs.finish(result.id, result.status, reply, now=time.time())
+            org.jobs.finish(result.id, result.status, reply, now=org.database.now())
 
 
 def _find(

@@ -127,15 +127,16 @@ def _shares_agents(org: Organization, resources: RunResources) -> bool:
 
 async def _work_in(places: Places, org: Organization, run: Run, resources: RunResources) -> None:
     run_id, worker = run.id, new_worker()
-    lease, until = org.runs.lease(run_id), time.time() + limits.RUN_LEASE_SECONDS
-    if not is_free(lease) or not await _write(
+    lease, until = org.runs.lease(run_id), org.database.now() + limits.RUN_LEASE_SECONDS
+    if not is_free(lease, now=org.database.now()) or not await _write(
         org, lambda: org.runs.claim(run_id, worker, taken_from=lease, until=until)
     ):
         return
     # Before the claim, it may have ended and been extended.
     run = await _with_agent(org, org.runs.get(run_id) or run)
     if _shares_agents(org, resources) and run.answers_of is None:
-        places.shared = RunPlaces(org.database, run, worker, is_free=is_free)
+        clock = org.database.now
+        places.shared = RunPlaces(org.database, run, worker, is_free=lambda lease: is_free(lease, now=clock()))
     tally, status, why = Tally(run.options), RunStatus.COMPLETED, None
     journal = SpooledJournal(RunJournal(org.database, run_id, worker, tally), org.database, run)
     try:
@@ -153,7 +154,7 @@ async def _work_in(places: Places, org: Organization, run: Run, resources: RunRe
         status, why = RunStatus.ERROR, error_text(error)
     # Other workers may have answered cases meanwhile; the first list that shows the run counts its results then.
     kept = (None, None) if journal.has_waited else KeptTally.of(tally.summary(), status, total=run.total).columns()
-    await _write(org, lambda: org.runs.finish(run_id, worker, status, error=why, now=time.time(), kept=kept))
+    await _write(org, lambda: org.runs.finish(run_id, worker, status, error=why, now=org.database.now(), kept=kept))
 
 
 async def _with_agent(org: Organization, run: Run) -> Run:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -132,7 +131,7 @@ def start_prepared(org: Organization, run: PreparedRun, *, user: User = ADMIN) -
         run.content,
         replace(run.options, origin=run.options.origin._replace(project=org.project), setup=_setup_of(org, run)),
         total=total,
-        now=org.runs.next_timestamp(time.time()),
+        now=org.runs.next_timestamp(org.database.now()),
         user=user,
         answers_of=run.answers_of,
     )
@@ -255,7 +254,7 @@ def _check_over(run: Run) -> None:
 
 def is_abandoned(org: Organization, run: Run) -> bool:
     """Return whether an unfinished run has no worker: none yet, a dead one, or an expired lease."""
-    return not run.status.is_over and is_free(org.runs.lease(run.id))
+    return not run.status.is_over and is_free(org.runs.lease(run.id), now=org.database.now())
 
 
 def definition_of_run(org: Organization, run: Run) -> RunDefinition:

@@ -138,8 +138,8 @@ class ServedWorkers:
 
     def _start_waiting(self, org: Organization) -> None:
         self._count_deaths(org)
-        unfinished = org.runs.queue(org.project)
-        waiting = [run_id for run_id, lease in unfinished if run_id not in self._processes and is_free(lease)]
+        unfinished, now = org.runs.queue(org.project), org.database.now()
+        waiting = [run_id for run_id, lease in unfinished if run_id not in self._processes and is_free(lease, now=now)]
         due = [run_id for run_id in waiting if self._not_before.get(run_id, 0) <= time.monotonic()]
         room = limits.MAX_RUNS - (len(unfinished) - len(waiting))
         for run_id in due[: max(0, room)]:
@@ -165,7 +165,7 @@ class ServedWorkers:
 
 
 def _give_up(org: Organization, run_id: str) -> None:
-    worker, now = new_worker(), time.time()
+    worker, now = new_worker(), org.database.now()
     if org.runs.claim(run_id, worker, taken_from=org.runs.lease(run_id), until=now + limits.RUN_LEASE_SECONDS):
         error = f"{limits.MAX_WORKER_DEATHS} workers in a row died during this run; the agent may end its process"
         org.runs.finish(run_id, worker, RunStatus.ERROR, error=error, now=now)

@@ -7,7 +7,6 @@ the AllOrNoneHeader is true.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -84,7 +83,7 @@ def save_components(
         errors = _with_conflicts(org, components, problems, action)
         if all_or_none and any(errors):
             errors = [error or (_ROLLED_BACK,) for error in errors]
-        now = org.components.next_timestamp(time.time())
+        now = org.components.next_timestamp(org.database.now())
         created = [
             not error and _save(org, user, component, now) for component, error in zip(components, errors, strict=True)
         ]
@@ -109,7 +108,7 @@ def rename_component(org: Organization, user: User, kind: MetadataType, old: str
             is_same = old.casefold() == new.casefold()
             [errors] = [problems] if is_same else _with_conflicts(org, [renamed], [problems], "create")
         if not errors:
-            now = org.components.next_timestamp(time.time())
+            now = org.components.next_timestamp(org.database.now())
             org.components.rename(kind.name, old, new, now=now, by=user.id)
     return SaveResult(new, success=not errors, errors=errors)
 

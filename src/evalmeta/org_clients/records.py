@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -89,7 +88,7 @@ def _activate(org: Organization, user: User, version_id: str, *, is_active: bool
     agent = {agent.version_id: agent for agent in agents_of(org)}[full_id(version_id)]
     if is_active and not agent.is_bound:
         return unbound_subject(org.settings().subjects, agent.name, root=org.root, settings_name=org.settings_name)
-    Agents(org.database).save(agent.name, AgentState(is_active, time.time(), user.id))
+    Agents(org.database).save(agent.name, AgentState(is_active, org.database.now(), user.id))
     return None
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import struct
-import time
 from contextlib import closing
 from functools import cache
 from graphlib import TopologicalSorter
@@ -101,7 +100,7 @@ def copy_store(
 
 def _refuse_busy(source: Database) -> None:
     sql = "SELECT id FROM run WHERE status IN ('NEW', 'IN_PROGRESS') AND lease_until > ? ORDER BY id"
-    for (run_id,) in source.query(sql, (time.time(),)):
+    for (run_id,) in source.query(sql, (source.now(),)):
         raise UsageError(
             f"run {run_id} in {source.name} is in progress",
             actions=[Suggestion("Wait until it is done", "test", "resume", "--job-id", run_id)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 import time
 from collections import Counter
@@ -183,11 +184,15 @@ class _Pool:
                 raise
 
 
-@cache
 def pool_of(url: StoreUrl) -> _Pool:
-    """Return this process's connections to a URL."""
+    """Return this process's connections to a URL: a process that was forked leaves those of the other one alone."""
+    return _pool_of(url, os.getpid())
+
+
+@cache
+def _pool_of(url: StoreUrl, process: int) -> _Pool:
     pool = _Pool(url)
-    atexit.register(pool.close)
+    atexit.register(lambda: pool.close() if os.getpid() == process else None)
     return pool
 
 
@@ -220,4 +225,4 @@ def _store_error(name: str, error: psycopg.Error) -> StoreError:
     is_lost = state.startswith("08") or (isinstance(error, psycopg.OperationalError) and not state)
     kind = StoreUnreachable if is_lost else _KINDS.get(state, StoreError)
     what, actions = _SAID[kind]
-    return kind(f"{name} {what}: {reason}", actions=actions)
+    return kind(f"{name} {what}" if kind is StoreLocked else f"{name} {what}: {reason}", actions=actions)

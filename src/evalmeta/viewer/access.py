@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import time
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -62,7 +61,7 @@ class Access:
     def source(self, session: str) -> Iterator[Source]:
         """Open the store for the user of a session; raise LoginFailed if the session has ended."""
         with open_database(self._project.store) as database:
-            user = Sessions(database).user_of(session, now=time.time())
+            user = Sessions(database).user_of(session, now=database.now())
             if user is None:
                 raise LoginFailed("the session has ended")
             # What is changed in an archive would be lost with the end of the server.
@@ -122,7 +121,7 @@ class Access:
                     return login_page(target, message=message, is_error=True)
                 sessions = Sessions(database)
                 sessions.end(session_of(request))
-                session = sessions.add(holder, now=time.time())
+                session = sessions.add(holder, now=database.now())
         except EvalmetaError as error:
             return failed(error)
         reply = RedirectResponse(target, status_code=HTTPStatus.SEE_OTHER)
@@ -174,7 +173,7 @@ def is_csrf(session: str, form: dict[str, str]) -> bool:
 
 
 def _holder_of_token(database: Database, token: str) -> Holder | None:
-    user = Users(database).user_of(token, now=time.time())
+    user = Users(database).user_of(token, now=database.now())
     return Holder(user.id, public_id(token)) if user else None
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -116,7 +115,7 @@ class LiveRuns:
 
     def _look(self) -> tuple[RunStates, frozenset[bytes]]:
         with open_database(self.store) as database:
-            return read_states(database), Sessions(database).valid(now=time.time())
+            return read_states(database), Sessions(database).valid(now=database.now())
 
     def _tell(self, states: RunStates, sessions: frozenset[bytes]) -> None:
         """Wake the pages whose runs have changed, or whose session has ended."""

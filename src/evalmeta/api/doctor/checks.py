@@ -9,7 +9,6 @@ import inspect
 import os
 import sys
 import tempfile
-import time
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -220,7 +219,7 @@ def _check_store(project: Project, _: Task) -> Finding:
         # While another program writes, this one could write later.
         with suppress(StoreLocked), database.waiting(0), database.transaction():
             pass
-        state = state_of_store(database, now=time.time())
+        state = state_of_store(database, now=database.now())
     partly = "" if is_whole else f"; in {limits.INTEGRITY_SECONDS:g} s only a part of it could be checked for damage"
     hint = f"; delete old runs: {_PRUNE}" if state.size > _LARGE else ""
     return Finding("ok", f"{database.name}, {_described(state)}{partly}{hint}")

@@ -62,8 +62,8 @@ class FolderJournal:
             yield StoredRecord(database, run, options)
             return
         worker, lease = new_worker(), runs.lease(run.id)
-        until = time.time() + limits.RUN_LEASE_SECONDS
-        if not (is_free(lease) and runs.claim(run.id, worker, taken_from=lease, until=until)):
+        until = database.now() + limits.RUN_LEASE_SECONDS
+        if not (is_free(lease, now=database.now()) and runs.claim(run.id, worker, taken_from=lease, until=until)):
             raise StoreLocked(
                 f"another process works on run {run.id} in {database.name}: wait for it, or choose another folder"
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -53,7 +52,7 @@ def mark_result(
     if result is None:
         raise NotFound(f"case {place.number} of run {place.run_id} has no result {place.name!r}")
     kept = _judgement_of(result, judgement)
-    keep_mark(database, place, user, kept, note=redacted(note.strip()), now=time.time())
+    keep_mark(database, place, user, kept, note=redacted(note.strip()), now=database.now())
 
 
 def _judgement_of(result: TestResult, judgement: Judgement) -> Judgement:

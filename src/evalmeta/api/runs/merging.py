@@ -176,7 +176,7 @@ def _save(project: Project, tests: Sequence[_Test], found: FoundShards) -> tuple
     if is_new:
         with open_receipts(project.store, root=project.root, org_url=EMBEDDED_URL) as receipts:
             for run_id, _ in runs:
-                receipts.keep("test", run_id, now=time.time())
+                receipts.keep("test", run_id, now=database.now())
     return suite_id, is_new, runs
 
 

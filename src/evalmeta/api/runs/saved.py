@@ -59,14 +59,14 @@ def history(project: Project, *, definition: str | None = None, limit: int | Non
     with open_database(project.store) as database:
         leases = dict(Runs(database).unfinished())
         return [
-            replace(run, is_stopped=True) if _is_stopped(run, leases) else run
+            replace(run, is_stopped=True) if _is_stopped(run, leases, database.now()) else run
             for run in list_runs(database, RunFilter(test=definition or ""), limit=limit)
         ]
 
 
-def _is_stopped(run: ListedRun, leases: Mapping[str, Lease]) -> bool:
+def _is_stopped(run: ListedRun, leases: Mapping[str, Lease], now: float) -> bool:
     is_begun = not run.org_url and run.status is RunStatus.IN_PROGRESS and run.id in leases
-    return is_begun and is_free(leases[run.id])
+    return is_begun and is_free(leases[run.id], now=now)
 
 
 class Pruned(NamedTuple):

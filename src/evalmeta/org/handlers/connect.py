@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import replace
 from functools import wraps
 from http import HTTPStatus
@@ -175,7 +174,7 @@ async def _launched(call: _Call, create: Callable[[Organization], str], *, statu
 async def post_cancel(call: _Call) -> Response:
     """Cancel a run; its finished cases stay."""
     run, error = call.run(), f"canceled by {call.user.name}"
-    if not await run_in_thread(call.org, lambda org: org.runs.cancel(run.id, error=error, now=time.time())):
+    if not await run_in_thread(call.org, lambda org: org.runs.cancel(run.id, error=error, now=org.database.now())):
         raise OrgFault(f"Run {run.id} has already finished", code="INVALID_STATUS")
     return json_reply({"success": True})
 

@@ -39,7 +39,7 @@ class Server:
     @property
     def host(self) -> str:
         """Return the name of its machine."""
-        return self.process.partition(":")[0]
+        return self.process.partition(":")[0].partition("/")[0]
 
 
 def read_server(state_dir: Path) -> Server | None:
