@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from evalmeta.store.runs import Runs
 from org.parts import definition, make_project
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from cli.conftest import Outcome
 
@@ -87,13 +88,18 @@ class Matrix:
         return self.folder / name
 
     def run(self, *words: str, shard: str, name: str = "", deployed: bool = False) -> Outcome:
-        home = self.at(name or shard.partition("/")[0])
-        self._monkeypatch.setenv("EVALMETA_HOME", str(home))
-        if deployed:
-            self._evalmeta("deploy")
-        ran = self._evalmeta("test", "run", *words, "--wait", "--shard", shard)
-        self._monkeypatch.delenv("EVALMETA_HOME")
-        return ran
+        with self.inside(name or shard.partition("/")[0]):
+            if deployed:
+                self._evalmeta("deploy")
+            return self._evalmeta("test", "run", *words, "--wait", "--shard", shard)
+
+    @contextmanager
+    def inside(self, name: str) -> Iterator[None]:
+        """Use a state folder, also if other tests run on Postgres."""
+        with self._monkeypatch.context() as patch:
+            patch.setenv("EVALMETA_HOME", str(self.at(name)))
+            patch.delenv("EVALMETA_STORE", raising=False)
+            yield
 
     def run_all(self, *words: str, shards: int = 3, deployed: bool = False) -> None:
         for number in range(1, shards + 1):
@@ -208,6 +214,16 @@ def test_all_that_reads_runs_reads_a_merged_one(evalmeta: Program, matrix: Matri
     assert evalmeta("test", "baseline", "-o", "base.json").code == 0
 
 
+def test_a_merged_run_is_extended_and_its_failures_run_again(evalmeta: Program, matrix: Matrix) -> None:
+    matrix.run_all("visits.yaml", "--agent", "desk:other")
+    evalmeta("test", "merge", str(matrix.folder), "-q")
+    [run_id] = runs_here()
+    again = evalmeta("test", "run", "visits.yaml", "--agent", "desk:other", "--failed-from", run_id, "--wait", "-q")
+    assert "1 case: 0 passed, 1 failed" in again.out
+    extended = evalmeta("test", "run", "--extend", run_id, "--iterations", "2", "--wait", "-q")
+    assert "9 cases in 2 iterations, 18 case results: 16 passed, 2 failed" in extended.out
+
+
 def test_a_shard_without_cases_of_a_test_is_not_missing(evalmeta: Program, matrix: Matrix) -> None:
     matrix.run_all("-n", "Single", shards=4, deployed=True)
     merged = evalmeta("test", "merge", str(matrix.folder), "-q")
@@ -242,9 +258,8 @@ def test_an_unfinished_shard_is_named_with_the_way_to_finish_it(
         r"shard 2/2 of test visits.yaml in \S+ is not finished: run \w+ is ERROR with 1 of \d", refused.err
     )
     assert "evalmeta test resume --job-id 4KB" in refused.err
-    monkeypatch.setenv("EVALMETA_HOME", str(matrix.at("2")))
-    evalmeta("test", "resume", "--job-id", "latest")
-    monkeypatch.delenv("EVALMETA_HOME")
+    with matrix.inside("2"):
+        evalmeta("test", "resume", "--job-id", "latest")
     assert "9 cases: " in evalmeta("test", "merge", str(matrix.folder), "-q").out
 
 
@@ -351,6 +366,7 @@ def test_a_test_that_never_started_in_a_shard_is_named(evalmeta: Program, matrix
     assert f"shard 1/2 of test Orders never started in {matrix.at('1')}" in refused.err
 
 
+@pytest.mark.sqlite
 def test_shards_of_one_store_are_merged_in_place(evalmeta: Program, project: Path) -> None:
     for number in (1, 2):
         evalmeta("test", "run", "visits.yaml", "--wait", "--shard", f"{number}/2")
@@ -360,15 +376,13 @@ def test_shards_of_one_store_are_merged_in_place(evalmeta: Program, project: Pat
     assert "merged before" in evalmeta("test", "merge", str(project)).err
 
 
-def test_merged_runs_can_be_saved_in_another_folder(
-    evalmeta: Program, matrix: Matrix, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_merged_runs_can_be_saved_in_another_folder(evalmeta: Program, matrix: Matrix) -> None:
     matrix.run_all("visits.yaml")
     merged = evalmeta("test", "merge", str(matrix.folder), "-o", "../merged", "--report", "merged.xml")
     assert (merged.code, runs_here()) == (100, [])
     assert "FAILED visits.yaml:5  case 2" in merged.out
-    monkeypatch.setenv("EVALMETA_HOME", "../merged")
-    assert "9 cases: 8 passed, 1 failed" in evalmeta("test", "results", "--job-id", "latest", "-q").out
+    with matrix.inside("../merged"):
+        assert "9 cases: 8 passed, 1 failed" in evalmeta("test", "results", "--job-id", "latest", "-q").out
 
 
 @pytest.mark.parametrize(
@@ -380,7 +394,7 @@ def test_merged_runs_can_be_saved_in_another_folder(
         (["whole.json"], "whole.json has no run with --shard"),
         (["."], ". has no run with --shard"),
         (["aiEvaluationDefinitions"], "aiEvaluationDefinitions has no run with --shard"),
-        (["shared"], "no shared store is configured"),
+        pytest.param(["shared"], "no shared store is configured", marks=pytest.mark.sqlite),
         ([], "Missing argument 'SHARD...'"),
     ],
 )
@@ -389,6 +403,20 @@ def test_what_is_no_shard_is_refused(evalmeta: Program, words: list[str], told: 
     evalmeta("test", "run", "visits.yaml", "--wait", "--report", "whole.json", "--report", "visits.jsonl")
     refused = evalmeta("test", "merge", *words)
     assert (refused.code, told in refused.err, len(runs_here())) == (2, True, 1)
+
+
+def test_shards_that_ran_with_a_shared_store_are_merged_in_it(
+    evalmeta: Program, project: Path, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALMETA_STORE", store_url)
+    for number in (1, 2, 3):
+        evalmeta("test", "run", "visits.yaml", "--wait", "--shard", f"{number}/3", "--iterations", "2")
+    merged = evalmeta("test", "merge", "shared", "--report", "merged.json")
+    again = evalmeta("test", "merge", "shared", "-q")
+    whole = evalmeta("test", "run", "visits.yaml", "--wait", "--iterations", "2", "--report", "whole.json")
+    assert (merged.code, again.code, whole.code) == (100, 100, 100)
+    assert timeless(project / "merged.json") == timeless(project / "whole.json")
+    assert len(runs_here()) == 5
 
 
 @pytest.mark.slow

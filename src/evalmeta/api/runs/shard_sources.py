@@ -74,7 +74,10 @@ def find_shards(project: Project, words: Sequence[str]) -> FoundShards:
 def _no_shard(word: str) -> NotFound:
     return NotFound(
         f"{word} has no run with --shard",
-        actions=["Name the state folder of each shard, which is .evalmeta or that of EVALMETA_HOME."],
+        actions=[
+            "Name the state folder of each shard, which is .evalmeta or that of EVALMETA_HOME.",
+            "Or name the store that the shards had in common: shared, or its URL.",
+        ],
     )
 
 
