@@ -8,6 +8,7 @@ SARIF_SCHEMA := $(VENV)/sarif-2.1.0.json
 CI_SCHEMAS := $(VENV)/ci-schemas
 INPUTS ?= 1000000
 MINUTES ?= 30
+TIMES ?= 10
 CLIENTS := $(VENV)/node/ready
 PYTHON_CLIENTS := $(VENV)/python-clients/ready
 S3_SERVER := $(VENV)/s3-server/ready
@@ -30,7 +31,7 @@ AGAIN := $(BIN)/pytest --last-failed --last-failed-no-failures none
 # Tests start hundreds of programs: each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-again test-browser thorough thorough-long versions lint bench bench-scale fuzz docs screenshots dist sbom audit constraints image
+.PHONY: demo test test-again test-browser thorough thorough-long faults versions lint bench bench-scale fuzz docs screenshots dist sbom audit constraints image
 
 demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash docs/demo.sh
@@ -57,6 +58,9 @@ thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(S3_SERVER) $(CI_
 # At least 2,000 deployments and 500 runs. It fails if something was lost, or the server's memory grew by more than 10 %.
 thorough-long: $(VENV)/ready  ## several clients use a served org for MINUTES, while workers are killed
 	PYTHONPATH=tests $(BIN)/python -m soak.run $(MINUTES) 2000 500
+
+faults: $(VENV)/ready  ## TIMES runs of 12,000 cases each, while Postgres, the network or the command fails: a minute each
+	PYTHONPATH=tests $(BIN)/python -m faults.run $(TIMES)
 
 # PYTHONS selects some of 3.11 3.12 3.13 3.14 lowest; `lowest` has the oldest versions of the dependencies.
 versions: $(RELEASE)/ready  ## `make demo` and the default tests with each Python that can be had: 5 minutes each on 2 cores
