@@ -16,7 +16,7 @@ from evalmeta.model.run_options import RunOptions
 from evalmeta.model.store import Store, read_store_url
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal, Runs
-from evalmeta.store.spooling import SpooledJournal
+from evalmeta.store.spooling import SpooledJournal, send_left
 from relay import relay
 
 if TYPE_CHECKING:
@@ -168,3 +168,42 @@ def test_results_that_are_too_many_to_wait_stop_the_run(scene: Scene, monkeypatc
     scene.relay.mend()
     asyncio.run(journal.delivered())
     assert scene.stored() == [result(1)]
+
+
+def killed(scene: Scene, *results: CaseResult) -> None:
+    """Leave results of a worker that was killed while the store could not be reached."""
+    journal = scene.journal()
+    scene.relay.cut()
+    journal.append(results)
+    journal.close()
+    scene.relay.mend()
+
+
+def test_the_next_command_sends_what_killed_workers_have_left(scene: Scene) -> None:
+    killed(scene, result(1), result(2))
+    send_left(scene.database, is_free=lambda _: False)
+    assert scene.stored() == []
+    send_left(scene.database, is_free=lambda _: True)
+    assert scene.stored() == [result(1), result(2)]
+    assert scene.unsent() == []
+
+
+def test_a_canceled_run_gets_no_results_afterwards(scene: Scene) -> None:
+    killed(scene, result(1))
+    assert Runs(scene.database).cancel(scene.run.id, error="canceled", now=200)
+    send_left(scene.database, is_free=lambda _: True)
+    assert scene.stored() == []
+    assert scene.unsent() == []
+
+
+def test_results_of_a_run_that_was_deleted_stay_in_the_file_and_stop_the_run(scene: Scene) -> None:
+    journal = scene.journal()
+    scene.relay.cut()
+    journal.append([result(1)])
+    with open_database(scene.direct) as database:
+        database.execute("DELETE FROM run WHERE id = ?", (scene.run.id,))
+    scene.relay.mend()
+    with pytest.raises(StoreError, match="was deleted"):
+        asyncio.run(journal.delivered())
+    assert len(scene.unsent()) == 1
+    assert scene.database.query("SELECT count(*) FROM case_result") == [(0,)]

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import orjson
 
 from evalmeta import limits
-from evalmeta.errors import EvalmetaError, NotFound, UsageError
+from evalmeta.errors import EvalmetaError, NotFound, Suggestion, UsageError
 from evalmeta.model.store import STORE_VARIABLE, Store, read_store_url
 from evalmeta.package.trust import STATE_FOLDER
 from evalmeta.report.text import and_more, count
 from evalmeta.store.copying import copy_store
 from evalmeta.store.database import layout_of, open_database
+from evalmeta.store.spool import spooled_files
 from evalmeta.store.sqlite import check_integrity
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 LOCAL: Final = "local"
 SHARED: Final = "shared"
 _SKEW_SECONDS: Final = 2.0
-_SHOWN_TABLES: Final = 3
+_SHOWN: Final = 3
 _FILE: Final = "org.sqlite3"
 
 
@@ -123,6 +124,7 @@ def check_store(store: Store) -> Iterator[StoreCheck]:
             if store.url is not None:
                 yield from _check_server(database)
             yield from _check_rows(database)
+            yield from _check_unsent(store)
     except EvalmetaError as error:
         yield StoreCheck("store", "error", str(error), " ".join(error.actions))
 
@@ -165,7 +167,7 @@ def _check_privileges(database: Database, *, is_superuser: bool, may_create: boo
     missing = [f"SELECT, INSERT, UPDATE and DELETE on {table}" for (table,) in database.query(_REFUSED)]
     missing += [] if may_copy else ["TEMPORARY on the database"]
     if missing:
-        message = f"the role lacks {and_more(missing, _SHOWN_TABLES)}"
+        message = f"the role lacks {and_more(missing, _SHOWN)}"
         return StoreCheck("privileges", "error", message, "Grant them to the role.")
     if is_superuser:
         action = "Use a role that owns only the schema of the team."
@@ -198,6 +200,13 @@ def _check_rows(database: Database) -> Iterator[StoreCheck]:
     [(runs, results)] = database.query("SELECT (SELECT count(*) FROM run), (SELECT count(*) FROM case_result)")
     partly = f" ({read:,} of them read)" if read < results else ""
     yield StoreCheck("rows", "ok", f"{count(runs, 'run')} with {count(results, 'result')}{partly}")
+
+
+def _check_unsent(store: Store) -> Iterator[StoreCheck]:
+    run_ids = [path.name.partition("-")[0] for path in spooled_files(store.folder)]
+    if run_ids:
+        message = f"results of {and_more(run_ids, _SHOWN)} wait on this machine until their store can be reached"
+        yield StoreCheck("unsent", "warning", message, Suggestion("Send them", "test", "resume", "--unfinished"))
 
 
 def _unreadable_results(database: Database) -> tuple[int, int]:

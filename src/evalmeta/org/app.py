@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -14,16 +14,19 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Route
 
 from evalmeta.engine.project_code import imports_kept
+from evalmeta.errors import StoreLocked
 from evalmeta.model.redaction import tokens_hidden
 from evalmeta.org.handlers import connect, registered_handlers
 from evalmeta.org.handlers.rest import fault_reply, get_identity, get_versions, refusal_reply
 from evalmeta.org.handlers.soap import handle_soap
 from evalmeta.org.jobs import JobQueue
+from evalmeta.org.lease import is_free
 from evalmeta.org.organization import Organization
 from evalmeta.org.serving.login_codes import LoginCodes
 from evalmeta.org.serving.server_file import read_server
 from evalmeta.org.workers import DetachedWorker, InProcessWorkers
 from evalmeta.store.database import open_database
+from evalmeta.store.spooling import send_left
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -149,6 +152,8 @@ async def embedded_org(project: Project, *, detached: bool = False) -> AsyncIter
         if isinstance(workers, InProcessWorkers):
             workers.org = org
         try:
+            with suppress(StoreLocked):
+                send_left(database, is_free=is_free)
             if org.jobs.count_unfinished():
                 queue.wake()
             yield create_app(org), org.token

@@ -124,6 +124,11 @@ class Spool:
             raise StoreError(f"{self.path} cannot be read: {error.strerror}") from None
 
 
+def spooled_files(folder: Path) -> list[Path]:
+    """Return the files of a state folder with results that their stores may not have; their names begin with runs."""
+    return sorted(state_file(folder, _FOLDER).glob("*.results"))
+
+
 def _line(result: SpooledResult) -> bytes:
     text = b"%d %d %s %s" % (result.iteration, result.number, result.verdict.encode(), result.body)
     return b"%08x %s\n" % (zlib.crc32(text), text)

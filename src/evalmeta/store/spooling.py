@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.errors import StoreError, StoreLocked, StoreUnreachable
+from evalmeta.model.run import RunStatus
 from evalmeta.store.database import Database, open_database
-from evalmeta.store.spool import Spool, SpooledResult
+from evalmeta.store.runs import RunJournal, Runs
+from evalmeta.store.spool import Spool, SpooledResult, spooled_files
 from evalmeta.store.stored_cases import encode_case
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from evalmeta.model.run import CaseResult, Run
-    from evalmeta.store.runs import RunJournal
+    from evalmeta.store.runs import Lease
 
 _LOG: Final = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
+_STATUS: Final = "SELECT status FROM run WHERE id = ?"
 
 
 class SpooledJournal:
@@ -106,14 +109,31 @@ class SpooledJournal:
                 self._failure, self._sender = error, None
 
     def _send_after(self, database: Database, place: int) -> int:
-        """Add the results after a place in the file to the store, but for cases that have one; return their end."""
+        """Add the results after a place in the file to the store, but for cases that have one; return their end.
+
+        A run that has ended meanwhile, because it was canceled or others have completed it, gets no more results.
+        """
         columns = "run_id, iteration, number, verdict, body"
         for batch in self._spool.batches(after=place):
             with database.transaction(is_alone=False):
-                rows = [(self._run_id, *result) for result in batch.results]
-                database.insert_new("case_result", columns, rows, count=len(rows))
+                found = database.query(f"{_STATUS}{database.row_lock}", (self._run_id,))
+                if not found:
+                    raise StoreError(f"run {self._run_id} was deleted; its last results are in {self._spool.path}")
+                if not RunStatus(found[0][0]).is_over:
+                    rows = [(self._run_id, *result) for result in batch.results]
+                    database.insert_new("case_result", columns, rows, count=len(rows))
             place = batch.end
         return place
+
+
+def send_left(database: Database, *, is_free: Callable[[Lease], bool]) -> None:
+    """Send the results that processes have left which were killed while the store could not be reached."""
+    runs = Runs(database)
+    for path in spooled_files(database.folder) if database.store.url else ():
+        run = runs.get(path.name.partition("-")[0])
+        if run is not None and is_free(runs.lease(run.id)):
+            # Another run with this id, in another store, has another file.
+            SpooledJournal(RunJournal(database, run.id, ""), database, run).send_earlier()
 
 
 def _spooled(result: CaseResult) -> SpooledResult:

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 
 from evalmeta import limits
-from evalmeta.errors import StoreError, UsageError
+from evalmeta.errors import StoreError, StoreLocked, UsageError
 from evalmeta.model.redaction import redacted
 from evalmeta.org.app import add_registered_routes, create_app
 from evalmeta.org.handlers import registered_handlers
 from evalmeta.org.jobs import JobQueue
+from evalmeta.org.lease import is_free
 from evalmeta.org.organization import Organization
 from evalmeta.org.serving.http_protocol import protocol_of
 from evalmeta.org.serving.request_guard import RequestGuard, hosts_of, is_unspecified
@@ -40,6 +41,7 @@ from evalmeta.org.subjects import live_settings
 from evalmeta.org.workers import ServedWorkers
 from evalmeta.package.trust import private_opener, state_file
 from evalmeta.store.database import open_database
+from evalmeta.store.spooling import send_left
 from evalmeta.store.sqlite import make_state_folder
 
 if TYPE_CHECKING:
@@ -157,6 +159,8 @@ async def _opened(project: Project) -> AsyncIterator[Organization]:
             is_served=True,
         )
         queue.org = org
+        with suppress(StoreLocked):
+            send_left(database, is_free=is_free)
         watching = asyncio.create_task(workers.watch(org))
         queue.wake()
         try:
