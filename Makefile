@@ -23,6 +23,8 @@ NOT_BROWSER := $(if $(shell command -v chromium),,and not browser)
 POSTGRES := $(wildcard /usr/lib/postgresql/*/bin/postgres)$(shell command -v postgres)
 POOL := $(wildcard /usr/sbin/pgbouncer)$(shell command -v pgbouncer)
 NOT_POSTGRES := $(if $(and $(POSTGRES),$(POOL)),,and not postgres)
+# What a shared store must do as the file of SQLite does it.
+ON_POSTGRES := tests/store tests/org tests/viewer tests/api/runs tests/api/judging tests/api/evaluating
 # One process more than cores, as many tests wait for other programs. A single file or test runs without this, in one
 # process: starting workers takes longer.
 PYTEST := $(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
@@ -51,6 +53,8 @@ thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(S3_SERVER) $(CI_
 	$(PYTEST) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)" --cov --cov-report=term || \
 		$(AGAIN) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)"
 	$(BIN)/coverage report --format=total
+	$(if $(NOT_POSTGRES),,EVALMETA_TESTS_ON=pooled $(PYTEST) $(ON_POSTGRES) || EVALMETA_TESTS_ON=pooled $(AGAIN) $(ON_POSTGRES))
+	$(if $(NOT_POSTGRES),,EVALMETA_TESTS_ON=direct $(PYTEST) tests/store tests/org)
 	EVALMETA_EXAMPLES=500 $(PYTEST) -m "hypothesis $(NOT_NPM) $(NOT_POSTGRES)"
 	EVALMETA_EXAMPLES=10000 $(PYTEST) -m hypothesis tests/validation/test_agreement.py -k same_verdict
 	$(MAKE) fuzz INPUTS=100000

@@ -108,6 +108,7 @@ def test_other_hosts_and_origins_are_refused(browser: Browser, headers: dict[str
     assert browser.client.get("/view", headers=headers).status_code == httpx.codes.FORBIDDEN
 
 
+@pytest.mark.sqlite
 def test_a_store_of_a_newer_version_is_explained(browser: Browser, run: Callable[..., int], project: Project) -> None:
     run()
     browser.log_in()

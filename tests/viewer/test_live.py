@@ -61,7 +61,7 @@ def add_run(project: Project, run_id: str, *, user: User = ADMIN, status: str = 
             """
             INSERT INTO run (id, definition, kind, content, subject_name, status, options, total, user_id, suite,
                              branch, confirms, created_at, ended_at)
-            VALUES (?, 'X', 'definition', x'', 'A', ?, x'', 1, ?, '', '', '', 1, ?)
+            VALUES (?, 'X', 'definition', '', 'A', ?, '', 1, ?, '', '', '', 1, ?)
             """,
             (run_id, status, user.id, ended),
         )
@@ -110,7 +110,7 @@ def test_a_page_hears_of_what_changed_since_it_was_made_and_later(project: Proje
     async def go() -> list[str]:
         before = state_of(project)
         add_run(project, "1")
-        page = Page(LiveRuns(project.state_dir), session_of(project), known=before)
+        page = Page(LiveRuns(project.store), session_of(project), known=before)
         page.open()
         await page.receives(2)
         first = state_of(project)
@@ -129,7 +129,7 @@ def test_a_page_hears_of_what_changed_since_it_was_made_and_later(project: Proje
 
 def test_a_user_hears_only_of_the_own_runs(project: Project) -> None:
     async def go() -> tuple[int, int]:
-        ann, runs = user_of(project, "ann"), LiveRuns(project.state_dir)
+        ann, runs = user_of(project, "ann"), LiveRuns(project.store)
         pages = [Page(runs, session_of(project, user), user, known=state_of(project, user)) for user in (ann, ADMIN)]
         for page in pages:
             page.open()
@@ -151,7 +151,7 @@ def test_states_follow_new_changed_and_deleted_runs_and_results(project: Project
     states = [state_of(project)]
     with open_database(project.store) as database:
         for sql in (
-            "INSERT INTO case_result VALUES ('1', 1, 1, 'PASS', x'')",
+            "INSERT INTO case_result VALUES ('1', 1, 1, 'PASS', '')",
             "UPDATE run SET status = 'COMPLETED', ended_at = 2",
             "UPDATE run SET ended_at = 3",
             "DELETE FROM case_result",
@@ -163,6 +163,7 @@ def test_states_follow_new_changed_and_deleted_runs_and_results(project: Project
     assert [before != after for before, after in pairwise(states)] == [True] * 3 + [False, True]
 
 
+@pytest.mark.sqlite
 def test_runs_that_are_over_are_counted_by_an_index(project: Project) -> None:
     with open_database(project.store) as database:
         [*_, plan] = database.query(f"EXPLAIN QUERY PLAN {live.ALL_RUNS}")
@@ -179,7 +180,7 @@ def test_one_look_at_the_database_serves_all_pages(
     monkeypatch.setattr(live, "read_states", lambda database: looks.append(1) or read_states(database))
 
     async def go() -> None:
-        runs, session = LiveRuns(project.state_dir), session_of(project)
+        runs, session = LiveRuns(project.store), session_of(project)
         known = state_of(project)
         opened = [Page(runs, session, known=known) for _ in range(pages)]
         for page in opened:
@@ -208,7 +209,7 @@ def test_streams_of_one_user_take_no_room_of_others(project: Project, monkeypatc
     monkeypatch.setattr(limits, "MAX_USER_STREAMS", 3)
 
     async def go() -> None:
-        runs, ann = LiveRuns(project.state_dir), User("005", "Ann", "ann")
+        runs, ann = LiveRuns(project.store), User("005", "Ann", "ann")
         pages = [Page(runs, "", known="") for _ in range(5)]
         assert [page.reply is not None for page in pages] == [True] * 3 + [False] * 2
         assert Page(runs, "", ann, known="").reply
@@ -223,7 +224,7 @@ def test_users_share_the_connections_that_there_are(project: Project, monkeypatc
     monkeypatch.setattr(live, "max_connections", lambda: 16)
 
     async def go() -> list[int]:
-        runs = LiveRuns(project.state_dir)
+        runs = LiveRuns(project.store)
         users = [User(name, name, name) for name in ("ann", "bob", "cho")]
         return [sum(Page(runs, "", user, known="").reply is not None for _ in range(20)) for user in users]
 
@@ -232,7 +233,7 @@ def test_users_share_the_connections_that_there_are(project: Project, monkeypatc
 
 def test_a_stream_ends_with_its_session(project: Project) -> None:
     async def go() -> None:
-        runs, session = LiveRuns(project.state_dir), session_of(project)
+        runs, session = LiveRuns(project.store), session_of(project)
         page, other = (Page(runs, found, known=state_of(project)) for found in (session, session_of(project)))
         page.open()
         other.open()
@@ -253,7 +254,7 @@ def test_a_stream_ends_before_the_server_gives_up_on_a_silent_browser(
     monkeypatch.setattr(limits, "VIEW_STREAM_SECONDS", 0.1)
 
     async def go() -> list[str]:
-        page = Page(LiveRuns(project.state_dir), session_of(project), known=state_of(project))
+        page = Page(LiveRuns(project.store), session_of(project), known=state_of(project))
         page.open()
         async with asyncio.timeout(30):
             await page.task

@@ -39,7 +39,6 @@ from evalmeta.model.run_options import Scoring
 from evalmeta.model.settings import RulesRater
 from evalmeta.store.database import open_database
 from org.parts import SETTINGS, asked, definition, make_project
-from stores import store_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -599,7 +598,7 @@ def test_evaluations_that_a_journal_cannot_keep_are_refused(tmp_path: Path, what
 
 def test_a_run_that_is_deleted_from_its_journal_is_an_error(tmp_path: Path) -> None:
     def take_out(_results: object) -> None:
-        with open_database(store_in(tmp_path)) as database:
+        with open_database(tmp_path) as database:
             database.execute("DELETE FROM case_result")
             database.execute("DELETE FROM run")
 

@@ -17,7 +17,6 @@ from evalmeta.store import runs
 from evalmeta.store.database import open_database
 from evalmeta.xmlio import definitions
 from org.parts import definition, make_project
-from stores import store_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +74,7 @@ def count_calls(patch: pytest.MonkeyPatch, owner: object, name: str) -> list[obj
 def test_the_returned_results_equal_those_in_the_journal(tmp_path: Path, iterations: int) -> None:
     options = RunOptions(iterations=iterations)
     finished = evaluate(cases(40), answer, name="A", journal=tmp_path / "j", options=options)
-    with open_database(store_in(tmp_path / "j")) as database:
+    with open_database(tmp_path / "j") as database:
         stored = runs.Runs(database).cases(finished.run.id)
     assert len(stored) == 40 * iterations
     assert finished.run.cases == stored

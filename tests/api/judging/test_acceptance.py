@@ -266,6 +266,7 @@ def test_a_definition_that_only_the_org_has_is_retrieved_first(project: Project)
     )
 
 
+@pytest.mark.sqlite
 def test_a_file_that_does_not_exist_any_more_is_not_found(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project.root)
     spec = project.root / "gone.yaml"
@@ -277,6 +278,7 @@ def test_a_file_that_does_not_exist_any_more_is_not_found(project: Project, monk
         propose(project, "latest:gone.yaml", 1)
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
