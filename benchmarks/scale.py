@@ -1,4 +1,4 @@
-"""What large suites cost: reports on a million results, and appending results to a store.
+"""What large suites cost: reports on a million results, appending results to a store, and copying a store.
 
 Rows with Postgres start a server of their own on loopback.
 """
@@ -21,9 +21,9 @@ from evalmeta.store.runs import Lease, RunJournal, Runs
 from evalmeta.store.stored_cases import decode_case
 from large_store import end_of_case, open_large
 from postgres_servers import postgres_servers
-from projects import Project
+from projects import EVALMETA, Project
 from rows import Goal, Result, Row
-from timing import of_work
+from timing import of_process, of_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,6 +74,17 @@ def _store(kind: str) -> Iterator[Store]:
             yield Store(Path(folder), read_store_url(team.direct if kind == "direct" else team.pooled))
 
 
+def measure_copy(*, results: int) -> Result:
+    """Return the seconds in which a store is copied to Postgres, verified, copied back, and verified."""
+    with open_large(runs=2, results=results, largest=results - 1) as store, _store("direct") as team:
+        env = {**Project(store.root).environment(), **team.variables}
+        del env["EVALMETA_HOME"]
+        first = of_process(EVALMETA, "store", "copy", "local", "shared", cwd=store.root, env=env)
+        second = of_process(EVALMETA, "store", "copy", "shared", "./back", cwd=store.root, env=env)
+    most = max(first.megabytes, second.megabytes)
+    return Result(f"{first.wall:.1f} s", f"{second.wall:.1f} s", most, "there and back; the largest memory")
+
+
 ROWS = (
     Row(
         "scale-results-quiet",
@@ -109,5 +120,16 @@ ROWS = (
             unit=" a second",
         )
         for kind, where in (("sqlite", "SQLite"), ("direct", "Postgres"), ("pooled", "Postgres through PgBouncer"))
+    ),
+    Row(
+        "scale-copy",
+        "`evalmeta store copy` of {results:,} results to Postgres and back",
+        "a fixed amount of memory",
+        measure_copy,
+        ALL_RESULTS,
+        FEW_RESULTS,
+        Goal("at most", 150, " MB"),
+        unit=" MB",
+        clock="-",
     ),
 )
