@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyarrow import parquet
+
+from evalmeta.package.project import find_project
+from evalmeta.store.database import open_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,9 +35,8 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def change_store(sql: str, *values: str) -> None:
-    with sqlite3.connect(".evalmeta/org.sqlite3") as database:
-        assert database.execute(sql, values).rowcount
-    database.close()
+    with open_database(find_project(Path.cwd()).store) as database, database.transaction():
+        assert database.execute(sql, values)
 
 
 def run_ids(evalmeta: Program, *archive: str) -> list[str]:
@@ -74,9 +75,8 @@ def test_the_columns_of_results_can_be_queried_without_evalmeta(evalmeta: Progra
         (2, "FAILURE", "Where?", "Soon.", "Orders"),
     ]
     assert table[1]["results"][0] == {"name": "topic_sequence_match", "verdict": "FAILURE", "score": 0.0}
-    with sqlite3.connect(".evalmeta/org.sqlite3") as database:
-        stored = database.execute("SELECT run_id, iteration, number, verdict, body FROM case_result").fetchall()
-    database.close()
+    with open_database(find_project(Path.cwd()).store) as database:
+        stored = database.query("SELECT run_id, iteration, number, verdict, body FROM case_result ORDER BY number")
     assert [
         tuple(row[name] for name in ("run_id", "iteration", "number", "verdict", "body")) for row in table
     ] == stored
@@ -91,7 +91,7 @@ def test_the_same_command_again_finds_the_same_archive_and_another_one_is_never_
     evalmeta("run", "orders.yaml")
     for run in ("latest", "previous"):
         if run == "previous":
-            change_store("UPDATE case_result SET body = replace(body, 'Soon.', 'Late.') WHERE number = 1")
+            change_store("UPDATE case_result SET verdict = 'ERROR' WHERE number = 1")
         refused = evalmeta("test", "archive", run, "kept")
         assert refused.code == 2
         assert "kept has another archive, of 4KB000000000001GAA; nothing was changed" in refused.err
@@ -245,6 +245,7 @@ def test_runs_that_changed_while_they_were_archived_are_not_deleted(
     assert len(run_ids(evalmeta)) == 1
 
 
+@pytest.mark.sqlite
 def test_judgements_suites_and_the_files_of_tests_travel_with_their_runs(evalmeta: Program, tmp_path: Path) -> None:
     evalmeta("run", ".")
     evalmeta("test", "mark", "wrong", "--job-id", "latest:orders.yaml", "--case", "2")
@@ -271,6 +272,7 @@ def test_without_pyarrow_the_error_names_the_extra(evalmeta: Program, monkeypatc
         assert "pip install 'evalmeta[archive]'" in refused.err
 
 
+@pytest.mark.sqlite
 def test_an_archived_run_is_compared_on_either_side_also_with_one_that_has_its_id(
     evalmeta: Program, tmp_path: Path
 ) -> None:
@@ -292,6 +294,7 @@ def test_an_archived_run_is_compared_on_either_side_also_with_one_that_has_its_i
     assert evalmeta("test", "compare", "now", "--baseline", "kept").code == 2
 
 
+@pytest.mark.sqlite
 def test_new_answers_to_suspect_cases_travel_with_the_run_and_count_in_its_comparison(
     evalmeta: Program, tmp_path: Path
 ) -> None:
@@ -309,6 +312,7 @@ def test_new_answers_to_suspect_cases_travel_with_the_run_and_count_in_its_compa
     assert evalmeta("test", "compare", "first", "kept", "--json").out == stored.out
 
 
+@pytest.mark.sqlite
 def test_the_viewer_shows_an_archive_and_changes_nothing_in_it(evalmeta: Program, tmp_path: Path) -> None:
     evalmeta("run", ".")
     evalmeta("view", "--export", "stored")
@@ -321,3 +325,24 @@ def test_the_viewer_shows_an_archive_and_changes_nothing_in_it(evalmeta: Program
         path.name for path in Path("pages").iterdir() if path.name.startswith(("run-", "case-", "suite-"))
     )
     assert len(names) > 5
+
+
+LEFT = """
+import os, signal
+from pathlib import Path
+from evalmeta.api.runs.archives import open_archive
+from evalmeta.package.project import find_project
+
+open_archive(find_project(Path.cwd()), "kept")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.sqlite
+def test_what_a_killed_reader_leaves_is_deleted_by_the_next(evalmeta: Program, tmp_path: Path) -> None:
+    evalmeta("run", "orders.yaml")
+    evalmeta("test", "archive", "latest", "kept")
+    assert subprocess.run([sys.executable, "-c", LEFT], check=False).returncode == -9
+    [left] = [path for path in (tmp_path / ".evalmeta").glob("evalmeta-archive-*") if path.is_dir()]
+    assert evalmeta("test", "results", "kept").code == 100
+    assert not left.exists()
