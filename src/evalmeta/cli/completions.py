@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from click.shell_completion import BashComplete, CompletionItem, ShellComplete, add_completion_class, split_arg_string
 
-from evalmeta.model.login import EMBEDDED
 from evalmeta.package.folders import find_components
 from evalmeta.package.project import find_project
 
@@ -72,6 +71,7 @@ def complete_runs() -> Iterable[str]:
 def complete_logins() -> Iterable[str]:
     """Complete the name of a login."""
     from evalmeta.client.logins import user_logins
+    from evalmeta.model.login import EMBEDDED
 
     yield from (login.name for login in user_logins().list_logins())
     yield EMBEDDED

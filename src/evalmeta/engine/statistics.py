@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.statistics import CaseCounts, CorrectedRate, Interval, JudgeCheck, Latency, PassAtK, RunStatistics
@@ -90,6 +91,7 @@ _CONFIDENCE: Final = 0.95
 _FEW: Final = (12.7062047362, 4.3026527297)
 
 
+@lru_cache(maxsize=1_000)
 def wilson(passed: float, total: float, confidence: float = _CONFIDENCE) -> Interval:
     """Return Wilson's score interval of a proportion, without continuity correction; 0 to 1 if `total` is 0.
 

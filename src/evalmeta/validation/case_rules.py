@@ -18,7 +18,6 @@ from evalmeta.model.expectations import (
     scorer_names,
     suggest_operator,
 )
-from evalmeta.model.jsonpath import Reference, why_unreachable
 from evalmeta.model.problem import quote
 from evalmeta.plugins import plugin_names
 from evalmeta.validation.rule import ERROR, WARNING, Finding, RuleTable, checks_also, nearest, rule
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evalmeta.model.definition import Expectation, Parameter, TestCase
+    from evalmeta.model.jsonpath import Reference
     from evalmeta.xmlio.reader import Step
 
 
@@ -308,6 +308,8 @@ def find_reference_unreachable(expectation: Expectation) -> Iterator[Finding]:
     for steps, _, reference in _references(expectation):
         if isinstance(reference, str) or not reference.starts_at_generated_data:
             continue
+        from evalmeta.model.jsonpath import why_unreachable
+
         reason = why_unreachable(reference)
         if reason:
             yield Finding(steps, f"the reference can never match: {reason}", "Correct the reference.")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.errors import NotFound, SettingsError, did_you_mean, nearest_word
 from evalmeta.model.expectations import expectation_kind, known_names
-from evalmeta.model.login import EMBEDDED
 from evalmeta.model.problem import Severity
 from evalmeta.model.registry import SCORER_DEFINITION, TESTING_DEFINITION, MetadataType
 from evalmeta.validation.case_rules import CASES, EXPECTATIONS
@@ -111,6 +110,8 @@ def rule_policy(
     """
     if settings is None:
         return RulePolicy(profile or "orgs", declared_variables=declared_variables)
+    from evalmeta.model.login import EMBEDDED
+
     for code in settings.validate_.rules:
         if code in FIXED_CODES:
             message = f"evalmeta.toml: [validate.rules] sets {code!r}, whose severity is fixed"

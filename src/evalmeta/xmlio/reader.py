@@ -120,7 +120,9 @@ class Document:
         # Comments, CDATA sections and processing instructions, other than the XML declaration, may contain "<name" too.
         if b"<!" in self.data or self.data.rfind(b"<?") > _MARK_BYTES:
             return [self.location(child).line for child in children]
-        tag = re.compile(rb"<(?:[^\s<>/]+:)?%s(?=[\s/>])" % re.escape(name).encode())
+        # Without prefixes, the expression begins with a constant, which is found five times as fast.
+        prefix = rb"(?:[^\s<>/]+:)?" if b":%s" % name.encode() in self.data else b""
+        tag = re.compile(rb"<%s%s(?=[\s/>])" % (prefix, re.escape(name).encode()))
         places = _lines_and_columns(self.data, b"\n", (match.start() for match in tag.finditer(self.data)))
         line_of = {child: line for child, (line, _) in zip(self.root.iter(f"{{*}}{name}"), places, strict=True)}
         return [line_of[child] for child in children]
