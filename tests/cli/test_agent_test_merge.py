@@ -341,6 +341,26 @@ def test_merging_again_changes_nothing(evalmeta: Program, matrix: Matrix) -> Non
     assert len(runs_here()) == 1
 
 
+def test_shards_are_merged_again_if_a_merged_run_was_deleted(evalmeta: Program, matrix: Matrix) -> None:
+    matrix.run_all(deployed=True)
+    evalmeta("test", "merge", str(matrix.folder))
+    with open_database(find_project(Path.cwd()).store) as database:
+        database.execute("DELETE FROM case_result WHERE run_id = ?", (runs_here()[0],))
+        database.execute("DELETE FROM run WHERE id = ?", (runs_here()[0],))
+    again = evalmeta("test", "merge", str(matrix.folder))
+    assert "into 2 runs." in again.err
+    assert "merged before" not in again.err
+    assert "merged before, into 2 runs" in evalmeta("test", "merge", str(matrix.folder)).err
+
+
+def test_a_damaged_store_is_named_and_nothing_is_saved(evalmeta: Program, matrix: Matrix) -> None:
+    matrix.run_all("visits.yaml")
+    path = matrix.at("2") / "org.sqlite3"
+    path.write_bytes(path.read_bytes()[:20_000])
+    refused = evalmeta("test", "merge", str(matrix.folder))
+    assert (refused.code, f"{path} is not a valid database" in refused.err, runs_here()) == (4, True, [])
+
+
 def test_suspect_cases_that_shards_asked_again_stay_decided(
     evalmeta: Program, matrix: Matrix, monkeypatch: pytest.MonkeyPatch
 ) -> None:

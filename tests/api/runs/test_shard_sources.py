@@ -28,9 +28,11 @@ def project(tmp_path: Path) -> Project:
     return make_project(tmp_path / "project")
 
 
-def keep(folder: Path, shard: tuple[int, int] | None = (1, 2), *, suite: str = "suite", now: float = 5.0) -> None:
+def keep(
+    folder: Path, shard: tuple[int, int] | None = (1, 2), *, suite: str = "suite", now: float = 5.0, revision: str = ""
+) -> None:
     """Keep a run of a shard in a state folder."""
-    options = RunOptions(shard=shard, origin=Origin(suite))
+    options = RunOptions(shard=shard, origin=Origin(suite, revision=revision))
     evaluation = Evaluation("Orders", "Desk", (Case(1, ()),))
     with open_database(folder) as database:
         Runs(database).start(EVALUATION_DEFINITION, evaluation, RunContent(b""), options, total=1, now=now)
@@ -65,6 +67,14 @@ def test_the_newest_suite_of_each_shard_counts(project: Project, tmp_path: Path)
     keep(folder, None, suite="whole", now=5.0)
     found = find_shards(project, [str(folder)]).runs
     assert {(shard.number, shard.shards, shard.identity[0]) for shard in found} == {(1, 2, "new"), (2, 2, "second")}
+
+
+def test_what_a_cached_store_has_of_another_commit_does_not_count(project: Project, tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    keep(folder, (2, 2), suite="cached", now=1.0, revision="a" * 40)
+    keep(folder, (1, 2), suite="new", now=2.0, revision="b" * 40)
+    found = find_shards(project, [str(folder)]).runs
+    assert [shard.identity[0] for shard in found] == ["new"]
 
 
 def test_a_folder_that_is_too_large_or_too_deep_is_not_searched_to_its_end(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
@@ -17,7 +16,7 @@ from evalmeta.api.runs.shards import FoundShards, Shard, numbers_with_cases
 from evalmeta.errors import Suggestion, UsageError
 from evalmeta.model.run import CaseResult, Run, RunStatus
 from evalmeta.report.text import and_more, count, one_line
-from evalmeta.store.components import open_receipts
+from evalmeta.store.components import Receipts
 from evalmeta.store.database import Database, open_database
 from evalmeta.store.kept_numbers import tallies_of
 from evalmeta.store.run_lists import runs_of_suite
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.run_options import RunOptions
+    from evalmeta.model.run_options import Origin, RunOptions
     from evalmeta.package.project import Project
     from evalmeta.store.sql import Row
 
@@ -66,10 +65,10 @@ class _Test(NamedTuple):
     def first(self) -> Shard:
         return self.shards[0]
 
-    def run(self, suite_id: str) -> Run:
-        """Return the run that the shards become, without results."""
+    def run(self, suite_id: str, project: str) -> Run:
+        """Return the run that the shards become, without results; `project` is as in its origin."""
         runs, options = [shard.run for shard in self.shards], self.first.run.options
-        origin = options.origin._replace(suite=suite_id, place=self.place)
+        origin = options.origin._replace(suite=suite_id, place=self.place, project=project)
         totals = {shard.number: shard.run.total for shard in self.shards}
         return replace(
             self.first.run,
@@ -163,21 +162,29 @@ def _refused(faults: Sequence[str], shards: Sequence[Shard], *, may_allow: bool)
 
 def _save(project: Project, tests: Sequence[_Test], found: FoundShards) -> tuple[str, bool, list[tuple[str, str]]]:
     """Save all runs and their suite in one transaction; return its id, whether it is new, and its runs."""
-    suite_id = _suite_id(found)
     with open_database(project.store) as database:
         with database.transaction():
-            is_new = Suites(database).get(suite_id) is None
+            suite_id, is_new = _suite_of(database, _suite_id(found))
             if is_new:
-                _write(database, tests, found, suite_id)
+                _write(
+                    database, tests, found, suite_id, project.store.project(project.root) if project.store.url else ""
+                )
         runs = [(run.id, run.definition) for run in runs_of_suite(database, suite_id)]
         if is_new:
-            options = {run_id: run.options for run_id, _ in runs if (run := Runs(database).get(run_id))}
-            tallies_of(database, options)
-    if is_new:
-        with open_receipts(project.store, root=project.root, org_url=EMBEDDED_URL) as receipts:
+            tallies_of(database, {run_id: run.options for run_id, _ in runs if (run := Runs(database).get(run_id))})
+            receipts = Receipts(database, project=project.store.project(project.root), org_url=EMBEDDED_URL)
             for run_id, _ in runs:
                 receipts.keep("test", run_id, now=database.now())
     return suite_id, is_new, runs
+
+
+def _suite_of(database: Database, suite_id: str) -> tuple[str, bool]:
+    """Return the id of the suite and whether it must be written; another id if runs of the first were deleted."""
+    while known := Suites(database).get(suite_id):
+        if len(runs_of_suite(database, suite_id)) == len(known.tests):
+            return suite_id, False
+        suite_id = sha256(suite_id.encode()).hexdigest()[:_SUITE_CHARS]
+    return suite_id, True
 
 
 def _suite_id(found: FoundShards) -> str:
@@ -187,10 +194,10 @@ def _suite_id(found: FoundShards) -> str:
     return sha256(repr(parts).encode()).hexdigest()[:_SUITE_CHARS]
 
 
-def _write(database: Database, tests: Sequence[_Test], found: FoundShards, suite_id: str) -> None:
-    planned = [(test, test.run(suite_id)) for test in tests]
+def _write(database: Database, tests: Sequence[_Test], found: FoundShards, suite_id: str, project: str) -> None:
+    planned = [(test, test.run(suite_id, project)) for test in tests]
     Suites(database).add(
-        Suite(suite_id, "", "", time.time(), tuple(_suite_test(test, run.options) for test, run in planned))
+        Suite(suite_id, "", "", database.now(), tuple(_suite_test(test, run.options) for test, run in planned))
     )
     for test, run in planned:
         run_id = Runs(database).keep_ended(test.first.kind, run, test.first.content)
@@ -201,7 +208,7 @@ def _write(database: Database, tests: Sequence[_Test], found: FoundShards, suite
         identities = {shard.identity for shard in test.shards}
         again = {shard.identity: shard for confirmed, shard in found.again if confirmed in identities}
         for shard in again.values():
-            _keep_again(database, shard, run_id, suite_id)
+            _keep_again(database, shard, run_id, run.options.origin)
 
 
 def _suite_test(test: _Test, options: RunOptions) -> SuiteTest:
@@ -210,10 +217,10 @@ def _suite_test(test: _Test, options: RunOptions) -> SuiteTest:
     return SuiteTest(shard.kind, shard.run.definition, options, version, file, "started")
 
 
-def _keep_again(database: Database, shard: Shard, run_id: str, suite_id: str) -> None:
+def _keep_again(database: Database, shard: Shard, run_id: str, origin: Origin) -> None:
     """Save a run that asked suspect cases of a shard again, as one that asked those of the merged run."""
-    origin = shard.run.options.origin._replace(suite=suite_id, place=0)
-    run = replace(shard.run, options=replace(shard.run.options, confirms=run_id, origin=origin))
+    again = replace(shard.run.options, confirms=run_id, origin=origin._replace(place=0))
+    run = replace(shard.run, options=again)
     if run.status is RunStatus.COMPLETED:
         _copy(database, Runs(database).keep_ended(shard.kind, run, shard.content), run, [shard], is_partial=True)
 

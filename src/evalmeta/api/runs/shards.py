@@ -146,12 +146,18 @@ def shards_in(store: Store, source: str) -> FoundShards:
 
 
 def _newest_suites(database: Database) -> dict[str, tuple[int, int]]:
-    """Return the newest suite of each shard, with the shard; all have as many shards as the newest one."""
+    """Return the newest suite of each shard, with the shard.
+
+    All have as many shards as the newest one, and ran on its commit: a store may come from a cache.
+    """
     newest: dict[tuple[int, int], str] = {}
+    expected: tuple[int, str] | None = None
     for run in Runs(database).newest_asked():
-        shard = run.options.shard
-        if shard is not None and shard not in newest and all(shard[1] == known[1] for known in newest):
-            newest[shard] = run.options.origin.suite
+        shard, origin = run.options.shard, run.options.origin
+        if shard is not None:
+            expected = expected or (shard[1], origin.revision)
+            if (shard[1], origin.revision) == expected:
+                newest.setdefault(shard, origin.suite)
     return {suite: shard for shard, suite in newest.items()}
 
 
