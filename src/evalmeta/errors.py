@@ -28,6 +28,7 @@ Problems of files and results of tests are values; an error stops a command.
     │   ├── OrgFault                 an error response, with Salesforce's error code
     │   ├── MessageUnreadable        a message does not follow the protocol
     │   └── StoreError               the database behind an org
+    │       ├── ClusterError             a cluster that runs the cases cannot be used
     │       ├── StoreLocked              another program has locked it
     │       │   └── StoreUnreachable         there is no connection to it
     │       ├── StoreFull                the disk has no room for a change
@@ -295,6 +296,10 @@ class MessageUnreadable(OrgError):
 
 class StoreError(OrgError):
     """The database behind an org cannot be used."""
+
+
+class ClusterError(StoreError):
+    """The cluster that runs the cases cannot be used; as with a database, the run can be resumed when it can."""
 
 
 class StoreLocked(StoreError):

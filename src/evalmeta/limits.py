@@ -202,6 +202,11 @@ MAX_WAITING_RUNS_OF_USER: Final = 1_000
 MAX_RUN_LOGS: Final = 200
 # A run whose workers died this often in a row, without finishing a case, gets no further worker.
 MAX_WORKER_DEATHS: Final = 5
+# A cluster must be reached in this time, and a run that has no worker there for the next one stops and can be resumed.
+CLUSTER_SECONDS: Final = 60.0
+WORKERS_LOST_SECONDS: Final = 120.0
+# A worker that reports nothing for this time, such as behind a cut network, is lost. Agents may block it for a while.
+WORKER_SILENCE_SECONDS: Final = 300.0
 MAX_LOG_BYTES: Final = 5_000_000
 TOKEN_DAYS: Final = 30
 MAX_TOKEN_DAYS: Final = 365

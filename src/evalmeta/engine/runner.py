@@ -58,6 +58,20 @@ async def execute(
             await close(subject)
 
 
+async def execute_elsewhere(
+    evaluation: Evaluation,
+    ask: Callable[[WorkItem], Awaitable[CaseResult]],
+    journal: Journal,
+    *,
+    options: RunOptions,
+    on_results: OnResults | None = None,
+    places: Places | None = None,
+) -> None:
+    """Run cases as `execute` does, where `ask` has them asked and judged by other processes."""
+    with rare_collections():
+        await _run(evaluation, ask, journal, options, on_results, places or Places(Pool(options)))
+
+
 async def rescore(
     evaluation: Evaluation,
     answers: Callable[[int, int], CaseResult | None],

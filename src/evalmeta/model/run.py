@@ -157,6 +157,7 @@ class CaseResult(NamedTuple):
         traceback: where the agent raised the error, or the end of its program's stderr; empty if that is unknown.
         checks: the fingerprint of the case's expectations (`model.fingerprints`); empty if it is not known.
         quarantine: the quarantine that the case had when its run started, also one that had ended; None for others.
+        asked_again: how often the case was asked again because the worker that asked it had died.
     """
 
     number: int
@@ -173,6 +174,7 @@ class CaseResult(NamedTuple):
     traceback: str = ""
     checks: str = ""
     quarantine: Quarantine | None = None
+    asked_again: int = 0
 
     @property
     def is_quarantined(self) -> bool:

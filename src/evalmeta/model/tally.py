@@ -193,6 +193,7 @@ class DetailedTally(Tally):
         latencies: those of answers, in milliseconds, in no order.
         answers: the number of answers; `told_tokens` of them report tokens.
         quarantined: the cases with a quarantine, also with one that had ended, by number.
+        asked_again: the number of case results whose case was asked again because the worker that asked it had died.
     """
 
     def __init__(self, options: RunOptions) -> None:
@@ -214,6 +215,7 @@ class DetailedTally(Tally):
         self.latencies = array("d")
         self.answers = self.told_tokens = 0
         self.quarantined: dict[int, QuarantinedCase] = {}
+        self.asked_again = 0
 
     def add(self, case: CaseResult) -> None:
         """Count one case result."""
@@ -223,6 +225,8 @@ class DetailedTally(Tally):
             self._labels[case.number] = case.label if case.earlier else ""
         if case.checks:
             self._checks[case.number] = case.checks
+        if case.asked_again:
+            self.asked_again += 1
         counts = self._counts.setdefault(case.number, [0, 0, 0, 0, 0])
         verdict, is_partial = self._count(case)
         if verdict is not None:

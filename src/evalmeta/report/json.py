@@ -97,6 +97,7 @@ def _case(report: Report, case: CaseResult) -> JsonObject:
         "earlier": [{"utterance": turn.utterance, **_answer(turn.generated)} for turn in case.earlier],
         **({"traceback": case.traceback} if case.traceback else {}),
         **({"quarantine": write_quarantine(case.quarantine)} if case.quarantine else {}),
+        **({"asked_again": case.asked_again} if case.asked_again else {}),
     }
 
 

@@ -60,6 +60,8 @@ def fact_lines(report: Report) -> Iterator[str]:
         for measure in statistics.measures:
             yield f"    {one_line(measure.name)}  {decimal(measure.mean)} over {count(measure.count, 'result')}"
     yield from (f"  {line}" for line in quarantine_lines(report))
+    if again := report.tally.asked_again:
+        yield f"  asked twice: {count(again, 'case')}, because a worker died that had not yet reported the answer"
     yield from undecided_lines([report])
     yield from (f"  {line}" for line in check_lines(report.run, report.tally.differences))
 

@@ -142,8 +142,9 @@ def encode_case(case: CaseResult) -> bytes:
         case.error,
     )
     turns: _Turns = [(turn.utterance, _from_generated(turn.generated)) for turn in case.earlier]
-    quarantine = (tuple(case.quarantine),) if case.quarantine else ()
-    return orjson.dumps((*body, case.label, turns, case.traceback, case.checks, *quarantine), default=dict)
+    quarantine = tuple(case.quarantine) if case.quarantine else None
+    rare = (quarantine, case.asked_again) if case.asked_again else (quarantine,) if quarantine else ()
+    return orjson.dumps((*body, case.label, turns, case.traceback, case.checks, *rare), default=dict)
 
 
 def _length(result: TestResult) -> int:
@@ -182,6 +183,7 @@ def _case(
     traceback: str = "",
     checks: str = "",
     quarantine: tuple[str, str, bool] | None = None,
+    asked_again: int = 0,
 ) -> CaseResult:
     number, iteration, utterance, verdict, started, ended, results, generated, error = source
     return CaseResult(
@@ -199,6 +201,7 @@ def _case(
         traceback,
         checks,
         None if quarantine is None else Quarantine(quarantine[0], date.fromisoformat(quarantine[1]), quarantine[2]),
+        asked_again,
     )
 
 
