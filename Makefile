@@ -12,6 +12,7 @@ TIMES ?= 10
 CLIENTS := $(VENV)/node/ready
 PYTHON_CLIENTS := $(VENV)/python-clients/ready
 S3_SERVER := $(VENV)/s3-server/ready
+RAY := $(VENV)/ray/ready
 RELEASE := $(VENV)/release
 # The tests marked npm need these files. Without npm, `make thorough` leaves those tests out; CI always has npm.
 NPM := $(shell command -v npm)
@@ -49,7 +50,7 @@ test-browser: $(VENV)/ready $(if $(NPM),$(CLIENTS))  ## use the viewer, HTML rep
 
 # The parts, in order: all tests with coverage; the property tests with all their examples; the three validators on
 # 10,000 documents of each type; damaged inputs for all that reads untrusted input.
-thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(S3_SERVER) $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: 30 to 45 minutes on 2 cores
+thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(S3_SERVER) $(RAY) $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: 30 to 45 minutes on 2 cores
 	$(PYTEST) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)" --cov --cov-report=term || \
 		$(AGAIN) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)"
 	$(BIN)/coverage report --format=total
@@ -149,6 +150,12 @@ $(PYTHON_CLIENTS): tests/python_clients/requirements.txt
 $(S3_SERVER): tests/s3_server/requirements.txt
 	$(PYTHON) -m venv $(VENV)/s3-server
 	$(VENV)/s3-server/bin/python -m pip install --quiet --requirement $<
+	@touch $@
+
+# Ray takes 400 MB, and few who work on evalmeta need it.
+$(RAY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)/ray
+	$(VENV)/ray/bin/python -m pip install --quiet --editable '.[ray]'
 	@touch $@
 
 $(VENV)/ready: $(VENV)/installed

@@ -91,6 +91,13 @@ target_org_option = click.option(
 )
 
 
+on_option = click.option(
+    "--on",
+    metavar="CLUSTER",
+    help="The cluster whose machines ask the cases: ray, or ray://HOST:PORT.  [default: EVALMETA_ON, this machine]",
+)
+
+
 def names_options(command: Command) -> Command:
     """Add what files of some formats do not say about their tests, as the parameter `names`."""
     options: Sequence[Decorator] = (

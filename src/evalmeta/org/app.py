@@ -135,9 +135,9 @@ async def embedded_org(project: Project, *, detached: bool = False) -> AsyncIter
         shared = read_server(project.state_dir) is not None
         workers: DetachedWorker | InProcessWorkers
         if detached:
-            workers = DetachedWorker(project.root, project.store, shares_places=shared)
+            workers = DetachedWorker(project.root, project.store, shares_places=shared, on=project.on)
         else:
-            workers = InProcessWorkers(shares_places=shared)
+            workers = InProcessWorkers(shares_places=shared, on=project.on)
         queue = JobQueue()
         org = Organization(
             database,

@@ -26,7 +26,7 @@ from evalmeta.model.tally import Tally
 from evalmeta.org.custom_scorers import scorers_of_run
 from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.org.organization import Organization
-from evalmeta.org.run_files import subjects_of_run
+from evalmeta.org.run_files import run_file_of, subjects_of_run
 from evalmeta.org.runs import answers_of_run, evaluation_of_run, quarantines_of_run
 from evalmeta.org.subjects import agent_of, bind_subject, rater_settings_of
 from evalmeta.package.project import find_project
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from evalmeta.engine.interfaces import Rater, Session, Subject
-    from evalmeta.model.evaluation import Case
+    from evalmeta.engine.remote.crew import Crew
+    from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.run_options import RunOptions
 
 
@@ -55,12 +56,16 @@ _T = TypeVar("_T")
 class RunResources:
     """The pools and raters of the runs of one process; `close`, or an `async with` statement, closes the raters.
 
-    With `shares_places`, other processes share the concurrency of each agent.
+    With `shares_places`, other processes share the concurrency of each agent. `on` is the cluster that asks the cases;
+    empty for this process.
     """
 
-    def __init__(self, *, shares_places: bool = False) -> None:
+    def __init__(self, *, shares_places: bool = False, on: str = "") -> None:
         self.scheduler = Scheduler()
         self.shares_places = shares_places
+        self.on = on
+        self._crew: Crew | None = None
+        self._opening = asyncio.Lock()
         self._raters: dict[str, Rater] = {}
         self._stack = AsyncExitStack()
 
@@ -84,8 +89,18 @@ class RunResources:
             self._stack.push_async_callback(close, rater)
         return self._raters[key]
 
+    async def crew(self, root: Path, concurrency: int) -> Crew:
+        """Return the workers in the cluster, which all runs share; raise ClusterError if it cannot be used."""
+        from evalmeta.engine.remote.ray_cluster import ray_crew
+
+        async with self._opening:
+            if self._crew is None:
+                opened = ray_crew(self.on, root, concurrency=concurrency)
+                self._crew = await self._stack.enter_async_context(opened)
+        return self._crew
+
     async def close(self) -> None:
-        """Close the raters; their errors never change a result."""
+        """Close the raters and the workers in a cluster; their errors never change a result."""
         self._raters.clear()
         await self._stack.aclose()
 
@@ -194,12 +209,12 @@ def main(root: str, *run_ids: str, shares_places: bool = False) -> int:
     project = find_project(Path(root))
     with tokens_hidden(), open_database(project.store) as database:
         org = Organization(database, project.root, lambda: project.settings, lambda _: None)
-        succeeded = run_to_end(_work_all(org, run_ids, shares_places=shares_places))
+        succeeded = run_to_end(_work_all(org, run_ids, RunResources(shares_places=shares_places, on=project.on)))
     return EXIT_PASSED if all(succeeded) else EXIT_ORG
 
 
-async def _work_all(org: Organization, run_ids: Sequence[str], *, shares_places: bool) -> list[bool]:
-    async with RunResources(shares_places=shares_places) as resources:
+async def _work_all(org: Organization, run_ids: Sequence[str], resources: RunResources) -> list[bool]:
+    async with resources:
         return await asyncio.gather(*(_work_or_report(org, run_id, resources) for run_id in run_ids))
 
 
@@ -218,7 +233,7 @@ async def _execute(
     # Only a worker needs the engine, and an import error must end the run.
     from evalmeta.engine.project_code import functions_of
     from evalmeta.engine.raters import load_rater
-    from evalmeta.engine.runner import execute, rescore
+    from evalmeta.engine.runner import execute, execute_elsewhere, rescore
     from evalmeta.engine.scorers import make_scorers
 
     options = run.options
@@ -227,12 +242,35 @@ async def _execute(
     load_rater(rater, evaluation)
     scorers = make_scorers(options.scoring, rater, find_custom=scorers_of_run(org, org.runs.content(run.id)))
     with functions_of(org.root):
-        if run.answers_of is None:
+        if run.answers_of is None and resources.on:
+            crew = await resources.crew(org.root, options.concurrency)
+            async with crew.run(_recipe_of(org, run, evaluation), options, places.pacer) as there:
+                await execute_elsewhere(evaluation, there.ask, journal, options=options, places=places)
+        elif run.answers_of is None:
             subject = _subject_of(org, run)
             await execute(evaluation, subject, journal, options=options, scorers=scorers, places=places)
         else:
             answers = answers_of_run(org, run.answers_of)
             await rescore(evaluation, answers, journal, options=options, scorers=scorers, places=places)
+
+
+def _recipe_of(org: Organization, run: Run, evaluation: Evaluation) -> bytes:
+    """Return what makes the agent and the scorers of a run in another process."""
+    import pickle
+
+    from evalmeta.org.recipes import ProjectRecipe
+
+    settings, content = org.settings(), org.runs.content(run.id)
+    subjects = subjects_of_run(settings.subjects, run.subject_name, content)
+    own = {run.subject_name: subjects[run.subject_name]} if run.subject_name in subjects else {}
+    custom = None
+    if run_file_of(content) is None:
+        # Only this machine has the database with the deployed ones.
+        expectations = (one for case in evaluation.cases for turn in case.turns for one in turn.expectations)
+        names = {expectation.name for expectation in expectations if expectation.is_custom}
+        custom = {name: scorers_of_run(org, content)(name) for name in names}
+    scoring, rater = run.options.scoring, rater_settings_of(org, run.options)
+    return pickle.dumps(ProjectRecipe(own, run.subject_name, settings.redact.patterns, scoring, rater, custom))
 
 
 def _subject_of(org: Organization, run: Run) -> Subject:

@@ -18,6 +18,7 @@ from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import RunStatus
 from evalmeta.org.lease import is_free, new_worker
 from evalmeta.org.run_worker import SHARED, RunResources, work
+from evalmeta.package.project import ON_VARIABLE
 from evalmeta.package.trust import private_opener, state_file
 from evalmeta.store.sqlite import make_state_folder
 
@@ -39,13 +40,13 @@ _DETACHED: Final[list[subprocess.Popen[bytes]]] = []
 class InProcessWorkers:
     """Execute runs as tasks of this process; `close` stops them and keeps finished results.
 
-    With `shares_places`, other processes share the concurrency of each agent.
+    With `shares_places`, other processes share the concurrency of each agent. `on` is the cluster that asks the cases.
     """
 
-    def __init__(self, *, shares_places: bool = False) -> None:
+    def __init__(self, *, shares_places: bool = False, on: str = "") -> None:
         self._tasks: dict[str, asyncio.Task[StoreError | None]] = {}
         self._stuck: dict[tuple[str, int], float] = {}
-        self._resources = RunResources(shares_places=shares_places)
+        self._resources = RunResources(shares_places=shares_places, on=on)
         self.org: Organization | None = None
 
     def launch(self, run_id: str) -> None:
@@ -81,9 +82,10 @@ class InProcessWorkers:
 class DetachedWorker:
     """Collect runs and, on `close`, start one process that executes them in order and outlives this one."""
 
-    def __init__(self, project_root: Path, store: Store, *, shares_places: bool = False) -> None:
+    def __init__(self, project_root: Path, store: Store, *, shares_places: bool = False, on: str = "") -> None:
         self._project_root = project_root
         self._store = store
+        self._on = on
         self._options = (SHARED,) if shares_places else ()
         self._run_ids: list[str] = []
 
@@ -97,7 +99,7 @@ class DetachedWorker:
         if not self._run_ids:
             return
         try:
-            _DETACHED.append(_start(self._project_root, self._store, self._run_ids, *self._options))
+            _DETACHED.append(_start(self._project_root, self._store, self._run_ids, *self._options, on=self._on))
         except OSError as error:
             raise StoreError(
                 f"cannot start a worker for run {', '.join(self._run_ids)}: {error}",
@@ -171,7 +173,9 @@ def _give_up(org: Organization, run_id: str) -> None:
         org.runs.finish(run_id, worker, RunStatus.ERROR, error=error, now=now)
 
 
-def _start(project_root: Path, store: Store, run_ids: Sequence[str], *options: str) -> subprocess.Popen[bytes]:
+def _start(
+    project_root: Path, store: Store, run_ids: Sequence[str], *options: str, on: str = ""
+) -> subprocess.Popen[bytes]:
     path = state_file(store.folder, "logs", f"{run_ids[0]}.log")
     make_state_folder(store.folder)
     path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -185,7 +189,7 @@ def _start(project_root: Path, store: Store, run_ids: Sequence[str], *options: s
             stderr=log,
             start_new_session=True,
             cwd=project_root,
-            env=child_environment(**store.variables),
+            env=child_environment(**store.variables, **({ON_VARIABLE: on} if on else {})),
         )
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 PROJECT_FILE: Final = "sfdx-project.json"
 SETTINGS_FILE: Final = "evalmeta.toml"
+ON_VARIABLE: Final = "EVALMETA_ON"
 _MARKERS: Final = (PACKAGE_FILE, *(row.directory for row in TYPES))
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _NAMESPACE: Final = re.compile(r"(?:(?=.{1,15}\Z)[A-Za-z](?:_?[A-Za-z0-9])*)?")
@@ -51,6 +52,7 @@ class Project:
         store_url: the URL of a shared store as it is declared, which may have a password; empty for the state folder.
         archive: the folder into which an archive of runs was loaded, which is then the state folder; None otherwise.
         home: the state folder that a command uses instead of the usual one.
+        on: the cluster whose machines ask the cases, such as `ray`; empty for this machine.
     """
 
     root: Path
@@ -62,6 +64,7 @@ class Project:
     store_url: str = field(default="", repr=False)
     archive: Path | None = None
     home: Path | None = None
+    on: str = ""
 
     @property
     def settings(self) -> Settings:
@@ -172,6 +175,7 @@ def _open_project(root: Path, *, with_settings: bool) -> Project:
         api_version=None,
         declared=settings,
         store_url=os.environ.get(STORE_VARIABLE) or (settings.store.url if settings else ""),
+        on=os.environ.get(ON_VARIABLE, ""),
     )
     file = root / PROJECT_FILE
     if not file.is_file():

@@ -196,10 +196,10 @@ class Slots:
     """A shared pace that counts the slots that are reserved."""
 
     def __init__(self) -> None:
-        self.reserved = 0
+        self.reserved = 0.0
 
-    def reserve(self, *, interval: float, slots: int = 1) -> float:
-        self.reserved += slots
+    def reserve(self, *, interval: float, amount: float = 1.0) -> float:
+        self.reserved += amount
         return interval / 1000
 
     def pause(self, seconds: float) -> None:

@@ -30,8 +30,22 @@ if TYPE_CHECKING:
     from evalmeta.api.runs.observer import Observer
     from evalmeta.api.runs.waiting import RunsOutcome
     from evalmeta.formats.document import Document
+    from evalmeta.package.project import Project
 
 _FUNCTION: Final = re.compile(r"^(?:async )?def ([A-Za-z]\w*)\(", re.MULTILINE)
+
+
+def on_cluster(project: Project, on: str | None) -> Project:
+    """Return a project whose cases a cluster asks: `on`, by default that of EVALMETA_ON; check that it can be reached.
+
+    Raise UsageError if the cluster is none, or Ray is not installed, and ClusterError if it does not answer.
+    """
+    if not (on or project.on):
+        return project
+    from evalmeta.engine.remote.ray_cluster import check_address
+
+    check_address(on or project.on)
+    return replace(project, on=on or project.on)
 
 
 @contextmanager

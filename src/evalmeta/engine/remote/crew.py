@@ -194,11 +194,11 @@ class RemoteRun:
         self.pacer = pacer
         self.is_free = pacer.is_free
         self._crew = crew
-        self._failure: ClusterError | None = None
+        self._failure: Exception | None = None
         self._waiting: set[_Asked] = set()
 
     async def ask(self, item: WorkItem) -> CaseResult:
-        """Return the result of a case; raise ClusterError if no worker can ask it."""
+        """Return the result of a case; raise ClusterError if no worker can ask it, and what broke the run."""
         if self._failure is not None:
             raise self._failure
         loop = asyncio.get_running_loop()
@@ -210,7 +210,7 @@ class RemoteRun:
         finally:
             self._waiting.discard(asked)
 
-    def fail(self, reason: ClusterError) -> None:
+    def fail(self, reason: Exception) -> None:
         """Let all questions of the run raise an error."""
         self._failure = self._failure or reason
         for asked in self._waiting:
@@ -377,7 +377,11 @@ class _Link:
         self._crew.tell_pace(run.pacer)
 
     async def _admit(self, run: RemoteRun, event: PaceEvent) -> None:
-        await run.pacer.enter(is_utterance=event.is_utterance)
+        try:
+            await run.pacer.enter(is_utterance=event.is_utterance)
+        except Exception as error:  # noqa: BLE001 - the request would wait for ever
+            run.fail(error)
+            return
         self._requests[run].admitted += 1
         self._admitted.append(event.slot)
         self._has_orders.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from evalmeta import api
 from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.groups import completed
 from evalmeta.cli.jobs import JobChoice, jobs_option, results_options, wait_option
-from evalmeta.cli.options import target_org_option
+from evalmeta.cli.options import on_option, target_org_option
 from evalmeta.cli.orgs import run_in_org
 from evalmeta.cli.output import json_option, note, print_error, print_json, print_table
 from evalmeta.cli.runs.baselines import BaselineOption, baseline_option
@@ -58,6 +59,7 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
 )
 @click.option("--mixed", is_flag=True, help="Ask the missing cases even if the agent has changed.")
 @target_org_option
+@on_option
 @checking_options
 @baseline_option
 @report_options
@@ -68,6 +70,7 @@ def resume(
     ignore_changes: bool,
     mixed: bool,
     target_org: str | None,
+    on: str | None,
     checking: Checking,
     baseline: BaselineOption | None,
     output: Output,
@@ -81,7 +84,8 @@ def resume(
     evalmeta test resume --unfinished
     """
     suites = _find_suites(jobs, target_org, is_whole=True)
-    project = suites[0].project if suites else find_project(Path.cwd())
+    project = api.runs.calls.on_cluster(suites[0].project if suites else find_project(Path.cwd()), on)
+    suites = [replace(suite, project=replace(suite.project, on=project.on)) for suite in suites]
     comparator = baseline.open(project) if baseline else None
     wait = math.inf if wait is None else wait
     resumption = api.runs.reruns.Resumption(wait, checking, ignore_changes, mixed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import click
 from evalmeta import api
 from evalmeta.cli.completions import complete_runs, complete_tests
 from evalmeta.cli.jobs import wait_option
-from evalmeta.cli.options import PATH, target_org_option
+from evalmeta.cli.options import PATH, on_option, target_org_option
 from evalmeta.cli.orgs import choose_target
 from evalmeta.cli.runs.baselines import BaselineOption, confirming_option
 from evalmeta.cli.runs.calls import agent_options, run_call
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
 )
 @click.option("--mixed", is_flag=True, help="With --extend: continue even if the agent has changed.")
 @target_org_option
+@on_option
 @confirming_option
 @report_options
 def run(
@@ -93,6 +95,7 @@ def run(
     ignore_changes: bool,
     mixed: bool,
     target_org: str | None,
+    on: str | None,
     baseline: BaselineOption | None,
     output: Output,
 ) -> int:
@@ -114,7 +117,7 @@ def run(
 
     Defaults of the options are set under [run] and [score] in evalmeta.toml.
     """
-    project = find_project(Path.cwd(), or_folder=bool(paths))
+    project = api.runs.calls.on_cluster(find_project(Path.cwd(), or_folder=bool(paths)), on)
     options = run_options(project, scoring, running, policy, selection=selection, checking=checking)
     checking = chosen_checking(project, checking, scoring=scoring, running=running)
     comparator = baseline.open(project) if baseline else None
@@ -123,8 +126,9 @@ def run(
         _check_extend(running, others=selects or bool(policy or scoring))
         if baseline and baseline.must_confirm:
             raise UsageError("--extend adds iterations to all cases: leave out --confirm")
+        extended = api.runs.reruns.find_run(Path.cwd(), extend, named=target_org)
         outcome = api.runs.reruns.extend_run(
-            api.runs.reruns.find_run(Path.cwd(), extend, named=target_org),
+            replace(extended, project=replace(extended.project, on=project.on)),
             output.printer(),
             iterations=options.iterations,
             wait=wait,
@@ -136,6 +140,8 @@ def run(
         raise UsageError("--mixed needs --extend: other runs have no earlier answers")
     _check_files(paths, names, target_org, agent.subject, ignore_changes=ignore_changes)
     target = None if paths else choose_target(project, target_org)
+    if on and target is not None:
+        raise UsageError("--on is only for the embedded org: other orgs ask their agents themselves")
     call = api.runs.starting.RunCall(
         project=project,
         target=target,
