@@ -234,6 +234,27 @@ _RUNNING: Final = (
 
 _STORE: Final = (
     Break(
+        "a copy is committed without a look at it",
+        "store/copying.py",
+        "            if _content(target, table) != content:\n",
+        "            if not content:\n",
+        ("store/test_copying.py::test_what_is_not_stored_as_it_was_written_is_not_committed",),
+    ),
+    Break(
+        "a copy goes to a store with other rows",
+        "store/copying.py",
+        "        if used := _used_tables(target):\n            _compare",
+        "        if (used := _used_tables(target)) and not source:\n            _compare",
+        ("store/test_copying.py::test_a_store_with_other_rows_is_refused_and_stays",),
+    ),
+    Break(
+        "results that wait are read beyond a line that is not whole",
+        "store/spool.py",
+        "                    if (result := _result(line)) is None:\n                        return\n",
+        "                    if (result := _result(line)) is None:\n                        continue\n",
+        ("store/test_spool.py::test_nothing_after_a_damaged_line_is_read",),
+    ),
+    Break(
         "a worker that lost its run saves results",
         "store/runs.py",
         "!= [(self._worker,)]:",
