@@ -16,7 +16,8 @@ URL = "postgresql://me:hunter2@db.example:6432/evals?sslmode=require"
         ("postgres://db/evals", "postgresql://db/evals"),
         ("postgresql://me@a,b:6432/evals", "postgresql://a,b:6432/evals"),
         ("postgresql:///evals?host=/run/postgresql", "postgresql:///run/postgresql/evals"),
-        ("postgresql://me:a@b@db", "postgresql://db"),
+        ("postgresql://me:a:b@db/evals", "postgresql://db/evals"),
+        ("postgresql://me:a%40b@[::1]:5432/evals", "postgresql://[::1]:5432/evals"),
         ("postgresql://", "postgresql://localhost"),
     ],
 )
@@ -43,6 +44,21 @@ def test_no_text_of_a_store_shows_the_password() -> None:
 )
 def test_another_text_is_refused_without_saying_it(text: str, says: str) -> None:
     with pytest.raises(ValueError, match=says) as caught:
+        read_store_url(text)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"postgresql://me:hunter2{sign}rest@db/evals" for sign in "/?#@"),
+        "postgresql://me:hunter2/evals",
+        "postgresql://me:x@hunter2@db/evals",
+        "postgresql://db/evals?user=me@hunter2",
+    ],
+)
+def test_a_password_that_is_not_quoted_is_refused_because_a_part_of_it_would_be_taken_for_the_host(text: str) -> None:
+    with pytest.raises(ValueError, match="with / as %2F") as caught:
         read_store_url(text)
     assert "hunter2" not in str(caught.value)
 

@@ -19,6 +19,7 @@ from evalmeta.model.run_options import RunOptions
 from evalmeta.model.store import Store, read_store_url
 from evalmeta.store.copying import tables
 from evalmeta.store.database import open_database
+from evalmeta.store.postgres import PostgresDatabase
 from evalmeta.store.runs import Lease, RunJournal, Runs
 from postgres_servers import DISCONNECT
 
@@ -122,12 +123,18 @@ def test_writers_wait_for_each_other_and_results_of_a_run_for_nobody(database: D
     assert prefixes(database)[-1] == "b"
 
 
-def test_a_run_is_not_taken_over_while_results_are_appended(database: Database, store: Store) -> None:
-    run_id = started(database)
-    with open_database(store) as other, other.transaction(is_alone=False):
-        other.query("SELECT worker FROM run WHERE id = ? FOR SHARE", (run_id,))
-        with database.waiting(0), pytest.raises(StoreLocked):
-            Runs(database).claim(run_id, "v", taken_from=Lease("w", 2), until=9)
+def test_a_run_is_not_taken_over_while_results_are_appended(
+    database: Database, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id, insert = started(database), PostgresDatabase.insert_new
+
+    def claim_and_insert(own: PostgresDatabase, *values: object, **named: int) -> int:
+        with open_database(store) as other, other.waiting(0), pytest.raises(StoreLocked):
+            Runs(other).claim(run_id, "v", taken_from=Lease("w", 2), until=9)
+        return insert(own, *values, **named)
+
+    monkeypatch.setattr(PostgresDatabase, "insert_new", claim_and_insert)
+    RunJournal(database, run_id, "w").append(results(1))
     assert Runs(database).claim(run_id, "v", taken_from=Lease("w", 2), until=9)
     with pytest.raises(StoreError, match="taken over by another worker"):
         RunJournal(database, run_id, "w").append(results(1))
@@ -248,3 +255,11 @@ def test_the_clock_is_that_of_the_server(database: Database) -> None:
     assert abs(database.now() - time.time()) < 60
     [(now,)] = database.query("SELECT extract(epoch FROM clock_timestamp())::double precision")
     assert abs(database.now() - now) < 5
+
+
+def test_a_server_that_does_not_answer_is_given_up(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "STORE_REPLY_SECONDS", 0.2)
+    with pytest.raises(StoreUnreachable, match=r"no answer for 0\.2 s"):
+        database.query("SELECT pg_sleep(60)")
+    monkeypatch.undo()
+    assert prefixes(database) == []

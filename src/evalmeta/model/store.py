@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
 STORE_VARIABLE: Final = "EVALMETA_STORE"
 _EXAMPLE: Final = "postgresql://USER@HOST/DATABASE"
-_URL: Final = re.compile(r"postgres(?:ql)?://(?P<login>[^/?#]*@)?(?P<host>[^/?#@]*)(?:/(?P<path>[^?#]*))?", re.ASCII)
+_HOST: Final = r"(?:\[[0-9a-fA-F:.]*\]|[^\s:/?#@,\[\]]*)(?::\d*)?"
+# An @ is only after the user and the password: what looks like a host could be a part of a password otherwise.
+_URL: Final = re.compile(
+    rf"postgres(?:ql)?://(?:(?P<login>[^/?#@]*)@)?(?P<host>{_HOST}(?:,{_HOST})*)(?:/(?P<path>[^?#@]*))?(?:[?#][^@]*)?",
+    re.ASCII,
+)
 _SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{0,20}(?=:)")
 
 
@@ -34,7 +39,9 @@ class StoreUrl:
 
 def read_store_url(text: str) -> StoreUrl:
     """Return the URL of a store; the message of the ValueError of another text says nothing that may be secret."""
-    match = _URL.match(text)
+    match = _URL.fullmatch(text)
+    if match is None and text.startswith(("postgresql://", "postgres://")):
+        raise ValueError(f"must be {_EXAMPLE}, with / as %2F, @ as %40, : as %3A, ? as %3F and # as %23 in a password")
     if match is None:
         scheme = _SCHEME.match(text)
         kind = f"the URL of a store, not one with {scheme[0]}:" if scheme else "the URL of a store"
@@ -45,7 +52,7 @@ def read_store_url(text: str) -> StoreUrl:
 
 
 def _has_password(text: str) -> bool:
-    match = _URL.match(text)
+    match = _URL.fullmatch(text)
     return (match is not None and ":" in (match["login"] or "")) or re.search(r"[?&]password=", text) is not None
 
 
