@@ -23,7 +23,7 @@ STANDARD = {"csv", "email", "http", "importlib.metadata", "statistics", "tomllib
 WAITING = {"asyncio", "concurrent.futures", "ssl"}
 ROOMS = {
     *("evalmeta.client", "evalmeta.formats", "evalmeta.store", "evalmeta.validation", "evalmeta.xmlio.reader"),
-    *("evalmeta.rules_rater.decisions", "evalmeta.model.settings"),
+    *("evalmeta.rules_rater.decisions", "evalmeta.model.login", "evalmeta.model.settings"),
 }
 ASKED = """
 import json, sys
@@ -109,4 +109,4 @@ def test_a_command_loads_only_the_libraries_that_it_needs(tmp_path: Path, words:
 
     loaded = loaded_by(COMMAND, *words.split(), folder=tmp_path)
 
-    assert loaded & (LIBRARIES | STANDARD | WAITING | ROOMS | {"evalmeta.org"}) <= needed
+    assert loaded & (LIBRARIES | STANDARD | WAITING | ROOMS | {"evalmeta.org", "evalmeta.model.jsonpath"}) <= needed
