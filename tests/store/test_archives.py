@@ -166,12 +166,14 @@ def test_rows_that_do_not_fit_the_layout_are_damage_also_with_a_right_checksum(
 
 def test_results_that_are_not_those_of_the_manifest_are_damage(database: Database, tmp_path: Path) -> None:
     folder, other = (archive_folder(str(tmp_path / name)) for name in ("kept", "other"))
-    manifest = write_archive(database, folder, [save_run(database, [ANSWERED])])
-    foreign = write_archive(database, other, [save_run(database, [ANSWERED, SILENT])])
+    key = save_run(database, [ANSWERED])
+    manifest = write_archive(database, folder, [key])
+    database.execute("UPDATE case_result SET verdict = 'ERROR'")
+    foreign = write_archive(database, other, [key])
     folder.put("results.parquet", other.pieces("results.parquet"))
     results = replace(manifest.results, sha256=foreign.results.sha256)
     folder.put("manifest.json", [replace(manifest, results=results).write()])
-    with pytest.raises(ArchiveError, match="kept is damaged"):
+    with pytest.raises(ArchiveError, match=r"kept is damaged: results\.parquet does not have the results"):
         copied(folder, tmp_path / "read")
     folder.put("results.parquet", [b"PAR1"])
     results = replace(results, sha256=hashlib.sha256(b"PAR1").hexdigest())

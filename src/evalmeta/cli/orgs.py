@@ -54,7 +54,7 @@ def choose_target(project: Project, target_org: str | None) -> Target | None:
 
 def print_target(project: Project, target: Target | None) -> None:
     """Print to stderr which org a command works with; None is the embedded one. An archive has none."""
-    if project.archive is not None:
+    if project.is_archive:
         return
     if target is None:
         state = project.state_dir

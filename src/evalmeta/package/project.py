@@ -50,8 +50,8 @@ class Project:
         namespace: the namespace of `sfdx-project.json`, or empty.
         declared: the settings of `evalmeta.toml`; None without that file.
         store_url: the URL of a shared store as it is declared, which may have a password; empty for the state folder.
-        archive: the folder into which an archive of runs was loaded, which is then the state folder; None otherwise.
         home: the state folder that a command uses instead of the usual one.
+        is_archive: whether that has an archive of runs, which was loaded to be read.
         on: the cluster whose machines ask the cases, such as `ray`; empty for this machine.
     """
 
@@ -62,8 +62,8 @@ class Project:
     namespace: str = ""
     declared: Settings | None = None
     store_url: str = field(default="", repr=False)
-    archive: Path | None = None
     home: Path | None = None
+    is_archive: bool = False
     on: str = ""
 
     @property
@@ -74,13 +74,13 @@ class Project:
     @property
     def state_dir(self) -> Path:
         """Return the folder for state: EVALMETA_HOME if it is set, or else `.evalmeta` in the root."""
-        home = self.archive or self.home or os.environ.get("EVALMETA_HOME")
+        home = self.home or os.environ.get("EVALMETA_HOME")
         return Path(home).absolute() if home else self.root / STATE_FOLDER
 
     @property
     def store(self) -> Store:
         """Return where the runs are stored; raise UsageError if the declared URL is none of a store."""
-        if not self.store_url or self.archive is not None:
+        if not self.store_url:
             return Store(self.state_dir)
         try:
             return Store(self.state_dir, read_store_url(self.store_url))

@@ -65,7 +65,7 @@ class Access:
             if user is None:
                 raise LoginFailed("the session has ended")
             # What is changed in an archive would be lost with the end of the server.
-            yield Source(self._project, database, user, can_change=self._project.archive is None)
+            yield Source(self._project, database, user, can_change=not self._project.is_archive)
 
     async def _log_in(self, request: Request) -> Response:
         form = await form_of(request)

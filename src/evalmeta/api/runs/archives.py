@@ -247,7 +247,7 @@ def open_archive(project: Project, text: str, *, on_progress: Callable[[int], No
     except BaseException:
         shutil.rmtree(state, ignore_errors=True)
         raise
-    opened = OpenArchive(replace(project, archive=state, store_url=""), manifest.runs)
+    opened = OpenArchive(replace(project, home=state, store_url="", is_archive=True), manifest.runs)
     _OPENED.append((manifest, opened))
     return opened
 

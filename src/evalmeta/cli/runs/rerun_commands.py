@@ -32,7 +32,7 @@ def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call
     the runs; those of files with different agents need a command each. Runs of other orgs and archives have none, and
     neither do runs whose test is gone or came as a payload.
     """
-    if project.archive is not None:
+    if project.is_archive:
         return []
     runs = [report.run for report in reports if report.run.status.is_over and has_failing(report)]
     runs = [run for run in runs if api.runs.finding.is_here(project, run.id)]

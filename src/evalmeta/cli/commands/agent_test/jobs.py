@@ -133,8 +133,8 @@ def _note_judgements(run: RunHandle) -> None:
     run_id = run.remote.run.id if run.remote else run.id
     if wrong := api.judging.marks.count_wrong(run.project, run_id, org_url=run.stored_at):
         what = f"People marked {count(wrong, 'verdict')} as wrong"
-        is_here = run.project.archive is None
-        note(Suggestion(f"{what}. List them", "test", "marks", "--job-id", run_id) if is_here else f"{what}.")
+        list_them = Suggestion(f"{what}. List them", "test", "marks", "--job-id", run_id)
+        note(f"{what}." if run.project.is_archive else list_them)
 
 
 @click.command("cancel")
