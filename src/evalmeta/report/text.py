@@ -165,7 +165,8 @@ def escape_unsafe(document: str) -> str:
     # JSON writes control characters as escapes already, so that of ASCII only DEL is left; the search costs more.
     is_safe = document.isascii() and "\x7f" not in document
     safe = document if is_safe else _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
-    return _COMMAND_INSIDE.sub(r"\\u0023", safe) if "##" in safe else safe
+    # One character is found thirty times as fast as two.
+    return _COMMAND_INSIDE.sub(r"\\u0023", safe) if "#" in safe and "##" in safe else safe
 
 
 def json_text(value: JsonValue, *, indent: int | None = None) -> str:
