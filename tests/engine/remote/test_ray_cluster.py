@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.remote.ray_nodes import BIN
+from evalmeta.engine.remote.ray_cluster import cluster_here
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -261,6 +263,21 @@ def test_without_the_extra_the_error_names_it(tmp_path: Path) -> None:
     assert "running on Ray requires the extra 'ray'" in done.stderr
     assert "pip install 'evalmeta[ray]'" in done.stderr
     assert stored(tmp_path) == Counter()
+
+
+def test_only_a_cluster_of_this_user_that_answers_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    (tmp_path / "ray").mkdir()
+    file = tmp_path / "ray" / "ray_current_cluster"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert cluster_here() == ""
+        file.write_text(address)
+        assert cluster_here() == address
+        with monkeypatch.context() as as_another:
+            as_another.setattr("os.getuid", lambda: file.stat().st_uid + 1)
+            assert cluster_here() == ""
+    assert cluster_here() == ""
 
 
 @pytest.mark.parametrize("on", ["dask", "ray://host"])

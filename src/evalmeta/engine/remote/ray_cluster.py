@@ -71,17 +71,19 @@ def _unreachable(address: str) -> str:
     return ""
 
 
-def _cluster_here() -> str:
+def cluster_here() -> str:
     """Return the address of the cluster that runs on this machine; empty if none does.
 
-    Ray itself would wait a minute for a cluster that has ended, and then end this process.
+    Ray itself would wait a minute for a cluster that has ended, and then end this process. A cluster that another user
+    names in the shared folder would receive the project's code and secrets.
     """
     file = Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")  # noqa: S108 - where Ray has it
     try:
-        address = file.read_text(encoding="utf-8").strip()
+        is_own = not hasattr(os, "getuid") or file.lstat().st_uid == os.getuid()
+        address = file.read_text(encoding="utf-8").strip() if is_own else ""
     except OSError:
         return ""
-    return "" if _unreachable(address) else address
+    return address if address and not _unreachable(address) else ""
 
 
 class _Remote(Protocol):
@@ -201,7 +203,7 @@ async def _connect(on: str, root: Path) -> None:
         "logging_level": "ERROR",
     }
 
-    address = on if on != "ray" else os.environ.get("RAY_ADDRESS") or _cluster_here()
+    address = on if on != "ray" else os.environ.get("RAY_ADDRESS") or cluster_here()
     if not address:
         # Its processes end with this one.
         settings |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
