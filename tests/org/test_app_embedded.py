@@ -43,6 +43,7 @@ def test_an_org_whose_database_is_broken_does_not_open(project: Project) -> None
 
 def test_the_database_is_let_go_even_when_no_worker_can_be_started(project: Project) -> None:
     run_id = started(project, cases=1)
+    project.state_dir.mkdir(exist_ok=True)
     (project.state_dir / "logs").write_text("")
 
     async def leave() -> object:

@@ -136,6 +136,7 @@ def test_closing_without_work_is_done_at_once(project: Project) -> None:
 
 def test_a_run_whose_process_cannot_be_started_waits(project: Project, caplog: pytest.LogCaptureFixture) -> None:
     run_id = started(project, cases=1)
+    project.state_dir.mkdir(exist_ok=True)
     (project.state_dir / "logs").write_text("")
 
     async def watch() -> None:
@@ -160,6 +161,7 @@ def test_only_its_owner_can_read_what_an_agent_prints(project: Project) -> None:
 
 def test_a_worker_that_cannot_be_started_is_reported_with_advice(project: Project) -> None:
     run_id = started(project, cases=1)
+    project.state_dir.mkdir(exist_ok=True)
     (project.state_dir / "logs").write_text("")
     worker = DetachedWorker(project.root, project.store)
     worker.launch(run_id)
