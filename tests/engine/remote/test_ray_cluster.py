@@ -306,3 +306,53 @@ def test_a_cluster_that_does_not_answer_is_an_error_before_anything_starts(proje
     assert "no cluster of Ray answers at ray://127.0.0.9:9: Connection refused" in output
     assert time.monotonic() - begun < 60
     assert not stored(project)
+
+
+_EVALUATING = """
+import json, sys, threading
+import evalmeta
+
+class Agent:
+    def __init__(self):
+        self.lock = threading.Lock()
+    def answer(self, utterance):
+        return "Hello"
+
+def answer(utterance):
+    return "Hello from " + utterance
+
+cases = [{"input": f"case {number}", "contains": "Hello"} for number in range(40)]
+done = evalmeta.evaluate(cases, answer, on="ray", journal="journal")
+again = evalmeta.evaluate(cases, answer, on="ray", journal="journal")
+bound = evalmeta.evaluate("bound.yaml", on="ray")
+try:
+    evalmeta.evaluate(cases, Agent().answer, on="ray")
+except evalmeta.errors.UsageError as error:
+    refused = str(error)
+counts = [(run.summary.passed, run.summary.total) for run in (done, again, bound)]
+print(json.dumps([counts, again.run.id == done.run.id, refused]))
+"""
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(600)
+def test_evaluate_asks_a_cluster(cluster: Nodes, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(_EVALUATING)
+    (tmp_path / "shop.py").write_text("def answer(utterance):\n    return 'Hello from the shop'\n")
+    (tmp_path / "evalmeta.toml").write_text('[subjects.Shop]\nadapter = "python"\ntarget = "shop:answer"\n')
+    (tmp_path / "bound.yaml").write_text("subjectName: Shop\ntestCases:\n- utterance: Hi\n  contains: the shop\n")
+    done = subprocess.run(
+        [str(BIN / "python"), "script.py"],
+        check=False,
+        cwd=tmp_path,
+        env=cluster.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    counts, is_same, refused = json.loads(done.stdout.splitlines()[-1])
+    assert counts == [[40, 40], [40, 40], [1, 1]]
+    assert is_same
+    assert "cannot be sent to the workers" in refused

@@ -29,6 +29,7 @@ from evalmeta.model.tally import Tally
 from evalmeta.protocol.runs import RunFault, joined_error
 
 if TYPE_CHECKING:
+    from evalmeta.api.evaluating.elsewhere import Elsewhere
     from evalmeta.api.evaluating.journal import FolderJournal, StoredRecord
     from evalmeta.api.evaluating.loaded import LoadedEvaluation
     from evalmeta.engine.interfaces import Journal, Scorer, SharedPace, Subject
@@ -57,6 +58,7 @@ class EvaluateSettings(TypedDict, total=False):
     mixed: bool
     keep_results: bool
     root: Path | None
+    on: str | None
 
 
 @overload
@@ -91,8 +93,10 @@ def evaluate(
         mixed: Whether the run in the journal may have answers of several agents, or of versions of one agent.
         keep_results: Whether the returned run has its cases; False returns only their counts.
         root: The project's folder. None uses the project around the file, or else around the current folder.
+        on: "ray" or "ray://HOST:PORT" lets a cluster of Ray ask and judge the cases; None does it here.
 
     Raises:
+        ClusterError: The cluster cannot be used.
         InvalidMetadata: Definitions have errors, listed in `problems`; the agent was not called.
         SubjectNotBound: There is no subject argument, and the project does not bind the agent.
         SettingsError: The project's settings, subjects, raters or scoring functions cannot be used; the message
@@ -126,6 +130,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
     mixed: bool = False,
     keep_results: bool = True,
     root: Path | None = None,
+    on: str | None = None,
 ) -> FinishedRun | FinishedRuns:
     """Evaluate in the running event loop; arguments, result and errors are those of `evaluate`.
 
@@ -143,6 +148,8 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
         bindings = Bindings(stack, subject, rater, kept.ratings if kept else None)
         tasks = _bind_all(loaded, options, bindings)
         _check_iterators(tasks, has_journal=kept is not None)
+        if on:
+            tasks = await _sent(tasks, on, stack, subject=subject, rater=rater)
         scheduler = Scheduler()
         finished = FinishedRuns(
             await _all(
@@ -200,6 +207,20 @@ class _Task(NamedTuple):
     agent: Hashable
     subject: Subject
     scorers: Mapping[str, Scorer]
+    elsewhere: Elsewhere | None = None
+
+
+async def _sent(
+    tasks: Sequence[_Task], on: str, stack: AsyncExitStack, *, subject: object, rater: object
+) -> list[_Task]:
+    """Return tasks whose cases workers in a cluster ask, which `stack` ends."""
+    from evalmeta.api.evaluating.elsewhere import Elsewhere, open_crew, recipe_of
+
+    concurrency = sum(task.options.concurrency for task in tasks)
+    opened = open_crew(on, [task.loaded for task in tasks], concurrency=concurrency)
+    crew = await stack.enter_async_context(opened)
+    recipes = [recipe_of(task.loaded, task.options, subject=subject, rater=rater) for task in tasks]
+    return [task._replace(elsewhere=Elsewhere(crew, recipe)) for task, recipe in zip(tasks, recipes, strict=True)]
 
 
 def _bind_all(loaded: Sequence[LoadedEvaluation], options: RunOptions | None, bindings: Bindings) -> list[_Task]:
@@ -307,14 +328,12 @@ async def _run_in(
             count((earlier_result,))
         if not record.is_over:
             try:
-                await execute(
+                await _execute(
+                    task,
                     task.loaded.quarantined(started=record.run(total=0).started),
-                    task.subject,
                     record.journal,
-                    options=task.options,
-                    on_results=count_new,
-                    scorers=task.scorers,
-                    places=places,
+                    count_new,
+                    places,
                 )
                 record.complete(tally.summary())
             except TooManyErrors as stopped:
@@ -327,6 +346,22 @@ async def _run_in(
         total = summary.total if is_counted else task.loaded.count_results(task.options)
         run = replace(record.run(total=total), cases=tuple(sorted(kept, key=_PLACE)))
     return FinishedRun(replace(run, status=RunStatus.ERROR, error=error) if error else run, summary, task.loaded.file)
+
+
+async def _execute(
+    task: _Task, evaluation: Evaluation, journal: Journal, on_results: OnResults, places: Places
+) -> None:
+    options = task.options
+    if task.elsewhere:
+        await task.elsewhere.execute(evaluation, journal, options=options, on_results=on_results, places=places)
+        return
+    await execute(
+        *(evaluation, task.subject, journal),
+        options=options,
+        on_results=on_results,
+        scorers=task.scorers,
+        places=places,
+    )
 
 
 def _check_iterators(tasks: Sequence[_Task], *, has_journal: bool) -> None:

@@ -26,7 +26,7 @@ from evalmeta.model.entry_points import likely_target
 from evalmeta.model.evaluation import evaluation_of
 from evalmeta.model.fingerprints import object_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION
-from evalmeta.model.run_options import Scoring, Setup
+from evalmeta.model.run_options import RunOptions, Scoring, Setup
 from evalmeta.model.settings import RaterSettings, Settings, SubjectSettings
 from evalmeta.org.runs import read_evaluation
 from evalmeta.org.subjects import agent_of, bind_subject, described_agent, rater_of, rater_settings, sign_in
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from evalmeta.api.evaluating.loaded import LoadedEvaluation, Roots
     from evalmeta.engine.interfaces import Rater, RatingCache, Subject
     from evalmeta.model.definition import Definition
+    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.store import Store
 
 
@@ -128,6 +129,23 @@ def project_subject(loaded: LoadedEvaluation) -> Subject:
     if loaded.document and loaded.document.is_answered and name not in subjects:
         return bind(RecordedSubject(adapter="recorded"), root=loaded.root)
     return bind_subject(subjects, name, root=loaded.root, subject_type=kind)
+
+
+def subject_settings_of(loaded: LoadedEvaluation) -> SubjectSettings | Mapping[str, JsonValue]:
+    """Return the settings or the table of the subject that `project_subject` returns, for another process."""
+    name, subjects = loaded.evaluation.subject_name, loaded.settings.subjects
+    if name in subjects:
+        return subjects[name]
+    if is_url(name):
+        return endpoint_settings(name)
+    if loaded.document and loaded.document.is_answered:
+        return RecordedSubject(adapter="recorded")
+    return {"adapter": "python", "target": name}
+
+
+def rater_settings_of(loaded: LoadedEvaluation, options: RunOptions) -> RaterSettings:
+    """Return the settings of the rater that a run uses."""
+    return rater_settings(loaded.settings.raters, options.scoring.rater, root=loaded.root)
 
 
 def project_rater(loaded: LoadedEvaluation, name: str, cache: RatingCache) -> Rater:
