@@ -198,6 +198,12 @@ def postgres_store(postgres_servers: PostgresServers) -> Iterator[PostgresStore]
     """A role with an empty schema of its own."""
     with postgres_servers.store() as store:
         yield store
+        # PgBouncer accepts only so many connections, and this process keeps some of each store.
+        if connections := sys.modules.get("evalmeta.store.postgres_connections"):
+            from evalmeta.model.store import read_store_url
+
+            for address in (store.direct, store.pooled):
+                connections.pool_of(read_store_url(address)).close()
 
 
 @pytest.fixture(params=["direct", "pooled"])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 KILLER = Path(__file__).parent / "killed_worker.py"
 
 
+@pytest.mark.sqlite  # `make faults` does the same on a shared store
 @pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_suite_killed_at_random_moments_loses_and_repeats_nothing_that_was_reported(
     tmp_path: Path, kills: int, record_property: Callable[[str, object], None]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from evalmeta.store.copying import TableContent
     from evalmeta.store.database import Database
 
+pytestmark = pytest.mark.sqlite  # they copy a folder's store
+
 
 @pytest.fixture
 def target(tmp_path: Path) -> Iterator[Database]:

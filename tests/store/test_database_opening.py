@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.sqlite  # the fixtures of a shared store need the driver
 def test_without_the_extra_a_shared_store_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "evalmeta.store.postgres", raising=False)
     monkeypatch.delitem(sys.modules, "evalmeta.store.postgres_connections", raising=False)
