@@ -66,13 +66,14 @@ class Store:
     def project(self, root: Path) -> str:
         """Return how the store names the project in a folder: it stays if that and the state folder are moved.
 
-        In a shared database, the same folder of two machines is not the same project.
+        In a shared database, the same folder of two machines is not the same project; the name tells nobody the folder.
         """
         if self.url is None:
             return os.path.relpath(root, self.folder)
+        import hashlib
         import socket
 
-        return f"{socket.gethostname()}:{root}"
+        return hashlib.sha256(os.fsencode(f"{socket.gethostname()}:{root}")).hexdigest()[:32]
 
     @property
     def variables(self) -> dict[str, str]:
