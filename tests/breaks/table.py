@@ -407,10 +407,10 @@ _ORG: Final = (
     Break(
         "a deployment that another worker ended is executed again",
         "org/deployments.py",
-        "        now = org.components.next_timestamp(time.time())\n"
+        "        now = org.components.next_timestamp(org.database.now())\n"
         '        current = org.jobs.get("deploy", job.id)\n'
         "        if current is None or current.is_over:",
-        "        now = org.components.next_timestamp(time.time())\n"
+        "        now = org.components.next_timestamp(org.database.now())\n"
         '        current = org.jobs.get("deploy", job.id)\n'
         "        if current is None:",
         ("org/test_jobs.py::test_a_deployment_that_another_worker_has_ended_is_not_executed_again",),
@@ -550,8 +550,8 @@ _VIEWER: Final = (
     Break(
         "logins of one user end sessions of others",
         "store/users.py",
-        "FROM view_session WHERE user_id = ? ORDER BY",
-        "FROM view_session WHERE ? <> '' ORDER BY",
+        "FROM view_session WHERE user_id = ? AND signature <> ?",
+        "FROM view_session WHERE ? <> '' AND signature <> ?",
         ("store/test_users_sessions.py::test_the_oldest_session_of_a_user_ends_and_none_of_another",),
     ),
     Break(

@@ -149,7 +149,9 @@ def idle_org(folder: Path) -> Iterator[Org]:
     """Serve an org whose jobs wait until `run_jobs`."""
     _make_project(folder)
     words = [sys.executable, str(Path(__file__).with_name("idle_server.py")), str(folder)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+    # The program imports modules of the tests.
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    with subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         try:
             url, token = server.stdout.readline().split()

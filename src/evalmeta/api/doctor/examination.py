@@ -36,6 +36,7 @@ EXTRAS: Final = {
     "llm": ("pydantic_ai", "openai"),
     "oauth": ("joserfc",),
     "postgres": ("psycopg",),
+    "ray": ("ray",),
     "server": ("python_multipart", "uvicorn"),
 }
 """The modules of each extra of the package."""
