@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Program = Callable[..., Outcome]
 
+pytestmark = pytest.mark.slow  # each runs several commands; tests/store/test_archives.py is quick
+
 SPEC = "subject: desk:answer\ncases:\n- input: When?\n  topic: Orders\n- input: Where?\n  topic: Other\n"
 
 

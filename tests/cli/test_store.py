@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     Evalmeta = Callable[..., Outcome]
 
+pytestmark = pytest.mark.slow  # each fills a store; tests/store/test_copying.py is quick
+
 PASSWORD = "canary-password-0123"  # noqa: S105 - it must not be shown
 AGENT = "def answer(utterance):\n    return {'topic': 'Orders', 'outcome': 'It arrives on Tuesday.'}\n"
 SPEC = "subject: desk:answer\ncases:\n- input: When?\n  expectedOutcome: It arrives on Monday.\n  topic: Orders\n"

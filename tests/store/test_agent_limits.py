@@ -92,6 +92,7 @@ with open_database(store_in(Path(sys.argv[1]))) as database:
 """
 
 
+@pytest.mark.slow
 def test_requests_of_several_processes_are_at_most_a_slice_above_the_rate_in_any_second(tmp_path: Path) -> None:
     rate, processes, requests = 400, 3, 600
     with open_database(store_in(tmp_path)):
