@@ -7,6 +7,7 @@ import pytest
 from evalmeta.model.login import ADMIN
 from evalmeta.model.registry import TYPES
 from evalmeta.store.components import Change, Components, StoredComponent
+from evalmeta.store.database import dry_run
 
 if TYPE_CHECKING:
     from evalmeta.store.database import Database
@@ -45,7 +46,7 @@ def test_a_deleted_component_is_gone(components: Components) -> None:
 
 
 def test_a_dry_run_changes_nothing(database: Database, components: Components) -> None:
-    with database.transaction(), database.dry_run():
+    with database.transaction(), dry_run(database):
         changes = components.save(KIND, {"A": b"two", "B": b"two"}, now=2)
     assert [(change.created, change.changed) for change in changes.values()] == [(False, True), (True, True)]
     assert components.list(KIND.name) == [StoredComponent(KIND.name, "A", A1, 1, 1)]

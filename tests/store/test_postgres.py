@@ -18,7 +18,7 @@ from evalmeta.model.run import CaseResult, RunContent, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.model.store import Store, read_store_url
 from evalmeta.store.copying import tables
-from evalmeta.store.database import open_database
+from evalmeta.store.database import dry_run, open_database
 from evalmeta.store.postgres import PostgresDatabase
 from evalmeta.store.runs import Lease, RunJournal, Runs
 from postgres_servers import DISCONNECT
@@ -104,7 +104,7 @@ def test_a_transaction_commits_all_or_nothing(database: Database, store: Store) 
     with suppress(ZeroDivisionError), database.transaction():
         put(database, "a")
         _ = 1 / 0
-    with database.transaction(), database.dry_run():
+    with database.transaction(), dry_run(database):
         put(database, "b")
     with database.transaction():
         put(database, "c")

@@ -14,6 +14,7 @@ from evalmeta.org.deployment_zip import MANIFEST, Candidate, Deletion, Package, 
 from evalmeta.protocol.json_fields import read_object, to_timestamp
 from evalmeta.protocol.metadata_api import DeployDetails, DeployMessage, DeployOptions, DeployResult
 from evalmeta.protocol.soap import from_json, to_json, write_results
+from evalmeta.store.database import dry_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -124,7 +125,7 @@ def _apply(
     failures = [*package.failures, *_refusals(candidates)]
     accepted = [candidate for candidate in candidates if not candidate.is_refused]
     saves = not options.check_only and not (failures and options.rollback_on_error)
-    with nullcontext() if saves else org.database.dry_run():
+    with nullcontext() if saves else dry_run(org.database):
         successes = [
             *_delete(org, (deletion for deletion in package.deletions if deletion.first)),
             *_save(org, accepted, now, by=result.created_by),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
 from evalmeta.errors import StoreError
@@ -95,9 +96,6 @@ class Database(Protocol):
     def waiting(self, seconds: float, /) -> AbstractContextManager[None]:
         """Raise StoreLocked in the block if another program has locked the database for `seconds`."""
 
-    def dry_run(self) -> AbstractContextManager[None]:
-        """Undo all changes in the block at its end; use it inside a transaction."""
-
     def references_unchecked(self) -> AbstractContextManager[None]:
         """Let rows in the block be deleted before those that refer to them; use it outside a transaction."""
 
@@ -142,6 +140,17 @@ def _open_postgres(store: Store, url: StoreUrl) -> Database:
             f"{url} needs psycopg, which is not installed", actions=["Run: pip install 'evalmeta[postgres]'"]
         ) from None
     return open_postgres(store, url)
+
+
+@contextmanager
+def dry_run(database: Database) -> Iterator[None]:
+    """Undo all changes in the block at its end; use it inside a transaction."""
+    database.execute("SAVEPOINT dry_run")
+    try:
+        yield
+    finally:
+        database.execute("ROLLBACK TO dry_run")
+        database.execute("RELEASE dry_run")
 
 
 def next_ids(database: Database, prefix: str, count: int = 1) -> list[str]:

@@ -220,16 +220,6 @@ class PostgresDatabase:
             self._seconds = usual
 
     @contextmanager
-    def dry_run(self) -> Iterator[None]:
-        """Undo all changes in the block at its end; use it inside a transaction."""
-        self.execute("SAVEPOINT dry_run")
-        try:
-            yield
-        finally:
-            self.execute("ROLLBACK TO dry_run")
-            self.execute("RELEASE dry_run")
-
-    @contextmanager
     def references_unchecked(self) -> Iterator[None]:
         """Do nothing: results, which are deleted after their run, do not refer to it here."""
         yield

@@ -152,16 +152,6 @@ class SqliteDatabase:
             self.execute(f"PRAGMA busy_timeout = {usual}")
 
     @contextmanager
-    def dry_run(self) -> Iterator[None]:
-        """Undo all changes in the block at its end; use it inside a transaction."""
-        self.execute("SAVEPOINT dry_run")
-        try:
-            yield
-        finally:
-            self.execute("ROLLBACK TO dry_run")
-            self.execute("RELEASE dry_run")
-
-    @contextmanager
     def references_unchecked(self) -> Iterator[None]:
         """Let rows in the block be deleted before those that refer to them; use it outside a transaction."""
         self.execute("PRAGMA foreign_keys = OFF")

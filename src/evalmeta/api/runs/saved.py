@@ -12,7 +12,7 @@ from evalmeta.errors import UsageError
 from evalmeta.model.aggregation import decided_by
 from evalmeta.model.run import Run, RunStatus
 from evalmeta.org.lease import is_free
-from evalmeta.store.database import Database, open_database
+from evalmeta.store.database import Database, dry_run, open_database
 from evalmeta.store.retention import OldRun, delete_runs, forget_baseline, note_baseline, noted_baselines, old_runs
 from evalmeta.store.run_lists import ListedRun, RunFilter, list_runs
 from evalmeta.store.runs import Lease, Runs
@@ -101,7 +101,7 @@ def prune_runs(
             "choose which runs to delete", actions=["Keep some of each test: --keep 50", "Or: --older-than 90d"]
         )
     with open_database(project.store) as database:
-        with database.transaction(), database.dry_run() if is_dry_run else nullcontext():
+        with database.transaction(), dry_run(database) if is_dry_run else nullcontext():
             for baseline in noted_baselines(database):
                 if not (project.root / baseline).exists():
                     forget_baseline(database, baseline)
