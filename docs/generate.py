@@ -10,8 +10,9 @@ starts empty: the code blocks of the page that have a title are its files. `<!--
 COMMAND -->` starts a server on port 8000, here another free port, until the end of the page.
 The progress of runs is left out: its lines come in any order.
 `<!-- picture FOLDER: COMMAND -->` draws the output in colour as docs/report.svg.
-`<!-- help -->`, `<!-- rules -->`, `<!-- checks -->`, `<!-- adapters -->` and `<!-- settings -->` are the references,
-and `<!-- metrics SYSTEM: CELLS -->` is the table of a system's judged metrics under these cells.
+`<!-- help commands: SECTION -->` is the help of the commands of a section, without one that of evalmeta itself.
+`<!-- rules -->`, `<!-- checks -->`, `<!-- adapters -->` and `<!-- settings -->` are the references, and
+`<!-- metrics SYSTEM: CELLS -->` is the table of a system's judged metrics under these cells.
 The JSON Schema of test specs gets its properties of checks, too. The pages of validation rules get their
 beginning, and tests/validation/invalid_samples.txt what validation reports about the sample of each rule.
 """
@@ -60,6 +61,7 @@ LEFT_OUT = re.compile(r"EVALMETA_HOME|FORCE_COLOR|CI|GITHUB_.*|SF_.*")
 NEW = "shop"
 SYSTEMS = {"adk": metrics.ADK, "databricks": metrics.DATABRICKS}
 PORT = "8000"
+HELP_WIDTH = 88
 PROGRESS = re.compile(r"^.+ \(run \w+\): (?:started|finished), .*\n", re.MULTILINE)
 TIMES = (
     (re.compile(r"took [\d.]+ s"), "took 0.01 s"),
@@ -129,7 +131,7 @@ def _content(part: re.Match[str], folders: Folders) -> str:
             folders.start(part[3], part[4])
             text = f"```console\n$ {part[4]}\n```\n"
         case "help":
-            text = "".join(_help(cli, "evalmeta"))
+            text = "".join(_help_of_section(part[4]))
         case "metrics":
             text = "".join(_metrics(SYSTEMS[part[3]], part[4]))
         case name:
@@ -207,15 +209,23 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not LEFT_OUT.fullmatch(name)}
 
 
-def _help(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[str]:
-    settings = {"help_option_names": ["-h", "--help"], "terminal_width": 88}
-    context = click.Context(command, parent, info_name=name.rpartition(" ")[2], **settings)
+def _help_of_section(section: str | None) -> Iterator[str]:
+    context = click.Context(cli, info_name="evalmeta", help_option_names=["-h", "--help"], terminal_width=HELP_WIDTH)
+    if section is None:
+        yield f"## evalmeta\n\n```text\n{cli.get_help(context)}\n```\n\n"
+        return
+    for name in cli.sections[section]:
+        if command := cli.get_command(context, name):
+            yield from _help(command, f"evalmeta {name}", context)
+
+
+def _help(command: click.Command, name: str, parent: click.Context) -> Iterator[str]:
+    context = click.Context(command, parent, info_name=name.rpartition(" ")[2], terminal_width=HELP_WIDTH)
     yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n\n"
     if isinstance(command, click.Group):
-        for sub in command.list_commands(context):
-            found = command.get_command(context, sub)
-            if found is not None:
-                yield from _help(found, f"{name} {sub}", context)
+        for word in command.list_commands(context):
+            if sub := command.get_command(context, word):
+                yield from _help(sub, f"{name} {word}", context)
 
 
 def _rules() -> Iterator[str]:

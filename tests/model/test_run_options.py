@@ -63,7 +63,7 @@ def test_every_option_goes_over_the_wire_under_its_name(owner: type, option: Opt
 def test_every_option_of_a_group_has_a_flag_with_its_help(option: Option) -> None:
     flags = [param for param in run.params if option.flag in param.opts and isinstance(param, click.Option)]
     assert [flag.help for flag in flags] == ([option.help] if option.group else [])
-    page = (ROOT / "docs/commands.md").read_text()
+    page = (ROOT / "docs/commands/tests.md").read_text()
     assert bool(re.search(rf"^  {option.flag} ", page, re.MULTILINE)) == bool(option.group)
 
 
