@@ -4,7 +4,7 @@
 
 The pages are docs/, the pages of the validation rules and the maintainers' files of the top level. Links between them
 keep working; links to other files of the repository become plain text, because the site does not contain these files.
-The navigation comes from docs/index.md, the reference of the Python API from docstrings.
+The navigation comes from docs/index.md.
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from reference import describe_api
-
 ROOT = Path(__file__).resolve().parent.parent
-API = "<!-- api -->\n"
 RULES = "src/evalmeta/validation/pages"
 LINK = re.compile(r"(!?)\[([^\[\]]*)\]\((?!https?:|#|mailto:)([^()#\s]*)(#[^()\s]*)?\)")
 SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
@@ -57,7 +54,7 @@ def stage(folder: Path) -> None:
         # zensical needs a blank line before a code block, and only a language or a title on its first line. It shows
         # the title; the line with the name of the file above is for GitHub.
         text = NAME.sub("", FENCE.sub(r"\n```\1", _relink(source.read_text(encoding="utf-8"), source, places)))
-        target.write_text(text.replace(API, "".join(describe_api())) if place == "api.md" else text, encoding="utf-8")
+        target.write_text(text, encoding="utf-8")
     for file in [*(ROOT / "docs").glob("*.svg"), *(ROOT / "docs").glob("*.css")]:
         shutil.copy(file, folder / "pages")
     shutil.copytree(ROOT / "docs/screenshots", folder / "pages/screenshots")

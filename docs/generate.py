@@ -11,7 +11,7 @@ COMMAND -->` starts a server on port 8000, here another free port, until the end
 The progress of runs is left out: its lines come in any order.
 `<!-- picture FOLDER: COMMAND -->` draws the output in colour as docs/report.svg.
 `<!-- help commands: SECTION -->` is the help of the commands of a section, without one that of evalmeta itself.
-`<!-- rules -->`, `<!-- checks -->`, `<!-- adapters -->` and `<!-- settings -->` are the references, and
+`<!-- rules -->`, `<!-- checks -->`, `<!-- adapters -->`, `<!-- settings -->` and `<!-- api -->` are references, and
 `<!-- metrics SYSTEM: CELLS -->` is the table of a system's judged metrics under these cells.
 The JSON Schema of test specs gets its properties of checks, too. The pages of validation rules get their
 beginning, and tests/validation/invalid_samples.txt what validation reports about the sample of each rule.
@@ -40,7 +40,7 @@ from evalmeta.formats.short_forms import published_schema, with_checks
 from evalmeta.model.checks import CHECKS
 from evalmeta.validation.rules import find_rule, list_rules
 from picture import draw
-from reference import describe_adapters, describe_settings
+from reference import describe_adapters, describe_api, describe_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 PART = re.compile(
-    r"(<!-- (run|picture|start|help|rules|checks|adapters|settings|metrics)(?: ([\w./-]+): (.+?))? -->\n)"
+    r"(<!-- (run|picture|start|help|rules|checks|adapters|settings|api|metrics)(?: ([\w./-]+): (.+?))? -->\n)"
     r"(.*?)(<!-- end -->)"
     r'|^```\w+ title="([\w./-]+)"\n(.*?)^```$',
     re.DOTALL | re.MULTILINE,
@@ -135,7 +135,7 @@ def _content(part: re.Match[str], folders: Folders) -> str:
         case "metrics":
             text = "".join(_metrics(SYSTEMS[part[3]], part[4]))
         case name:
-            references = {"rules": _rules, "checks": _checks, "adapters": describe_adapters}
+            references = {"rules": _rules, "checks": _checks, "adapters": describe_adapters, "api": describe_api}
             text = "".join(references.get(name, describe_settings)())
     return part[1] + text + part[6]
 
