@@ -5,7 +5,7 @@
     async def test_weather():
         await AgentEvaluator.evaluate(answer, "evaluation/tests")
 
-`evaluate` does the same without an event loop. Agents are the same as in `evalmeta.evaluate`.
+`evaluate` does the same without `await`. Agents are the same as in `evalmeta.evaluate`.
 """
 
 from __future__ import annotations

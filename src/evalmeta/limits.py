@@ -229,6 +229,8 @@ MAX_SAVE_ERRORS: Final = 20
 CONCURRENCY: Final = 10
 # How often a process of a served org looks for a free place of an agent.
 PLACES_POLL_SECONDS: Final = 0.05
+# How often `evaluate` looks whether it was cancelled, while it waits in a thread with an event loop.
+THREAD_POLL_SECONDS: Final = 0.1
 MAX_CONCURRENCY: Final = 1_000
 MAX_ITERATIONS: Final = 1_000
 MAX_QUARANTINE_DAYS: Final = 366

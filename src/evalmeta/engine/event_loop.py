@@ -6,8 +6,9 @@ import asyncio
 import contextvars
 import threading
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
@@ -84,7 +85,12 @@ class EventLoop:
 
 
 def run_to_end(work: Coroutine[object, None, _T]) -> _T:
-    """Run a coroutine as `asyncio.run` does, and abandon what it leaves behind if that does not end in time."""
+    """Run a coroutine as `asyncio.run` does, and abandon what it leaves behind if that does not end in time.
+
+    If an event loop runs in this thread, as in notebooks, the work gets a thread of its own, for which the loop waits.
+    """
+    if _is_in_event_loop():
+        return _run_in_thread(work)
     loop = EventLoop()
     try:
         return loop.run(work)
@@ -92,23 +98,64 @@ def run_to_end(work: Coroutine[object, None, _T]) -> _T:
         loop.close()
 
 
+def _is_in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _run_in_thread(work: Coroutine[object, None, _T]) -> _T:
+    """Run a coroutine in a thread with the current context; Ctrl-C and a cancellation of the current task stop it."""
+    started = Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[object]]]()
+
+    async def stoppable() -> _T:
+        if task := asyncio.current_task():
+            started.set_result((asyncio.get_running_loop(), task))
+        return await work
+
+    waiting, done = asyncio.current_task(), Future[_T]()
+    cancellations = waiting.cancelling() if waiting else 0
+    context = contextvars.copy_context()
+    try:
+        _start_thread("evalmeta-loop", done, lambda: context.run(run_to_end, stoppable()))
+        # `asyncio.run` turns the first Ctrl-C into a cancellation, which a task that is blocked does not notice.
+        while not wait([done], limits.THREAD_POLL_SECONDS).done:
+            if waiting and waiting.cancelling() > cancellations:
+                raise asyncio.CancelledError  # noqa: TRY301 - it is handled as a Ctrl-C in this block
+    except BaseException:
+        # The loop may have ended by itself, or may not begin, if the thread was interrupted in its start.
+        with suppress(RuntimeError, TimeoutError):
+            loop, task = started.result(limits.SHUTDOWN_SECONDS)
+            loop.call_soon_threadsafe(task.cancel)
+            wait([done])
+        raise
+    return done.result()
+
+
+def _start_thread(name: str, future: Future[_T], function: Callable[[], _T]) -> None:
+    """Call a function in a new daemon thread, unless the future is cancelled first; it gets the result or the error."""
+
+    def call() -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            result = function()
+        except BaseException as error:  # noqa: BLE001 - the future raises it to its waiter
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    threading.Thread(target=call, name=name, daemon=True).start()
+
+
 class _Threads(ThreadPoolExecutor):
     """Start a daemon thread for every call; `asyncio` only accepts a `ThreadPoolExecutor`."""
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         future: Future[_T] = Future()
-
-        def call() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                result = fn(*args, **kwargs)
-            except BaseException as error:  # noqa: BLE001 - the future raises it to its waiter
-                future.set_exception(error)
-            else:
-                future.set_result(result)
-
-        threading.Thread(target=call, name="evalmeta-call", daemon=True).start()
+        _start_thread("evalmeta-call", future, partial(fn, *args, **kwargs))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its base class has it

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evalmeta.api.evaluating.evaluate import One
+    from evalmeta.api.runs.finished import FinishedRun
     from evalmeta.engine.interfaces import Rubric
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
@@ -197,12 +198,20 @@ def test_runs_can_be_awaited_in_an_event_loop() -> None:
     assert finished.summary.passed == 20
 
 
-def test_in_an_event_loop_the_blocking_verb_names_the_other() -> None:
-    async def notebook() -> None:
-        evaluate(twenty(), answer)
+def test_evaluate_works_while_an_event_loop_runs(tmp_path: Path) -> None:
+    """As in every notebook; twice, because the second call must find the journal of the first."""
+    asked: list[str] = []
 
-    with pytest.raises(UsageError, match=r"await evalmeta.evaluate_async\(...\)"):
-        asyncio.run(notebook())
+    async def agent(utterance: str) -> dict[str, object]:
+        await asyncio.sleep(0)
+        asked.append(utterance)
+        return answer(utterance)
+
+    async def notebook() -> list[FinishedRun]:
+        return [evaluate(twenty(), agent, journal=tmp_path / "journal") for _ in range(2)]
+
+    first, second = asyncio.run(notebook())
+    assert (first.summary.passed, second.summary.passed, len(asked)) == (20, 20, 20)
 
 
 # Who is asked, and who rates.

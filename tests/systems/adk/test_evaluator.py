@@ -86,6 +86,13 @@ def test_the_full_example_passes(write: Callable[..., Path]) -> None:
     assert runs[0].summary.total == 2
 
 
+def test_it_works_in_a_running_loop(write: Callable[..., Path]) -> None:
+    async def notebook() -> FinishedRuns:
+        return adk.evaluate(agent, write(FULL))
+
+    assert [run.summary.total for run in asyncio.run(notebook())] == [2]
+
+
 def test_an_agent_that_calls_a_tool_fails_where_adk_left_out_that_none_are_expected(write: Callable[..., Path]) -> None:
     greeting = {**turn("Hello!", "Hello!"), "intermediate_data": {}}
 

@@ -225,13 +225,13 @@ def test_rationales_are_the_words_of_the_judge() -> None:
     assert row["response/llm_judged/safety/rationale"] == "it is kind: yes"
 
 
-def test_in_a_running_loop_it_is_awaited() -> None:
-    async def work() -> databricks.EvaluationResult:
-        with pytest.raises(UsageError, match="evaluate_async"):
-            databricks.evaluate(data=EVAL_SET)
-        return await databricks.evaluate_async(data=EVAL_SET, rater=judge)
+def test_it_works_in_a_running_loop_and_can_be_awaited_there() -> None:
+    async def work() -> list[databricks.EvaluationResult]:
+        blocking = databricks.evaluate(data=EVAL_SET, rater=judge)
+        return [blocking, await databricks.evaluate_async(data=EVAL_SET, rater=judge)]
 
-    assert len(rows_of(asyncio.run(work()))) == 2
+    first, second = asyncio.run(work())
+    assert rows_of(first) == rows_of(second)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ def evaluate(
 ) -> FinishedRun | FinishedRuns:
     """Send a definition's utterances to an agent, score its answers, and return the finished run.
 
-    Failing cases are not an error: see `succeeded` and `report()` of the returned run.
+    Failing cases are not an error: see `succeeded` and `report()` of the returned run. If an event loop is running,
+    as in notebooks, it waits, and the agent is asked in another thread; `evaluate_async` asks it in the running loop.
 
     Args:
         what: A definition, the path of a definition or of a test in another format, an `Evaluation`, or
@@ -102,13 +103,10 @@ def evaluate(
         SettingsError: The project's settings, subjects, raters or scoring functions cannot be used; the message
             lists all of them. No agent was called.
         NotFound: A path does not exist or has no definitions.
-        UsageError: The arguments cannot be combined, the journal has a run of other cases or of another agent, or
-            an event loop is running: await `evaluate_async` there.
+        UsageError: The arguments cannot be combined, or the journal has a run of other cases or of another agent.
         StoreError: The journal cannot be used, or another process works on the run.
         KeyboardInterrupt: Ctrl-C was pressed; the journal has all results so far.
     """
-    if _has_event_loop():
-        raise UsageError("an event loop is running here: use `await evalmeta.evaluate_async(...)` instead of evaluate")
     work: Coroutine[None, None, FinishedRun | FinishedRuns] = evaluate_async(what, subject, **settings)
     return run_to_end(work)
 
@@ -369,14 +367,6 @@ def _check_iterators(tasks: Sequence[_Task], *, has_journal: bool) -> None:
         if isinstance(task.loaded.evaluation.cases, Iterator) and (has_journal or task.options.iterations > 1):
             what = "a journal needs" if has_journal else "several iterations need"
             raise UsageError(f"{what} the cases more than once: pass a list instead of an iterator")
-
-
-def _has_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 class _MemoryRecord:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -91,11 +90,7 @@ def evaluate(**how: Unpack[How]) -> EvaluationResult:
         NotFound: The file cannot be found.
         SettingsError: The model or the rater cannot be used.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return run_to_end(evaluate_async(**how))
-    raise UsageError("an event loop is running: use `await databricks.evaluate_async(...)` instead of evaluate")
+    return run_to_end(evaluate_async(**how))
 
 
 async def evaluate_async(**how: Unpack[How]) -> EvaluationResult:
