@@ -2,6 +2,11 @@ from __future__ import annotations
 
 import json
 import shlex
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,12 +14,15 @@ import yaml
 
 from client.servers import replying_with
 from engine.subjects.conversations import says
+from evalmeta.api.init.examples import EXAMPLES
 from evalmeta.api.init.project import CI_FILES
+from evalmeta.cli.commands.init import init
 from evalmeta.package.settings import load_settings
+from postgres_servers import free_port
+from suites import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from cli.conftest import Outcome
     from evalmeta.api.init.project import CiSystem
@@ -22,6 +30,7 @@ if TYPE_CHECKING:
     Evalmeta = Callable[..., Outcome]
 
 DX = '{"packageDirectories": [{"path": "force-app", "default": true}]}'
+EXAMPLE_FILES = Path(__file__).parents[2] / "src/evalmeta/api/project_files/examples"
 DEFINITIONS = "force-app/main/default/aiEvaluationDefinitions"
 
 
@@ -533,3 +542,78 @@ def test_a_python_agent_gets_the_name_of_the_agent_in_the_project(dx_folder: Pat
     (dx_folder / "shop.py").write_text(SHOP)
     evalmeta("init", "--agent", "shop:answer")
     assert [*load_settings(dx_folder / "evalmeta.toml").subjects] == ["Order_Desk"]
+
+
+FAST_EXAMPLES = ("python-tools", "pytest")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in FAST_EXAMPLES else pytest.mark.slow) for name in EXAMPLES]
+)
+def test_the_commands_of_an_example_pass_as_they_are(folder: Path, evalmeta: Evalmeta, name: str) -> None:
+    begun = evalmeta("init", "--example", name)
+
+    assert begun.code == 0, begun.err
+    commands = begun.out.partition("Next:\n")[2].splitlines()
+    assert [line.strip() for line in commands] == list(EXAMPLES[name].commands)
+    with ExitStack() as servers:
+        for command in EXAMPLES[name].commands:
+            run_command(command, folder, servers)
+    assert (folder / ".evalmeta").is_dir() == (name != "pytest")
+
+
+def run_command(command: str, folder: Path, servers: ExitStack) -> None:
+    """Run a command as a user does; one that ends with & serves on another port until the end of the test."""
+    program, *words = shlex.split(command.removesuffix(" &"))
+    line = [str(Path(sys.executable).parent / program), *words]
+    if not command.endswith("&"):
+        done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return
+    port = str(free_port())
+    for file in (folder / words[0], folder / "evalmeta.toml"):
+        file.write_text(file.read_text().replace("8000", port))
+    server = subprocess.Popen(line, cwd=folder)
+    servers.callback(lambda: (server.kill(), server.wait()))
+    wait_until(lambda: is_listening(int(port)))
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_the_option_offers_every_example() -> None:
+    option = next(param for param in init.params if param.name == "example")
+
+    assert list(option.type.choices) == list(EXAMPLES)  # type: ignore[attr-defined]
+    assert sorted(EXAMPLES) == sorted(path.name for path in EXAMPLE_FILES.iterdir())
+
+
+def test_an_example_overwrites_no_file_and_writes_nothing_beside_one(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "agent.py").write_text("def answer(): ...\n")
+
+    ended = evalmeta("init", "--example", "python-tools")
+
+    assert ended.code == 2
+    assert "has other files with the names of the example's: agent.py" in ended.err
+    assert "evalmeta init --example python-tools python-tools-example" in ended.err
+    assert files_in(folder) == {"agent.py": b"def answer(): ...\n"}
+
+
+def test_a_second_init_of_an_example_keeps_its_files(folder: Path, evalmeta: Evalmeta) -> None:
+    evalmeta("init", "--example", "adk")
+    before = files_in(folder)
+
+    ended = evalmeta("init", "--example", "adk")
+
+    assert (ended.code, files_in(folder)) == (0, before)
+    assert "Created" not in ended.out
+
+
+def test_an_example_is_not_combined_with_an_agent(folder: Path, evalmeta: Evalmeta) -> None:
+    ended = evalmeta("init", "--example", "adk", "--agent", "shop:answer")
+
+    assert ended.code == 2
+    assert "no other option goes with --example" in ended.err
+    assert files_in(folder) == {}

@@ -76,7 +76,7 @@ class NewProject(NamedTuple):
     """What `init` did: to each file, and the name that the settings give to the agent.
 
     `tests` are the paths of the tests, or their folder if it has no others, relative to the project's folder; empty for
-    all tests of the project.
+    all tests of the project. `commands` run an example; the tests of other projects are run by `evalmeta run`.
     """
 
     root: Path
@@ -85,6 +85,7 @@ class NewProject(NamedTuple):
     tests: tuple[str, ...]
     notes: tuple[str, ...]
     is_dx: bool
+    commands: tuple[str, ...] = ()
 
 
 def init_project(
@@ -121,7 +122,7 @@ def init_project(
     paths = () if is_real else _test_paths(root, [test.path for test in tests])
     if ci:
         files.append(_workflow(root, ci, choice, paths))
-    done = tuple(map(_written, files, [root] * len(files)))
+    done = tuple(map(written, files, [root] * len(files)))
     kept = [] if choice == _SAMPLE else [file.path for file in done if file.state == "Kept"]
     notes = (agent.note, *(_kept_note(path, subject) for path in kept if path.suffix == ".yaml"))
     return NewProject(root, agent.name, done, paths, tuple(filter(None, notes)), is_dx)
@@ -294,7 +295,7 @@ def _filled(template: str, **values: str) -> str:
     return Template(text).substitute(values)
 
 
-def _written(file: NewFile, root: Path) -> NewFile:
+def written(file: NewFile, root: Path) -> NewFile:
     """Write a file that does not exist; only .gitignore gets lines at its end."""
     if not (file.path.exists() or file.path.is_symlink()):
         _write(root, file.path, file.content)

@@ -48,8 +48,15 @@ _AGENT: Sequence[Decorator] = (
 @option_group("choice", lambda **values: api.init.agents.AgentChoice(**values), _AGENT)  # noqa: PLW0108 - loads it later
 @click.option("--dx", "is_dx", is_flag=True, help="Make it a Salesforce DX project with definitions.")
 @click.option("--ci", type=click.Choice(("github", "gitlab", "azure")), help="Also write a workflow for a CI system.")
+@click.option(
+    "--example",
+    type=click.Choice(("python-tools", "endpoint", "adk", "mlflow", "salesforce", "pytest")),
+    help="Write an example that runs as it is; no other option goes with it.",
+)
 @json_option
-def init(*, folder: Path, choice: AgentChoice, is_dx: bool, ci: CiSystem | None, as_json: bool) -> None:
+def init(
+    *, folder: Path, choice: AgentChoice, is_dx: bool, ci: CiSystem | None, example: str | None, as_json: bool
+) -> None:
     """Write evalmeta.toml and the first tests of your agent.
 
     FOLDER is the project, by default the current folder. Existing files are never overwritten: a Salesforce DX project,
@@ -61,13 +68,23 @@ def init(*, folder: Path, choice: AgentChoice, is_dx: bool, ci: CiSystem | None,
     evalmeta init --url http://127.0.0.1:8000/v1 --model my-model
     evalmeta init --command "node bot.js" --ci github
     evalmeta init my-dx-project --dx
+    evalmeta init my-example --example python-tools
     """
-    project = api.init.project.init_project(folder, choice, is_dx=is_dx, ci=ci)
+    if example and (any(choice) or is_dx or ci):
+        raise UsageError("no other option goes with --example", actions=["Leave out --example, or the others."])
+    if example:
+        project = api.init.examples.write_example(folder, example)
+    else:
+        project = api.init.project.init_project(folder, choice, is_dx=is_dx, ci=ci)
     if as_json:
         files = [{"path": str(file.path), **attributes_json(file, "state", "missing")} for file in project.files]
         result: JsonObject = {"root": str(project.root), "subject": project.subject_name, "files": files}
         print_json({**result, "notes": project.notes, "next": _next(project)})
         return
+    _print(project)
+
+
+def _print(project: NewProject) -> None:
     for line in api.init.project.describe(project):
         click.echo(line)
     for text in project.notes:
@@ -92,6 +109,8 @@ _FIRST_TEST: Final = (
 
 def _next(project: NewProject) -> list[str]:
     folder = [] if project.root == Path.cwd().resolve() else [f"cd {shlex.quote(str(shown(project.root)))}"]
+    if project.commands:
+        return [*folder, *project.commands]
     first = [] if project.tests or _has_tests(project.root) else [_FIRST_TEST.format(shlex.quote(project.subject_name))]
     return [*folder, *first, f"evalmeta run {shlex.join(project.tests)}".strip()]
 
