@@ -187,19 +187,23 @@ class _Row(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A run or a comparison: its name, its verdict in colour, lines, and the cases or the changes."""
+    """A run or a comparison: its name, its verdict in colour, lines, figures by name, and the cases or the changes."""
 
     title: str
     verdict: str
     kind: Kind
     lines: Sequence[str] = ()
+    figures: Sequence[tuple[str, str]] = ()
     rows: Sequence[_Row] = ()
     changes: Sequence[tuple[Kind | None, str]] = ()
     rest: str = ""
 
 
-def runs_html(reports: Sequence[Report]) -> str:
-    """Return runs, those that did not pass first: the verdict and the counts of each, and its first such cases."""
+def runs_html(reports: Sequence[Report], figures: Sequence[tuple[str, str]] = ()) -> str:
+    """Return runs, those that did not pass first: the verdict and the counts of each, and its first such cases.
+
+    `figures` are names and texts of further numbers, which are shown last.
+    """
     ordered = sorted(reports, key=lambda report: report.has_passed)
     parts = [_run_part(report) for report in ordered[:_SHOWN_RUNS]]
     if len(reports) > 1:
@@ -208,6 +212,11 @@ def runs_html(reports: Sequence[Report]) -> str:
         )
     if (left := len(reports) - _SHOWN_RUNS) > 0:
         parts.append(_Part(f"... and {count(left, 'more run')}", "print them to see all", "dim"))
+    if figures:
+        left = len(figures) - _SHOWN_CHANGES
+        rest = f"... and {count(left, 'more metric')}; print the result to see all" if left > 0 else ""
+        shown = [(one_line(name), text) for name, text in figures[:_SHOWN_CHANGES]]
+        parts.append(_Part("Metrics", count(len(figures), "metric"), "dim", figures=shown, rest=rest))
     return template("notebook.html.j2").render(parts=parts)
 
 
@@ -236,7 +245,7 @@ def _run_part(report: Report) -> _Part:
         one_line(report.decision(), chars=400),
         "good" if report.has_passed else "bad",
         [line.strip() for line in lines],
-        list(_rows(report, findings.groups)),
+        rows=list(_rows(report, findings.groups)),
         rest=f"... and {count(left, 'more case')}; save('report.html') shows all of them" if left else "",
     )
 

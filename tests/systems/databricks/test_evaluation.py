@@ -16,6 +16,7 @@ from evalmeta.errors import FormatError, NotFound, RaterError, UsageError
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.systems.databricks.metrics import METRICS
+from report.test_html_notebook import HARMLESS, Elements
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -223,6 +224,37 @@ def test_rationales_are_the_words_of_the_judge() -> None:
 
     [row] = rows_of(databricks.evaluate(data=[{"request": "q", "response": "a"}], rater=sampled))
     assert row["response/llm_judged/safety/rationale"] == "it is kind: yes"
+
+
+def test_a_notebook_shows_the_numbers_that_print_shows() -> None:
+    result = databricks.evaluate(data=EVAL_SET, rater=judge)
+    shown, printed = Elements(result._repr_html_()), str(result)
+
+    assert "2 cases" in printed
+    assert "2 cases" in shown.text
+    for name, value in result.metrics.items():
+        text = "not judged" if math.isnan(value) else f"{value:,.3f}".rstrip("0").rstrip(".")
+        assert f"{name}: {text}\n" in f"{printed}\n"
+        assert f"{name}{text}" in shown.text
+    assert shown.names <= HARMLESS
+    assert repr(result).startswith("<EvaluationResult <FinishedRun eval_set ")
+
+
+def test_a_notebook_shows_metrics_and_answers_that_look_like_html_as_text() -> None:
+    rows = [{"request": "<b>q</b>", "response": "<script>alert(1)</script>", "guidelines": {"<img src=x>": ["kind"]}}]
+    result = databricks.evaluate(data=rows, rater=lambda _: Rating(0, Verdict.FAILURE, "<i>no</i>", "judge"))
+    shown = Elements(result._repr_html_())
+
+    assert shown.names <= HARMLESS
+    assert "<i>no</i>" in shown.text
+
+
+def test_a_notebook_does_not_show_thousands_of_metrics() -> None:
+    rows = [{"request": "q", "response": "a", "guidelines": {f"rule {number}": ["kind"] for number in range(500)}}]
+    html = databricks.evaluate(data=rows, rater=judge)._repr_html_()
+
+    assert len(html) < 20_000
+    assert "more metrics; print the result to see all" in html
 
 
 def test_it_works_in_a_running_loop_and_can_be_awaited_there() -> None:

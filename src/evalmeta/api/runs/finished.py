@@ -14,6 +14,8 @@ from evalmeta.report.report import Report, decision
 from evalmeta.report.text import blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from evalmeta.model.comparison import Comparison
     from evalmeta.model.run import Run, Summary
     from evalmeta.model.run_options import RunOptions
@@ -133,9 +135,7 @@ class FinishedRuns(tuple[FinishedRun, ...]):
 
     def _repr_html_(self) -> str:
         """Return the runs for a notebook."""
-        from evalmeta.report.html import runs_html
-
-        return runs_html([_report(run) for run in self])
+        return notebook_html(self)
 
     def __str__(self) -> str:
         return self.report().rstrip()
@@ -167,6 +167,13 @@ class ComparedRuns:
 
     def __str__(self) -> str:
         return "\n".join(line.text for line in comparison_lines(self.comparison))
+
+
+def notebook_html(runs: Iterable[FinishedRun], figures: Sequence[tuple[str, str]] = ()) -> str:
+    """Return runs for a notebook, and further figures by their names."""
+    from evalmeta.report.html import runs_html
+
+    return runs_html([_report(run) for run in runs], figures)
 
 
 def _detailed(finished: FinishedRun) -> Report:

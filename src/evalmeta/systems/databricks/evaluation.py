@@ -5,23 +5,25 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from evalmeta.api.evaluating.evaluate import evaluate_async as run_evaluation
 from evalmeta.api.evaluating.inputs import check_keywords
+from evalmeta.api.runs.finished import FinishedRun, notebook_html
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.scorers.judged import read_parts
 from evalmeta.engine.subjects.replay import bind_recorded
 from evalmeta.errors import UsageError, did_you_mean
 from evalmeta.model.run import CaseResult, Verdict
+from evalmeta.report.text import decimal
 from evalmeta.systems.databricks.evaluation_sets import RowOptions, read_databricks_file, read_databricks_rows
 from evalmeta.systems.databricks.tables import result_rows, rows_of, run_metrics
 
 if TYPE_CHECKING:
     from typing import Required, Unpack
 
-    from evalmeta.api.runs.finished import FinishedRun
     from evalmeta.formats.document import Document
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.problem import Problem
@@ -32,9 +34,9 @@ _MODEL_TYPES: Final = (_EVALUATOR, "databricks-rag")
 _NOT_JUDGED: Final = (Verdict.ERROR, Verdict.UNDECIDED)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class EvaluationResult:
-    """The result of an evaluation.
+    """The result of an evaluation; `print` shows the report of its run and the metrics, a notebook shows tables.
 
     Attributes:
         metrics: The metrics of the run by their documented names: for judges the share of yes, 0 to 1, for numbers
@@ -48,6 +50,20 @@ class EvaluationResult:
     tables: Mapping[str, object]
     run: FinishedRun
     notes: tuple[Problem, ...] = ()
+
+    @property
+    def _figures(self) -> list[tuple[str, str]]:
+        return [(name, "not judged" if isnan(value) else decimal(value)) for name, value in self.metrics.items()]
+
+    def _repr_html_(self) -> str:
+        """Return the result for a notebook."""
+        return notebook_html([self.run], self._figures)
+
+    def __repr__(self) -> str:
+        return f"<EvaluationResult {self.run!r}>"
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.run), "", "Metrics:", *(f"  {name}: {text}" for name, text in self._figures)])
 
 
 class How(TypedDict, total=False):
