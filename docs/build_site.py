@@ -4,7 +4,7 @@
 
 The pages are docs/, the pages of the validation rules and the maintainers' files of the top level. Links between them
 keep working; links to other files of the repository become plain text, because the site does not contain these files.
-The navigation comes from docs/index.md.
+docs/home.md is the first page. The navigation comes from docs/index.md, which lists all pages.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ def list_pages() -> dict[Path, str]:
     """Return the place in the site of every page, by its file."""
     docs = ROOT / "docs"
     places = {page: page.relative_to(docs).as_posix() for page in sorted(docs.rglob("*.md"))}
+    places |= {docs / "home.md": "index.md", docs / "index.md": "pages.md"}
     places |= {page: f"rules/{page.name}" for page in sorted((ROOT / RULES).glob("*.md"))}
     top = ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")
     places |= {ROOT / f"{name}.md": f"{name.lower()}.md" for name in top}
@@ -94,8 +95,10 @@ def _navigation() -> str:
     text = index.read_text(encoding="utf-8")
     places = list_pages()
     missing = set(places)
+    missing.remove(index.with_name("home.md"))
+    missing.remove(index)
     parts = SECTION.split(text)
-    sections = [f"{{{json.dumps('Home')} = {json.dumps('index.md')}}}"]
+    sections = ['{"Home" = "index.md"}', '{"All pages" = "pages.md"}']
     for title, body in zip(parts[1::2], parts[2::2], strict=True):
         found = ((link[2], (index.parent / link[3]).resolve()) for link in LINK.finditer(body) if link[3])
         pages = []
