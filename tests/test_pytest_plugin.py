@@ -593,6 +593,59 @@ def test_errors_fail_the_session_at_any_pass_rate(pytester: pytest.Pytester, run
     )
 
 
+def test_errors_of_an_agent_can_count_as_failed_tests(pytester: pytest.Pytester, run: Run) -> None:
+    """One flaky response does not break the suite; an error of a fixture does."""
+    pytester.makepyfile(
+        test_it="""
+        import evalmeta
+        import pytest
+
+        @pytest.fixture
+        def broken():
+            raise OSError("no disk")
+
+        @evalmeta.evaluation(min_pass_rate=0.75, errors="fail")
+        @pytest.mark.parametrize("city", ["paris", "rome", "oslo", "bern"])
+        def test_agent(city):
+            if city == "rome":
+                raise ConnectionError("nobody answers")
+
+        @evalmeta.evaluation(min_pass_rate=0, errors="fail")
+        def test_fixture(broken):
+            pass
+        """
+    )
+
+    result = run("-k", "test_agent")
+
+    assert result.ret == pytest.ExitCode.OK
+    result.assert_outcomes(passed=4, xfailed=1, deselected=1)
+    result.stdout.fnmatch_lines(
+        [
+            "PASSED test_it.py::test_agent: 75 % (3 of 4); at least 75 % must pass",
+            "  rome: ConnectionError: nobody answers",
+        ]
+    )
+    run("-k", "test_fixture").assert_outcomes(failed=1, errors=1, deselected=4)
+
+
+def test_the_decorator_needs_no_parentheses(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(
+        test_it="""
+        import evalmeta
+
+        @evalmeta.evaluation
+        def test_agent():
+            assert False, "wrong"
+        """
+    )
+
+    result = run()
+
+    result.assert_outcomes(xfailed=1, failed=1)
+    result.stdout.fnmatch_lines(["*0 % (0 of 1); at least 100 % must pass*"])
+
+
 @pytest.mark.slow
 def test_skipped_and_xfail_tests_do_not_count(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(
@@ -730,6 +783,10 @@ def test_iterations_are_whole() -> None:
 def test_only_functions_can_be_decorated() -> None:
     with pytest.raises(UsageError, match="can only decorate test functions"):
         evalmeta.evaluation()(ET)
+    with pytest.raises(UsageError, match=r"can only decorate test functions, not 0\.8"):
+        evalmeta.evaluation(0.8)
+    with pytest.raises(UsageError, match="errors is 'ignore'; it must be 'error' or 'fail'"):
+        evalmeta.evaluation(errors="ignore")  # type: ignore[call-overload]
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import argparse
 import inspect
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar, cast, overload
 
 import pytest
 from _pytest.unittest import TestCaseFunction
@@ -45,6 +45,7 @@ _MARKER: Final = "evalmeta_evaluation"
 _ITERATION: Final = "evalmeta_iteration"
 _NOTE: Final = "evalmeta_note"
 _FILE_NOTE: Final = "evalmeta_file_note"
+_ERRORS: Final = ("error", "fail")
 _Test = TypeVar("_Test")
 
 
@@ -114,32 +115,52 @@ def _checked(name: str, text: str) -> float:
     return number
 
 
+@overload
+def evaluation(function: _Test, /) -> _Test: ...
+@overload
 def evaluation(
     *,
     min_pass_rate: float | None = None,
     iterations: int | None = None,
+    errors: Literal["error", "fail"] = "error",
     confidence: float | None = None,
     runs: int | None = None,
-) -> Callable[[_Test], _Test]:
+) -> Callable[[_Test], _Test]: ...
+def evaluation(
+    function: _Test | None = None,
+    /,
+    *,
+    min_pass_rate: float | None = None,
+    iterations: int | None = None,
+    errors: Literal["error", "fail"] = "error",
+    confidence: float | None = None,
+    runs: int | None = None,
+) -> _Test | Callable[[_Test], _Test]:
     """Make a test function one evaluation, which passes if enough of its parameter sets and iterations pass.
 
-    A test that fails by an assertion or `pytest.fail` only counts. Any other exception is an error: it fails the
-    session at any pass rate, as it does without the decorator.
+    A test that fails by an assertion or `pytest.fail` only counts. Any other exception is an error: by default it
+    fails the session at any pass rate, as it does without the decorator. `@evalmeta.evaluation` needs no parentheses.
 
     Args:
+        function: The test function, if the decorator is used without parentheses.
         min_pass_rate: The share of tests, 0 to 1, that must pass, of those that pass or fail; 1 by default.
         iterations: The number of times to run each parameter set; the fixture `evalmeta_iteration` has the number
             of the current iteration.
+        errors: "fail" counts an exception of the test, such as that of an agent, as a failed test. Errors of
+            fixtures always fail the session.
         confidence: An alias for `min_pass_rate`.
         runs: An alias for `iterations`.
 
     Raises:
-        UsageError: A number is out of range, two aliases have different values, or the decorated object is not a
+        UsageError: A value is not allowed, two aliases have different values, or the decorated object is not a
             function.
     """
-    kwargs = {
+    if errors not in _ERRORS:
+        raise UsageError(f"@evalmeta.evaluation: errors is {errors!r}; it must be 'error' or 'fail'")
+    kwargs: dict[str, object] = {
         "min_pass_rate": _value("min_pass_rate", {"min_pass_rate": min_pass_rate, "confidence": confidence}, 1.0),
         "iterations": _value("iterations", {"iterations": iterations, "runs": runs}, 1),
+        "errors": errors,
     }
 
     def mark(function: _Test) -> _Test:
@@ -148,7 +169,7 @@ def evaluation(
         marked: _Test = getattr(pytest.mark, _MARKER)(**kwargs)(function)
         return marked
 
-    return mark
+    return mark if function is None else mark(function)
 
 
 def _value(name: str, aliases: Mapping[str, float | None], default: float) -> float:

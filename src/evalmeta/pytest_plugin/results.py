@@ -142,7 +142,7 @@ class SessionResults:
         self, item: pytest.Item, marker: pytest.Mark, report: pytest.TestReport, call: pytest.CallInfo[None]
     ) -> CaseNote | None:
         """Return the result of a phase of a test, and add it to the report's properties; None if it has none."""
-        verdict = _verdict(report, call)
+        verdict = _verdict(report, call, errors_fail=marker.kwargs["errors"] == "fail")
         if verdict is None:
             return None
         note = _note(item, marker, verdict, _reason(report, call), self._iteration_fixture)
@@ -330,15 +330,19 @@ def _values(source: object, *names: str) -> dict[str, JsonValue]:
     return {name: getattr(source, name) for name in names}
 
 
-def _verdict(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str | None:
-    """Return the verdict of a phase; None if it was skipped, failed as expected, or passed outside the call."""
+def _verdict(report: pytest.TestReport, call: pytest.CallInfo[None], *, errors_fail: bool) -> str | None:
+    """Return the verdict of a phase; None if it was skipped, failed as expected, or passed outside the call.
+
+    With `errors_fail`, exceptions of the test itself are failures, but not those that end a session.
+    """
     if report.passed:
         return "PASS" if report.when == "call" else None
     if report.skipped or call.excinfo is None:
         # A strict xfail test that passed has no exception.
         return "FAILURE" if report.failed else None
     error = call.excinfo.value
-    is_failure = isinstance(error, AssertionError | pytest.fail.Exception) and _NOT_SUPPORTED not in str(error)
+    failures = (AssertionError, pytest.fail.Exception, *((Exception,) if errors_fail else ()))
+    is_failure = isinstance(error, failures) and _NOT_SUPPORTED not in str(error)
     return "FAILURE" if report.when == "call" and is_failure else "ERROR"
 
 
