@@ -81,7 +81,7 @@ def test_what_the_agent_does_to_its_objects_later_changes_nothing() -> None:
 )
 def test_an_unknown_key_names_the_nearest_one(key: str, message: str) -> None:
     with pytest.raises(SubjectError) as raised:
-        generated_data({key: "Shipped."})
+        generated_data({"answer": "Shipped.", key: "Shipped."})
     assert str(raised.value).startswith(message)
     assert str(raised.value).endswith("'retrieved_context'")
 
@@ -94,11 +94,11 @@ def _action(**parts: object) -> dict[str, object]:
     ("answer", "complaint"),
     [
         (None, "returned nothing (None); expected its answer as text"),
-        (42, "a value of type int"),
+        (42j, "a value of type complex"),
         (b"bytes", "a value of type bytes"),
         ({"topic": "Orders"}, "expected 'outcome'"),
         ({"outcome": "x", "topc": "Orders"}, "'topc'; did you mean 'topic'"),
-        ({"outcome": 1}, "answer is a value of type int; expected text"),
+        ({"outcome": {1}}, "which is not valid JSON (Object of type set"),
         ({"outcome": "x", "topic": ["Orders"]}, "topic is a value of type list"),
         ({"outcome": "x", "actions": "Find"}, "actions are a value of type str"),
         ({"outcome": "x", "actions": [1]}, "actions hold a value of type int"),

@@ -44,6 +44,7 @@ LINES: list[tuple[str, list[tuple[str, str | None, str | None]]]] = [
     ("contains_any: [a, b]", [("contains_any", None, 'contains_any "a", "b"')]),
     ("not_contains: a", [("not_contains", "a", 'not_contains "a"')]),
     ("equals: ''", [("equals", "", 'equals ""')]),
+    ("equals: {city: Paris, size: [1]}", [("json", None, 'equals {"city": "Paris", "size": [1]}')]),
     ("starts_with: a", [("starts_with", "a", 'starts_with "a"')]),
     ("ends_with: a", [("ends_with", "a", 'ends_with "a"')]),
     (r"matches: ^\d+$", [("matches", r"^\d+$", r"matches ^\d+$")]),

@@ -9,9 +9,10 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from evalmeta import limits
+from evalmeta.engine.answer_shapes import READ, answer_of, call_of
 from evalmeta.errors import SubjectError
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
-from evalmeta.model.json_value import JsonObject, JsonValue, is_too_deep, read_json
+from evalmeta.model.json_value import JsonObject, JsonValue, is_too_deep, plain_json, read_json
 
 if TYPE_CHECKING:
     from evalmeta.model.evaluation import Case
@@ -28,6 +29,8 @@ _TOKEN_KEYS: Final = dict.fromkeys(("input", "output"))
 # The largest integer that orjson writes.
 _MAX_TOKENS: Final = 2**63 - 1
 _SHOWN_KEYS: Final = 12
+# How alike a key is to one of an answer if it is probably a misspelt one.
+_ALIKE: Final = 0.8
 _MAX_PLAIN: Final = 50
 _MAX_PLAIN_CHARS: Final = 1_000
 
@@ -39,7 +42,10 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
     `actions` (names, or mappings with `name`, `input`, `output`, `latency_ms`), `latency_ms` (`measured_ms` by
     default), `session_id`, `tokens` (a mapping with `input` and `output`), `trace` (any JSON), and `retrieved` or
     `retrieved_context` (mappings with `uri` or `doc_uri`, and `content`). A missing key and None mean unknown;
-    `actions: []` means that no action was taken, `topic: ""` that no topic was chosen. Anything else is a SubjectError.
+    `actions: []` means that no action was taken, `topic: ""` that no topic was chosen.
+
+    What libraries return is read by its shape (`answer_shapes`). Any other JSON value, dataclass or object of pydantic
+    is a structured answer: the outcome is its JSON text. Anything else is a SubjectError.
     """
     if isinstance(answer, str):
         return GeneratedData(_text(answer, "answer"), latency_ms=measured_ms)
@@ -49,16 +55,13 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
             answer.outcome, answer.topic, answer.actions, answer.latency_ms, answer.session_id, answer.tokens,
             answer.trace, answer.retrieved,
         )  # fmt: skip
-    elif isinstance(answer, Mapping):
-        values = _values(answer)
+        is_json = answer.is_json
     else:
-        raise SubjectError(
-            f"the agent returned {_kind(answer)}; "
-            "expected its answer as text, a mapping with 'outcome', or GeneratedData"
-        )
+        values = _values(answer if isinstance(answer, Mapping) else _read(answer))
+        is_json = not isinstance(values[0], str)
     outcome, topic, actions, latency_ms, session_id, tokens, trace, retrieved = values
     return GeneratedData(
-        _text(outcome, "answer"),
+        _text(outcome, "answer") if isinstance(outcome, str) else _json_text(outcome, answer),
         None if topic is None else _text(topic, "topic"),
         _actions(actions),
         measured_ms if latency_ms is None else _latency(latency_ms),
@@ -66,23 +69,62 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
         None if tokens is None else _tokens(tokens),
         None if trace is None else _json(trace, "trace"),
         None if retrieved is None else _passages(retrieved),
+        is_json,
     )
 
 
+def _read(answer: object) -> Mapping[object, object]:
+    """Return the mapping with `outcome` that an object which is no mapping stands for."""
+    if answer is None:
+        raise SubjectError(f"the agent returned nothing (None); expected its answer as {READ}")
+    return _with_outcome(answer_of(answer) or {"outcome": answer})
+
+
+def _with_outcome(shape: Mapping[str, object]) -> dict[object, object]:
+    """Return an answer whose outcome is a text if the library returned none."""
+    return {**dict[object, object](shape.items()), "outcome": "" if shape["outcome"] is None else shape["outcome"]}
+
+
 def _values(answer: Mapping[object, object]) -> tuple[object, ...]:
-    _check_keys(answer, _ANSWER_KEYS, "a mapping")
     get = answer.get
     outcome = get("outcome")
     if outcome is None:
         outcome = _first(answer, "answer", "response")
     if outcome is None:
-        raise SubjectError(
-            f"the agent returned a mapping with {_quoted(answer)}; expected 'outcome', 'answer' or 'response' in it"
-        )
+        return _values(_without_outcome(answer))
+    _check_keys(answer, _ANSWER_KEYS, "a mapping")
     return (
         outcome, get("topic"), get("actions"), get("latency_ms"), get("session_id"), get("tokens"), get("trace"),
         _first(answer, "retrieved", "retrieved_context"),
     )  # fmt: skip
+
+
+def _without_outcome(answer: Mapping[object, object]) -> Mapping[object, object]:
+    """Return the mapping with `outcome` that one without it stands for: a shape of a library, or a structured answer.
+
+    Raise SubjectError if it only has keys of answers, or keys that look like them.
+    """
+    if shape := answer_of(answer):
+        return _with_outcome(shape)
+    if all(key in _ANSWER_KEYS or get_close_matches(f"{key}", _ANSWER_KEYS, n=1, cutoff=_ALIKE) for key in answer):
+        _check_keys(answer, _ANSWER_KEYS, "a mapping")
+        raise SubjectError(
+            f"the agent returned a mapping with {_quoted(answer)}; expected 'outcome', 'answer' or 'response' in it"
+        )
+    return {"outcome": answer}
+
+
+def _json_text(value: object, answer: object) -> str:
+    """Return the JSON text of a structured answer, in the order of its keys."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=plain_json)
+        if is_too_deep(read_json(text)):
+            raise SubjectError(f"the agent's answer is nested more than {limits.MAX_JSON_DEPTH} levels deep")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SubjectError(
+            f"the agent returned {_kind(answer)}, which is not valid JSON ({error}); expected its answer as {READ}"
+        ) from error
+    return _text(text, "answer")
 
 
 def _first(answer: Mapping[object, object], *keys: str) -> object:
@@ -108,7 +150,7 @@ def _action(action: object) -> Action:
         if not action.input and action.output is None and action.latency_ms is None and type(action.name) is str:
             return action
         values = action.name, action.input, action.output, action.latency_ms
-    elif isinstance(action, Mapping):
+    elif isinstance(action := call_of(action), Mapping):
         _check_keys(action, _ACTION_KEYS, "an action")
         values = action.get("name"), action.get("input"), action.get("output"), action.get("latency_ms")
     else:
@@ -166,7 +208,7 @@ def _json(value: object, what: str) -> JsonValue:
     if type(value) is dict and len(value) <= _MAX_PLAIN and all(map(_is_plain, value, value.values())):
         return value.copy()
     try:
-        text = json.dumps(value, allow_nan=False)
+        text = json.dumps(value, allow_nan=False, default=plain_json)
         copy = read_json(text)
         if is_too_deep(copy):
             raise SubjectError(f"the {what} is nested more than {limits.MAX_JSON_DEPTH} levels deep")

@@ -16,7 +16,7 @@ from evalmeta.plugins import all_checks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.json_value import JsonObject, JsonValue
 
 
 Cell = Literal["text", "list", "names", "object", "plain"]
@@ -29,6 +29,16 @@ def _text(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     if (text := case.text(check.name)) is not None:
         label = None if check.expectation else _label(check.name, text)
         yield Expectation(check.expectation or check.name, text, label)
+
+
+def _value(check: Check, case: YamlRecord) -> Iterator[Expectation]:
+    value = case.raw(check.name)
+    if not isinstance(value, list | dict):
+        yield from _text(check, case)
+        return
+    expected = json_value(value)
+    terms: JsonObject = {"path": "$", "operator": "equals", "expected": expected}
+    yield Expectation("json", label=f"{check.name} {_shown(expected)}", terms=terms)
 
 
 def _actions(check: Check, case: YamlRecord) -> Iterator[Expectation]:
@@ -134,6 +144,7 @@ class _ShapeOfValue(NamedTuple):
 
 SHAPES: Final[Mapping[Shape, _ShapeOfValue]] = {
     "text": _ShapeOfValue(_text, "text", "optional"),
+    "value": _ShapeOfValue(_value, "text", "value"),
     "texts": _ShapeOfValue(_texts, "list", "oneOrMore"),
     "any text": _ShapeOfValue(_any_text, "list", "oneOrMore"),
     "patterns": _ShapeOfValue(_patterns, "list", "oneOrMore"),

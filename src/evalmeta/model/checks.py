@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonValue
 
 
-Shape = Literal["text", "texts", "any text", "patterns", "criteria", "functions", "json", "maximum", "actions"]
+Shape = Literal["text", "value", "texts", "any text", "patterns", "criteria", "functions", "json", "maximum", "actions"]
 """What the value of a check is.
 
-text: one text. texts: a text or a list, of which each must hold. any text: a list of which one must hold. patterns:
-regular expressions. criteria: what a language model judges. functions: `module:function`. json: a mapping with a path
-and an operator, or a list. maximum: a whole number above 0. actions: a name or a list of names.
+text: one text. value: one text, or a list or mapping that an answer in JSON must equal. texts: a text or a list, of
+which each must hold. any text: a list of which one must hold. patterns: regular expressions. criteria: what a language
+model judges. functions: `module:function`. json: a mapping with a path and an operator, or a list. maximum: a whole
+number above 0. actions: a name or a list of names.
 """
 LATENCY: Final = "output_latency_milliseconds"
 
@@ -152,9 +153,9 @@ CHECKS: Final = {
         ),
         Check(
             "equals",
-            "text",
-            "The whole answer.",
-            "the whole answer is this text",
+            "value",
+            "The whole answer: a text, or a list or mapping for an answer in JSON.",
+            "the whole answer is this text; with a list or mapping, it is [JSON](#answers-in-json) that equals it",
             "Paris",
             test=str.__eq__,
             reasons=("equals", "does not equal"),

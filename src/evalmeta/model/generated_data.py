@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from evalmeta.model.json_value import read_json
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -55,6 +57,7 @@ class GeneratedData:
         tokens: the tokens that the answer used.
         trace: the agent's own trace as unchanged JSON.
         retrieved: the passages that the answer is based on; None if they were not reported.
+        is_json: whether the agent returned a value that is not text; the outcome is its JSON text.
     """
 
     outcome: str
@@ -65,6 +68,18 @@ class GeneratedData:
     tokens: Tokens | None = None
     trace: JsonValue = None
     retrieved: tuple[Passage, ...] | None = None
+    is_json: bool = False
+
+    @property
+    def value(self) -> JsonValue:
+        """Return the answer as the agent returned it: its text, or the value whose JSON text the outcome is."""
+        if not self.is_json:
+            return self.outcome
+        try:
+            return read_json(self.outcome)
+        except ValueError:
+            # What was redacted may have been a part of the JSON.
+            return self.outcome
 
 
 def invoked_actions(actions: Sequence[Action]) -> JsonValue:

@@ -1,11 +1,15 @@
-"""JSON values: their type, how they are read, and their depth."""
+"""JSON values: their type, how they are read, their depth, and objects of Python and of libraries as JSON."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from enum import Enum
+from typing import Final, Protocol, TypeAlias, cast
+from uuid import UUID
 
 import orjson
 
@@ -56,3 +60,63 @@ def is_too_deep(value: JsonValue) -> bool:
 
 def _containers(values: Iterable[JsonValue]) -> list[dict[str, JsonValue] | list[JsonValue]]:
     return [value for value in values if isinstance(value, dict | list)]
+
+
+def plain_json(value: object) -> object:
+    """Return what JSON can hold of an object, one level deep: the `default` of `json.dumps`; raise TypeError."""
+    for recognises, convert in _CONVERSIONS:
+        if recognises(value):
+            return convert(value)
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+def is_frame(value: object) -> bool:
+    """Return whether this is a data frame: a table of columns whose rows `frame_rows` returns."""
+    has_rows = any(callable(getattr(value, name, None)) for name in ("to_dict", "to_dicts", "to_pandas", "toPandas"))
+    return has_rows and hasattr(value, "columns") and not isinstance(value, type | Mapping)
+
+
+class _PandasFrame(Protocol):
+    def to_dict(self, orient: str) -> list[dict[str, object]]: ...
+
+
+def frame_rows(frame: object) -> list[dict[str, object]]:
+    """Return the rows of a data frame of pandas, polars or Spark; missing values are None."""
+    if callable(to_pandas := getattr(frame, "toPandas", None)):
+        frame = to_pandas()
+    if callable(to_dicts := getattr(frame, "to_dicts", None)):
+        rows = to_dicts()
+    else:
+        rows = cast("_PandasFrame", frame).to_dict("records")
+    return [{str(key): None if _is_missing(value) else value for key, value in row.items()} for row in rows]
+
+
+def _is_missing(value: object) -> bool:
+    """Return whether this is NaN, NaT or NA, which are not equal to themselves."""
+    return type(value).__name__ in {"NAType", "NaTType"} or (isinstance(value, float) and value != value)  # noqa: PLR0124
+
+
+def _has(name: str) -> Callable[[object], bool]:
+    return lambda value: callable(getattr(value, name, None)) and not isinstance(value, type)
+
+
+def _called(name: str, **settings: object) -> Callable[[object], object]:
+    return lambda value: getattr(value, name)(**settings)
+
+
+def _fields(value: object) -> dict[str, object]:
+    return {field: getattr(value, field) for field in getattr(value, "__dataclass_fields__", ())}
+
+
+# The first that recognises an object converts it.
+_CONVERSIONS: Final[Sequence[tuple[Callable[[object], bool], Callable[[object], object]]]] = (
+    (_has("model_dump"), _called("model_dump", mode="json")),
+    (lambda value: dataclasses.is_dataclass(value) and not isinstance(value, type), _fields),
+    (lambda value: isinstance(value, Mapping), lambda value: dict(cast("JsonObject", value))),
+    (is_frame, frame_rows),
+    # Numbers, Booleans and arrays of numpy.
+    (_has("tolist"), _called("tolist")),
+    (lambda value: isinstance(value, Enum), lambda value: cast("Enum", value).value),
+    (_has("isoformat"), _called("isoformat")),
+    (lambda value: isinstance(value, Decimal | UUID), str),
+)

@@ -36,6 +36,7 @@ def read_generated(source: JsonObject) -> GeneratedData:
         tokens=None if spent == [None, None] else Tokens(*spent),
         trace=trace,
         retrieved=passages if "retrieved" in source else None,
+        is_json=source.get("outcomeIsJson") is True,
     )
 
 
@@ -54,6 +55,7 @@ def write_generated(generated: GeneratedData) -> JsonObject:
         **({"tokens": {"input": tokens.input, "output": tokens.output}} if tokens else {}),
         **({} if generated.trace is None else {"trace": generated.trace}),
         **({} if generated.retrieved is None else {"retrieved": passages}),
+        **({"outcomeIsJson": True} if generated.is_json else {}),
     }
 
 

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from functools import cache
-from typing import TYPE_CHECKING, Final, TypeAlias, overload
+from typing import TYPE_CHECKING, Final, TypeAlias, cast, overload
 
 import orjson
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     _Passages: TypeAlias = list[tuple[str, str | None]]
     _Generated: TypeAlias = tuple[
         str, str | None, list[_Action] | None, float | None, str | None, _Tokens | None, JsonValue,
-        *tuple[_Passages, ...],
+        *tuple[_Passages | bool | None, ...],
     ]  # fmt: skip
     _Result: TypeAlias = tuple[str | float | bool | Verdicts | None, ...]
     _Turns: TypeAlias = list[tuple[str, _Generated]]
@@ -173,7 +173,10 @@ def _from_generated(generated: GeneratedData) -> _Generated:
         None if tokens is None else (tokens.input, tokens.output),
         generated.trace,
     )
-    return plain if retrieved is None else (*plain, [(passage.uri, passage.content) for passage in retrieved])
+    if retrieved is None and not generated.is_json:
+        return plain
+    passages = None if retrieved is None else [(passage.uri, passage.content) for passage in retrieved]
+    return (*plain, passages, True) if generated.is_json else (*plain, passages)
 
 
 def _case(
@@ -217,7 +220,8 @@ def _verdict(name: str) -> Verdict:
 
 
 def _generated(source: _Generated) -> GeneratedData:
-    outcome, topic, actions, latency_ms, session_id, tokens, trace, *retrieved = source
+    outcome, topic, actions, latency_ms, session_id, tokens, trace, *others = source
+    retrieved = cast("_Passages | None", others[0]) if others else None
     return GeneratedData(
         outcome,
         topic,
@@ -226,5 +230,6 @@ def _generated(source: _Generated) -> GeneratedData:
         session_id,
         None if tokens is None else Tokens(*tokens),
         trace,
-        tuple(Passage(*passage) for passage in retrieved[0]) if retrieved else None,
+        None if retrieved is None else tuple(Passage(*passage) for passage in retrieved),
+        len(others) > 1,
     )

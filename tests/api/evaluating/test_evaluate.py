@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic import BaseModel
 
 import evalmeta
 from api.evaluating.interrupted import HANGS, twenty
@@ -655,3 +656,24 @@ def test_a_quarantine_changes_no_journal(tmp_path: Path) -> None:
     quarantine = {"reason": "flaky", "until": str(today())}
     again = evaluate([cases[0], {**cases[1], "quarantine": quarantine}], answer, journal=tmp_path / "journal").run
     assert (again.id, [each.is_quarantined for each in again.cases]) == (first.id, [False, False])
+
+
+class Place(BaseModel):
+    city: str
+    streets: list[str] = []
+
+
+def test_structured_answers_are_judged_as_values_and_kept_as_json_in_a_journal(tmp_path: Path) -> None:
+    cases = [
+        {"input": "Where?", "equals": {"streets": ["a"], "city": "Zürich"}, "contains": '"city": "Zürich"'},
+        {"input": "Where?", "json": {"path": "$.streets[0]", "equals": "a"}},
+        {"input": "Where?", "equals": {"city": "Zürich"}},
+    ]
+    finished, again = (
+        evaluate(cases, lambda _: Place(city="Zürich", streets=["a"]), journal=tmp_path / "runs") for _ in range(2)
+    )
+    for run in (finished, again):
+        assert [case.verdict for case in run.run.cases] == ["PASS", "PASS", "FAILURE"]
+        assert run.run.cases[0].generated is not None
+        assert run.run.cases[0].generated.value == {"city": "Zürich", "streets": ["a"]}
+    assert '{"city": "Zürich", "streets": ["a"]}' in again.report()

@@ -102,7 +102,7 @@ def test_a_nested_name_can_be_the_target(tmp_path: Path) -> None:
     assert ask(subject(tmp_path, text, "agent:Bots.answer"))[0].outcome == "nested"
 
 
-@pytest.mark.parametrize("body", ["return None", "return 3.5", "return {'outcome': 'x', 'latency_ms': float('nan')}"])
+@pytest.mark.parametrize("body", ["return None", "return 3.5j", "return {'outcome': 'x', 'latency_ms': float('nan')}"])
 def test_nonsense_is_a_subject_error(tmp_path: Path, body: str) -> None:
     with pytest.raises(SubjectError, match="expected"):
         ask(subject(tmp_path, f"def answer(utterance): {body}"))

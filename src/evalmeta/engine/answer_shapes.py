@@ -1,0 +1,408 @@
+"""What libraries return as an answer: chat completions, responses, messages, events, results of runs, and frames.
+
+An object is recognised by what it has, and nothing is imported that it did not bring. Each shape is read into a mapping
+with the keys of `answers.generated_data`. Sources: OpenAI's API reference ("The chat completion object", "The response
+object"), LangChain ("Messages"), Google ADK ("Events"), Amazon Bedrock ("Message").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple, TypeAlias, cast
+
+from evalmeta.errors import SubjectError
+from evalmeta.model.json_value import is_frame, read_json
+
+Answer: TypeAlias = dict[str, object]
+_Object: TypeAlias = Mapping[str, object]
+
+READ: Final = (
+    "text, a mapping, a list, a number, a dataclass, an object of pydantic, (text, tool calls), a chat completion or a "
+    "response of OpenAI, messages of LangChain, events of ADK, or a data frame"
+)
+"""What can be read as an answer, in words."""
+
+_AGENT: Final = frozenset({"assistant", "ai", "AIMessageChunk", "agent", "model"})
+_USER: Final = frozenset({"user", "human"})
+_TOOL: Final = frozenset({"tool", "function"})
+_ROLES: Final = _AGENT | _USER | _TOOL | {"system", "developer"}
+# Parts of a message that only the model reads.
+_THOUGHTS: Final = frozenset({"thinking", "reasoning", "redacted_thinking"})
+_PAIR: Final = 2
+
+
+def answer_of(returned: object) -> Answer | None:
+    """Return the answer, actions and tokens in what a library returned; None if it is not one of the known shapes."""
+    if isinstance(returned, tuple) and len(returned) == _PAIR:
+        return _pair(*returned)
+    if isinstance(returned, list | tuple):
+        items = [_view(item) for item in returned]
+        return _of_list([item for item in items if item is not None]) if items and None not in items else None
+    view = _view(returned)
+    if view is None:
+        return None
+    return next((shape.read(view) for shape in SHAPES if shape.is_shape_of(view)), None)
+
+
+class Shape(NamedTuple):
+    """A shape of answers: its name, how it is recognised among the members of an object, and how it is read."""
+
+    name: str
+    is_shape_of: Callable[[_Object], bool]
+    read: Callable[[_Object], Answer]
+
+
+class _Members(Mapping[str, object]):
+    """The attributes of an object as a mapping; they are read when they are needed."""
+
+    def __init__(self, owner: object, names: Iterable[str]) -> None:
+        self._owner = owner
+        self._names = frozenset(names)
+
+    def __getitem__(self, name: str) -> object:
+        if name not in self._names:
+            raise KeyError(name)
+        return getattr(self._owner, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+# What results of runs have, which are no mappings and whose `model_dump` would not have their methods.
+_RESULT_MEMBERS: Final = (
+    *("final_output", "new_items", "last_agent", "context_wrapper", "output", "new_messages", "usage"),
+    *("stop_reason", "message"),
+)
+
+
+def _view(value: object) -> _Object | None:
+    """Return the members of a mapping or of an object of a library; None for plain values and other objects."""
+    if isinstance(value, Mapping):
+        return cast("_Object", value)
+    if value is None or isinstance(value, str | bytes | int | float | list | tuple | type) or is_frame(value):
+        return None
+    if callable(dump := getattr(value, "model_dump", None)):
+        return cast("_Object", dump())
+    names = [name for name in _RESULT_MEMBERS if hasattr(value, name)]
+    return _Members(value, names) if names else None
+
+
+def _pair(text: object, calls: object) -> Answer | None:
+    """Read `(text, tool calls)`; another pair is a list."""
+    if not isinstance(text, str) or not (calls is None or isinstance(calls, list | tuple)):
+        return None
+    return {"outcome": text, "actions": None if calls is None else [call_of(call) for call in calls]}
+
+
+def call_of(call: object) -> object:
+    """Return a tool call of a library as an action with name and input; anything else unchanged."""
+    view = _view(call)
+    if view is None:
+        return call
+    function = _view(view.get("function"))
+    named = view if function is None else function
+    key = next((key for key in ("arguments", "args", "tool_kwargs") if key in named), None)
+    if key is None and function is None:
+        return call
+    action: Answer = {"name": named.get("name") or named.get("tool_name")}
+    if key is not None:
+        action["input"] = _arguments(named[key])
+    return action if view.get("output") is None else {**action, "output": view["output"]}
+
+
+def _arguments(value: object) -> object:
+    """Return the arguments of a call, also if they are JSON text; other text becomes `{"arguments": text}`."""
+    if not isinstance(value, str):
+        return {} if value is None else value
+    arguments: object = value
+    with suppress(ValueError):
+        arguments = read_json(value) if value.strip() else {}
+    return arguments if isinstance(arguments, dict) else {"arguments": value}
+
+
+def _of_list(items: Sequence[_Object]) -> Answer | None:
+    if all(map(_is_event, items)):
+        return _of_events(items)
+    return _of_messages(items) if all(map(_is_message, items)) else None
+
+
+# Messages of OpenAI, LangChain and Bedrock
+
+
+def _is_message(value: _Object) -> bool:
+    return "content" in value and (value.get("role") in _ROLES or value.get("type") in _ROLES)
+
+
+def _role(message: _Object) -> object:
+    return message.get("role") or message.get("type")
+
+
+def _of_messages(messages: Sequence[_Object]) -> Answer:
+    """Read what was said after the last message of the user: a list may have the whole conversation."""
+    asked = max(
+        (place for place, message in enumerate(messages) if _role(message) in _USER and _says(message)), default=-1
+    )
+    new = messages[asked + 1 :]
+    said = [message for message in new if _role(message) in _AGENT]
+    if not said:
+        raise SubjectError("the agent returned messages without one of its own after the user's; return its answer too")
+    calls = [call for message in said for call in _calls(message)]
+    tools = [message for message in new if _role(message) in _TOOL]
+    results = [result for message in new for result in _blocks(message, "toolResult")]
+    outputs = {
+        **{str(tool.get("tool_call_id")): _output(_text(tool.get("content"))) for tool in tools},
+        **{str(result.get("toolUseId")): _result(result) for result in results},
+    }
+    is_reported = bool(calls) or any(isinstance(message.get("tool_calls"), list) for message in said)
+    return {
+        "outcome": next((text for message in reversed(said) if (text := _said(message))), ""),
+        "topic": name if isinstance(name := said[-1].get("name"), str) else None,
+        "actions": [_with_output(call, outputs) for call in calls] if is_reported else None,
+        "tokens": _tokens(*(message.get("usage_metadata") or message.get("usage") for message in said)),
+    }
+
+
+def _says(message: _Object) -> bool:
+    """Return whether a message of the user is more than results of tools, which Bedrock sends as the user's."""
+    return not any(True for _ in _blocks(message, "toolResult"))
+
+
+def _said(message: _Object) -> str:
+    refusal = message.get("refusal")
+    return _text(message.get("content")) or (refusal if isinstance(refusal, str) else "")
+
+
+def _text(content: object) -> str:
+    """Return the text of a message's content: a text, or a list of parts without the model's thoughts."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    texts = []
+    for part in content if isinstance(content, list | tuple) else [content]:
+        view = _view(part)
+        if isinstance(part, str):
+            texts.append(part)
+        elif view is not None and view.get("type") not in _THOUGHTS and not view.get("thought"):
+            texts += [text for key in ("text", "refusal") if isinstance(text := view.get(key), str)]
+    return "".join(texts)
+
+
+def _calls(message: _Object) -> list[_Object]:
+    calls = [view for call in cast("Iterable[object]", message.get("tool_calls") or ()) if (view := _view(call))]
+    if function := _view(message.get("function_call")):
+        calls.append(function)
+    if calls:
+        return calls
+    uses = [*_blocks(message, "toolUse"), *(part for part in _parts(message) if part.get("type") == "tool_use")]
+    return [
+        {"id": use.get("toolUseId") or use.get("id"), "name": use.get("name"), "args": use.get("input")} for use in uses
+    ]
+
+
+def _parts(message: _Object) -> Iterator[_Object]:
+    content = message.get("content")
+    for part in content if isinstance(content, list | tuple) else ():
+        if (view := _view(part)) is not None:
+            yield view
+
+
+def _blocks(message: _Object, kind: str) -> Iterator[_Object]:
+    """Yield the blocks of one kind of a message of Bedrock."""
+    return (view for part in _parts(message) if (view := _view(part.get(kind))) is not None)
+
+
+def _output(text: str) -> object:
+    """Return the output of a tool: an object or a list if its text is JSON."""
+    with suppress(ValueError):
+        return read_json(text) if text.startswith(("{", "[")) else text
+    return text
+
+
+def _result(result: _Object) -> object:
+    content = result.get("content")
+    parts = [view for part in content if (view := _view(part))] if isinstance(content, list | tuple) else []
+    return next((part["json"] for part in parts if "json" in part), _output(_text(content)))
+
+
+def _with_output(call: _Object, outputs: Mapping[str, object]) -> object:
+    action = call_of(call)
+    output = outputs.get(str(call.get("id") or call.get("call_id")))
+    return action if output is None or not isinstance(action, dict) else {**action, "output": output}
+
+
+def _tokens(*usages: object) -> Answer | None:
+    """Return the sums of what each usage reports; None if none reports tokens."""
+    views = [view for usage in usages if (view := _view(usage)) is not None]
+    counts: Answer = {}
+    for key, names in _TOKENS.items():
+        numbers = [number for view in views for name in names if isinstance(number := view.get(name), int)]
+        if numbers:
+            counts[key] = sum(numbers)
+    return counts or None
+
+
+_TOKENS: Final = {
+    "input": ("input_tokens", "prompt_tokens", "prompt_token_count", "inputTokens"),
+    "output": ("output_tokens", "completion_tokens", "candidates_token_count", "outputTokens"),
+}
+
+
+# OpenAI
+
+
+def _is_completion(value: _Object) -> bool:
+    choices = value.get("choices")
+    return isinstance(choices, list | tuple) and bool(choices) and bool((_view(choices[0]) or {}).get("message"))
+
+
+def _of_completion(completion: _Object) -> Answer:
+    message = _view((_view(cast("Sequence[object]", completion["choices"])[0]) or {}).get("message")) or {}
+    return {**_of_messages([{"role": "assistant", **message}]), "tokens": _tokens(completion.get("usage"))}
+
+
+def _is_response(value: _Object) -> bool:
+    items = value.get("output")
+    kinds = [(_view(item) or {}).get("type") for item in items] if isinstance(items, list | tuple) else []
+    are_texts = all(isinstance(kind, str) for kind in kinds)
+    return are_texts and any(kind == "message" or str(kind).endswith("_call") for kind in kinds)
+
+
+def _of_response(response: _Object) -> Answer:
+    if response.get("status") in {"failed", "incomplete", "cancelled"}:
+        why = response.get("error") or response.get("incomplete_details") or "no reason is given"
+        raise SubjectError(f"the response of the agent has the status {response['status']}: {why!s:.500}")
+    items = [view for item in cast("Sequence[object]", response["output"]) if (view := _view(item))]
+    done = [item for item in items if str(item["type"]).endswith("_output")]
+    outputs = {str(item.get("call_id")): _output(_text(item.get("output"))) for item in done}
+    calls = [item for item in items if str(item["type"]).endswith("_call")]
+    return {
+        "outcome": "".join(_text(item.get("content")) for item in items if item["type"] == "message"),
+        "actions": [_with_output(_response_call(call), outputs) for call in calls],
+        "tokens": _tokens(response.get("usage")),
+    }
+
+
+def _response_call(item: _Object) -> _Object:
+    """Return a call of a response; a tool of OpenAI's own has no name, and is called by its type."""
+    arguments = next((item[key] for key in ("arguments", "input", "action") if item.get(key) is not None), None)
+    called: Answer = {"name": item.get("name") or item["type"], "args": arguments, "output": item.get("output")}
+    return {**called, "id": item.get("call_id")}
+
+
+# Google ADK
+
+
+def _is_event(value: _Object) -> bool:
+    return "author" in value and "content" in value and ("invocation_id" in value or "actions" in value)
+
+
+def _of_events(events: Sequence[_Object]) -> Answer:
+    whole = [event for event in events if not event.get("partial")]
+    if error := next((event for event in whole if event.get("error_code") and not event.get("content")), None):
+        raise SubjectError(f"the agent's event is an error: {error['error_code']}: {error.get('error_message')}")
+    parts = [part for event in whole for part in _event_parts(event)]
+    outputs = {
+        str(answer.get("id")): answer.get("response")
+        for part in parts
+        if (answer := _view(part.get("function_response")))
+    }
+    calls = [call for part in parts if (call := _view(part.get("function_call")))]
+    texts = [
+        (event, text) for event in whole if event.get("author") != "user" and (text := _text([*_event_parts(event)]))
+    ]
+    author = texts[-1][0].get("author") if texts else None
+    return {
+        "outcome": texts[-1][1] if texts else "",
+        "topic": author,
+        "actions": [_with_output(call, outputs) for call in calls],
+        "tokens": _tokens(*(event.get("usage_metadata") for event in whole)),
+    }
+
+
+def _event_parts(event: _Object) -> Iterator[_Object]:
+    parts = (_view(event.get("content")) or {}).get("parts")
+    for part in parts if isinstance(parts, list | tuple) else ():
+        if (view := _view(part)) is not None:
+            yield view
+
+
+# Results of runs
+
+
+def _of_state(state: _Object) -> Answer:
+    """Read the state of a graph of LangGraph, or an answer of MLflow's ChatAgent: it has all messages."""
+    if interrupts := state.get("__interrupt__"):
+        raise SubjectError(f"the agent waits for a person, so it has no answer: {interrupts!s:.300}")
+    views = [view for message in cast("Sequence[object]", state["messages"]) if (view := _view(message))]
+    return _of_messages(views)
+
+
+def _has_messages(value: _Object) -> bool:
+    messages = value.get("messages")
+    if not isinstance(messages, list | tuple) or not messages:
+        return False
+    return all(_is_message(_view(message) or {}) for message in messages)
+
+
+def _of_openai_run(result: _Object) -> Answer:
+    items = [
+        (item, _view(getattr(item, "raw_item", None)) or {}) for item in cast("Iterable[object]", result["new_items"])
+    ]
+    outputs = {
+        str(raw.get("call_id")): getattr(item, "output", None)
+        for item, raw in items
+        if getattr(item, "type", "") == "tool_call_output_item"
+    }
+    calls = [
+        _response_call({"type": "tool", **raw}) for item, raw in items if getattr(item, "type", "") == "tool_call_item"
+    ]
+    usage = getattr(result.get("context_wrapper"), "usage", None)
+    return {
+        "outcome": result["final_output"],
+        "topic": getattr(result.get("last_agent"), "name", None),
+        "actions": [_with_output(call, outputs) for call in calls],
+        "tokens": _tokens(_usage_members(usage)),
+    }
+
+
+def _of_pydantic_run(result: _Object) -> Answer:
+    messages = cast("Callable[[], Iterable[object]]", result["new_messages"])()
+    parts = [part for message in messages for part in getattr(message, "parts", ())]
+    calls = [part for part in parts if getattr(part, "part_kind", "") == "tool-call"]
+    answers = [part for part in parts if getattr(part, "part_kind", "") == "tool-return"]
+    outputs = {str(part.tool_call_id): part.content for part in answers}
+    views: list[_Object] = [{"id": part.tool_call_id, "name": part.tool_name, "args": part.args} for part in calls]
+    return {
+        "outcome": result["output"],
+        "actions": [_with_output(view, outputs) for view in views],
+        "tokens": _tokens(_usage_members(result.get("usage"))),
+    }
+
+
+def _usage_members(usage: object) -> Answer:
+    return {name: getattr(usage, name) for names in _TOKENS.values() for name in names if hasattr(usage, name)}
+
+
+def _last(answer: Answer) -> Answer:
+    """Return the answer of a single message: without calls of its own, earlier messages may have some."""
+    return {**answer, "actions": answer["actions"] or None}
+
+
+SHAPES: Final = (
+    Shape("a chat completion", _is_completion, _of_completion),
+    Shape("a response", _is_response, _of_response),
+    Shape("a state with messages", _has_messages, _of_state),
+    Shape("an event", _is_event, lambda event: _last(_of_events([event]))),
+    Shape("a message", _is_message, lambda message: _last(_of_messages([message]))),
+    Shape("a run of openai-agents", lambda view: {"final_output", "new_items"} <= view.keys(), _of_openai_run),
+    Shape("a run of pydantic-ai", lambda view: {"output", "new_messages"} <= view.keys(), _of_pydantic_run),
+    Shape(
+        "a result of strands",
+        lambda view: {"stop_reason", "message"} <= view.keys(),
+        lambda view: _last(_of_messages([_view(view["message"]) or {}])),
+    ),
+)
+"""The shapes of objects and mappings; the first that recognises one reads it."""
