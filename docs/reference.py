@@ -147,6 +147,7 @@ TABLES: tuple[tuple[str, type[BaseModel], object], ...] = (
     ("`[databricks]`", settings.DatabricksSettings, None),
     ("`[redact]`", settings.RedactSettings, settings.RedactSettings),
     ("`[store]`", settings.StoreSettings, settings.StoreSettings),
+    ('`[prices."MODEL"]`', settings.PriceSettings, settings.PriceSettings),
     ("`[[quarantine]]`", settings.QuarantineSettings, settings.QuarantineSettings),
     *(
         (f'`[subjects.NAME]` with `adapter = "{name}"`', settings.subject_adapter(name), None)

@@ -73,7 +73,7 @@ def test_an_unknown_table_names_the_nearest_known_one(file: Path) -> None:
 
 
 def test_an_unknown_key_without_similar_ones_lists_the_valid_keys(file: Path) -> None:
-    assert "Known: validate, run, score, org, adk, databricks, redact, store, subjects, raters, tags" in refusal(
+    assert "Known: validate, run, score, org, adk, databricks, redact, store, subjects, raters, prices" in refusal(
         file, "zzz = 1\n"
     )
 
@@ -242,7 +242,7 @@ def test_tables_of_adapters_have_lists_and_paths(file: Path) -> None:
     )
     subjects = load_settings(file).subjects.values()
     assert [agent.model_dump(exclude={"adapter", "environment"}) for agent in subjects] == [
-        {"command": ("node", "a.js")},
+        {"command": ("node", "a.js"), "model": ""},
         {"file": Path("b.json")},
     ]
     assert refusal(file, '[subjects.A]\nadapter = "command"\ncommand = "node"\n').startswith(

@@ -25,7 +25,7 @@ _ANSWER_KEYS: Final = dict.fromkeys((
 ))  # fmt: skip
 _PASSAGE_KEYS: Final = dict.fromkeys(("uri", "doc_uri", "content"))
 _ACTION_KEYS: Final = dict.fromkeys(("name", "input", "output", "latency_ms"))
-_TOKEN_KEYS: Final = dict.fromkeys(("input", "output"))
+_TOKEN_KEYS: Final = dict.fromkeys(("input", "output", "cached", "model"))
 # The largest integer that orjson writes.
 _MAX_TOKENS: Final = 2**63 - 1
 _SHOWN_KEYS: Final = 12
@@ -40,7 +40,8 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
 
     An answer is text, GeneratedData, or a mapping with `outcome` (or `answer`, or `response`). Optional keys: `topic`,
     `actions` (names, or mappings with `name`, `input`, `output`, `latency_ms`), `latency_ms` (`measured_ms` by
-    default), `session_id`, `tokens` (a mapping with `input` and `output`), `trace` (any JSON), and `retrieved` or
+    default), `session_id`, `tokens` (a mapping with `input` and `output`, and perhaps
+    `cached` and `model`), `trace` (any JSON), and `retrieved` or
     `retrieved_context` (mappings with `uri` or `doc_uri`, and `content`). A missing key and None mean unknown;
     `actions: []` means that no action was taken, `topic: ""` that no topic was chosen.
 
@@ -173,11 +174,16 @@ def _input(given: object, name: str) -> JsonObject:
 
 def _tokens(tokens: object) -> Tokens:
     if isinstance(tokens, Tokens):
-        return Tokens(_count(tokens.input), _count(tokens.output))
+        values: tuple[object, ...] = (tokens.input, tokens.output, tokens.cached, tokens.model)
+        return _checked_tokens(*values)
     if not isinstance(tokens, Mapping):
         raise SubjectError(f"the agent's tokens are {_kind(tokens)}; expected a mapping with 'input' and 'output'")
     _check_keys(tokens, _TOKEN_KEYS, "tokens")
-    return Tokens(*(_count(tokens.get(key)) for key in _TOKEN_KEYS))
+    return _checked_tokens(*(tokens.get(key) for key in _TOKEN_KEYS))
+
+
+def _checked_tokens(given: object, output: object, cached: object, model: object) -> Tokens:
+    return Tokens(_count(given), _count(output), _count(cached), "" if model is None else _text(model, "model"))
 
 
 def _count(value: object) -> int | None:

@@ -17,7 +17,8 @@ from evalmeta.engine.process import ProcessExit
 from evalmeta.engine.project_code import traceback_text
 from evalmeta.engine.scorers import score
 from evalmeta.engine.scorers.results import broken
-from evalmeta.errors import SubjectBusy, SubjectError, SubjectUnreachable
+from evalmeta.engine.spending import CURRENT, Ledger
+from evalmeta.errors import SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
 from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.fingerprints import checks_of
 from evalmeta.model.redaction import error_text
@@ -56,10 +57,12 @@ async def run_case(item: WorkItem, subject: Subject, policy: CasePolicy) -> Case
     evalmeta cannot run.
     """
     started, failures = time.time(), 0
+    ledger = Ledger()
+    CURRENT.set(ledger)
     if item.case.not_run:
-        return _Attempt(item.case, policy, failures).result(item, started, item.case.not_run)
+        return _Attempt(item.case, policy, failures, ledger).result(item, started, item.case.not_run)
     while True:
-        attempt = _Attempt(item.case, policy, failures)
+        attempt = _Attempt(item.case, policy, failures, ledger)
         error = await attempt.run(subject)
         if attempt.has_waited and _is_cancelled():
             # The agent swallowed the cancellation, so its answer is not valid.
@@ -78,7 +81,8 @@ async def rescore_case(
     A case without all of its answers is ERROR, with the recorded reason. Results that are not ready within `seconds`
     are ERROR too.
     """
-    case, now = item.case, time.time()
+    case, now, ledger = item.case, time.time(), Ledger()
+    CURRENT.set(ledger)
     answers: tuple[EarlierTurn, ...] = ()
     if recorded is not None and recorded.generated is not None:
         answers = (*recorded.earlier, EarlierTurn(recorded.utterance, recorded.generated))
@@ -91,6 +95,8 @@ async def rescore_case(
             traceback=traceback, checks=checks_of(case),
         )  # fmt: skip
     results: list[TestResult] = []
+    for _ in answers:
+        ledger.reuse("agent")
     with suppress(TimeoutError):
         await Deadline(seconds).run(_score_turns(case, answers, scorers, results))
     not_scored = [
@@ -101,7 +107,7 @@ async def rescore_case(
     results += not_scored[len(results) :]
     return recorded._replace(
         iteration=item.iteration, results=tuple(results), verdict=case_verdict(results), error=None, traceback="",
-        checks=checks_of(case),
+        checks=checks_of(case), spent=ledger.rows(),
     )  # fmt: skip
 
 
@@ -188,13 +194,15 @@ class _Attempt:
     """One attempt at a case; it keeps what is known when it fails."""
 
     __slots__ = (
-        "_answered", "_case", "_deadline", "_earlier", "_generated", "_policy", "_results", "_scoring", "_session",
-        "_traceback", "_utterance", "failures", "is_retried",
+        "_answered", "_asks", "_case", "_deadline", "_earlier", "_generated", "_ledger", "_policy", "_results",
+        "_scoring", "_session", "_traceback", "_utterance", "failures", "is_retried",
     )  # fmt: skip
 
-    def __init__(self, case: Case, policy: CasePolicy, failures: int) -> None:
+    def __init__(self, case: Case, policy: CasePolicy, failures: int, ledger: Ledger) -> None:
         self._case = case
         self._policy = policy
+        self._ledger = ledger
+        self._asks = False
         self._deadline = Deadline(policy.seconds)
         self._session: Session | None = None
         self._utterance = case.turns[0].utterance if case.turns else ""
@@ -223,19 +231,29 @@ class _Attempt:
                     self.is_retried = True
                     self.failures += 1
                 self._traceback = error.traceback if isinstance(error, SubjectError) else traceback_text(error)
+                self._note_failure(error)
                 return error_text(error) if self.failures <= 1 else f"{error_text(error)} (tried {self.failures} times)"
         except asyncio.CancelledError:
+            self._note_failure()
             return "the agent cancelled itself"
         finally:
             if self._session is not None and not _has_nothing_to_close(self._session):
                 await close(self._session)
+        self._note_failure()
         return self._timeout(begun)
+
+    def _note_failure(self, error: BaseException | None = None) -> None:
+        """Note that the agent may have used tokens for a question without an answer, unless it refused the request."""
+        is_free = isinstance(error, SubjectBusy | SubjectRefused) or getattr(self._session, "is_recorded", False)
+        if self._asks and not is_free:
+            self._ledger.failed()
 
     def result(self, item: WorkItem, started: float, error: str | None) -> CaseResult:
         verdict = case_verdict(self._results) if error is None else Verdict.ERROR
         return CaseResult(
             item.case.number, item.iteration, self._utterance, verdict, started, time.time(), tuple(self._results),
             self._generated, error, self._case.label, tuple(self._earlier), self._traceback, checks_of(self._case),
+            spent=self._ledger.rows(),
         )  # fmt: skip
 
     async def _send_turns(self, subject: Subject) -> None:
@@ -245,11 +263,13 @@ class _Attempt:
         for number, turn in enumerate(case.turns, 1):
             if self._generated is not None:
                 self._earlier.append(EarlierTurn(self._utterance, self._generated))
-            self._utterance, self._generated = turn.utterance, None
+            self._utterance, self._generated, self._asks = turn.utterance, None, True
             answer, seconds = await self._paced(session.ask, turn.utterance)
             self._answered = time.monotonic()
             # Replaying a recorded answer says nothing about the agent's latency.
             self._generated = _checked(session, answer, None if answer is turn.recorded else seconds)
+            self._asks = False
+            self._ledger.answered(self._generated.tokens, is_recorded=getattr(session, "is_recorded", False))
             exchange = Exchange(case, turn.utterance, self._generated, tuple(self._earlier))
             self._scoring, shown = turn, _turn_number(case, number)
             waiting = _score_turn(turn.expectations, exchange, scorers, self._results, turn=shown)

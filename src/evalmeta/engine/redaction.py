@@ -75,6 +75,7 @@ class _RedactedSession:
         self._session = session
         self._hide = hide
         self.checks_answers = getattr(session, "checks_answers", False)
+        self.is_recorded = getattr(session, "is_recorded", False)
 
     async def ask(self, utterance: str) -> GeneratedData:
         answer = await self._session.ask(utterance)

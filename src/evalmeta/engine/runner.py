@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
@@ -12,6 +13,7 @@ from evalmeta.engine.case_run import CasePolicy, close, rescore_case, run_case
 from evalmeta.engine.process import exits_refused, rare_collections
 from evalmeta.engine.scheduler import Places, Pool
 from evalmeta.engine.scorers import SCORERS
+from evalmeta.engine.spending import Spending
 from evalmeta.errors import StoreLocked, TooManyErrors
 from evalmeta.model.evaluation import Case, Evaluation, Quarantines, WorkItem, today, work_items
 from evalmeta.model.run import CaseResult, Verdict
@@ -31,7 +33,7 @@ _LOCKED_SECONDS: Final = 0.05
 _ERROR: Final = Verdict.ERROR
 
 
-async def execute(
+async def execute(  # noqa: PLR0913 - as documented
     evaluation: Evaluation,
     subject: Subject,
     journal: Journal,
@@ -40,20 +42,22 @@ async def execute(
     on_results: OnResults | None = None,
     scorers: Mapping[str, Scorer] = SCORERS,
     places: Places | None = None,
+    spending: Spending | None = None,
 ) -> None:
     """Run every case that the journal does not hold yet, and close the subject.
 
     Errors of a subject or a scorer become results. A cancelled run commits its finished results, closes sessions and
     subject within `SHUTDOWN_SECONDS`, and raises CancelledError. `on_results` is called with results after the journal
     has committed them, in the order they finished. `places` is the run's part of the pool that it shares with other
-    runs of the agent; None makes a pool for this run alone. TooManyErrors says that `options.max_errors` cases ended in
-    errors; an exception of the journal or of `on_results` stops the run too.
+    runs of the agent; None makes a pool for this run alone. `spending` has the prices of replies. TooManyErrors says
+    that `options.max_errors` cases ended in errors; an exception of the journal or of `on_results` stops the run too.
     """
     places = places or Places(Pool(options))
     policy = CasePolicy(scorers, seconds=options.case_timeout, retries=options.retries, pacer=places.pacer)
     with exits_refused(), rare_collections():
         try:
-            await _run(evaluation, lambda item: run_case(item, subject, policy), journal, options, on_results, places)
+            ask = partial(run_case, subject=subject, policy=policy)
+            await _run(evaluation, ask, journal, options, on_results, places, spending)
         finally:
             await close(subject)
 
@@ -66,13 +70,14 @@ async def execute_elsewhere(
     options: RunOptions,
     on_results: OnResults | None = None,
     places: Places | None = None,
+    spending: Spending | None = None,
 ) -> None:
     """Run cases as `execute` does, where `ask` has them asked and judged by other processes."""
     with rare_collections():
-        await _run(evaluation, ask, journal, options, on_results, places or Places(Pool(options)))
+        await _run(evaluation, ask, journal, options, on_results, places or Places(Pool(options)), spending)
 
 
-async def rescore(
+async def rescore(  # noqa: PLR0913 - as `execute`
     evaluation: Evaluation,
     answers: Callable[[int, int], CaseResult | None],
     journal: Journal,
@@ -81,6 +86,7 @@ async def rescore(
     on_results: OnResults | None = None,
     scorers: Mapping[str, Scorer] = SCORERS,
     places: Places | None = None,
+    spending: Spending | None = None,
 ) -> None:
     """Score recorded answers again, as `execute` scores new ones, without calling an agent.
 
@@ -91,7 +97,7 @@ async def rescore(
         recorded = answers(item.iteration, item.case.number)
         return await rescore_case(item, recorded, scorers, seconds=options.case_timeout)
 
-    await _run(evaluation, work, journal, options, on_results, places or Places(Pool(options)))
+    await _run(evaluation, work, journal, options, on_results, places or Places(Pool(options)), spending)
 
 
 async def _run(
@@ -101,10 +107,12 @@ async def _run(
     options: RunOptions,
     on_results: OnResults | None,
     places: Places,
+    spending: Spending | None,
 ) -> None:
     writer = _ResultWriter(journal, on_results, max_errors=options.max_errors)
     items = work_items(evaluation, options, journal.finished())
-    crew = _Crew(items, work, writer, places, evaluation.quarantines or Quarantines(today()))
+    quarantines = evaluation.quarantines or Quarantines(today())
+    crew = _Crew(items, work, writer, places, quarantines, spending or Spending())
     places.request(max(1, options.concurrency), crew.start_worker, writer.fail)
     try:
         await asyncio.wait((crew.done, writer.stop), return_when=asyncio.FIRST_COMPLETED)
@@ -123,13 +131,20 @@ class _Crew:
     """The workers of one run; each keeps its place in the pool until no case is left, and then all are `done`."""
 
     def __init__(
-        self, items: Iterator[WorkItem], work: _Work, writer: _ResultWriter, places: Places, quarantines: Quarantines
+        self,
+        items: Iterator[WorkItem],
+        work: _Work,
+        writer: _ResultWriter,
+        places: Places,
+        quarantines: Quarantines,
+        spending: Spending,
     ) -> None:
         self._items = items
         self._work = work
         self._writer = writer
         self._places = places
         self._quarantines = quarantines
+        self._spending = spending
         self._yielding = _CooperativeYield()
         self._workers: set[asyncio.Task[None]] = set()
         self._context = contextvars.copy_context()
@@ -154,7 +169,10 @@ class _Crew:
         try:
             for item in self._items:
                 begun = time.monotonic()
-                self._writer.add(self._marked(item.case, await self._work(item)))
+                result = await self._work(item)
+                if result.spent:
+                    result = await self._spending.priced(result)
+                self._writer.add(self._marked(item.case, result))
                 # After a crash, no answer that took time is asked for again, except those that were under way.
                 if time.monotonic() - begun > limits.INSTANT_SECONDS:
                     await self._writer.committed()

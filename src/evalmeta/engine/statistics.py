@@ -73,6 +73,7 @@ def statistics_of(tally: DetailedTally) -> RunStatistics:
         measures=tally.measures(),
         pass_at=pass_at_k(cases),
         corrected=corrected(tally.judged_by_model(), tally.check) if tally.check else None,
+        spent=tally.spent,
     )
 
 

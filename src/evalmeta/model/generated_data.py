@@ -29,6 +29,8 @@ class Tokens:
 
     input: int | None = None
     output: int | None = None
+    cached: int | None = None  # how many tokens of the input its provider had cached
+    model: str = ""  # the model; empty for the one in the agent's settings
 
     @property
     def total(self) -> int | None:

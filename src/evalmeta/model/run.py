@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.evaluation import Quarantine
     from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.spending import Spent
 
 
 _TOLERANCE: Final = 1e-9
@@ -158,6 +159,7 @@ class CaseResult(NamedTuple):
         checks: the fingerprint of the case's expectations (`model.fingerprints`); empty if it is not known.
         quarantine: the quarantine that the case had when its run started, also one that had ended; None for others.
         asked_again: how often the case was asked again because the worker that asked it had died.
+        spent: what its answers and judgements cost; without a row of the agent, its answers have no known price.
     """
 
     number: int
@@ -175,6 +177,7 @@ class CaseResult(NamedTuple):
     checks: str = ""
     quarantine: Quarantine | None = None
     asked_again: int = 0
+    spent: tuple[Spent, ...] = ()
 
     @property
     def is_quarantined(self) -> bool:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar, cast
@@ -81,6 +82,11 @@ class SubjectSettings(AdapterSettings):
     def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the adapter and its target, which runs record, and the files in which the agent's source may be."""
         return self.adapter, []
+
+    @property
+    def language_model(self) -> str:
+        """Return the model whose price answers have that name none: its key `model`; empty if there is none."""
+        return str(getattr(self, "model", ""))
 
     @property
     def login(self) -> str:
@@ -300,6 +306,23 @@ class StoreSettings(Table):
     url: Annotated[str, AfterValidator(_checked_store)] = ""
 
 
+_Dollars: TypeAlias = Annotated[Decimal, Field(ge=0, le=1_000_000, decimal_places=6)]
+
+
+class PriceSettings(Table):
+    """What a model costs, in US dollars for a million tokens, before the list of the package `genai-prices`.
+
+    Attributes:
+        input: the price of the tokens of a request.
+        output: the price of the tokens of a reply.
+        cached_input: the price of tokens of a request that the provider had cached; None for that of `input`.
+    """
+
+    input: _Dollars
+    output: _Dollars
+    cached_input: _Dollars | None = None
+
+
 class Settings(Table):
     """The content of `evalmeta.toml`."""
 
@@ -313,6 +336,7 @@ class Settings(Table):
     store: StoreSettings = StoreSettings()
     subjects: dict[str, SubjectTable] = Field(default_factory=dict)
     raters: dict[str, RaterTable] = Field(default_factory=dict)
+    prices: dict[str, PriceSettings] = Field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     quarantine: tuple[QuarantineSettings, ...] = ()
 

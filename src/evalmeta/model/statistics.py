@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from evalmeta.model.generated_data import Tokens
+    from evalmeta.model.spending import Spent
 
 
 class Interval(NamedTuple):
@@ -192,6 +193,7 @@ class RunStatistics:
     measures: tuple[Measure, ...] = ()  # of results that are measured and not judged, in the order of the first
     pass_at: tuple[PassAtK, ...] = ()  # for k from 1 to the number of iterations; empty if all count by means
     corrected: CorrectedRate | None = None  # None if the judge was not checked
+    spent: tuple[Spent, ...] = ()  # what the answers and judgements cost, by role and model
 
     @property
     def flaky(self) -> tuple[CaseCounts, ...]:

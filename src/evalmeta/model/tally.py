@@ -14,6 +14,7 @@ from evalmeta.model.aggregation import AveragedCase, counted_verdict, coverage_o
 from evalmeta.model.expectations import OUTCOME, canonical_name
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run import CaseResult, Coverage, Run, RunStatus, Summary, TestResult, Verdict
+from evalmeta.model.spending import Spent, merged
 from evalmeta.model.statistics import CaseCounts, JudgeCheck, Measure
 
 if TYPE_CHECKING:
@@ -216,6 +217,8 @@ class DetailedTally(Tally):
         self.answers = self.told_tokens = 0
         self.quarantined: dict[int, QuarantinedCase] = {}
         self.asked_again = 0
+        self._spent: tuple[Spent, ...] = ()
+        self._untold = 0
 
     def add(self, case: CaseResult) -> None:
         """Count one case result."""
@@ -225,6 +228,7 @@ class DetailedTally(Tally):
             self._labels[case.number] = case.label if case.earlier else ""
         if case.checks:
             self._checks[case.number] = case.checks
+        self._add_spent(case.spent, len(case.earlier) + (case.generated is not None))
         if case.asked_again:
             self.asked_again += 1
         counts = self._counts.setdefault(case.number, [0, 0, 0, 0, 0])
@@ -270,6 +274,19 @@ class DetailedTally(Tally):
         self.told_tokens += 1
         self._input = _sum(self._input, tokens.input)
         self._output = _sum(self._output, tokens.output)
+
+    def _add_spent(self, spent: tuple[Spent, ...], answers: int) -> None:
+        if spent:
+            self._spent = merged((*self._spent, *spent))
+        if not any(row.role == "agent" for row in spent):
+            # Most agents report no tokens.
+            self._untold += answers
+
+    @property
+    def spent(self) -> tuple[Spent, ...]:
+        """Return what the results cost, a row for each role and model; answers that say nothing have no price."""
+        untold = Spent("agent", replies=self._untold, unknown=self._untold)
+        return merged((*self._spent, untold)) if self._untold else self._spent
 
     @property
     def tokens(self) -> Tokens | None:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Rater, Session, Subject
     from evalmeta.engine.remote.crew import Crew
+    from evalmeta.engine.spending import Spending
     from evalmeta.model.evaluation import Case, Evaluation
     from evalmeta.model.run_options import RunOptions
 
@@ -236,7 +237,7 @@ async def _execute(
     from evalmeta.engine.runner import execute, execute_elsewhere, rescore
     from evalmeta.engine.scorers import make_scorers
 
-    options = run.options
+    options, spending = run.options, _spending_of(org, run)
     evaluation = replace(evaluation_of_run(org, run), quarantines=quarantines_of_run(org, run))
     rater = resources.rater(org, options)
     load_rater(rater, evaluation)
@@ -245,13 +246,33 @@ async def _execute(
         if run.answers_of is None and resources.on:
             crew = await resources.crew(org.root, options.concurrency)
             async with crew.run(_recipe_of(org, run, evaluation), options, places.pacer) as there:
-                await execute_elsewhere(evaluation, there.ask, journal, options=options, places=places)
+                await execute_elsewhere(
+                    evaluation, there.ask, journal, options=options, places=places, spending=spending
+                )
         elif run.answers_of is None:
             subject = _subject_of(org, run)
-            await execute(evaluation, subject, journal, options=options, scorers=scorers, places=places)
+            await execute(
+                *(evaluation, subject, journal), options=options, scorers=scorers, places=places, spending=spending
+            )
         else:
             answers = answers_of_run(org, run.answers_of)
-            await rescore(evaluation, answers, journal, options=options, scorers=scorers, places=places)
+            await rescore(
+                *(evaluation, answers, journal), options=options, scorers=scorers, places=places, spending=spending
+            )
+
+
+def _spending_of(org: Organization, run: Run) -> Spending:
+    """Return the prices of a run's replies, and its agent's model; without settings, the agent cannot be asked."""
+    from evalmeta.engine.prices import Prices
+    from evalmeta.engine.spending import Spending
+
+    try:
+        settings = org.settings()
+        subjects = subjects_of_run(settings.subjects, run.subject_name, org.runs.content(run.id))
+    except EvalmetaError:
+        return Spending()
+    subject = subjects.get(run.subject_name)
+    return Spending(Prices(settings.prices), subject.language_model if subject else "")
 
 
 def _recipe_of(org: Organization, run: Run, evaluation: Evaluation) -> bytes:

@@ -1,8 +1,8 @@
 """The Connect API's results of agent tests ("Get Test Results" of the Testing API), as values and as JSON.
 
 evalmeta adds keys where the API has none: `evalmeta` beside `status`; `iteration`, `verdict`, `name`, `earlierTurns`,
-`checks` and `quarantine` in a case; `partialScore`, `rater`, `threshold`, `turn` and `measured` in a result. Over HTTP,
-text is HTML-escaped, as in Salesforce's orgs; in files it is plain, and `evalmeta` says so.
+`checks`, `quarantine` and `spent` in a case; `partialScore`, `rater`, `threshold`, `turn` and `measured` in a result.
+Over HTTP, text is HTML-escaped, as in Salesforce's orgs; in files it is plain, and `evalmeta` says so.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from evalmeta.errors import MessageUnreadable
 from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.evaluation import Quarantine, parse_day
 from evalmeta.model.run import CaseResult, Doubt, EarlierTurn, Run, RunStatus, TestResult, Verdict, Verdicts
+from evalmeta.model.spending import Role, Spent
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import (
     from_timestamp,
@@ -204,6 +205,7 @@ def write_case(case: CaseResult) -> JsonObject:
         **({"traceback": case.traceback} if case.traceback else {}),
         **({"checks": case.checks} if case.checks else {}),
         **({"quarantine": write_quarantine(case.quarantine)} if case.quarantine else {}),
+        **({"spent": write_spent(case.spent)} if case.spent else {}),
     }
 
 
@@ -235,7 +237,18 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
         traceback=text(source, "traceback"),
         checks=text(source, "checks"),
         quarantine=read_quarantine(object_at(source, "quarantine")),
+        spent=tuple(map(_read_spent, list_of_objects(source, "spent"))),
     )
+
+
+def write_spent(spent: Sequence[Spent]) -> JsonValue:
+    """Write what answers and judgements cost: a row for each role and model, amounts in picodollars."""
+    return [{name: value for name, value in row._asdict().items() if value} for row in spent]
+
+
+def _read_spent(source: JsonObject) -> Spent:
+    role: Role = "rater" if source.get("role") == "rater" else "agent"
+    return Spent(role, text(source, "model"), *(integer(source, name, 0) for name in Spent._fields[2:]))
 
 
 def write_quarantine(quarantine: Quarantine) -> JsonObject:

@@ -33,7 +33,7 @@ def read_generated(source: JsonObject) -> GeneratedData:
         actions=actions if is_reported else None,
         latency_ms=number(source, "latencyMilliseconds", None),
         session_id=optional_text(source, "sessionId"),
-        tokens=None if spent == [None, None] else Tokens(*spent),
+        tokens=None if spent == [None, None] else _read_tokens(tokens),
         trace=trace,
         retrieved=passages if "retrieved" in source else None,
         is_json=source.get("outcomeIsJson") is True,
@@ -52,11 +52,22 @@ def write_generated(generated: GeneratedData) -> JsonObject:
         "outcome": generated.outcome,
         "sessionId": generated.session_id,
         "latencyMilliseconds": generated.latency_ms,
-        **({"tokens": {"input": tokens.input, "output": tokens.output}} if tokens else {}),
+        **({"tokens": write_tokens(tokens)} if tokens else {}),
         **({} if generated.trace is None else {"trace": generated.trace}),
         **({} if generated.retrieved is None else {"retrieved": passages}),
         **({"outcomeIsJson": True} if generated.is_json else {}),
     }
+
+
+def write_tokens(tokens: Tokens) -> JsonObject:
+    """Write the tokens of an answer, as agents report them."""
+    told: JsonObject = {} if tokens.cached is None else {"cached": tokens.cached}
+    return {"input": tokens.input, "output": tokens.output, **told, **({"model": tokens.model} if tokens.model else {})}
+
+
+def _read_tokens(source: JsonObject) -> Tokens:
+    given, output, cached = (integer(source, key, None) for key in ("input", "output", "cached"))
+    return Tokens(given, output, cached, text(source, "model"))
 
 
 def _read_action(source: JsonObject) -> Action:

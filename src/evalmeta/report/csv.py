@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.model.spending import ROLES, total_of, usd_text
 from evalmeta.report.details import Exchange, exchange_of, exchanges
 from evalmeta.report.results import doubt_codes, label_of
 from evalmeta.report.text import clean
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.model.run import CaseResult, TestResult
+    from evalmeta.model.spending import Role
     from evalmeta.report.report import Report
 
 
@@ -22,6 +25,7 @@ COLUMNS: Final = (
     "definition", "run", "iteration", "case", "utterance", "answer", "case_verdict", "expectation", "label", "verdict",
     "score", "expected", "actual", "explanation", "error", "rater", "latency_ms", "input_tokens", "output_tokens",
     "turn", "threshold", "case_label", "org_verdict", "local_verdict", "doubts", "partly_judged", "quarantined",
+    "agent_usd", "rater_usd",
 )  # fmt: skip
 # OWASP, "CSV Injection": spreadsheets read cells that begin with one of these as formulas. The apostrophe is
 # included so that removing one apostrophe always restores the text.
@@ -53,16 +57,19 @@ def _rows(report: Report, case: CaseResult) -> Iterator[list[str]]:
     start = [_cell(run.definition), _cell(run.id), f"{case.iteration}", f"{case.number}"]
     label, doubts = _cell(case.label), " ".join(doubt_codes(run, case))
     flags = ["true" if flag else "false" for flag in (report.is_partly_judged(case), case.is_quarantined)]
+    costs = [*map(partial(_dollars, case), ROLES)]
     if not case.results:
         last = exchanges(case)[-1]
         broken = ["", "", verdict, "", "", "", "", _cell(case.error), ""]
-        yield [*start, *_texts(last), verdict, *broken, *_cost(last), "", "", label, "", "", doubts, *flags]
+        yield [*start, *_texts(last), verdict, *broken, *_cost(last), "", "", label, "", "", doubts, *flags, *costs]
     for result in case.results:
         exchange = exchange_of(case, result)
         both = result.verdicts
         checked = [both.org, both.local, doubts, *flags] if both else ["", "", doubts, *flags]
         end = [f"{result.turn}" if result.turn > 0 else "", _number(result.threshold), label, *checked]
-        yield [*start, *_texts(exchange), verdict, *_judgement(result, case), *_cost(exchange), *end]
+        yield [*start, *_texts(exchange), verdict, *_judgement(result, case), *_cost(exchange), *end, *costs]
+        # Once for each case, so that the cells of a column can be added.
+        costs = ["", ""]
 
 
 def _texts(exchange: Exchange) -> list[str]:
@@ -82,6 +89,12 @@ def _cost(exchange: Exchange) -> list[str]:
     tokens = exchange.generated.tokens
     counts = (tokens.input, tokens.output) if tokens else (None, None)
     return [_number(number) for number in (exchange.generated.latency_ms, *counts)]
+
+
+def _dollars(case: CaseResult, role: Role) -> str:
+    """Return what a role cost in a case, exactly; empty if that is not known of all its replies."""
+    total = total_of(case.spent, role)
+    return usd_text(total.amount) if total.is_known and not total.unknown else ""
 
 
 def _number(value: float | None) -> str:

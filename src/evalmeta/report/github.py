@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
+from evalmeta.model.spending import cost_lines
 from evalmeta.report.comparison import comparison_lines, is_unchanged
 from evalmeta.report.details import all_utterances, case_text, case_title, group_cases, group_title, why_not_passed
 from evalmeta.report.report import VERDICT_WORDS, Report
@@ -122,6 +123,7 @@ def _is_told(report: Report) -> bool:
         report.summary.averages
         or report.undecided_reasons
         or (statistics and (statistics.measures or statistics.corrected))
+        or any(cost_lines(report.tally.spent))
     )
     return report.is_brief and is_same and not has_more
 
@@ -187,10 +189,10 @@ def _averages(report: Report) -> str:
 
 
 def _rates(report: Report) -> str:
-    """Return the rate without the judge's errors, pass@k, and a table of the cases that failed in some iterations."""
+    """Return the rate without the judge's errors, pass@k, the cost, and the cases that failed in some iterations."""
     statistics = report.statistics
     corrected = corrected_text(statistics.corrected) if statistics and statistics.corrected else ""
-    lines = filter(None, (corrected, pass_chances(statistics) if statistics else ""))
+    lines = filter(None, (corrected, pass_chances(statistics) if statistics else "", *cost_lines(report.tally.spent)))
     text = "".join(f"\n- {_prose(line)}\n" for line in lines)
     rates = [(counts, rate) for counts, rate in case_rates(report.run, statistics) if counts.failed]
     rows = ((f"{counts.number}", _code(counts.utterance), rate) for counts, rate in rates[:_SHOWN_RATES])

@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from evalmeta.model.checks import OWN_CHECKS, WHOLE_ANSWERS
 from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.spending import cost_lines
 from evalmeta.plugins import plugin_names
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.comparison import comparison_lines, verdict
@@ -95,7 +96,7 @@ def environment(*folders: Path) -> Environment:
         "time": time_text,
     }
     functions = (
-        *(both_verdicts, check_lines, comparison_lines, corrected_text, coverage_text, exchanges),
+        *(both_verdicts, check_lines, comparison_lines, corrected_text, cost_lines, coverage_text, exchanges),
         *(mean_cells, mean_text, reasons_text, results_of, score_text, shown_averages, totals, verdicts_by_name),
         word_difference,
     )

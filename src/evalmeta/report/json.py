@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.aggregation import coverage_of
 from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult, Verdict
+from evalmeta.model.spending import costs_json, merged
 from evalmeta.protocol.connect import write_case, write_quarantine, write_run
+from evalmeta.protocol.generated_data import write_tokens
 from evalmeta.protocol.json_fields import object_at
 from evalmeta.report.details import case_name, case_text, counted_reason, judged_text
 from evalmeta.report.results import averages_of, check_lines, doubt_codes
@@ -68,7 +70,11 @@ def run_document(report: Report) -> JsonDocument:
             # The numbers of the cases whose failures do not count.
             "forgiven": sorted(filter(report.baseline.forgives, report.times.failed)),
         }
-    return JsonDocument({**run, "testCases": JsonList(map(write_case, report.run.cases)), "evalmeta": own})
+    return JsonDocument({**run, "testCases": JsonList(map(_case_document, report.run.cases)), "evalmeta": own})
+
+
+def _case_document(case: CaseResult) -> JsonObject:
+    return {**write_case(case), **_given(cost=costs_json(case.spent))}
 
 
 def stream_lines(reports: Sequence[Report]) -> Iterator[str]:
@@ -98,6 +104,7 @@ def _case(report: Report, case: CaseResult) -> JsonObject:
         **({"traceback": case.traceback} if case.traceback else {}),
         **({"quarantine": write_quarantine(case.quarantine)} if case.quarantine else {}),
         **({"asked_again": case.asked_again} if case.asked_again else {}),
+        **_given(cost=costs_json(case.spent)),
     }
 
 
@@ -115,7 +122,7 @@ def _answer(generated: GeneratedData | None) -> JsonObject:
             for action in actions
         ],
         "latency_ms": generated.latency_ms,
-        "tokens": {"input": tokens.input, "output": tokens.output} if tokens else None,
+        "tokens": write_tokens(tokens) if tokens else None,
     }
 
 
@@ -151,6 +158,7 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
             "answers": statistics.told_tokens,
         },
         "answers": statistics.answers,
+        **_given(cost=costs_json(statistics.spent)),
     }
     if run.options.iterations > 1:
         cases = zip(statistics.cases, statistics.intervals, strict=True)
@@ -245,11 +253,12 @@ def stream_ctrf(reports: Sequence[Report]) -> Iterator[str]:
     ERROR is `failed` with the rawStatus ERROR; UNDECIDED, forgiven failures and cases in quarantine are `other`. What
     fails a run as a whole is one more failed test. `results.extra.runs` says whether runs passed by their pass rate.
     """
+    spent = merged(row for report in reports for row in report.tally.spent)
     results: dict[str, JsonValue | JsonList] = {
         "tool": {"name": "evalmeta", "version": __version__},
         "summary": _ctrf_summary(reports),
         "tests": JsonList(test for report in reports for test in _tests(report)),
-        "extra": {"runs": [*map(_ctrf_run, reports)]},
+        "extra": {"runs": [*map(_ctrf_run, reports)], **_given(cost=costs_json(spent))},
     }
     head: JsonObject = {"reportFormat": "CTRF", "specVersion": "0.0.0", "generatedBy": "evalmeta"}
     yield from stream_json(JsonDocument({**head, "results": JsonDocument(results)}), partial(json_text, indent=2))
@@ -292,6 +301,7 @@ def _ctrf_run(report: Report) -> JsonObject:
             orgChecks=[clean(line.strip()) for line in check_lines(run, report.tally.differences)],
             averages=_averages(summary.averages),
             measures=_measures(report.statistics.measures if report.statistics else ()),
+            cost=costs_json(report.tally.spent),
         ),
     }
 
@@ -356,6 +366,7 @@ def _extra(report: Report, case: CaseResult) -> JsonObject:
             ],
             doubts=doubt_codes(report.run, case),
             averages=_averages(averages_of(report.summary, case)),
+            cost=costs_json(case.spent),
         ),
     }
     if case.generated is None:

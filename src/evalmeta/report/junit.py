@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import CaseResult, Verdict
+from evalmeta.model.spending import ROLES, cost_lines, total_of, usd_text
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.details import case_name, case_text, counted_reason, exchanges, judged_text, not_passed
 from evalmeta.report.results import (
@@ -25,6 +26,7 @@ from evalmeta.xmlio.writer import stream as stream_xml
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evalmeta.model.spending import Spent
     from evalmeta.report.report import Report
 
 
@@ -112,6 +114,7 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
         yield f"pass-rate-of-{counts.number}", rate
     for place, line in enumerate(check_lines(report.run, report.tally.differences)):
         yield f"org-check-{place}", line.strip()
+    yield from _costs(report.tally.spent)
     for measure in report.statistics.measures if report.statistics else ():
         yield f"measured-{clean(measure.name)}", f"{decimal(measure.mean)}, over {count(measure.count, 'result')}"
 
@@ -147,6 +150,16 @@ def _case_properties(report: Report, case: CaseResult) -> Iterator[tuple[str, st
             yield f"verdicts-{clean(result.name)}", both
     if codes := doubt_codes(report.run, case):
         yield "doubts", ", ".join(codes)
+    yield from _costs(case.spent)
+
+
+def _costs(spent: Sequence[Spent]) -> Iterator[tuple[str, str]]:
+    """Yield what each role cost, in words and, as far as it is known, in dollars."""
+    for role in ROLES:
+        total = total_of(spent, role)
+        yield from ((f"cost-of-{role}", line) for line in cost_lines([row for row in spent if row.role == role]))
+        if total.is_known and total.unknown < max(total.replies, 1):
+            yield f"{role}-usd", usd_text(total.amount)
 
 
 def _outcome(report: Report, case: CaseResult, verdict: Verdict) -> Iterator[Node]:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Run, Summary, Verdict
+from evalmeta.model.spending import cost_lines, merged
 from evalmeta.report.report import VERDICT_WORDS, Report, coverage_text, ended_text, quarantine_text
 from evalmeta.report.results import check_lines, mean_cells, numbered_label, shown_averages
 from evalmeta.report.text import aligned, and_more, count, decimal, one_line, percent, seconds
@@ -166,6 +167,7 @@ def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
         answers, reported = statistics.answers, statistics.told_tokens
         partly = "" if reported == answers else f", reported by {reported:,} of {count(answers, 'answer')}"
         yield f"tokens: {_known(statistics.tokens.input)} in, {_known(statistics.tokens.output)} out{partly}"
+    yield from (one_line(line, chars=300) for line in cost_lines(statistics.spent))
 
 
 def corrected_text(corrected: CorrectedRate) -> str:
@@ -211,6 +213,8 @@ def suite_lines(reports: Sequence[Report]) -> Iterator[str]:
     repeats = any(report.is_repeated for report in reports)
     cases = count(total, "case result" if repeats else "case")
     yield f"  {cases}: {_case_counts(reports)}; took {seconds(took)}"
+    spent = merged(row for report in reports for row in report.tally.spent)
+    yield from (f"  {line}" for line in cost_lines(spent))
 
 
 def passed_count(summaries: Sequence[Summary]) -> str:

@@ -19,20 +19,23 @@ from evalmeta.errors import StoreError
 from evalmeta.model.evaluation import Quarantine
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
 from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict, Verdicts
+from evalmeta.model.spending import Spent
 from evalmeta.store.database import Database, open_database
 
 if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.spending import Role
 
     Change = Callable[[CaseResult], CaseResult]
     _Action: TypeAlias = tuple[str, JsonObject, JsonValue, float | None]
-    _Tokens: TypeAlias = tuple[int | None, int | None]
+    _Tokens: TypeAlias = tuple[int | None, int | None, *tuple[int | str | None, ...]]
     _Passages: TypeAlias = list[tuple[str, str | None]]
     _Generated: TypeAlias = tuple[
         str, str | None, list[_Action] | None, float | None, str | None, _Tokens | None, JsonValue,
         *tuple[_Passages | bool | None, ...],
     ]  # fmt: skip
     _Result: TypeAlias = tuple[str | float | bool | Verdicts | None, ...]
+    _Spent: TypeAlias = tuple[Role, str, *tuple[int, ...]]
     _Turns: TypeAlias = list[tuple[str, _Generated]]
     _Plain: TypeAlias = tuple[
         int, int, str, Verdict, float, float, list[_Result], _Generated | None, str | None,
@@ -143,7 +146,9 @@ def encode_case(case: CaseResult) -> bytes:
     )
     turns: _Turns = [(turn.utterance, _from_generated(turn.generated)) for turn in case.earlier]
     quarantine = tuple(case.quarantine) if case.quarantine else None
-    rare = (quarantine, case.asked_again) if case.asked_again else (quarantine,) if quarantine else ()
+    rare: tuple[object, ...] = (quarantine, case.asked_again, [*map(tuple, case.spent)])
+    while rare and not rare[-1]:
+        rare = rare[:-1]
     return orjson.dumps((*body, case.label, turns, case.traceback, case.checks, *rare), default=dict)
 
 
@@ -170,7 +175,7 @@ def _from_generated(generated: GeneratedData) -> _Generated:
         else [(action.name, action.input, action.output, action.latency_ms) for action in actions],
         generated.latency_ms,
         generated.session_id,
-        None if tokens is None else (tokens.input, tokens.output),
+        None if tokens is None else _from_tokens(tokens),
         generated.trace,
     )
     if retrieved is None and not generated.is_json:
@@ -179,7 +184,12 @@ def _from_generated(generated: GeneratedData) -> _Generated:
     return (*plain, passages, True) if generated.is_json else (*plain, passages)
 
 
-def _case(
+def _from_tokens(tokens: Tokens) -> _Tokens:
+    plain = tokens.input, tokens.output
+    return plain if tokens.cached is None and not tokens.model else (*plain, tokens.cached, tokens.model)
+
+
+def _case(  # noqa: PLR0913, PLR0917 - the parts of the array
     source: _Plain,
     label: str = "",
     turns: _Turns | None = None,
@@ -187,6 +197,7 @@ def _case(
     checks: str = "",
     quarantine: tuple[str, str, bool] | None = None,
     asked_again: int = 0,
+    spent: Sequence[_Spent] = (),
 ) -> CaseResult:
     number, iteration, utterance, verdict, started, ended, results, generated, error = source
     return CaseResult(
@@ -205,6 +216,7 @@ def _case(
         checks,
         None if quarantine is None else Quarantine(quarantine[0], date.fromisoformat(quarantine[1]), quarantine[2]),
         asked_again,
+        tuple(Spent(*row) for row in spent),
     )
 
 
@@ -228,7 +240,7 @@ def _generated(source: _Generated) -> GeneratedData:
         None if actions is None else tuple(Action(*action) for action in actions),
         latency_ms,
         session_id,
-        None if tokens is None else Tokens(*tokens),
+        None if tokens is None else Tokens(*tokens),  # type: ignore[arg-type] # written by `_from_tokens`
         trace,
         None if retrieved is None else tuple(Passage(*passage) for passage in retrieved),
         len(others) > 1,

@@ -15,6 +15,7 @@ from evalmeta.engine.statistics import statistics_of
 from evalmeta.errors import StoreError
 from evalmeta.model.comparison import Standing
 from evalmeta.model.expectations import expectation_kind
+from evalmeta.model.spending import cost_lines
 from evalmeta.model.statistics import CaseCounts, RunStatistics
 from evalmeta.model.tally import detail
 from evalmeta.protocol.json_fields import integer
@@ -59,6 +60,7 @@ class Digest(TypedDict):
     output: int | None
     told_tokens: int
     answers: int
+    costs: list[str]
     chances: str
     flaky: list[int]
     expectations: list[ExpectationCounts]
@@ -128,6 +130,7 @@ def _digest(source: Source, listed: ListedRun) -> Digest:
         output=tokens.output if tokens else None,
         told_tokens=statistics.told_tokens,
         answers=statistics.answers,
+        costs=[*cost_lines(statistics.spent)],
         chances=pass_chances(statistics),
         flaky=[counts.number for counts in statistics.flaky[:_MAX_FLAKY]],
         expectations=_expectations(verdicts),

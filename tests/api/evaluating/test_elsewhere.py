@@ -13,6 +13,7 @@ from evalmeta.api.evaluating.elsewhere import Elsewhere, EvaluationRecipe
 from evalmeta.api.evaluating.inputs import load_evaluations
 from evalmeta.engine.remote.crew import Crew
 from evalmeta.engine.scheduler import Places, Pool
+from evalmeta.engine.spending import Spending
 from evalmeta.errors import UsageError
 from evalmeta.model.run_options import RunOptions, Scoring
 
@@ -44,7 +45,13 @@ def asked_elsewhere(recipe: EvaluationRecipe) -> list[object]:
         await crew.open()
         places = Places(Pool(options))
         elsewhere = Elsewhere(crew, pickle.dumps(recipe))
-        await elsewhere.execute(loaded.evaluation, journal, options=options, on_results=lambda _: None, places=places)
+        await elsewhere.execute(
+            *(loaded.evaluation, journal),
+            options=options,
+            on_results=lambda _: None,
+            places=places,
+            spending=Spending(),
+        )
         await crew.close()
 
     asyncio.run(run())

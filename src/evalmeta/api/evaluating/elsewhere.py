@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from evalmeta.engine.remote.crew import Crew
     from evalmeta.engine.runner import OnResults
     from evalmeta.engine.scheduler import Places
+    from evalmeta.engine.spending import Spending
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,23 @@ class Elsewhere(NamedTuple):
     recipe: bytes
 
     async def execute(
-        self, evaluation: Evaluation, journal: Journal, *, options: RunOptions, on_results: OnResults, places: Places
+        self,
+        evaluation: Evaluation,
+        journal: Journal,
+        *,
+        options: RunOptions,
+        on_results: OnResults,
+        places: Places,
+        spending: Spending,
     ) -> None:
         """Run the cases; raise ClusterError if the workers cannot."""
         async with self.crew.run(self.recipe, options, places.pacer) as there:
             await execute_elsewhere(
-                evaluation, there.ask, journal, options=options, on_results=on_results, places=places
+                *(evaluation, there.ask, journal),
+                options=options,
+                on_results=on_results,
+                places=places,
+                spending=spending,
             )
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from evalmeta.api.evaluating.journal import FolderJournal, StoredRecord
     from evalmeta.api.evaluating.loaded import LoadedEvaluation
     from evalmeta.engine.interfaces import Journal, Scorer, SharedPace, Subject
+    from evalmeta.engine.spending import Spending
     from evalmeta.model.agent_scorer import FindScorer, PromptScorer
     from evalmeta.model.definition import Definition
     from evalmeta.model.evaluation import Case, Evaluation
@@ -205,6 +206,7 @@ class _Task(NamedTuple):
     agent: Hashable
     subject: Subject
     scorers: Mapping[str, Scorer]
+    spending: Spending
     elsewhere: Elsewhere | None = None
 
 
@@ -250,7 +252,7 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
         return [*(bound for bound in (subject, rater) if isinstance(bound, EvalmetaError)), *errors]
     options = replace(options, setup=bindings.setup(loaded, options))
     scorers = make_scorers(options.scoring, rater, find_custom=_custom_scorers(loaded.root))
-    return _Task(loaded, options, bindings.agent(loaded), subject, scorers)
+    return _Task(loaded, options, bindings.agent(loaded), subject, scorers, bindings.spending(loaded))
 
 
 def _custom_scorers(root: Path) -> FindScorer:
@@ -351,7 +353,9 @@ async def _execute(
 ) -> None:
     options = task.options
     if task.elsewhere:
-        await task.elsewhere.execute(evaluation, journal, options=options, on_results=on_results, places=places)
+        await task.elsewhere.execute(
+            *(evaluation, journal), options=options, on_results=on_results, places=places, spending=task.spending
+        )
         return
     await execute(
         *(evaluation, task.subject, journal),
@@ -359,6 +363,7 @@ async def _execute(
         on_results=on_results,
         scorers=task.scorers,
         places=places,
+        spending=task.spending,
     )
 
 

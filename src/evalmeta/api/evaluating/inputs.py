@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta.api.evaluating.loaded import LoadedEvaluation, Roots
 from evalmeta.engine.case_run import close
+from evalmeta.engine.prices import Prices
 from evalmeta.engine.raters import offline_rater
 from evalmeta.engine.redaction import with_redaction
+from evalmeta.engine.spending import Spending
 from evalmeta.engine.subjects.objects import subject_of
 from evalmeta.errors import SettingsError, UsageError, did_you_mean
 from evalmeta.model.definition import Definition
@@ -167,6 +169,15 @@ class Bindings:
         if key not in self._setups:
             self._setups[key] = self._new_setup(loaded, options.scoring)
         return self._setups[key]
+
+    def spending(self, loaded: LoadedEvaluation) -> Spending:
+        """Return the prices of an evaluation's project, and the model of its agent in the settings."""
+        has_settings = loaded.project is not None and loaded.project.declared is not None
+        if not has_settings and self._subject is not None and not _may_describe(self._subject):
+            return Spending()
+        from evalmeta.api.evaluating import project
+
+        return Spending(Prices(loaded.settings.prices), project.model_of(loaded, self._subject))
 
     def _new_setup(self, loaded: LoadedEvaluation, scoring: Scoring) -> Setup:
         subject, judge, rater = self._subject, self._rater, scoring.rater

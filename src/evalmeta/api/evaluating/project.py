@@ -175,6 +175,13 @@ def _rater_settings(described: object) -> RaterSettings | None:
     return settings if isinstance(settings, RaterSettings) else None
 
 
+def model_of(loaded: LoadedEvaluation, subject: object) -> str:
+    """Return the language model in the settings of an evaluation's agent; empty if they name none."""
+    own = subject_settings_of(loaded) if subject is None else subject
+    settings = _subject_settings(own) if isinstance(own, Mapping | SubjectSettings) else None
+    return settings.language_model if settings else ""
+
+
 def setup_of(loaded: LoadedEvaluation, subject: object, rater: object, scoring: Scoring) -> Setup:
     """Return what answers and judges in a run, with the check of the rater that the project keeps."""
     if rater is None:

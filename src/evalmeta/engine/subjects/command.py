@@ -46,7 +46,8 @@ _PROTOCOL: Final = "stdout is only for answers, one line of JSON each; print eve
 class CommandSubject(SubjectSettings):
     """A program that reads JSON objects from stdin and writes JSON objects to stdout, one per line.
 
-    Every worker has its own process, which is restarted if it dies.
+    Every worker has its own process, which is restarted if it dies. `model` is the language model whose price its
+    answers have, unless they name one.
     """
 
     agent = "a program that reads and writes JSON lines"
@@ -54,6 +55,7 @@ class CommandSubject(SubjectSettings):
     adapter: Literal["command"]
     command: Annotated[tuple[str, ...], Field(min_length=1)]
     environment: dict[str, str] = Field(default_factory=dict)
+    model: str = ""
 
     def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Return a subject for a program that runs in `root`, with one process for each open session.

@@ -43,7 +43,7 @@ class HttpSubject(SubjectSettings):
     `request` is the body; it may contain `{{utterance}}`, `{{history}}`, `{{context}}`, `{{context.NAME}}` and
     `{{session}}`. `answer`, `topic`, `actions` and the rest are JSONPaths into the response. `${NAME}` in a header is
     replaced by an environment variable. With `omits_empty`, a topic or actions that their path does not find are empty
-    instead of unknown.
+    instead of unknown. `model` is the language model whose price its answers have.
     """
 
     agent = "any other JSON endpoint"
@@ -57,6 +57,7 @@ class HttpSubject(SubjectSettings):
     topic: str = ""
     actions: str = ""
     omits_empty: bool = False
+    model: str = ""
     action_name: str = "$.name"
     action_input: str = "$.input"
     action_output: str = "$.output"

@@ -115,7 +115,12 @@ def _read(reply: JsonValue, *, offers_tools: bool) -> GeneratedData:
     if not actions and not offers_tools and not isinstance(message.get("tool_calls"), list):
         actions = None
     usage = object_at(reply, "usage") if isinstance(reply, dict) else {}
-    tokens = {"input": integer(usage, "prompt_tokens", None), "output": integer(usage, "completion_tokens", None)}
+    tokens: JsonObject = {
+        "input": integer(usage, "prompt_tokens", None),
+        "output": integer(usage, "completion_tokens", None),
+        "cached": integer(object_at(usage, "prompt_tokens_details"), "cached_tokens", None),
+        "model": optional_text(reply, "model") if isinstance(reply, dict) else None,
+    }
     return generated_data({"outcome": outcome or "", "actions": actions, "tokens": tokens if usage else None})
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class PythonSubject(SubjectSettings):
     """An agent that is a Python object: `target = "module:name"`, imported from the project's folder.
 
-    `retry_on` lists the agent's transient exceptions, such as `httpx.ReadTimeout`, which are retried.
+    `retry_on` lists the agent's transient exceptions, such as `httpx.ReadTimeout`, which are retried. `model`
+    is the language model whose price its answers have, unless they name one.
     """
 
     agent = "a Python function or object"
@@ -31,6 +32,7 @@ class PythonSubject(SubjectSettings):
     adapter: Literal["python"]
     target: Annotated[str, Field(pattern=TARGET)]
     retry_on: tuple[str, ...] = ()
+    model: str = ""
 
     def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Import the target and return a subject for it; raise SettingsError if it is not an agent."""

@@ -57,6 +57,8 @@ class ReplaySubject(SubjectSettings):
 class _ReplaySession(NothingToClose):
     """Ignore history and context: the recorded agent knew them."""
 
+    is_recorded = True
+
     def __init__(self, recordings: Recordings, file: Path, number: int) -> None:
         self._recordings = recordings
         self._file = file
@@ -93,6 +95,8 @@ def bind_recorded() -> Subject:
 
 class _RecordedSession(NothingToClose):
     """Answer the turns of a case in their order, whatever the utterance."""
+
+    is_recorded = True
 
     def __init__(self, case: Case) -> None:
         self._case = case

@@ -315,7 +315,7 @@ def _tokens(usage: JsonValue) -> Tokens | None:
     counts = [
         next((count for key in keys if (count := _count(usage.get(key))) is not None), None) for keys in _TOKEN_KEYS
     ]
-    return None if counts == [None, None] else Tokens(*counts)
+    return None if counts == [None, None] else Tokens(counts[0], counts[1])
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from evalmeta import limits
 from evalmeta.engine.pacer import Pacer
+from evalmeta.engine.spending import CURRENT, Ledger
 from evalmeta.errors import RaterError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
+from evalmeta.model.generated_data import Tokens
 from evalmeta.model.redaction import redacted, redacted_bytes
 from evalmeta.protocol.http import is_too_long, retry_pause
+from evalmeta.protocol.json_fields import integer, object_at
 
 if TYPE_CHECKING:
     from evalmeta.engine.http_endpoint import Endpoint
@@ -59,6 +62,13 @@ class ModelReply:
     finish_reason: str = ""
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0  # of the input, what the provider had cached
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """Return the tokens; None if they are not known."""
+        used = Tokens(self.input_tokens, self.output_tokens, self.cached_tokens)
+        return used if used.input or used.output else None
 
 
 class JudgeModel(Protocol):
@@ -182,7 +192,9 @@ def _completion(reply: JsonValue, model: str) -> ModelReply:
     text = "".join(str(part["text"]) for part in parts if isinstance(part.get("text"), str))
     usage = reply.get("usage")
     counts = (usage.get(f"{key}_tokens") if isinstance(usage, dict) else None for key in _TOKENS)
-    return ModelReply(text, str(finish_reason or ""), *(count if isinstance(count, int) else 0 for count in counts))
+    given, written = (count if isinstance(count, int) else 0 for count in counts)
+    cached = integer(object_at(usage, "prompt_tokens_details"), "cached_tokens", 0) if isinstance(usage, dict) else 0
+    return ModelReply(text, str(finish_reason or ""), given, written, cached)
 
 
 def _parts(content: JsonValue) -> list[JsonObject]:
@@ -222,7 +234,7 @@ class Requests:
         attempt = 1
         while True:
             try:
-                return await self._send_once(question, model, attempt)
+                return await self._send_once(question, model, name, attempt)
             except SubjectError as error:
                 if attempt > limits.RETRIES or not _is_transient(error):
                     tried = f" (tried {attempt} times)" if attempt > 1 else ""
@@ -231,27 +243,50 @@ class Requests:
                     await asyncio.sleep(retry_pause(attempt))
             attempt += 1
 
-    async def _send_once(self, question: Question, model: JudgeModel, attempt: int) -> ModelReply:
-        """Send a request when the pacer permits it; a busy model slows down all requests."""
+    async def _send_once(self, question: Question, model: JudgeModel, name: str, attempt: int) -> ModelReply:
+        """Send a request when the pacer permits it; a busy model slows down all requests.
+
+        The case's ledger gets its tokens, also if the reply turns out to be of no use.
+        """
+        ledger = CURRENT.get()
         await self._pacer.enter()
         try:
             if self.limit is not None and self.usage.requests >= self.limit:
                 raise RaterError(f"the limit of {self.limit:,} requests is reached")
             self.usage.requests += 1
             async with asyncio.timeout(self._timeout):
-                reply = await model.ask(question)
+                reply = await _asked(model, question, ledger, name)
         except TimeoutError:
+            if ledger is not None:
+                ledger.add("rater", name, None)
             raise SubjectUnreachable(f"no answer within {self._timeout:g} s") from None
         except SubjectBusy as busy:
             if _is_transient(busy):
                 self._pacer.back_off(busy, attempt=attempt)
+            raise
+        except SubjectUnreachable:
+            # The connection may have been lost after the model replied.
+            if ledger is not None:
+                ledger.add("rater", name, None)
             raise
         finally:
             self._pacer.leave()
         self._pacer.speed_up()
         self.usage.input_tokens += reply.input_tokens
         self.usage.output_tokens += reply.output_tokens
+        if ledger is not None:
+            ledger.add("rater", name, reply.tokens)
         return reply
+
+
+async def _asked(model: JudgeModel, question: Question, ledger: Ledger | None, name: str) -> ModelReply:
+    """Return a model's reply; one that is a refusal has used tokens, too."""
+    try:
+        return await model.ask(question)
+    except RaterError:
+        if ledger is not None:
+            ledger.add("rater", name, None)
+        raise
 
 
 def _is_transient(error: SubjectError) -> bool:

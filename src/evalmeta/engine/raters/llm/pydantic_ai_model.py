@@ -74,7 +74,8 @@ class ProviderModel:
             raise refusal(self._name, str(details.get("refusal") or "its content filter blocked the request"))
         usage = response.usage
         text = hide_keys(response.text or "")
-        return ModelReply(text, response.finish_reason or "", usage.input_tokens, usage.output_tokens)
+        tokens = usage.input_tokens, usage.output_tokens, usage.cache_read_tokens
+        return ModelReply(text, response.finish_reason or "", *tokens)
 
     async def close(self) -> None:
         """Close its connections, as pydantic-ai does at the end of a context."""

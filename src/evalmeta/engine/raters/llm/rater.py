@@ -36,6 +36,7 @@ from evalmeta.engine.raters.llm.scorer_prompts import (
     scorer_message,
 )
 from evalmeta.engine.raters.llm.verdicts import Opinion, UnreadableReply, opinion_of, read_judgement, read_ruling, weigh
+from evalmeta.engine.spending import CURRENT
 from evalmeta.errors import EvalmetaError, RaterError, SettingsError
 from evalmeta.model.run import Verdict
 
@@ -173,13 +174,13 @@ class ModelRater:
         question = self._question(sample, rubric)
         key = _cache_key(question, sample, self._settings, version=PROMPT_VERSION)
         try:
-            reply = self._cached(key, rubric) or await self._new(key, question, sample, rubric)
+            name = self._settings.model_names[sample.model]
+            reply = self._cached(key, rubric, name) or await self._new(key, question, sample, rubric)
         except RaterError as error:
             if len(self._models) == 1:
                 raise
             return str(error)
-        model = self._settings.model_names[sample.model]
-        return replace(reply, model=model) if isinstance(reply, Opinion) else reply
+        return replace(reply, model=name) if isinstance(reply, Opinion) else reply
 
     def _question(self, sample: Sample, rubric: Rubric) -> Question:
         scorer, is_reversed = rubric.scorer, sample.is_reversed
@@ -192,13 +193,15 @@ class ModelRater:
         message = rubric_message(rubric, is_reversed=is_reversed)
         return Question(system, message, schema, sample.temperature, sample.number)
 
-    def _cached(self, key: str, rubric: Rubric) -> Opinion | None:
+    def _cached(self, key: str, rubric: Rubric, model: str) -> Opinion | None:
         # A failing cache costs money, but no rating.
         with suppress(EvalmetaError, UnreadableReply):
             body = self._cache.find(key) if self._cache is not None else None
             if body:
                 _, opinion = self._read(body, rubric)
                 self.requests.usage.cached += 1
+                if (ledger := CURRENT.get()) is not None:
+                    ledger.reuse("rater", model)
                 return opinion
         return None
 
