@@ -732,23 +732,6 @@ def test_only_some_failing_cases_are_listed(pytester: pytest.Pytester, run: Run)
     run().stdout.fnmatch_lines(["  19: Failed: no", "  and 5 more cases"])
 
 
-def test_coroutine_functions_without_a_plugin_for_them_are_errors(pytester: pytest.Pytester, run: Run) -> None:
-    pytester.makepyfile(
-        test_it="""
-        import evalmeta
-
-        @evalmeta.evaluation(min_pass_rate=0)
-        async def test_agent():
-            assert False
-        """
-    )
-
-    result = run()
-
-    result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(["*async def functions are not natively supported*"])
-
-
 def test_methods_of_unittest_are_refused(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(
         test_it="""

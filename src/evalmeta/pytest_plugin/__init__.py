@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
+    from evalmeta.pytest_plugin.entries import Entries
     from evalmeta.pytest_plugin.files import EvaluationFile
     from evalmeta.pytest_plugin.results import CaseNote, EvaluationResults, FileNote, SessionResults
 
@@ -37,10 +38,12 @@ _OPTIONS: Final = (
     ("iterations", "N", "number of times to run each case"),
     ("min-pass-rate", "RATE", "share of a case's iterations that must pass"),
     ("min-decided", "SHARE", "share of a file's results that must be judged"),
+    ("concurrency", "N", "number of cases, or of entries of an asynchronous evaluation, in flight at a time"),
     ("report-dir", "DIR", "write a report of the evaluations with a time in its name"),
     ("baseline", "FILE", "compare evaluations with an earlier report"),
 )
 _NUMBERS: Final = {"N", "RATE", "SHARE"}
+_WHOLE: Final = {"iterations": limits.MAX_ITERATIONS, "concurrency": limits.MAX_CONCURRENCY}
 _MARKER: Final = "evalmeta_evaluation"
 _ITERATION: Final = "evalmeta_iteration"
 _NOTE: Final = "evalmeta_note"
@@ -107,7 +110,7 @@ def evalmeta_iteration(request: pytest.FixtureRequest) -> int:
 
 def _checked(name: str, text: str) -> float:
     try:
-        number = int(text) if name == "iterations" else float(text)
+        number = int(text) if name in _WHOLE else float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
     if error := range_error(name, number):
@@ -123,6 +126,7 @@ def evaluation(
     min_pass_rate: float | None = None,
     iterations: int | None = None,
     errors: Literal["error", "fail"] = "error",
+    concurrency: int = limits.CONCURRENCY,
     confidence: float | None = None,
     runs: int | None = None,
 ) -> Callable[[_Test], _Test]: ...
@@ -133,6 +137,7 @@ def evaluation(
     min_pass_rate: float | None = None,
     iterations: int | None = None,
     errors: Literal["error", "fail"] = "error",
+    concurrency: int = limits.CONCURRENCY,
     confidence: float | None = None,
     runs: int | None = None,
 ) -> _Test | Callable[[_Test], _Test]:
@@ -148,6 +153,7 @@ def evaluation(
             of the current iteration.
         errors: "fail" counts an exception of the test, such as that of an agent, as a failed test. Errors of
             fixtures always fail the session.
+        concurrency: The number of tests that run at a time if the function is a coroutine function.
         confidence: An alias for `min_pass_rate`.
         runs: An alias for `iterations`.
 
@@ -161,6 +167,7 @@ def evaluation(
         "min_pass_rate": _value("min_pass_rate", {"min_pass_rate": min_pass_rate, "confidence": confidence}, 1.0),
         "iterations": _value("iterations", {"iterations": iterations, "runs": runs}, 1),
         "errors": errors,
+        "concurrency": _value("concurrency", {"concurrency": concurrency}, limits.CONCURRENCY),
     }
 
     def mark(function: _Test) -> _Test:
@@ -185,12 +192,12 @@ def _value(name: str, aliases: Mapping[str, float | None], default: float) -> fl
 
 
 def range_error(name: str, value: float, *, alias: str | None = None) -> str | None:
-    """Return why a value of a share (`min_pass_rate`) or of `iterations` is out of range; None if it is valid."""
-    if name in {"min_pass_rate", "min_decided"}:
+    """Return why a value of a share (`min_pass_rate`) or of a whole number is out of range; None if it is valid."""
+    if name not in _WHOLE:
         return None if 0 <= value <= 1 else f"{alias or name} is {value}; it must be from 0 to 1"
-    if isinstance(value, int) and 1 <= value <= limits.MAX_ITERATIONS:
+    if isinstance(value, int) and 1 <= value <= _WHOLE[name]:
         return None
-    return f"{alias or name} is {value}; it must be a whole number from 1 to {limits.MAX_ITERATIONS}"
+    return f"{alias or name} is {value}; it must be a whole number from 1 to {_WHOLE[name]}"
 
 
 class Evaluations:
@@ -199,6 +206,7 @@ class Evaluations:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._loaded: SessionResults | None = None
+        self._entries: Entries | None = None
         self._files: dict[str, dict[str, FileNote]] = {}
         self._is_reporting = False
         self._report_line = ""
@@ -207,7 +215,7 @@ class Evaluations:
         if self._loaded is None:
             from evalmeta.pytest_plugin.results import SessionResults
 
-            self._loaded = SessionResults(iteration_fixture=_ITERATION)
+            self._loaded = SessionResults(own_fixture=_ITERATION)
         return self._loaded
 
     def pytest_sessionstart(self) -> None:
@@ -229,6 +237,35 @@ class Evaluations:
         """Reject methods of unittest.TestCase, which cannot be parametrized and therefore not repeated."""
         if item.get_closest_marker(_MARKER) and isinstance(item, TestCaseFunction):
             raise pytest.UsageError(f"{item.nodeid}: @evalmeta.evaluation cannot decorate methods of unittest.TestCase")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Let evalmeta run coroutine functions; the entries of an evaluation stay together if tests are shuffled."""
+        marked = [item for item in items if item.get_closest_marker(_MARKER) and isinstance(item, pytest.Function)]
+        if not any(inspect.iscoroutinefunction(item.function) for item in marked):
+            return
+        from evalmeta.pytest_plugin.entries import is_coroutine, together
+
+        entries = {item for item in marked if is_coroutine(item)}
+        for item in entries:
+            # Not pytest_pyfunc_call: plugins for coroutine functions replace what it calls.
+            vars(item)["runtest"] = partial(self._run_entry, item)
+        items[:] = together(items, entries.__contains__)
+
+    def _run_entry(self, item: pytest.Function) -> None:
+        __tracebackhide__ = True
+        if self._entries is None:
+            from evalmeta.pytest_plugin.entries import Entries, gets_whole_files
+
+            # Workers do not know which of the entries others run.
+            items = item.session.items if gets_whole_files(item.config) else ()
+            self._entries = Entries(items, own_fixture=_ITERATION, concurrency=self._concurrency)
+        self._entries.run(item)
+
+    def _concurrency(self, item: pytest.Item) -> int:
+        marker = item.get_closest_marker(_MARKER)
+        chosen: int | None = self._config.getoption("evalmeta_concurrency")
+        return chosen or (marker.kwargs["concurrency"] if marker else 1)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -310,6 +347,8 @@ class Evaluations:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the report of the session's evaluations, if there are any and it is enabled."""
+        if self._entries:
+            self._entries.close()
         folder = self._option("evalmeta_report_dir")
         if not (folder and self._loaded and self._loaded.evaluations):
             return

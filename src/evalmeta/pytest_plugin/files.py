@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -25,6 +25,7 @@ from evalmeta.model.tally import summarise
 from evalmeta.package.files import parse_test_name, shown
 from evalmeta.package.folders import ForceIgnore, read_forceignore
 from evalmeta.package.project import find_project, has_project
+from evalmeta.pytest_plugin.entries import gets_whole_files
 from evalmeta.pytest_plugin.questions import Questions
 from evalmeta.pytest_plugin.results import FileNote, error_text, failure_repr, file_note
 from evalmeta.report.details import case_text, iterations_text, why_not_passed
@@ -50,7 +51,7 @@ _NO_AGENT_ACTIONS: Final = (
     "Or add [subjects.NAME] to an evalmeta.toml, with the agent's name in the file.",
 )
 _PLUGIN: Final = "evalmeta-definitions"
-_RUN_OPTIONS: Final = ("iterations", "min_pass_rate", "min_decided")
+_RUN_OPTIONS: Final = ("iterations", "min_pass_rate", "min_decided", "concurrency")
 
 
 def evaluation_file(path: Path, parent: pytest.Collector, *, is_named: bool) -> EvaluationFile | None:
@@ -168,7 +169,7 @@ def _close_questions(config: pytest.Config) -> None:
 
 def _asked_with(item: CaseItem) -> dict[EvaluationFile, list[int]]:
     """Return the cases that run together with a case: those that follow until a test of another kind, by file."""
-    if not _gets_whole_files(item.config):
+    if not gets_whole_files(item.config):
         # Workers must not run the items of other workers.
         return {item.parent: [item.case.number]}
     items = item.session.items
@@ -187,12 +188,6 @@ def _numbers_by_file(items: Iterable[pytest.Item]) -> dict[EvaluationFile, list[
         if isinstance(item, CaseItem):
             numbers.setdefault(item.parent, []).append(item.case.number)
     return numbers
-
-
-def _gets_whole_files(config: pytest.Config) -> bool:
-    """Return whether the process that runs the first test of a file runs all of them; see `pytest_configure_node`."""
-    workerinput = cast("dict[str, str]", getattr(config, "workerinput", {}))
-    return workerinput.get("evalmeta_dist", "each") in {"each", "loadfile", "loadscope"}
 
 
 class EvaluationFile(pytest.File):

@@ -20,6 +20,7 @@ from evalmeta.model.run import CaseResult, Coverage, Summary, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.model.tally import summarise
+from evalmeta.pytest_plugin.entries import why_alone
 from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.comparison import verdict as comparison_verdict
 from evalmeta.report.report import too_few_text
@@ -61,6 +62,7 @@ class CaseNote(TypedDict):
     reason: str  # why the test did not pass, on one line
     file: str  # the file of the test function
     line: int  # from 1
+    alone: str  # why a coroutine function does not run beside others
 
 
 class FileNote(TypedDict):
@@ -125,10 +127,10 @@ def _reports(
 
 
 class SessionResults:
-    """The evaluations of a session by node id; `iteration_fixture` names the parameter with the iteration."""
+    """The evaluations of a session by node id; `own_fixture` names the parameter with the iteration."""
 
-    def __init__(self, *, iteration_fixture: str) -> None:
-        self._iteration_fixture = iteration_fixture
+    def __init__(self, *, own_fixture: str) -> None:
+        self._own_fixture = own_fixture
         self.evaluations: dict[str, EvaluationResults] = {}
         self.is_complete = False
         self._baseline: KnownTests = {}
@@ -145,7 +147,7 @@ class SessionResults:
         verdict = _verdict(report, call, errors_fail=marker.kwargs["errors"] == "fail")
         if verdict is None:
             return None
-        note = _note(item, marker, verdict, _reason(report, call), self._iteration_fixture)
+        note = _note(item, marker, verdict, _reason(report, call), self._own_fixture)
         # Files such as JUnit XML contain the properties of the last report of an item.
         added: dict[str, object] = {"evaluation": note["evaluation"], "verdict": note["verdict"]}
         if note["inputs"] is not None:
@@ -294,6 +296,8 @@ class EvaluationResults:
         """Yield one line with the results of the iterations, if there are several."""
         if self.first["iterations"] > 1:
             yield f"by iteration: {and_more(self.outcomes(), _SHOWN_CASES)}"
+        if self.first["alone"] and len(self.notes) > 1:
+            yield f"the tests ran one after another: {self.first['alone']}"
 
     def reports(self) -> list[pytest.TestReport]:
         """Return the evaluation's reports for pytest: a call with the verdict, and a teardown, which completes it."""
@@ -356,11 +360,11 @@ def _reason(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
     return one_line(first, chars=_REASON_CHARS)
 
 
-def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str, iteration_fixture: str) -> CaseNote:
+def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str, own_fixture: str) -> CaseNote:
     file, line, _ = item.location
     callspec = getattr(item, "callspec", None)
     parameters: dict[str, object] = dict(callspec.params) if callspec else {}
-    iteration = cast("int", parameters.pop(iteration_fixture, 1))
+    iteration = cast("int", parameters.pop(own_fixture, 1))
     case: str = f"-{callspec.id}" if callspec else ""
     function = getattr(item, "originalname", item.name)
     return {
@@ -376,6 +380,7 @@ def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str, ite
         "reason": reason,
         "file": file,
         "line": (line or 0) + 1,
+        "alone": why_alone(item, own_fixture=own_fixture),
     }
 
 
