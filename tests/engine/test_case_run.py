@@ -8,7 +8,7 @@ import pytest
 
 from engine.builders import TOPIC, Agent, answer_orders, case
 from evalmeta import limits
-from evalmeta.engine.case_run import CasePolicy, run_case
+from evalmeta.engine.case_run import CasePolicy, TimeLimit, run_case
 from evalmeta.engine.scorers import SCORERS
 from evalmeta.errors import SubjectError
 from evalmeta.model.evaluation import Case, Turn, WorkItem
@@ -17,7 +17,7 @@ from evalmeta.model.run import CaseResult, Verdict
 
 
 def ask(agent: Agent, asked: Case | None = None, *, seconds: float = 5.0) -> CaseResult:
-    return asyncio.run(run_case(WorkItem(1, asked or case()), agent, CasePolicy(SCORERS, seconds=seconds)))
+    return asyncio.run(run_case(WorkItem(1, asked or case()), agent, CasePolicy(SCORERS, TimeLimit(seconds))))
 
 
 async def hang(_utterance: str) -> GeneratedData:
@@ -165,7 +165,7 @@ def test_a_scorer_may_be_a_coroutine_function() -> None:
         return SCORERS[TOPIC.name](expectation, exchange)
 
     item = WorkItem(1, case())
-    result = asyncio.run(run_case(item, Agent(answer_orders), CasePolicy({TOPIC.name: judge}, seconds=5)))
+    result = asyncio.run(run_case(item, Agent(answer_orders), CasePolicy({TOPIC.name: judge}, TimeLimit(5))))
     assert result.verdict is Verdict.PASS
 
 
@@ -180,7 +180,7 @@ def test_an_answer_after_a_cancellation_is_ignored(failure: Exception | None) ->
         return GeneratedData("interrupted")
 
     async def main() -> None:
-        task = asyncio.create_task(run_case(WorkItem(1, case()), Agent(answer), CasePolicy(SCORERS, seconds=5)))
+        task = asyncio.create_task(run_case(WorkItem(1, case()), Agent(answer), CasePolicy(SCORERS, TimeLimit(5))))
         await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

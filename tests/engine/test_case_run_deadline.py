@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from evalmeta.engine.case_run import Deadline
+from evalmeta.engine.case_run import Deadline, TimeLimit
 
 
 async def wait(seconds: float, *, result: str = "done") -> str:
@@ -27,14 +27,14 @@ async def break_later() -> str:
 
 def test_work_in_time_returns_its_result() -> None:
     async def main() -> list[str]:
-        return [await Deadline(5).run(work) for work in (answer_at_once(), wait(0), wait(0.01))]
+        return [await Deadline(TimeLimit(5)).run(work) for work in (answer_at_once(), wait(0), wait(0.01))]
 
     assert asyncio.run(main()) == ["done"] * 3
 
 
 @pytest.mark.parametrize("work", [break_at_once, break_later])
 def test_exceptions_are_raised(work: object) -> None:
-    deadline = Deadline(5)
+    deadline = Deadline(TimeLimit(5))
     with pytest.raises(ValueError, match="broken"):
         asyncio.run(deadline.run(work()))
     assert not deadline.has_expired
@@ -50,7 +50,7 @@ def test_work_that_takes_too_long_is_cancelled() -> None:
             cancelled.append(True)
             raise
 
-    deadline = Deadline(0.01)
+    deadline = Deadline(TimeLimit(0.01))
     with pytest.raises(TimeoutError):
         asyncio.run(deadline.run(work()))
     assert deadline.has_expired
@@ -63,7 +63,7 @@ def test_work_may_wait_several_times() -> None:
             await asyncio.sleep(0)
         return 5
 
-    assert asyncio.run(Deadline(5).run(work())) == 5
+    assert asyncio.run(Deadline(TimeLimit(5)).run(work())) == 5
 
 
 def test_work_may_catch_what_it_waits_for() -> None:
@@ -74,12 +74,12 @@ def test_work_may_catch_what_it_waits_for() -> None:
             return await wait(0, result="caught")
         return "never"
 
-    assert asyncio.run(Deadline(5).run(work())) == "caught"
+    assert asyncio.run(Deadline(TimeLimit(5)).run(work())) == "caught"
 
 
 def test_a_pause_stops_the_clock() -> None:
     async def main() -> str:
-        deadline = Deadline(0.5)
+        deadline = Deadline(TimeLimit(0.5))
 
         async def work() -> str:
             with deadline.pause():
@@ -97,7 +97,7 @@ def test_a_pause_stops_the_clock() -> None:
 
 
 def test_the_clock_continues_after_a_pause() -> None:
-    deadline = Deadline(0.05)
+    deadline = Deadline(TimeLimit(0.05))
 
     async def work() -> None:
         with deadline.pause():
@@ -106,3 +106,63 @@ def test_the_clock_continues_after_a_pause() -> None:
 
     with pytest.raises(TimeoutError):
         asyncio.run(deadline.run(work()))
+
+
+def test_works_that_share_a_limit_have_each_their_own_time() -> None:
+    limit, order = TimeLimit(0.05), list[str]()
+
+    async def work(name: str, seconds: float, *, pause: float = 0) -> None:
+        deadline = Deadline(limit)
+
+        async def steps() -> None:
+            await asyncio.sleep(0)
+            with deadline.pause():
+                await asyncio.sleep(pause)
+            await asyncio.sleep(seconds)
+
+        try:
+            await deadline.run(steps())
+        except TimeoutError:
+            order.append(f"{name} is late")
+        else:
+            order.append(name)
+
+    async def main() -> None:
+        for _ in range(2):
+            first, second = (asyncio.ensure_future(work(name, 60)) for name in ("first", "second"))
+            await asyncio.sleep(0.02)
+            await asyncio.gather(first, second, work("third", 60), work("paused", 60, pause=0.3), work("quick", 0))
+
+    asyncio.run(main())
+    late = ["first is late", "second is late", "third is late", "paused is late"]
+    assert order == ["quick", *late] * 2
+
+
+def test_a_cancellation_from_outside_is_no_time_out_and_time_outs_leave_no_cancellation() -> None:
+    async def main() -> tuple[bool, bool, int]:
+        outside, inside = Deadline(TimeLimit(60)), Deadline(TimeLimit(0.01))
+        task = asyncio.ensure_future(outside.run(wait(60)))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        with pytest.raises(TimeoutError):
+            await inside.run(wait(60))
+        current = asyncio.current_task()
+        return task.cancelled(), outside.has_expired, current.cancelling() if current else -1
+
+    assert asyncio.run(main()) == (True, False, 0)
+
+
+def test_work_that_ignores_its_time_out_returns_its_result() -> None:
+    async def work() -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return "late"
+        return "never"
+
+    async def main() -> tuple[str, bool]:
+        deadline = Deadline(TimeLimit(0.01))
+        return await deadline.run(work()), deadline.has_expired
+
+    assert asyncio.run(main()) == ("late", True)

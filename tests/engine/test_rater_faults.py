@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.builders import TOPIC, Agent, MemoryJournal, answer_orders, case, evaluation
-from evalmeta.engine.case_run import CasePolicy, rescore_case, run_case
+from evalmeta.engine.case_run import CasePolicy, TimeLimit, rescore_case, run_case
 from evalmeta.engine.interfaces import Rating
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers import SCORERS, make_scorers
@@ -81,7 +81,7 @@ def raising(error: BaseException) -> object:
 
 def judged(scorers: Mapping[str, Scorer], *turns: str, seconds: float = 5) -> CaseResult:
     item = WorkItem(1, case(*turns, expectations=EXPECTED))
-    return asyncio.run(run_case(item, Agent(answer_orders), CasePolicy(scorers, seconds=seconds)))
+    return asyncio.run(run_case(item, Agent(answer_orders), CasePolicy(scorers, TimeLimit(seconds))))
 
 
 def scorers_of(rater: object) -> Mapping[str, Scorer]:

@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import coroutine
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
@@ -44,7 +44,7 @@ class CasePolicy:
     """The scorers by canonical name, the seconds of a case without pauses, and its retries after transient errors."""
 
     scorers: Mapping[str, Scorer]
-    seconds: float
+    limit: TimeLimit
     retries: int = 0
     pacer: Pacer = field(default_factory=Pacer)
 
@@ -98,7 +98,7 @@ async def rescore_case(
     for _ in answers:
         ledger.reuse("agent")
     with suppress(TimeoutError):
-        await Deadline(seconds).run(_score_turns(case, answers, scorers, results))
+        await Deadline(TimeLimit(seconds)).run(_score_turns(case, answers, scorers, results))
     not_scored = [
         broken(expectation, _NOT_SCORED)._replace(turn=_turn_number(case, number))
         for number, turn in enumerate(case.turns, 1)
@@ -176,7 +176,7 @@ async def close(closable: Session | Subject | Rater) -> None:
         return
     try:
         seconds = _HASTY_CLOSE_SECONDS if _is_cancelled() else limits.CLOSE_SECONDS
-        await Deadline(seconds).run(closable.close())
+        await Deadline(TimeLimit(seconds)).run(closable.close())
     except (Exception, SystemExit, ProcessExit, asyncio.CancelledError):  # noqa: BLE001, S110 - the results are known by now
         pass
 
@@ -203,7 +203,7 @@ class _Attempt:
         self._policy = policy
         self._ledger = ledger
         self._asks = False
-        self._deadline = Deadline(policy.seconds)
+        self._deadline = Deadline(policy.limit)
         self._session: Session | None = None
         self._utterance = case.turns[0].utterance if case.turns else ""
         self._answered = 0.0
@@ -312,12 +312,12 @@ class _Attempt:
     def _timeout(self, begun: float) -> str | None:
         """Return what took too long, None if nothing did; slow scorers only make a case ERROR if turns are left."""
         # Deadlines do not reach an agent that swallows the cancellation or blocks the event loop.
-        in_time = self._answered - begun - self._deadline.paused <= self._policy.seconds
+        in_time = self._answered - begun - self._deadline.paused <= self._policy.limit.seconds
         if not in_time or (self._deadline.has_expired and self._scoring is None):
-            return f"no answer within {self._policy.seconds:g} s"
+            return f"no answer within {self._policy.limit.seconds:g} s"
         if self._scoring is None or self._scoring is self._case.turns[-1]:
             return None
-        return f"turns were not sent: the earlier answers were not scored within {self._policy.seconds:g} s"
+        return f"turns were not sent: the earlier answers were not scored within {self._policy.limit.seconds:g} s"
 
 
 def _checked(session: Session, answer: GeneratedData, seconds: float | None) -> GeneratedData:
@@ -327,54 +327,111 @@ def _checked(session: Session, answer: GeneratedData, seconds: float | None) -> 
     return generated_data(answer, measured_ms=None if seconds is None else round(seconds * 1000, 1))
 
 
-class Deadline:
-    """A time limit that costs next to nothing for work that never waits; the seconds of pauses do not count."""
+class TimeLimit:
+    """The seconds that each of many works may take; the time of the first is over first, so one timer serves them."""
 
-    __slots__ = ("_left", "_timeout", "paused")
+    __slots__ = ("_ends", "_timer", "seconds")
 
     def __init__(self, seconds: float) -> None:
-        self._left: float | None = seconds
-        self._timeout: asyncio.Timeout | None = None
+        self.seconds = seconds
+        self._ends: dict[Deadline, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, deadline: Deadline) -> None:
+        """Let the time of a work begin."""
+        loop = asyncio.get_running_loop()
+        self._ends[deadline] = end = loop.time() + self.seconds
+        if self._timer is None:
+            self._timer = loop.call_at(end, self._expire, loop)
+
+    def remove(self, deadline: Deadline) -> float | None:
+        """Forget a work, and return when its time would be over; None if it is not known."""
+        end = self._ends.pop(deadline, None)
+        if self._timer is not None and not self._ends:
+            self._timer.cancel()
+            self._timer = None
+        return end
+
+    def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        for deadline, end in tuple(self._ends.items()):
+            if end > loop.time():
+                self._timer = loop.call_at(end, self._expire, loop)
+                return
+            del self._ends[deadline]
+            deadline.expire()
+
+
+class Deadline:
+    """The end of a time limit, which costs next to nothing for work that never waits; seconds of pauses do not count."""
+
+    __slots__ = ("_left", "_limit", "_task", "_timer", "has_expired", "paused")
+
+    def __init__(self, limit: TimeLimit) -> None:
+        self._limit = limit
+        # None while it is paused.
+        self._left: float | None = limit.seconds
+        self._task: asyncio.Task[object] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self.has_expired = False
         self.paused = 0.0
 
     @property
     def has_started(self) -> bool:
         """Whether the work has waited."""
-        return self._timeout is not None
-
-    @property
-    def has_expired(self) -> bool:
-        """Whether the time ran out while the work waited."""
-        return self._timeout is not None and self._timeout.expired()
+        return self._task is not None
 
     async def run(self, work: Coroutine[object, object, _T]) -> _T:
         """Return what the work returns; cancel it and raise TimeoutError if it takes too long."""
-        # Arming a timer costs as much as scoring a case, so do it only when the work waits for the first time.
+        # A timer, and what follows a cancellation, are only needed when the work waits for the first time.
         try:
             first = work.send(None)
         except StopIteration as done:
             result: _T = done.value
             return result
-        async with asyncio.timeout(self._left) as self._timeout:
+        self._task = task = cast("asyncio.Task[object]", asyncio.current_task())
+        cancellations = task.cancelling()
+        if self._left is not None:
+            self._limit.add(self)
+        try:
             return await _resume(work, first)
+        except asyncio.CancelledError as error:
+            if self.has_expired and task.cancelling() <= cancellations + 1:
+                raise TimeoutError from error
+            raise
+        finally:
+            self._stop()
+            if self.has_expired:
+                task.uncancel()
+
+    def expire(self) -> None:
+        """Cancel the work."""
+        if self._task is not None:
+            self.has_expired = True
+            self._task.cancel()
 
     @contextmanager
     def pause(self) -> Iterator[None]:
         """Stop the clock."""
-        begun = time.monotonic()
-        when = None if self._timeout is None else self._timeout.when()
-        left = self._left if when is None else when - asyncio.get_running_loop().time()
-        self._reschedule(None)
+        begun, now = time.monotonic(), asyncio.get_running_loop().time
+        end = self._stop()
+        left = self._left if end is None else end - now()
+        self._left = None
         try:
             yield
         finally:
             self.paused += time.monotonic() - begun
-            self._reschedule(left)
+            self._left = left
+            if left is not None and self._task is not None and not self.has_expired:
+                self._timer = asyncio.get_running_loop().call_later(left, self.expire)
 
-    def _reschedule(self, left: float | None) -> None:
-        self._left = left
-        if self._timeout is not None and not self._timeout.expired():
-            self._timeout.reschedule(None if left is None else asyncio.get_running_loop().time() + left)
+    def _stop(self) -> float | None:
+        """Stop the timer, and return when it would have ended."""
+        if self._timer is None:
+            return self._limit.remove(self)
+        self._timer.cancel()
+        end, self._timer = self._timer.when(), None
+        return end
 
 
 @coroutine

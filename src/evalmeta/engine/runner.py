@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.engine.case_run import CasePolicy, close, rescore_case, run_case
+from evalmeta.engine.case_run import CasePolicy, TimeLimit, close, rescore_case, run_case
 from evalmeta.engine.process import exits_refused, rare_collections
 from evalmeta.engine.scheduler import Places, Pool
 from evalmeta.engine.scorers import SCORERS
@@ -53,7 +53,7 @@ async def execute(  # noqa: PLR0913 - as documented
     that `options.max_errors` cases ended in errors; an exception of the journal or of `on_results` stops the run too.
     """
     places = places or Places(Pool(options))
-    policy = CasePolicy(scorers, seconds=options.case_timeout, retries=options.retries, pacer=places.pacer)
+    policy = CasePolicy(scorers, TimeLimit(options.case_timeout), retries=options.retries, pacer=places.pacer)
     with exits_refused(), rare_collections():
         try:
             ask = partial(run_case, subject=subject, policy=policy)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from evalmeta.engine.case_run import CasePolicy, run_case
+from evalmeta.engine.case_run import CasePolicy, TimeLimit, run_case
 from evalmeta.engine.scorers import SCORERS
 from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.replay import RecordedSubject
@@ -17,7 +17,7 @@ ANSWER = GeneratedData("Here.", "Orders", latency_ms=7.0)
 
 def ask(tmp_path: object, *turns: Turn) -> CaseResult:
     subject = bind(RecordedSubject(adapter="recorded"), root=tmp_path)
-    return asyncio.run(run_case(WorkItem(1, Case(1, turns)), subject, CasePolicy(SCORERS, seconds=5)))
+    return asyncio.run(run_case(WorkItem(1, Case(1, turns)), subject, CasePolicy(SCORERS, TimeLimit(5))))
 
 
 def test_turns_are_answered_with_what_was_recorded(tmp_path: object) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from evalmeta import limits
-from evalmeta.engine.case_run import CasePolicy, close, run_case
+from evalmeta.engine.case_run import CasePolicy, TimeLimit, close, run_case
 from evalmeta.engine.pacer import Pacer
 from evalmeta.engine.project_code import functions_of
 from evalmeta.engine.remote.messages import News, PaceEvent, pack, read_orders
@@ -79,7 +79,7 @@ class RemoteWorker:
             self._outbox.fail(begun.run, text)
         else:
             pacer = _RemotePacer(begun.run, self._outbox)
-            policy = CasePolicy(scorers, seconds=begun.seconds, retries=begun.retries, pacer=pacer)
+            policy = CasePolicy(scorers, TimeLimit(begun.seconds), retries=begun.retries, pacer=pacer)
             self._runs[begun.run] = _Run(subject, policy, pacer, self._outbox, self._root)
 
     async def _end_all(self) -> None:
