@@ -9,6 +9,7 @@ import pytest
 
 from engine.builders import TOPIC, Agent, MemoryJournal, answer_orders, case_result, evaluation, run
 from evalmeta import limits
+from evalmeta.engine.event_loop import DELAYS
 from evalmeta.engine.runner import execute
 from evalmeta.errors import TooManyErrors
 from evalmeta.model.evaluation import Evaluation, Quarantine, Quarantines, today
@@ -115,6 +116,21 @@ def test_results_are_committed_in_batches_up_to_the_limit(monkeypatch: pytest.Mo
     run(Agent(answer_orders), evaluation(2_500), journal)
     assert sum(journal.batches) == 2_500
     assert max(journal.batches) == limits.JOURNAL_BATCH
+
+
+@pytest.mark.parametrize(("delays", "batches"), [(0.0, [1] * 5), (60.0, [5])])
+def test_an_answer_that_took_time_is_committed_before_the_next_question_and_delays_do_not_count(
+    delays: float, batches: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def answer(utterance: str) -> GeneratedData:
+        await asyncio.sleep(2 * limits.INSTANT_SECONDS)
+        DELAYS.set(DELAYS.get() + delays)
+        return await answer_orders(utterance)
+
+    monkeypatch.setattr(limits, "JOURNAL_SECONDS", 60)
+    journal = BatchJournal()
+    run(Agent(answer), evaluation(5), journal, concurrency=1)
+    assert journal.batches == batches
 
 
 def test_a_case_that_fails_does_not_affect_the_others() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
-from queue import SimpleQueue
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
 from evalmeta import limits
 
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+# What a call returned, what it raised, and its seconds.
+_Outcome: TypeAlias = "tuple[object, BaseException | None, float]"
+_Done: TypeAlias = "asyncio.Future[_Outcome]"
+
+# Calls are quick after so many in a row that took less time than waking two threads.
+_QUICK_CALLS: Final = 32
+_QUICK_SECONDS: Final = 0.000_2
+# How long calls wait for one that is not quick after all.
+_LOOK_SECONDS: Final = 0.001
 
 
 class EventLoop:
@@ -162,41 +172,90 @@ class _Threads(ThreadPoolExecutor):
         """Return at once."""
 
 
+DELAYS: Final = contextvars.ContextVar("DELAYS", default=0.0)
+"""The seconds that calls of a task waited for a thread and for the event loop: they are not the agent's."""
+
+
+class _Outcomes:
+    """What the calls of one event loop return or raise; it gets all that are there with one wake-up."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.is_handing_over = False
+        # Whether all calls have been made, if the event loop waits for that.
+        self.made: SimpleQueue[bool] = SimpleQueue()
+        self._is_told = False
+        self._finished: deque[tuple[_Done, _Outcome]] = deque()
+
+    def add(self, done: _Done, outcome: _Outcome) -> None:
+        """Add what a call returned or raised."""
+        self._finished.append((done, outcome))
+
+    def tell(self) -> None:
+        """Wake the event loop, if nobody has done so; it may be closed when a late answer comes."""
+        if not self._is_told:
+            self._is_told = True
+            with suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(self.deliver)
+
+    def deliver(self) -> None:
+        """Give outcomes to what waits for them; called in the event loop."""
+        self._is_told = False
+        while self._finished:
+            done, outcome = self._finished.popleft()
+            if not done.done():
+                done.set_result(outcome)
+
+
+class _Call(NamedTuple):
+    function: Callable[[], object]
+    context: contextvars.Context
+    done: _Done
+    outcomes: _Outcomes
+
+
 class Threads:
     """Daemon threads that are used again, because starting one takes longer than most calls; `close` ends them.
 
-    Calls begin in their order. After a cancellation a thread is abandoned, and used again when its call has ended.
+    Calls begin in their order. Waking a thread, and the event loop after the call, also takes longer than a quick call.
+    So while calls are quick, the event loop hands all that wait to one thread, and waits until it has made them. If one
+    takes longer, each call behind it gets a thread, as all do until calls are quick again. After a cancellation a
+    thread is abandoned, and used again when its call has ended.
     """
 
     def __init__(self) -> None:
         # All threads share the calls, and each takes the first when it runs: since Python 3.13, a queue gives its items
         # to threads that wait, and these do not run in their order.
-        self._calls: deque[Callable[[], None] | None] = deque()
-        self._waiting: SimpleQueue[None] = SimpleQueue()
+        self._calls: deque[_Call] = deque()
+        self._wakes: SimpleQueue[bool] = SimpleQueue()
         self._lock = threading.Lock()
         self._idle = 0
         self._is_closed = False
+        # How many calls have begun, and how many of the last ones were quick.
+        self._begun = self._quick = 0
+        self._outcomes: _Outcomes | None = None
+        # Those of the event loop that waits until no call is left.
+        self._awaited: _Outcomes | None = None
 
     async def call(self, function: Callable[[], _T]) -> _T:
         """Return what a function returns, or raise what it raises; it runs in a copy of the current context."""
-        loop, context = asyncio.get_running_loop(), contextvars.copy_context()
-        done: asyncio.Future[tuple[_T | None, BaseException | None]] = loop.create_future()
-
-        def deliver(outcome: tuple[_T | None, BaseException | None]) -> None:
-            if not done.done():
-                done.set_result(outcome)
-
-        def work() -> None:
-            outcome = context.run(_outcome, function)
-            # The outcome leads to the next call, which can use this thread.
-            self._add_idle()
-            # The loop may be closed when a late answer comes.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(deliver, outcome)
-
-        self._take_thread()
-        self._put(work)
-        result, raised = await done
+        loop, outcomes = asyncio.get_running_loop(), self._outcomes
+        if outcomes is None or outcomes.loop is not loop:
+            outcomes = self._outcomes = _Outcomes(loop)
+        done: _Done = loop.create_future()
+        call = _Call(function, contextvars.copy_context(), done, outcomes)
+        if self._quick < _QUICK_CALLS:
+            self._take_thread()
+            self._calls.append(call)
+            self._wakes.put(True)
+        else:
+            self._calls.append(call)
+            if not outcomes.is_handing_over:
+                outcomes.is_handing_over = True
+                loop.call_soon(self._hand_over, outcomes)
+        asked = time.perf_counter()
+        result, raised, seconds = await done
+        DELAYS.set(DELAYS.get() + time.perf_counter() - asked - seconds)
         if raised is not None:
             raise raised
         return cast("_T", result)
@@ -207,11 +266,7 @@ class Threads:
             self._is_closed = True
             idle, self._idle = self._idle, 0
         for _ in range(idle):
-            self._put(None)
-
-    def _put(self, work: Callable[[], None] | None) -> None:
-        self._calls.append(work)
-        self._waiting.put(None)
+            self._wakes.put(False)
 
     def _take_thread(self) -> None:
         with self._lock:
@@ -220,22 +275,81 @@ class Threads:
                 return
         threading.Thread(target=self._run, name="evalmeta-agent", daemon=True).start()
 
-    def _add_idle(self) -> None:
+    def _hand_over(self, outcomes: _Outcomes) -> None:
+        """Let one thread make the calls that wait, and wait for it; if one is not quick, the others get threads."""
+        outcomes.is_handing_over = False
+        if not self._make_quickly(outcomes):
+            self._quick = 0
+            # If no thread can start, those that there are make the calls.
+            with suppress(RuntimeError):
+                for _ in range(len(self._calls)):
+                    self._take_thread()
+                    self._wakes.put(True)
+        outcomes.deliver()
+
+    def _make_quickly(self, outcomes: _Outcomes) -> bool:
+        """Let one thread make all calls that wait, and return whether they were quick."""
         with self._lock:
-            if not self._is_closed:
-                self._idle += 1
-                return
-        self._put(None)
+            if self._awaited:
+                # Another event loop waits.
+                return False
+            self._awaited, outcomes.made = outcomes, SimpleQueue()
+        ends, begun = time.monotonic() + limits.TURN_SECONDS, -1
+        try:
+            self._take_thread()
+            self._wakes.put(True)
+            while begun != self._begun and time.monotonic() < ends:
+                begun = self._begun
+                with suppress(Empty):
+                    return outcomes.made.get(timeout=_LOOK_SECONDS)
+        except RuntimeError:
+            # No thread can start.
+            return False
+        finally:
+            self._awaited = None
+        return False
 
     def _run(self) -> None:
-        while True:
-            self._waiting.get()
-            if (work := self._calls.popleft()) is None:
-                return
-            work()
+        while self._wakes.get():
+            call = self._next()
+            while call is not None:
+                call = self._make(call)
+
+    def _make(self, call: _Call) -> _Call | None:
+        """Make a call, and return the next one."""
+        begun = time.perf_counter()
+        result, raised = call.context.run(_outcome, call.function)
+        seconds = time.perf_counter() - begun
+        self._quick = self._quick + 1 if seconds < _QUICK_SECONDS else 0
+        outcomes = call.outcomes
+        outcomes.add(call.done, (result, raised, seconds))
+        if outcomes is self._awaited:
+            return self._next()
+        if self._calls:
+            # Telling lets other threads run, so it is not done between taking a call and making it.
+            outcomes.tell()
+            return self._next()
+        following = self._next()
+        # The outcome leads to another call, which can use this thread if it is idle by then.
+        outcomes.tell()
+        return following
+
+    def _next(self) -> _Call | None:
+        """Return the next call; without one, this thread is idle."""
+        with self._lock:
+            if self._calls:
+                self._begun += 1
+                return self._calls.popleft()
+            self._idle += not self._is_closed
+            awaited, self._awaited = self._awaited, None
+        if awaited:
+            awaited.made.put(True)
+        if self._is_closed:
+            self._wakes.put(False)
+        return None
 
 
-def _outcome(function: Callable[[], _T]) -> tuple[_T | None, BaseException | None]:
+def _outcome(function: Callable[[], object]) -> tuple[object, BaseException | None]:
     try:
         return function(), None
     except (KeyboardInterrupt, SystemExit, asyncio.CancelledError) as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.engine.case_run import CasePolicy, TimeLimit, close, rescore_case, run_case
+from evalmeta.engine.event_loop import DELAYS
 from evalmeta.engine.process import exits_refused, rare_collections
 from evalmeta.engine.scheduler import Places, Pool
 from evalmeta.engine.scorers import SCORERS
@@ -168,13 +169,13 @@ class _Crew:
     async def _run_cases(self) -> None:
         try:
             for item in self._items:
-                begun = time.monotonic()
+                begun = time.monotonic() - DELAYS.get()
                 result = await self._work(item)
                 if result.spent:
                     result = await self._spending.priced(result)
                 self._writer.add(self._marked(item.case, result))
                 # After a crash, no answer that took time is asked for again, except those that were under way.
-                if time.monotonic() - begun > limits.INSTANT_SECONDS:
+                if time.monotonic() - DELAYS.get() - begun > limits.INSTANT_SECONDS:
                     await self._writer.committed()
                 if self._yielding.is_due():
                     await self._yielding.wait()
