@@ -363,7 +363,7 @@ class TimeLimit:
 
 
 class Deadline:
-    """The end of a time limit, which costs next to nothing for work that never waits; seconds of pauses do not count."""
+    """The end of a time limit, which costs nearly nothing for work that never waits; seconds of pauses do not count."""
 
     __slots__ = ("_left", "_limit", "_task", "_timer", "has_expired", "paused")
 
