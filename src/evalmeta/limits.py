@@ -75,6 +75,8 @@ MAX_SEARCHED_CHARS: Final = 100_000
 MAX_ANSWER_CHARS: Final = 1_000_000
 # The response of an endpoint in one turn: several texts of that length.
 MAX_ENDPOINT_BYTES: Final = 8_000_000
+# The events of such a response, each of which has some hundred bytes for a few characters.
+MAX_STREAM_BYTES: Final = 64_000_000
 # The response line of a program: its text, actions and trace together.
 MAX_LINE_BYTES: Final = 8_000_000
 # Nesting of lists and objects: orjson writes 254 levels, and stored values are some levels deep.
@@ -109,6 +111,8 @@ MAX_CASE_TIMEOUT_SECONDS: Final = 24 * 3600.0
 HTTP_TIMEOUT_SECONDS: Final = 60.0
 # The time to connect to an agent's endpoint; the answer has the time limit of the case.
 CONNECT_SECONDS: Final = 10.0
+# How long an endpoint may keep the connection of a stream open after the last event before it is closed.
+STREAM_END_SECONDS: Final = 0.5
 STORE_BUSY_SECONDS: Final = 10.0
 # Of a store on a server: how long a statement may take, and after which silence the connection is given up.
 STORE_STATEMENT_SECONDS: Final = 20.0

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from client.servers import replying_with
+from engine.subjects.streams import DONE, chunk, streams
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -309,3 +312,34 @@ def test_a_tag_selects_test_cases_of_specs_and_lists_of_the_settings(evalmeta: P
     assert selected() == [("all.yaml", [1]), ("tests/capital.yaml", [1])]
     unknown = evalmeta(*call, "smok")
     assert (unknown.code, "Did you mean smoke?" in unknown.out) == (2, True)
+
+
+STREAMED = """
+subject: desk
+testCases:
+- input: Where is it?
+  contains: sent
+  first_token_ms: 60000
+"""
+BOUND = """
+[subjects.desk]
+adapter = "openai"
+model = "desk-1"
+stream = true
+url = "{url}"
+"""
+
+
+def test_a_streamed_answer_is_reported_with_the_time_until_its_first_token(folder: Path, evalmeta: Program) -> None:
+    reply = streams(chunk({"content": "It is "}), chunk({"content": "sent."}, ended="stop"), DONE)
+    (folder / "desk.yaml").write_text(STREAMED)
+    with replying_with(reply) as server:
+        (folder / "evalmeta.toml").write_text(BOUND.format(url=server.url))
+        done = evalmeta("run", "desk.yaml", "--report", "runs.csv", "--report", "runs.html", "--json")
+    assert done.code == 0, done.out
+    [run] = json.loads(done.out)["result"]
+    milliseconds = run["testCases"][0]["generatedData"]["firstTokenMilliseconds"]
+    assert run["evalmeta"]["statistics"]["firstTokenMilliseconds"]["p50"] == milliseconds
+    assert f"{milliseconds:.15g}" in (folder / "runs.csv").read_text()
+    assert "first token" in (folder / "runs.html").read_text()
+    assert "first token: p50" in evalmeta("test", "results", "latest").out

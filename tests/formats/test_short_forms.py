@@ -64,6 +64,7 @@ LINES: list[tuple[str, list[tuple[str, str | None, str | None]]]] = [
     ("rubric: Is polite", [("rubric", None, 'rubric "Is polite"')]),
     ("function: a.b:c", [("function", None, "function a.b:c")]),
     ("latency_ms: 500", [("output_latency_milliseconds", "500", "latency_ms at most 500")]),
+    ("first_token_ms: 500", [("first_token_ms", "500", "first_token_ms at most 500")]),
     ("tokens: 20", [("tokens", "20", "tokens at most 20")]),
 ]
 

@@ -39,6 +39,7 @@ answers = st.builds(
     tokens=st.none() | st.builds(Tokens, st.none() | counts, counts),
     trace=json_values,
     retrieved=st.none() | st.lists(st.builds(Passage, texts, st.none() | texts), max_size=2).map(tuple),
+    first_token_ms=st.none() | numbers,
 )
 results = st.builds(
     TestResult,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import report_runs as make
 from evalmeta.model.generated_data import Action, GeneratedData, Tokens
-from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.run import EarlierTurn, TestResult, Verdict
 from evalmeta.report import render as render_as
 from evalmeta.report.text import clean
 
@@ -42,6 +42,14 @@ def test_a_line_has_texts_actions_and_results() -> None:
     assert (line["verdict"], line["results"][0]["name"]) == ("PASS", "topic_sequence_match")
 
 
+def test_a_streamed_answer_has_the_time_until_its_first_token() -> None:
+    answer = GeneratedData("Yes.", first_token_ms=120.5)
+    earlier = (EarlierTurn("Where?", answer),)
+    case = make.case(1, Verdict.PASS, make.TOPIC_PASSED)._replace(generated=answer, earlier=earlier)
+    line = json.loads(render([make.report(case)]))
+    assert [turn["first_token_ms"] for turn in (line, *line["earlier"])] == [120.5, 120.5]
+
+
 def test_a_case_without_an_answer_says_why() -> None:
     line = json.loads(render([make.report(make.MIXED_CASES[2])]))
     assert (line["outcome"], line["verdict"]) == (None, "ERROR")
@@ -62,7 +70,7 @@ def test_every_case_is_one_line_with_all_keys(reports: list[Report]) -> None:
     assert clean(text) == text
     lines = [json.loads(line) for line in text.split("\n")[:-1]]
     cases = [(report, case) for report in reports for case in report.run.cases]
-    assert all(line.keys() == KEYS for line in lines)
+    assert all(line.keys() - {"first_token_ms"} == KEYS for line in lines)
     assert [line["utterance"] for line in lines] == [case.utterance for _, case in cases]
     assert [line["verdict"] for line in lines] == [report.verdict_of(case) for report, case in cases]
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 # Dictionaries keep the order for messages, and their keys are compared as sets.
 _ANSWER_KEYS: Final = dict.fromkeys((
-    "outcome", "answer", "response", "topic", "actions", "latency_ms", "session_id", "tokens", "trace", "retrieved",
-    "retrieved_context",
+    "outcome", "answer", "response", "topic", "actions", "latency_ms", "first_token_ms", "session_id", "tokens",
+    "trace", "retrieved", "retrieved_context",
 ))  # fmt: skip
 _PASSAGE_KEYS: Final = dict.fromkeys(("uri", "doc_uri", "content"))
 _ACTION_KEYS: Final = dict.fromkeys(("name", "input", "output", "latency_ms"))
@@ -40,10 +40,10 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
 
     An answer is text, GeneratedData, or a mapping with `outcome` (or `answer`, or `response`). Optional keys: `topic`,
     `actions` (names, or mappings with `name`, `input`, `output`, `latency_ms`), `latency_ms` (`measured_ms` by
-    default), `session_id`, `tokens` (a mapping with `input` and `output`, and perhaps
-    `cached` and `model`), `trace` (any JSON), and `retrieved` or
-    `retrieved_context` (mappings with `uri` or `doc_uri`, and `content`). A missing key and None mean unknown;
-    `actions: []` means that no action was taken, `topic: ""` that no topic was chosen.
+    default), `first_token_ms`, `session_id`, `tokens` (a mapping with `input` and `output`, and perhaps `cached` and
+    `model`), `trace` (any JSON), and `retrieved` or `retrieved_context` (mappings with `uri` or `doc_uri`, and
+    `content`). A missing key and None mean unknown; `actions: []` means that no action was taken, `topic: ""` that no
+    topic was chosen.
 
     What libraries return is read by its shape (`answer_shapes`). Any other JSON value, dataclass or object of pydantic
     is a structured answer: the outcome is its JSON text. Anything else is a SubjectError.
@@ -54,13 +54,13 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
     if isinstance(answer, GeneratedData):
         values = (
             answer.outcome, answer.topic, answer.actions, answer.latency_ms, answer.session_id, answer.tokens,
-            answer.trace, answer.retrieved,
+            answer.trace, answer.retrieved, answer.first_token_ms,
         )  # fmt: skip
         is_json = answer.is_json
     else:
         values = _values(answer if isinstance(answer, Mapping) else _read(answer))
         is_json = not isinstance(values[0], str)
-    outcome, topic, actions, latency_ms, session_id, tokens, trace, retrieved = values
+    outcome, topic, actions, latency_ms, session_id, tokens, trace, retrieved, first_token_ms = values
     return GeneratedData(
         _text(outcome, "answer") if isinstance(outcome, str) else _json_text(outcome, answer),
         None if topic is None else _text(topic, "topic"),
@@ -71,6 +71,7 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
         None if trace is None else _json(trace, "trace"),
         None if retrieved is None else _passages(retrieved),
         is_json,
+        None if first_token_ms is None else _latency(first_token_ms, "first_token_ms"),
     )
 
 
@@ -96,7 +97,7 @@ def _values(answer: Mapping[object, object]) -> tuple[object, ...]:
     _check_keys(answer, _ANSWER_KEYS, "a mapping")
     return (
         outcome, get("topic"), get("actions"), get("latency_ms"), get("session_id"), get("tokens"), get("trace"),
-        _first(answer, "retrieved", "retrieved_context"),
+        _first(answer, "retrieved", "retrieved_context"), get("first_token_ms"),
     )  # fmt: skip
 
 
@@ -252,11 +253,11 @@ def _text(value: object, what: str) -> str:
     return value
 
 
-def _latency(value: object) -> float:
+def _latency(value: object, what: str = "latency_ms") -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise SubjectError(f"the agent's latency_ms is {_kind(value)}; expected a number of milliseconds")
+        raise SubjectError(f"the agent's {what} is {_kind(value)}; expected a number of milliseconds")
     if not 0 <= value <= sys.float_info.max:
-        raise SubjectError(f"the agent's latency_ms is {value}; expected a finite number of milliseconds")
+        raise SubjectError(f"the agent's {what} is {value}; expected a finite number of milliseconds")
     return float(value)
 
 

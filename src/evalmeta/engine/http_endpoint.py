@@ -24,6 +24,8 @@ from evalmeta.protocol.json_fields import host_of, is_loopback
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from evalmeta.engine.server_events import Assembly
+
 
 _Method: TypeAlias = Literal["DELETE", "GET", "POST", "PUT"]
 # OpenAI's error code for an account without credit: its status is 429, but a retry never helps.
@@ -116,10 +118,12 @@ class Endpoint:
         method: _Method = "POST",
         headers: Mapping[str, str] | None = None,
         secrets: Iterable[str] = (),
+        assembly: Assembly | None = None,
     ) -> Reply:
         """Send one request, with or without a JSON body, and return its JSON answer.
 
         `path` is appended to the URL; `headers` are sent in addition to the endpoint's, and `secrets` are in them.
+        `assembly` makes the answer of a stream's events, if the endpoint sends a stream and not JSON.
         SubjectBusy means that the endpoint has not processed the request (`protocol.http`), SubjectUnreachable is
         another transient error, and SubjectError any other one.
         """
@@ -130,9 +134,19 @@ class Endpoint:
         except orjson.JSONEncodeError as error:
             raise SubjectError(f"the request cannot be written as JSON: {error}") from None
         url = f"{address}?{self._query}" if self._query else address
+        sent = (*self._secrets, *secrets)
+        spellings = _spellings(sent)
         try:
             with redacted_logs():
                 async with self._client().stream(method, url, content=content, headers=headers) as response:
+                    if assembly and _is_stream(response):
+                        from evalmeta.engine.server_events import assemble
+
+                        value = await assemble(
+                            *(address, response.aiter_bytes(), assembly),
+                            redact=lambda data: redacted_bytes(data, spellings),
+                        )
+                        return Reply(response.status_code, value)
                     received = bytearray()
                     async for piece in response.aiter_bytes():
                         received += piece
@@ -144,8 +158,7 @@ class Endpoint:
                 raise SubjectError(f"{text}; check the url") from None
             hint = "; is it running?" if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else ""
             raise SubjectUnreachable(text + hint) from None
-        sent = (*self._secrets, *secrets)
-        answer = redacted_bytes(bytes(received), _spellings(sent))
+        answer = redacted_bytes(bytes(received), spellings)
         if not response.is_success:
             raise _refusal(address, response, answer, self._busy_statuses, self._credential if any(sent) else "")
         if response.status_code == HTTPStatus.NO_CONTENT:
@@ -178,6 +191,10 @@ class Endpoint:
                 trust_env=not is_loopback(host_of(self._start)),
             )
         return self._opened
+
+
+def _is_stream(response: httpx.Response) -> bool:
+    return response.is_success and "event-stream" in response.headers.get("content-type", "").lower()
 
 
 def _decoded(address: str, answer: bytes) -> JsonValue:

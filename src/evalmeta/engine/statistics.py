@@ -57,7 +57,7 @@ def observations(cases: Iterable[CaseResult]) -> Iterator[CaseResult]:
 
 def statistics_of(tally: DetailedTally) -> RunStatistics:
     """Return the statistics of the case results that were counted."""
-    cases, latencies = tuple(tally.cases()), array("d", sorted(tally.latencies))
+    cases = tuple(tally.cases())
     return RunStatistics(
         cases=cases,
         intervals=tuple(
@@ -65,8 +65,8 @@ def statistics_of(tally: DetailedTally) -> RunStatistics:
             for case in cases
         ),
         interval=None if any(map(_is_one_observation, cases)) else clustered(cases),
-        latency=Latency(*(percentile(latencies, share) for share in (0.5, 0.9, 0.95, 0.99))) if latencies else None,
-        timed=len(latencies),
+        latency=_percentiles(tally.latencies),
+        timed=len(tally.latencies),
         tokens=tally.tokens,
         answers=tally.answers,
         told_tokens=tally.told_tokens,
@@ -74,12 +74,18 @@ def statistics_of(tally: DetailedTally) -> RunStatistics:
         pass_at=pass_at_k(cases),
         corrected=corrected(tally.judged_by_model(), tally.check) if tally.check else None,
         spent=tally.spent,
+        first_token=_percentiles(tally.first_tokens),
     )
 
 
 def _is_one_observation(case: CaseCounts) -> bool:
     """Return whether several iterations are averaged to one observation, which has no interval."""
     return case.is_averaged and case.decided > 1
+
+
+def _percentiles(milliseconds: Sequence[float]) -> Latency | None:
+    ordered = array("d", sorted(milliseconds))
+    return Latency(*(percentile(ordered, share) for share in (0.5, 0.9, 0.95, 0.99))) if ordered else None
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

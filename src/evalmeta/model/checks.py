@@ -230,6 +230,16 @@ CHECKS: Final = {
             other_names=("latency", "max_latency_ms", "max_duration", "timeout"),
         ),
         Check(
+            "first_token_ms",
+            "maximum",
+            "The maximum of milliseconds until the first token of a streamed answer.",
+            "the first token of a [streamed](subjects.md#openai) answer came after at most this many milliseconds",
+            "500",
+            scorer=f"{_SCORERS}.checks:score_first_token",
+            rarity="usual",
+            other_names=("first_token", "ttft", "time_to_first_token", "max_first_token_ms"),
+        ),
+        Check(
             "tokens",
             "maximum",
             "The maximum of tokens that the answer uses.",

@@ -60,6 +60,7 @@ class GeneratedData:
         trace: the agent's own trace as unchanged JSON.
         retrieved: the passages that the answer is based on; None if they were not reported.
         is_json: whether the agent returned a value that is not text; the outcome is its JSON text.
+        first_token_ms: the time until the first part of a streamed answer in milliseconds; None if it was not streamed.
     """
 
     outcome: str
@@ -71,6 +72,7 @@ class GeneratedData:
     trace: JsonValue = None
     retrieved: tuple[Passage, ...] | None = None
     is_json: bool = False
+    first_token_ms: float | None = None
 
     @property
     def value(self) -> JsonValue:

@@ -194,6 +194,7 @@ class RunStatistics:
     pass_at: tuple[PassAtK, ...] = ()  # for k from 1 to the number of iterations; empty if all count by means
     corrected: CorrectedRate | None = None  # None if the judge was not checked
     spent: tuple[Spent, ...] = ()  # what the answers and judgements cost, by role and model
+    first_token: Latency | None = None  # the time until the first part of streamed answers; None if none was streamed
 
     @property
     def flaky(self) -> tuple[CaseCounts, ...]:

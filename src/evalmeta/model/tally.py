@@ -214,6 +214,7 @@ class DetailedTally(Tally):
         self.reasons: dict[str, Reasons] = {}
         self.differences: list[Difference] = []
         self.latencies = array("d")
+        self.first_tokens = array("d")
         self.answers = self.told_tokens = 0
         self.quarantined: dict[int, QuarantinedCase] = {}
         self.asked_again = 0
@@ -268,6 +269,8 @@ class DetailedTally(Tally):
         self.answers += 1
         if generated.latency_ms is not None:
             self.latencies.append(generated.latency_ms)
+        if generated.first_token_ms is not None:
+            self.first_tokens.append(generated.first_token_ms)
         tokens = generated.tokens
         if tokens is None or (tokens.input is None and tokens.output is None):
             return

@@ -37,6 +37,7 @@ def read_generated(source: JsonObject) -> GeneratedData:
         trace=trace,
         retrieved=passages if "retrieved" in source else None,
         is_json=source.get("outcomeIsJson") is True,
+        first_token_ms=number(source, "firstTokenMilliseconds", None),
     )
 
 
@@ -56,6 +57,7 @@ def write_generated(generated: GeneratedData) -> JsonObject:
         **({} if generated.trace is None else {"trace": generated.trace}),
         **({} if generated.retrieved is None else {"retrieved": passages}),
         **({"outcomeIsJson": True} if generated.is_json else {}),
+        **({} if generated.first_token_ms is None else {"firstTokenMilliseconds": generated.first_token_ms}),
     }
 
 

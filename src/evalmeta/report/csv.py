@@ -25,7 +25,7 @@ COLUMNS: Final = (
     "definition", "run", "iteration", "case", "utterance", "answer", "case_verdict", "expectation", "label", "verdict",
     "score", "expected", "actual", "explanation", "error", "rater", "latency_ms", "input_tokens", "output_tokens",
     "turn", "threshold", "case_label", "org_verdict", "local_verdict", "doubts", "partly_judged", "quarantined",
-    "agent_usd", "rater_usd",
+    "agent_usd", "rater_usd", "first_token_ms",
 )  # fmt: skip
 # OWASP, "CSV Injection": spreadsheets read cells that begin with one of these as formulas. The apostrophe is
 # included so that removing one apostrophe always restores the text.
@@ -61,13 +61,14 @@ def _rows(report: Report, case: CaseResult) -> Iterator[list[str]]:
     if not case.results:
         last = exchanges(case)[-1]
         broken = ["", "", verdict, "", "", "", "", _cell(case.error), ""]
-        yield [*start, *_texts(last), verdict, *broken, *_cost(last), "", "", label, "", "", doubts, *flags, *costs]
+        end = ["", "", label, "", "", doubts, *flags, *costs, _first_token(last)]
+        yield [*start, *_texts(last), verdict, *broken, *_cost(last), *end]
     for result in case.results:
         exchange = exchange_of(case, result)
-        both = result.verdicts
+        both, turn = result.verdicts, f"{result.turn}" if result.turn > 0 else ""
         checked = [both.org, both.local, doubts, *flags] if both else ["", "", doubts, *flags]
-        end = [f"{result.turn}" if result.turn > 0 else "", _number(result.threshold), label, *checked]
-        yield [*start, *_texts(exchange), verdict, *_judgement(result, case), *_cost(exchange), *end, *costs]
+        end = [turn, _number(result.threshold), label, *checked, *costs, _first_token(exchange)]
+        yield [*start, *_texts(exchange), verdict, *_judgement(result, case), *_cost(exchange), *end]
         # Once for each case, so that the cells of a column can be added.
         costs = ["", ""]
 
@@ -95,6 +96,10 @@ def _dollars(case: CaseResult, role: Role) -> str:
     """Return what a role cost in a case, exactly; empty if that is not known of all its replies."""
     total = total_of(case.spent, role)
     return usd_text(total.amount) if total.is_known and not total.unknown else ""
+
+
+def _first_token(exchange: Exchange) -> str:
+    return _number(exchange.generated.first_token_ms if exchange.generated else None)
 
 
 def _number(value: float | None) -> str:

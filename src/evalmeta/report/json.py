@@ -122,6 +122,7 @@ def _answer(generated: GeneratedData | None) -> JsonObject:
             for action in actions
         ],
         "latency_ms": generated.latency_ms,
+        **({} if generated.first_token_ms is None else {"first_token_ms": generated.first_token_ms}),
         "tokens": write_tokens(tokens) if tokens else None,
     }
 
@@ -152,6 +153,7 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
         "passRateInterval": _interval(statistics.interval),
         "flaky": [counts.number for counts in statistics.flaky],
         "latencyMilliseconds": statistics.latency and statistics.latency._asdict(),
+        **({"firstTokenMilliseconds": statistics.first_token._asdict()} if statistics.first_token else {}),
         "tokens": {
             "input": tokens.input if tokens else None,
             "output": tokens.output if tokens else None,

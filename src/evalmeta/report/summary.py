@@ -163,6 +163,9 @@ def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
     if statistics.latency is not None and (repeated or statistics.timed >= _MANY_ANSWERS):
         p50, _, p95, _ = statistics.latency
         yield f"latency: p50 {milliseconds(p50)}, p95 {milliseconds(p95)} of {count(statistics.timed, 'answer')}"
+    if statistics.first_token is not None:
+        p50, _, p95, _ = statistics.first_token
+        yield f"first token: p50 {milliseconds(p50)}, p95 {milliseconds(p95)}"
     if statistics.tokens is not None:
         answers, reported = statistics.answers, statistics.told_tokens
         partly = "" if reported == answers else f", reported by {reported:,} of {count(answers, 'answer')}"

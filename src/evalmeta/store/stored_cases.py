@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     _Passages: TypeAlias = list[tuple[str, str | None]]
     _Generated: TypeAlias = tuple[
         str, str | None, list[_Action] | None, float | None, str | None, _Tokens | None, JsonValue,
-        *tuple[_Passages | bool | None, ...],
+        *tuple[_Passages | bool | float | None, ...],
     ]  # fmt: skip
     _Result: TypeAlias = tuple[str | float | bool | Verdicts | None, ...]
     _Spent: TypeAlias = tuple[Role, str, *tuple[int, ...]]
@@ -178,10 +178,13 @@ def _from_generated(generated: GeneratedData) -> _Generated:
         None if tokens is None else _from_tokens(tokens),
         generated.trace,
     )
-    if retrieved is None and not generated.is_json:
-        return plain
     passages = None if retrieved is None else [(passage.uri, passage.content) for passage in retrieved]
-    return (*plain, passages, True) if generated.is_json else (*plain, passages)
+    # Defaults at the end are left out.
+    if generated.first_token_ms is not None:
+        return (*plain, passages, generated.is_json, generated.first_token_ms)
+    if generated.is_json:
+        return (*plain, passages, True)
+    return plain if passages is None else (*plain, passages)
 
 
 def _from_tokens(tokens: Tokens) -> _Tokens:
@@ -232,8 +235,10 @@ def _verdict(name: str) -> Verdict:
 
 
 def _generated(source: _Generated) -> GeneratedData:
-    outcome, topic, actions, latency_ms, session_id, tokens, trace, *others = source
-    retrieved = cast("_Passages | None", others[0]) if others else None
+    outcome, topic, actions, latency_ms, session_id, tokens, trace, *rare = source
+    # What a shorter array leaves out is a default.
+    others = (*rare, *(None, False, None)[len(rare) :])
+    retrieved, is_json, first_token_ms = cast("tuple[_Passages | None, bool, float | None]", others)
     return GeneratedData(
         outcome,
         topic,
@@ -243,5 +248,6 @@ def _generated(source: _Generated) -> GeneratedData:
         None if tokens is None else Tokens(*tokens),  # type: ignore[arg-type] # written by `_from_tokens`
         trace,
         None if retrieved is None else tuple(Passage(*passage) for passage in retrieved),
-        len(others) > 1,
+        is_json,
+        first_token_ms,
     )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from engine.builders import exchange
-from evalmeta.engine.scorers.checks import latency_scorer
+from evalmeta.engine.scorers.checks import latency_scorer, score_first_token
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import TestResult, Verdict
@@ -47,3 +47,20 @@ def test_a_latency_that_is_not_judged_is_measured(expected: str | None) -> None:
 
 def test_a_threshold_of_a_fraction_is_reached_exactly() -> None:
     assert judge("0.1", 0.1).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("first_token_ms", "verdict", "words"),
+    [
+        (100.0, Verdict.PASS, "100 ms until the first token, within the threshold of 100 ms"),
+        (101.0, Verdict.FAILURE, "101 ms until the first token, over the threshold of 100 ms"),
+        (None, Verdict.UNDECIDED, "not streamed"),
+    ],
+)
+def test_the_time_until_the_first_token_has_a_maximum(
+    first_token_ms: float | None, verdict: Verdict, words: str
+) -> None:
+    given = exchange(GeneratedData("Yes.", latency_ms=1.0, first_token_ms=first_token_ms))
+    result = score_first_token(Expectation("first_token_ms", "100"), given)
+    assert result.verdict is verdict
+    assert words in result.explanation

@@ -62,6 +62,10 @@ def openai(url: str) -> Subject:
     return bind(OpenAISubject(adapter="openai", model="desk-1", url=url), root=Path())
 
 
+def streaming(url: str) -> Subject:
+    return bind(OpenAISubject(adapter="openai", model="desk-1", url=url, stream=True), root=Path())
+
+
 def http(url: str) -> Subject:
     return bind(HttpSubject(adapter="http", url=url, actions="$.actions"), root=Path())
 
@@ -77,7 +81,7 @@ def check_that_only_the_second_is_broken(results: list[CaseResult], words: str) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("agent", [openai, http])
+@pytest.mark.parametrize("agent", [openai, streaming, http])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_an_invalid_answer_only_affects_its_case(agent: Callable[[str], Subject], fault: str) -> None:
     reply, words = FAULTS[fault]
@@ -86,7 +90,7 @@ def test_an_invalid_answer_only_affects_its_case(agent: Callable[[str], Subject]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("agent", [openai, http])
+@pytest.mark.parametrize("agent", [openai, streaming, http])
 def test_an_endpoint_that_never_answers_only_affects_its_case(agent: Callable[[str], Subject]) -> None:
     over = threading.Event()
 
@@ -103,7 +107,7 @@ def test_an_endpoint_that_never_answers_only_affects_its_case(agent: Callable[[s
     check_that_only_the_second_is_broken(results, "no answer within 2 s")
 
 
-@pytest.mark.parametrize("agent", [openai, http])
+@pytest.mark.parametrize("agent", [openai, streaming, http])
 def test_every_case_is_an_error_if_connections_are_refused(agent: Callable[[str], Subject]) -> None:
     with replying_with(GOOD) as gone:
         url = gone.url

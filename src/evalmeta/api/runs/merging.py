@@ -290,4 +290,4 @@ def _essence(case: CaseResult) -> CaseResult:
 
 def _timeless(generated: GeneratedData) -> GeneratedData:
     actions = generated.actions and tuple(replace(action, latency_ms=None) for action in generated.actions)
-    return replace(generated, latency_ms=None, session_id=None, actions=actions)
+    return replace(generated, latency_ms=None, first_token_ms=None, session_id=None, actions=actions)

@@ -189,6 +189,16 @@ def score_tokens(expectation: Expectation, exchange: Exchange) -> TestResult:
     )
 
 
+def score_first_token(expectation: Expectation, exchange: Exchange) -> TestResult:
+    """Pass if the first part of a streamed answer came in time; an answer that was not streamed is UNDECIDED."""
+    taken, expected = exchange.generated.first_token_ms, expectation.expected_value or ""
+    if taken is None:
+        return undecided(expectation, "the answer was not streamed", expected=expected)
+    passed, actual = taken <= int(expected), f"{taken:.0f}"
+    explanation = f"{actual} ms until the first token, {'within' if passed else 'over'} the threshold of {expected} ms"
+    return judged(expectation, passed=passed, expected=expected, actual=actual, explanation=explanation, score=taken)
+
+
 @lru_cache(maxsize=1024)
 def _milliseconds(text: str) -> float | None:
     number = parse_number(text)

@@ -1,22 +1,27 @@
-"""An agent behind an endpoint for chat completions: OpenAI API reference, "Create chat completion"."""
+"""An agent behind an endpoint that follows OpenAI's API: chat completions, or responses."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
-from evalmeta.engine.answers import context_of, generated_data, parse_arguments, plain_text
+from evalmeta.engine.answers import context_of, plain_text
 from evalmeta.engine.interfaces import NothingToClose, SimpleSubject, Subject
 from evalmeta.engine.subjects.http import fill_headers, header_variables
+from evalmeta.engine.subjects.openai_replies import read_completion, read_response
+from evalmeta.engine.subjects.openai_streams import CompletionStream, ResponseStream
 from evalmeta.errors import SettingsError, SubjectError
-from evalmeta.model.redaction import address_in_words, redacted
+from evalmeta.model.redaction import address_in_words
 from evalmeta.model.settings import SubjectSettings
-from evalmeta.protocol.json_fields import integer, list_of_objects, object_at, optional_text
+from evalmeta.protocol.json_fields import text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from evalmeta.engine.http_endpoint import Endpoint
@@ -26,37 +31,73 @@ if TYPE_CHECKING:
     from evalmeta.model.login import SignIn
 
 
-_PATH: Final = "/chat/completions"
-_SHOWN_CHARS: Final = 300
+_Api: TypeAlias = Literal["chat", "responses"]
 # Messages of tools become the user's: the API only accepts them after the call that they answer.
 _ROLES: Final = {"agent": "assistant", "system": "system"}
 
 
-class OpenAISubject(SubjectSettings):
-    """An endpoint for OpenAI's chat completions; `url` with or without `/chat/completions` at its end.
+class _Read(Protocol):
+    def __call__(self, reply: JsonValue, *, offers_tools: bool) -> GeneratedData: ...
 
-    `api_key_env` is the environment variable with the key. `system` is sent as the first message. `extra` is added to
-    every request (temperature, tools ...). `${NAME}` in a header is replaced by an environment variable.
+
+class _Words(NamedTuple):
+    """How an API is called: its path, the key of messages, how replies and streams are read, and keys of streams."""
+
+    path: str
+    messages: str
+    read: _Read
+    stream: type[CompletionStream | ResponseStream]
+    stream_options: JsonObject
+
+
+_APIS: Final[Mapping[_Api, _Words]] = {
+    "chat": _Words(
+        "/chat/completions",
+        "messages",
+        read_completion,
+        CompletionStream,
+        {"stream": True, "stream_options": {"include_usage": True}},
+    ),
+    "responses": _Words("/responses", "input", read_response, ResponseStream, {"stream": True}),
+}
+
+
+class OpenAISubject(SubjectSettings):
+    """An endpoint for OpenAI's API; `url` with or without `/chat/completions` or `/responses` at its end.
+
+    `api` is `chat` for chat completions, or `responses`. With `stream`, the answer is streamed, which measures the time
+    until its first part. With `previous_response_id`, the endpoint keeps the conversation, and each request only has
+    what is new; `responses` only. `api_key_env` is the environment variable with the key. `system` is sent as the first
+    message. `extra` is added to every request (temperature, tools ...). `${NAME}` in a header is replaced by an
+    environment variable.
     """
 
-    agent = "an endpoint that supports OpenAI's chat completions"
+    agent = "an endpoint that supports OpenAI's chat completions or responses"
 
     adapter: Literal["openai"]
     model: str
     url: str = "https://api.openai.com/v1"
+    api: _Api = "chat"
+    stream: bool = False
+    previous_response_id: bool = False
     api_key_env: str = ""
     system: str = ""
     extra: dict[str, AnyJson] = Field(default_factory=dict)
     headers: dict[str, str] = Field(default_factory=dict)
 
     def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
-        """Return a subject for an endpoint for chat completions; raise SettingsError if a setting is not valid."""
+        """Return a subject for the endpoint; raise SettingsError if a setting is not valid."""
         from evalmeta.engine.http_endpoint import Endpoint
 
         if self.extra.get("stream"):
             raise SettingsError(
-                "the subject's extra asks for a stream, which evalmeta does not support",
-                actions=("Remove stream from the subject's extra in evalmeta.toml.",),
+                "the subject's extra asks for a stream, which has a setting of its own",
+                actions=("Remove stream from the subject's extra in evalmeta.toml, and add stream = true beside it.",),
+            )
+        if self.previous_response_id and self.api != "responses":
+            raise SettingsError(
+                "previous_response_id is a setting of the Responses API",
+                actions=('Add api = "responses" to the subject in evalmeta.toml, or remove previous_response_id.',),
             )
         headers, secrets, credential = fill_headers(self.headers, api_key_env=self.api_key_env)
         endpoint = Endpoint(self.url, headers=headers, secrets=secrets, credential=credential)
@@ -68,89 +109,61 @@ class OpenAISubject(SubjectSettings):
 
     def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the model and the address."""
-        return f"openai {self.model} at {address_in_words(self.url)}", []
+        api = " (responses)" if self.api == "responses" else ""
+        return f"openai {self.model} at {address_in_words(self.url)}{api}", []
 
 
 class _Session(NothingToClose):
-    """Keep the messages: the endpoint is stateless."""
+    """Keep the messages, unless the endpoint does: then keep those that were not sent, and the id of the last reply."""
 
     def __init__(self, settings: OpenAISubject, endpoint: Endpoint, case: Case) -> None:
         self._settings = settings
         self._endpoint = endpoint
+        self._previous: str | None = None
         context = "".join(f"\n{name}: {plain_text(value)}" for name, value in context_of(case).items())
         instructions = [settings.system, context and f"Context:{context}"]
-        self._messages: list[JsonObject] = [{"role": "system", "content": text} for text in instructions if text]
+        self._messages: list[JsonObject] = [{"role": "system", "content": part} for part in instructions if part]
         for entry in case.history:
             role = _ROLES.get((entry.role or "").lower(), "user")
             self._messages.append({"role": role, "content": entry.message or ""})
 
     async def ask(self, utterance: str) -> GeneratedData:
         asked: list[JsonObject] = [*self._messages, {"role": "user", "content": utterance}]
-        extra, url = self._settings.extra, self._settings.url
-        body: JsonObject = {**extra, "model": self._settings.model, "messages": asked}
-        path = "" if urlsplit(url).path.rstrip("/").endswith(_PATH) else _PATH
-        reply = (await self._endpoint.send(body, path)).value
-        generated = _read(reply, offers_tools=bool(extra.get("tools") or extra.get("functions")))
+        extra, api = self._settings.extra, _APIS[self._settings.api]
+        offers_tools = bool(extra.get("tools") or extra.get("functions"))
+        begun = time.perf_counter()
+        reply, first_part = await self._send(asked, api)
+        generated = api.read(reply, offers_tools=offers_tools)
+        if first_part is not None:
+            generated = replace(generated, first_token_ms=round((first_part - begun) * 1000, 1))
+        if self._settings.previous_response_id:
+            self._messages, self._previous = [], _id_of(reply)
+            return generated
         # Tool calls are left out: the API wants each one's result after it, which only the agent knows.
         answered: list[JsonObject] = [{"role": "assistant", "content": generated.outcome}] if generated.outcome else []
         self._messages = asked + answered
         return generated
 
-
-def _read(reply: JsonValue, *, offers_tools: bool) -> GeneratedData:
-    """Read the reply; without calls, the actions are only known if the reply lists them or the request offered tools.
-
-    An endpoint that was offered no tools may be an agent that calls its own and does not report them.
-    """
-    choices = list_of_objects(reply, "choices") if isinstance(reply, dict) else []
-    message = choices[0].get("message") if choices else None
-    if not isinstance(message, dict):
-        raise SubjectError(f"the agent's reply has no choices[0].message: {_shown(reply)}")
-    ended = optional_text(choices[0], "finish_reason")
-    actions: list[JsonObject] | None = _actions(message)
-    text = _text(message.get("content"))
-    outcome = text or optional_text(message, "refusal") or text
-    if outcome is None and not actions:
-        raise SubjectError(f"the agent's message has neither content nor tool_calls (finish_reason: {ended})")
-    if not actions and not offers_tools and not isinstance(message.get("tool_calls"), list):
-        actions = None
-    usage = object_at(reply, "usage") if isinstance(reply, dict) else {}
-    tokens: JsonObject = {
-        "input": integer(usage, "prompt_tokens", None),
-        "output": integer(usage, "completion_tokens", None),
-        "cached": integer(object_at(usage, "prompt_tokens_details"), "cached_tokens", None),
-        "model": optional_text(reply, "model") if isinstance(reply, dict) else None,
-    }
-    return generated_data({"outcome": outcome or "", "actions": actions, "tokens": tokens if usage else None})
+    async def _send(self, asked: list[JsonObject], api: _Words) -> tuple[JsonValue, float | None]:
+        """Return the reply, and when its first part arrived if it was streamed."""
+        settings = self._settings
+        stream = api.stream() if settings.stream else None
+        body: JsonObject = {
+            **(api.stream_options if stream else {}),
+            **settings.extra,
+            "model": settings.model,
+            api.messages: asked,
+            **({"previous_response_id": self._previous} if self._previous else {}),
+        }
+        path = "" if urlsplit(settings.url).path.rstrip("/").endswith(api.path) else api.path
+        reply = await self._endpoint.send(body, path, assembly=stream)
+        return reply.value, stream.first_part if stream else None
 
 
-def _text(content: JsonValue) -> str | None:
-    if content is None or isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        raise SubjectError(f"the agent's content is {type(content).__name__}; expected text or a list of parts")
-    texts = []
-    for part in content:
-        if isinstance(part, dict):
-            texts.append(optional_text(part, "text") or optional_text(part, "refusal") or "")
-        elif isinstance(part, str):
-            texts.append(part)
-        else:
-            raise SubjectError(f"the agent's content holds {type(part).__name__}; expected text or parts with text")
-    return "".join(texts)
-
-
-def _actions(message: JsonObject) -> list[JsonObject]:
-    calls = [tool_call.get("function") for tool_call in list_of_objects(message, "tool_calls")]
-    if message.get("function_call"):
-        calls.append(message["function_call"])
-    actions: list[JsonObject] = []
-    for call in calls:
-        if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-            raise SubjectError(f"the agent's tool_calls hold a call without a function's name: {_shown(call)}")
-        actions.append({"name": call["name"], "input": parse_arguments(call.get("arguments"))})
-    return actions
-
-
-def _shown(value: JsonValue) -> str:
-    return redacted(repr(value))[:_SHOWN_CHARS]
+def _id_of(reply: JsonValue) -> str:
+    if isinstance(reply, dict) and (known := text(reply, "id")):
+        return known
+    raise SubjectError(
+        "the agent's reply has no id, so the next turn cannot continue the conversation; "
+        "remove previous_response_id from evalmeta.toml to send the whole conversation"
+    )
