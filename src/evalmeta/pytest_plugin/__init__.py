@@ -59,6 +59,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, metavar, text in _OPTIONS:
         read = partial(_checked, name.replace("-", "_")) if metavar in _NUMBERS else str
         group.addoption(f"--evalmeta-{name}", metavar=metavar, type=read, help=text)
+    group.addoption("--evalmeta-no-history", action="store_true", help="keep no runs of evaluations in the project")
+    parser.addini("evalmeta_history", "keep the runs of evaluations in the project", type="bool", default=True)
     parser.addini("evalmeta_collect", "collect tests of all formats in folders too", type="bool", default=False)
     parser.addini("evalmeta_subject", "agent under test for evaluation files, as MODULE:NAME", default="")
 
@@ -209,7 +211,7 @@ class Evaluations:
         self._entries: Entries | None = None
         self._files: dict[str, dict[str, FileNote]] = {}
         self._is_reporting = False
-        self._report_line = ""
+        self._lines: list[str] = []
 
     def _results(self) -> SessionResults:
         if self._loaded is None:
@@ -238,8 +240,17 @@ class Evaluations:
         if item.get_closest_marker(_MARKER) and isinstance(item, TestCaseFunction):
             raise pytest.UsageError(f"{item.nodeid}: @evalmeta.evaluation cannot decorate methods of unittest.TestCase")
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None]:
+        """Number the cases of evaluations before options such as -k choose some, and prepare coroutine functions."""
+        if marked := [item for item in items if item.get_closest_marker(_MARKER)]:
+            from evalmeta.pytest_plugin.results import number_cases
+
+            number_cases(marked, own_fixture=_ITERATION)
+        yield
+        self._prepare_entries(items)
+
+    def _prepare_entries(self, items: list[pytest.Item]) -> None:
         """Let evalmeta run coroutine functions; the entries of an evaluation stay together if tests are shuffled."""
         marked = [item for item in items if item.get_closest_marker(_MARKER) and isinstance(item, pytest.Function)]
         if not any(inspect.iscoroutinefunction(item.function) for item in marked):
@@ -341,21 +352,28 @@ class Evaluations:
             lines = results.iteration_lines() if verdict == "FAILED" and has_details else results.detail_lines()
             for line in (*lines, *self._loaded.comparison_lines(results)):
                 terminalreporter.write_line(f"  {line}")
-        if self._report_line:
-            terminalreporter.write_line(self._report_line)
+        for line in self._lines:
+            terminalreporter.write_line(line)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the report of the session's evaluations, if there are any and it is enabled."""
+        """Keep the runs of the session's evaluations in their projects, and write its report, if that is enabled."""
         if self._entries:
             self._entries.close()
+        if not (self._loaded and self._loaded.evaluations):
+            return
+        if self._config.getini("evalmeta_history") and not self._config.getoption("evalmeta_no_history"):
+            from evalmeta.pytest_plugin.history import keep_history
+
+            self._lines += keep_history(self._loaded, self._config.rootpath)
         folder = self._option("evalmeta_report_dir")
-        if not (folder and self._loaded and self._loaded.evaluations):
+        if not folder:
             return
         try:
-            self._report_line = f"report: {self._loaded.write_report(folder)}"
+            path = self._loaded.write_report(folder)
+            self._lines += [f"report: {path}", f"page: {self._loaded.write_page(path)}"]
         except ProjectError as error:
-            self._report_line = f"no report: {error}"
+            self._lines.append(f"no report: {error}")
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
     def _option(self, name: str) -> Path | None:

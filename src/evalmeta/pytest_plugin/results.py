@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import UTC, datetime
@@ -12,12 +13,15 @@ import pytest
 from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 from _pytest._io.saferepr import saferepr
 
+from evalmeta.api.runs.finished import FinishedRun, FinishedRuns
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare_all
 from evalmeta.errors import EvalmetaError, ProjectError
 from evalmeta.formats.baseline import read_baseline
-from evalmeta.model.run import CaseResult, Coverage, Summary, Verdict
-from evalmeta.model.run_options import RunOptions
+from evalmeta.model.fingerprints import fingerprint
+from evalmeta.model.redaction import redacted
+from evalmeta.model.run import CaseResult, Coverage, Run, RunStatus, Summary, TestResult, Verdict
+from evalmeta.model.run_options import RunOptions, Setup
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.model.tally import summarise
 from evalmeta.pytest_plugin.entries import why_alone
@@ -25,6 +29,7 @@ from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.comparison import verdict as comparison_verdict
 from evalmeta.report.report import too_few_text
 from evalmeta.report.text import and_more, clean, count, escape_unsafe, one_line, percent
+from evalmeta.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,6 +41,7 @@ if TYPE_CHECKING:
     _Property = tuple[str, object]
 
 _Key = TypeVar("_Key", int, str)
+_NUMBER: Final = pytest.StashKey[tuple[int, int]]()
 
 
 _SHOWN_CASES: Final = 20
@@ -44,6 +50,8 @@ _WORST_FIRST: Final = (Verdict.ERROR, Verdict.FAILURE, Verdict.PASS)
 _NOT_SUPPORTED: Final = "async def functions are not natively supported"
 _FILE_COUNTS: Final = ("passed", "failed", "errors", "undecided", "partly_judged", "quarantined")
 _COUNTED: Final = ("passed", "failed", "errors")
+_SUBJECT: Final = "pytest"
+_ASSERTIONS: Final = "assertions"
 _NO_INPUTS: Final = "no data provider: the test has no parameters"
 
 
@@ -63,6 +71,11 @@ class CaseNote(TypedDict):
     file: str  # the file of the test function
     line: int  # from 1
     alone: str  # why a coroutine function does not run beside others
+    number: int  # of the case among those that were collected, from 1
+    cases: int  # how many were collected, before options such as -k chose some
+    started: float  # in seconds since the epoch
+    ended: float
+    checks: str  # a fingerprint of the source of the test function
 
 
 class FileNote(TypedDict):
@@ -148,6 +161,7 @@ class SessionResults:
         if verdict is None:
             return None
         note = _note(item, marker, verdict, _reason(report, call), self._own_fixture)
+        note |= {"started": report.start, "ended": report.stop}
         # Files such as JUnit XML contain the properties of the last report of an item.
         added: dict[str, object] = {"evaluation": note["evaluation"], "verdict": note["verdict"]}
         if note["inputs"] is not None:
@@ -187,6 +201,10 @@ class SessionResults:
         ]
         return dict(zip((test.name for test in tests), compare_all(tests).tests, strict=True))
 
+    def runs(self) -> list[Run]:
+        """Return the evaluations as runs."""
+        return [results.run(is_complete=self.is_complete) for results in self.evaluations.values()]
+
     def write_report(self, folder: Path) -> Path:
         """Write a report `evalmeta-20260212T054708.966000Z.json`, named by the time in UTC, and return its path.
 
@@ -213,6 +231,12 @@ class SessionResults:
             raise ProjectError(f"{path}: cannot be written: {error.strerror}") from None
         return path
 
+    def write_page(self, report: Path) -> Path:
+        """Write the evaluations as an HTML page beside the report, and return its path."""
+        path = report.with_suffix(".html")
+        FinishedRuns(map(FinishedRun.of, self.runs())).save(path)
+        return path
+
 
 @dataclass(slots=True)
 class EvaluationResults:
@@ -236,6 +260,30 @@ class EvaluationResults:
     def summary(self) -> Summary:
         """Return the counts over all parameter sets and iterations."""
         return self._summarise(self.notes.values())
+
+    def run(self, *, is_complete: bool) -> Run:
+        """Return the evaluation as a run; one whose session was stopped is not complete."""
+        notes = sorted(self.notes.values(), key=lambda note: (note["iteration"], note["number"]))
+        numbers = {note["number"] for note in notes}
+        status = RunStatus.COMPLETED if is_complete else RunStatus.TERMINATED
+        return Run(
+            id="",
+            definition=self.name.removesuffix("[evaluation]"),
+            subject_name=_SUBJECT,
+            status=status,
+            started=min(note["started"] for note in notes),
+            ended=max(note["ended"] for note in notes),
+            total=len(notes),
+            error=None if is_complete else "the session was stopped",
+            options=RunOptions(
+                iterations=self.first["iterations"],
+                min_pass_rate=self.first["min_pass_rate"],
+                # Cases that were not selected are not missing.
+                cases=tuple(sorted(numbers)) if len(numbers) < self.first["cases"] else None,
+                setup=Setup(evalmeta=__version__),
+            ),
+            cases=tuple(map(_case_result, notes)),
+        )
 
     def by_iteration(self) -> dict[int, Summary]:
         """Return the counts of each iteration, in order."""
@@ -323,6 +371,22 @@ class EvaluationResults:
         ]
 
 
+def _case_result(note: CaseNote) -> CaseResult:
+    verdict, reason = Verdict(note["verdict"]), redacted(note["reason"])
+    judged = () if verdict is Verdict.ERROR else (TestResult(_ASSERTIONS, verdict, explanation=reason),)
+    return CaseResult(
+        note["number"],
+        note["iteration"],
+        note["case"] or note["evaluation"].rpartition("::")[2],
+        verdict,
+        started=note["started"],
+        ended=note["ended"],
+        results=judged,
+        error=reason if verdict is Verdict.ERROR else None,
+        checks=note["checks"],
+    )
+
+
 def _grouped(notes: Iterable[CaseNote], key: Callable[[CaseNote], _Key]) -> dict[_Key, list[CaseNote]]:
     groups: dict[_Key, list[CaseNote]] = {}
     for note in notes:
@@ -365,12 +429,11 @@ def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str, own
     callspec = getattr(item, "callspec", None)
     parameters: dict[str, object] = dict(callspec.params) if callspec else {}
     iteration = cast("int", parameters.pop(own_fixture, 1))
-    case: str = f"-{callspec.id}" if callspec else ""
-    function = getattr(item, "originalname", item.name)
+    number, cases = item.stash.get(_NUMBER, (1, 1))
     return {
-        "evaluation": f"{item.parent.nodeid}::{function}" if item.parent else item.nodeid,
+        "evaluation": _evaluation(item),
         "nodeid": item.nodeid,
-        "case": case.removesuffix(f"-iteration{iteration}").removeprefix("-"),
+        "case": _case(item, iteration),
         "place": [callspec.indices[name] for name in parameters] if callspec else [],
         "inputs": inputs_text(parameters) if parameters else None,
         "iteration": iteration,
@@ -381,7 +444,43 @@ def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str, own
         "file": file,
         "line": (line or 0) + 1,
         "alone": why_alone(item, own_fixture=own_fixture),
+        "number": number,
+        "cases": cases,
+        "started": 0.0,
+        "ended": 0.0,
+        "checks": _source_of(item),
     }
+
+
+def number_cases(items: Iterable[pytest.Item], *, own_fixture: str) -> None:
+    """Number the cases of evaluations in the order of their collection, so that a selection does not change them."""
+    by_evaluation: dict[str, dict[str, list[pytest.Item]]] = {}
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        case = _case(item, callspec.params.get(own_fixture, 1) if callspec else 1)
+        by_evaluation.setdefault(_evaluation(item), {}).setdefault(case, []).append(item)
+    for cases in by_evaluation.values():
+        for number, same in enumerate(cases.values(), 1):
+            for item in same:
+                item.stash[_NUMBER] = (number, len(cases))
+
+
+def _evaluation(item: pytest.Item) -> str:
+    function = getattr(item, "originalname", item.name)
+    return f"{item.parent.nodeid}::{function}" if item.parent else item.nodeid
+
+
+def _case(item: pytest.Item, iteration: int) -> str:
+    callspec = getattr(item, "callspec", None)
+    case: str = f"-{callspec.id}" if callspec else ""
+    return case.removesuffix(f"-iteration{iteration}").removeprefix("-")
+
+
+def _source_of(item: pytest.Item) -> str:
+    try:
+        return fingerprint(inspect.getsource(getattr(item, "function", None)))  # type: ignore[arg-type] # else TypeError
+    except (OSError, TypeError):
+        return ""
 
 
 def inputs_text(parameters: Mapping[str, object]) -> str:

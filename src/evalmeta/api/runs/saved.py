@@ -5,17 +5,24 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import orjson
 
 from evalmeta.api.runs.finished import FinishedRun
+from evalmeta.api.runs.origins import new_origin
 from evalmeta.errors import UsageError
 from evalmeta.model.aggregation import decided_by
-from evalmeta.model.run import Run, RunStatus
+from evalmeta.model.registry import EVALUATION_DEFINITION
+from evalmeta.model.run import ContentKind, Run, RunContent, RunStatus
 from evalmeta.org.lease import is_free
 from evalmeta.store.database import Database, dry_run, open_database
+from evalmeta.store.kept_numbers import tallies_of
 from evalmeta.store.retention import OldRun, delete_runs, forget_baseline, note_baseline, noted_baselines, old_runs
 from evalmeta.store.run_lists import ListedRun, RunFilter, list_runs
 from evalmeta.store.runs import Lease, Runs
+from evalmeta.store.stored_cases import encode_case
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +31,10 @@ if TYPE_CHECKING:
     from evalmeta.api.runs.baselines import TakenTest
     from evalmeta.api.runs.finding import RunHandle
     from evalmeta.api.runs.verification import Checking
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.package.project import Project
+
+_RESULT_COLUMNS: Final = ("run_id", "iteration", "number", "verdict", "body")
 
 
 def load_finished(handle: RunHandle, checking: Checking) -> FinishedRun | None:
@@ -67,6 +77,32 @@ def history(project: Project, *, definition: str | None = None, limit: int | Non
 def _is_stopped(run: ListedRun, leases: Mapping[str, Lease], now: float) -> bool:
     is_begun = not run.org_url and run.status is RunStatus.IN_PROGRESS and run.id in leases
     return is_begun and is_free(leases[run.id], now=now)
+
+
+def keep_runs(project: Project, runs: Sequence[Run]) -> None:
+    """Save runs that ended in another program, such as pytest, as one suite of a project: all of them, or none."""
+    origin = new_origin(project.root)
+    if project.store.url:
+        origin = origin._replace(project=project.store.project(project.root))
+    saved: dict[str, RunOptions] = {}
+    with open_database(project.store) as database:
+        with database.transaction():
+            for place, run in enumerate(runs, 1):
+                options = replace(run.options, origin=origin._replace(place=place))
+                content = RunContent(orjson.dumps({"cases": _digest(run)}), ContentKind.CASES)
+                ended = replace(run, options=options)
+                run_id = Runs(database).keep_ended(EVALUATION_DEFINITION, ended, content)
+                rows = (
+                    (run_id, case.iteration, case.number, str(case.verdict), encode_case(case)) for case in run.cases
+                )
+                database.load("case_result", _RESULT_COLUMNS, rows)
+                saved[run_id] = options
+        tallies_of(database, saved)
+
+
+def _digest(run: Run) -> str:
+    asked = sorted({(case.number, case.utterance, case.checks) for case in run.cases})
+    return sha256(orjson.dumps(asked)).hexdigest()
 
 
 class Pruned(NamedTuple):
