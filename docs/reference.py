@@ -26,6 +26,9 @@ RETURNED = (
     "evalmeta.model.run:TestResult",
     "evalmeta.model.run:Summary",
     "evalmeta.model.run:Verdict",
+    "evalmeta.model.definition:HistoryMessage",
+    "evalmeta.model.definition:Parameter",
+    "evalmeta.model.definition:PromptInput",
     "evalmeta.engine.interfaces:Rubric",
     "evalmeta.engine.interfaces:Rating",
 )
@@ -48,7 +51,8 @@ def describe_api() -> Iterator[str]:
         for known, thing in public:
             if inspect.isfunction(thing) or inspect.isclass(thing):
                 yield from _describe(f"{name}.{known}", thing)
-    yield "## Returned objects\n\nThe functions return these objects or pass them to your functions.\n\n"
+    uses = "The functions return these objects, pass them to your functions, or take them as parts of others."
+    yield f"## Returned objects\n\n{uses}\n\n"
     for path in RETURNED:
         module_name, _, returned = path.partition(":")
         yield from _describe(f"{module_name}.{returned}", getattr(import_module(module_name), returned))

@@ -18,17 +18,12 @@ if TYPE_CHECKING:
     from evalmeta.api.selections import resolve
     from evalmeta.client.connection import Connection
     from evalmeta.client.runs import start_run
+    from evalmeta.engine.scorers.functions import Check
     from evalmeta.errors import EvalmetaError
-    from evalmeta.model.definition import (
-        ContextVariable,
-        Definition,
-        Expectation,
-        HistoryMessage,
-        Inputs,
-        Parameter,
-        PromptInput,
-        TestCase,
-    )
+    from evalmeta.model.definition import ContextVariable, Definition, Expectation, Inputs, TestCase
+    from evalmeta.model.definition import HistoryMessage as HistoryMessage
+    from evalmeta.model.definition import Parameter as Parameter
+    from evalmeta.model.definition import PromptInput as PromptInput
     from evalmeta.model.generated_data import Action, GeneratedData
     from evalmeta.model.problem import Problem
     from evalmeta.model.run_options import RunOptions
@@ -39,18 +34,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Action",
+    "Check",
     "Connection",
     "ContextVariable",
     "Definition",
     "EvalmetaError",
     "Expectation",
     "GeneratedData",
-    "HistoryMessage",
     "Inputs",
-    "Parameter",
     "Problem",
     "Project",
-    "PromptInput",
     "RunOptions",
     "Selection",
     "TestCase",
@@ -82,6 +75,7 @@ _HOMES: Final = {
     "evalmeta.api.runs.org": ("finish_run",),
     "evalmeta.client.connection": ("Connection",),
     "evalmeta.client.runs": ("start_run",),
+    "evalmeta.engine.scorers.functions": ("Check",),
     "evalmeta.errors": ("EvalmetaError",),
     "evalmeta.model.definition": (
         "ContextVariable",

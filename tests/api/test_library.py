@@ -20,6 +20,10 @@ PRINTED = (
         "Case_Care_Assertions True\nField_Service_Appointments True\nFollow_Up_Conversations True\n"
         "Order_Desk_Criteria True\nRefund_Limits True\nWorld_Accounts True\nmy_test_n1 True\n"
     ),
+    (
+        "[('equals \"It is on its way.\"', 1.0), ('function finds_it_once', 1.0), ('function <lambda>', 17.0), "
+        "('function is_short', 1.0)]\n"
+    ),
     "<ComparedRuns WORSE, 8 suspect> True\n",
     "1 2\n1 2\n",
     "2000 []\n",
@@ -27,7 +31,7 @@ PRINTED = (
 )
 
 
-@pytest.mark.parametrize(("code", "printed"), [*zip(EXAMPLES, PRINTED, strict=True)], ids=range(1, 7))
+@pytest.mark.parametrize(("code", "printed"), [*zip(EXAMPLES, PRINTED, strict=True)], ids=range(1, len(EXAMPLES) + 1))
 def test_the_examples_of_the_library_page_run(
     copy_samples: Callable[..., Path], capsys: pytest.CaptureFixture[str], code: str, printed: str
 ) -> None:

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from traceback import FrameSummary, StackSummary, TracebackException
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from evalmeta import limits
@@ -19,7 +20,7 @@ from evalmeta.errors import SettingsError
 from evalmeta.model.redaction import error_text, hide_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from types import ModuleType
 
 
@@ -120,9 +121,6 @@ def _import_failed(root: Path, name: str, called: str, error: BaseException) -> 
     )
 
 
-_root: Final[ContextVar[Path | None]] = ContextVar("root", default=None)
-
-
 class Function(Protocol):
     """Anything that can be called."""
 
@@ -131,19 +129,28 @@ class Function(Protocol):
         ...
 
 
+# The project's folder, and the functions that a call of `evaluate` was given, by their names in results.
+_functions: Final[ContextVar[tuple[Path | None, Mapping[str, Function]]]] = ContextVar("functions", default=(None, {}))
+
+
 @contextmanager
-def functions_of(root: Path) -> Iterator[None]:
-    """Let functions be found in a project's folder too, wherever the process runs."""
-    token = _root.set(root)
+def functions_of(root: Path, given: Mapping[str, Function] = MappingProxyType({})) -> Iterator[None]:
+    """Let functions be found in a project's folder too, wherever the process runs, and those that a call was given."""
+    token = _functions.set((root, given))
     try:
         yield
     finally:
-        _root.reset(token)
+        _functions.reset(token)
 
 
 def functions_root() -> Path | None:
     """Return the project's folder, in which functions are found too; None outside of a run."""
-    return _root.get()
+    return _functions.get()[0]
+
+
+def given_function(name: str) -> Function | None:
+    """Return a function that the call of the run was given; None if it was given none with this name."""
+    return _functions.get()[1].get(name)
 
 
 @lru_cache(maxsize=256)

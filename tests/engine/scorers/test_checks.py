@@ -81,7 +81,7 @@ def test_a_function_that_returns_true_passes(root: Path, function: str) -> None:
         ("asserts", Verdict.FAILURE, "the answer is not no"),
         ("scored", Verdict.FAILURE, "too short"),
         ("number", Verdict.UNDECIDED, "returned 7.0; reported, not judged"),
-        ("nothing", Verdict.ERROR, "it returned None. Return True or False, a number, or a mapping with passed,"),
+        ("nothing", Verdict.ERROR, "it returned nothing (None). Return True or False, a number, evalmeta.Check("),
         ("broken", Verdict.ERROR, "KeyError: 'x'"),
     ],
 )

@@ -21,7 +21,7 @@ from evalmeta.engine.raters import load_rater
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Places, Scheduler
 from evalmeta.engine.scorers import make_scorers
-from evalmeta.engine.scorers.functions import named_functions
+from evalmeta.engine.scorers.functions import check_signature, named_functions
 from evalmeta.errors import EvalmetaError, TooManyErrors, UsageError
 from evalmeta.model.run import CaseResult, Run, RunStatus, Summary
 from evalmeta.model.run_options import RunOptions, invalid_option
@@ -60,6 +60,7 @@ class EvaluateSettings(TypedDict, total=False):
     keep_results: bool
     root: Path | None
     on: str | None
+    checks: Iterable[object]
 
 
 @overload
@@ -95,6 +96,9 @@ def evaluate(
         mixed: Whether the run in the journal may have answers of several agents, or of versions of one agent.
         keep_results: Whether the returned run has its cases; False returns only their counts.
         root: The project's folder. None uses the project around the file, or else around the current folder.
+        checks: Functions that judge every answer, too, or texts such as "checks:is_polite". A function receives the
+            parameters that it declares (`answer`, `expected`, `case`, `actions`, `trace`, `utterance`, `history`,
+            `context`, `topic`, `generated`), and returns a bool, a number or a `Check`.
         on: "ray" or "ray://HOST:PORT" lets a cluster of Ray ask and judge the cases; None does it here.
 
     Raises:
@@ -130,6 +134,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
     keep_results: bool = True,
     root: Path | None = None,
     on: str | None = None,
+    checks: Iterable[object] = (),
 ) -> FinishedRun | FinishedRuns:
     """Evaluate in the running event loop; arguments, result and errors are those of `evaluate`.
 
@@ -137,7 +142,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
         CancelledError: The task was cancelled; the journal has all results so far.
     """
     subject_name = None if subject is None else str(getattr(subject, "__name__", None) or type(subject).__name__)
-    loaded = load_evaluations(what, name=name, root=root, subject_name=subject_name)
+    loaded = load_evaluations(what, name=name, root=root, subject_name=subject_name, checks=checks)
     async with AsyncExitStack() as stack:
         kept = None
         if journal is not None:
@@ -216,6 +221,11 @@ async def _sent(
     """Return tasks whose cases workers in a cluster ask, which `stack` ends."""
     from evalmeta.api.evaluating.elsewhere import Elsewhere, open_crew, recipe_of
 
+    if given := next((name for task in tasks for name in task.loaded.functions), None):
+        raise UsageError(
+            f"the check {given!r} is a Python object, which the workers of a cluster cannot call",
+            actions=["Name it as module:function, so that they can import it."],
+        )
     concurrency = sum(task.options.concurrency for task in tasks)
     opened = open_crew(on, [task.loaded for task in tasks], concurrency=concurrency)
     crew = await stack.enter_async_context(opened)
@@ -271,8 +281,13 @@ def _custom_scorers(root: Path) -> FindScorer:
 def _faults(functions: Iterable[str], loaded: LoadedEvaluation) -> list[EvalmetaError]:
     from evalmeta.org.readiness import Need, fault_of
 
-    needs = (Need("function", name) for name in functions)
-    return [error for need in needs if (error := fault_of(need, loaded.settings, root=loaded.root))]
+    def fault(name: str) -> EvalmetaError | None:
+        if given := loaded.functions.get(name):
+            checked = _tried(lambda: check_signature(given, called=f"the check {name!r}", root=loaded.root))
+            return checked if isinstance(checked, EvalmetaError) else None
+        return fault_of(Need("function", name), loaded.settings, root=loaded.root)
+
+    return [error for error in map(fault, functions) if error]
 
 
 def _tried(bind: Callable[[], _Bound]) -> _Bound | EvalmetaError:
@@ -323,7 +338,7 @@ async def _run_in(
     opened: AbstractContextManager[_MemoryRecord | StoredRecord] = (
         journal.open_record(task.loaded, task.options, resume=resume) if journal else nullcontext(_MemoryRecord(task))
     )
-    with opened as record, functions_of(task.loaded.root):
+    with opened as record, functions_of(task.loaded.root, task.loaded.functions):
         for earlier_result in record.earlier_results():
             count((earlier_result,))
         if not record.is_over:

@@ -16,7 +16,7 @@ from evalmeta.engine.redaction import with_redaction
 from evalmeta.engine.spending import Spending
 from evalmeta.engine.subjects.objects import subject_of
 from evalmeta.errors import SettingsError, UsageError, did_you_mean
-from evalmeta.model.definition import Definition
+from evalmeta.model.definition import Definition, Expectation
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.fingerprints import object_of
 from evalmeta.model.registry import EVALUATION_DEFINITION
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from evalmeta.engine.interfaces import Rater, Rating, RatingCache, Rubric, Subject
+    from evalmeta.engine.scorers.functions import GivenFunction, GivenFunctions
+    from evalmeta.model.evaluation import Turn
 
 _CASE_EXAMPLE: Final = '{"input": "Hello!", "contains": "Hi"}'
 _Given = Iterable[Case | Mapping[str, object]]
@@ -48,13 +50,47 @@ def is_list(what: object) -> bool:
 
 
 def load_evaluations(
-    what: _Source | Sequence[_Source], *, name: str | None, root: Path | None, subject_name: str | None
+    what: _Source | Sequence[_Source],
+    *,
+    name: str | None,
+    root: Path | None,
+    subject_name: str | None,
+    checks: Iterable[object] = (),
 ) -> list[LoadedEvaluation]:
     """Load what is to be evaluated, a single thing by another `name`, in a project's folder or in the projects around.
 
-    `subject_name` is the subject's name for cases that have none; None if a project must bind it.
+    `subject_name` is the subject's name for cases that have none; None if a project must bind it. `checks` judge all
+    answers, too.
     """
     roots = Roots(root, subject_name)
+    loaded = _load_all(what, name, roots)
+    if isinstance(checks, str | Mapping) or callable(checks):
+        raise UsageError("the checks must be a list", actions=["Write checks=[...]."])
+    given = [roots.functions.add(check) for check in checks]
+    return [_with_checks(loaded_evaluation, given) for loaded_evaluation in loaded] if given else loaded
+
+
+def _with_checks(loaded: LoadedEvaluation, checks: Sequence[GivenFunction]) -> LoadedEvaluation:
+    """Return an evaluation whose answers are judged by functions, too; it is not the test in the file any more."""
+    given = loaded.evaluation.cases
+    judged = _Judged(given, checks)
+    cases = tuple(judged) if isinstance(given, tuple) else iter(judged) if isinstance(given, Iterator) else judged
+    return loaded._replace(evaluation=replace(loaded.evaluation, cases=cases), content=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Cases whose answers are all judged by functions, too."""
+
+    cases: Iterable[Case]
+    checks: Sequence[GivenFunction]
+
+    def __iter__(self) -> Iterator[Case]:
+        for case in self.cases:
+            yield replace(case, turns=tuple(_judged(turn, self.checks) for turn in case.turns))
+
+
+def _load_all(what: _Source | Sequence[_Source], name: str | None, roots: Roots) -> list[LoadedEvaluation]:
     if not is_list(what):
         return [_load_one(cast("_Source", what), name, roots)]
     if name is not None:
@@ -78,7 +114,7 @@ def _load_item(thing: _Source, roots: Roots) -> list[LoadedEvaluation]:
 
 def _load_one(what: _Source, name: str | None, roots: Roots) -> LoadedEvaluation:
     if isinstance(what, Evaluation):
-        evaluation = replace(what, name=name or what.name, cases=_checked(what.cases))
+        evaluation = replace(what, name=name or what.name, cases=_checked(what.cases, roots.functions))
         return roots.root_of().loaded(evaluation, None, EVALUATION_DEFINITION)
     if isinstance(what, str | Path | Definition):
         from evalmeta.api.evaluating import project
@@ -91,15 +127,16 @@ def _load_one(what: _Source, name: str | None, roots: Roots) -> LoadedEvaluation
         raise UsageError(f"cannot evaluate {type(what).__name__}: pass a definition, a path, cases, or a list")
     if roots.subject_name is None:
         raise UsageError("cases do not name an agent: pass a subject too")
-    evaluation = Evaluation(name or "evaluation", roots.subject_name, _checked(what))
+    evaluation = Evaluation(name or "evaluation", roots.subject_name, _checked(what, roots.functions))
     return roots.root_of().loaded(evaluation, None, EVALUATION_DEFINITION)
 
 
-def _checked(cases: _Given) -> Iterable[Case]:
-    if isinstance(cases, list | tuple):
-        return tuple(_Cases(cases))
+def _checked(given: _Given, functions: GivenFunctions) -> Iterable[Case]:
+    cases = _Cases(given, functions)
+    if isinstance(given, list | tuple):
+        return tuple(cases)
     # An iterator must stay one, because its cases are available only once.
-    return iter(_Cases(cases)) if isinstance(cases, Iterator) else _Cases(cases)
+    return iter(cases) if isinstance(given, Iterator) else cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,25 +144,64 @@ class _Cases:
     """Cases whose types and numbers are checked as they are iterated; mappings become cases."""
 
     cases: _Given
+    functions: GivenFunctions
 
     def __iter__(self) -> Iterator[Case]:
         seen: set[int] = set()
         for place, given in enumerate(self.cases, 1):
-            case = given if isinstance(given, Case) else _case_of(given, place)
+            case = given if isinstance(given, Case) else _case_of(given, place, self.functions)
             if case.number in seen:
                 raise UsageError(f"two cases have the number {case.number}")
             seen.add(case.number)
             yield case
 
 
-def _case_of(values: object, number: int) -> Case:
+def _case_of(values: object, number: int, functions: GivenFunctions) -> Case:
     if not isinstance(values, Mapping):
         raise UsageError(
             f"{type(values).__name__} is not a test case: pass a mapping such as {_CASE_EXAMPLE}, or a Case"
         )
     from evalmeta.formats.spec_cases import case_of
 
-    return case_of(values, number)
+    if values.keys().isdisjoint(_CHECKED_KEYS):
+        return case_of(values, number)
+    if "turns" not in values:
+        named, checks = _named(values, functions)
+        case = case_of(named, number)
+        return replace(case, turns=tuple(_judged(turn, checks) for turn in case.turns))
+    turns = [_named(turn, functions) if isinstance(turn, Mapping) else (turn, ()) for turn in _listed(values["turns"])]
+    case = case_of({**_named(values, functions)[0], "turns": [named for named, _ in turns]}, number)
+    return replace(
+        case, turns=tuple(_judged(turn, checks) for turn, (_, checks) in zip(case.turns, turns, strict=True))
+    )
+
+
+_CHECKED_KEYS: Final = ("checks", "function", "turns")
+
+
+def _named(
+    values: Mapping[str, object], functions: GivenFunctions
+) -> tuple[Mapping[str, object], Sequence[GivenFunction]]:
+    """Return a test case or a turn without functions among its checks, and these functions."""
+    checks = [*_listed(values.get("checks")), *_listed(values.get("function"))]
+    texts = [check for check in checks if isinstance(check, str)]
+    named = {key: value for key, value in values.items() if key not in {"checks", "function"}}
+    given = [functions.add(check) for check in checks if not isinstance(check, str)]
+    # A test case with turns has no checks of its own, which its reader reports.
+    is_named = bool(texts) or (bool(given) and "turns" in values)
+    return ({**named, "function": texts or [check.name for check in given]} if is_named else named), given
+
+
+def _judged(turn: Turn, checks: Sequence[GivenFunction]) -> Turn:
+    return replace(turn, expectations=(*turn.expectations, *map(_by_function, checks))) if checks else turn
+
+
+def _by_function(check: GivenFunction) -> Expectation:
+    return Expectation("function", label=f"function {check.label}", terms={"function": check.name})
+
+
+def _listed(value: object) -> Iterable[object]:
+    return value if isinstance(value, list | tuple) else () if value is None else (value,)
 
 
 class Bindings:

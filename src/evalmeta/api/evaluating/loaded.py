@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from evalmeta.engine.scorers.functions import GivenFunctions
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.model.evaluation import Evaluation, Quarantines, day_of, select_cases
 from evalmeta.model.run_options import RunOptions
 from evalmeta.package.project import Project, find_project, settings_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalmeta.engine.project_code import Function
     from evalmeta.formats.document import Document
     from evalmeta.model.registry import MetadataType
     from evalmeta.model.settings import Settings
@@ -23,7 +28,7 @@ class LoadedEvaluation(NamedTuple):
     """An evaluation with the project around it, and the file that it was read from, if there are any.
 
     `content` are the bytes of a definition of the type `kind`, `document` is the content of another file. Python
-    subjects are imported from the folder `root`.
+    subjects are imported from the folder `root`. `functions` are the checks that are given as objects.
     """
 
     evaluation: Evaluation
@@ -33,6 +38,7 @@ class LoadedEvaluation(NamedTuple):
     project: Project | None = None
     file: Path | None = None
     document: Document | None = None
+    functions: Mapping[str, Function] = MappingProxyType({})
 
     @property
     def settings(self) -> Settings:
@@ -70,10 +76,11 @@ class LoadedEvaluation(NamedTuple):
 
 
 class Root(NamedTuple):
-    """A folder with the project around it, if any."""
+    """A folder with the project around it, if any, and the functions that a call was given."""
 
     folder: Path
     project: Project | None
+    functions: Mapping[str, Function]
 
     @property
     def settings(self) -> Settings:
@@ -82,7 +89,7 @@ class Root(NamedTuple):
 
     def loaded(self, evaluation: Evaluation, content: bytes | None, kind: MetadataType) -> LoadedEvaluation:
         """Return an evaluation of this folder."""
-        return LoadedEvaluation(evaluation, content, kind, self.folder, self.project)
+        return LoadedEvaluation(evaluation, content, kind, self.folder, self.project, functions=self.functions)
 
 
 class Roots:
@@ -93,6 +100,7 @@ class Roots:
 
     def __init__(self, root: Path | None, subject_name: str | None) -> None:
         self.subject_name = subject_name
+        self.functions = GivenFunctions()
         self._root = root
         self._find = cache(self._find_root)
 
@@ -107,5 +115,5 @@ class Roots:
         except ProjectError:
             if needs_project:
                 raise
-            return Root(start.resolve(), None)
-        return Root(project.root, project)
+            return Root(start.resolve(), None, self.functions.by_name)
+        return Root(project.root, project, self.functions.by_name)

@@ -1,33 +1,93 @@
-"""Custom scoring functions of a project: which arguments they take, and checks that call them."""
+"""Functions of users that judge answers: which parameters they declare, what they return, and how they are called."""
 
 from __future__ import annotations
 
 import inspect
 import math
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from evalmeta.engine.answers import context_of, history_of, turn_messages
-from evalmeta.engine.project_code import Function, find_function, functions_root
+from evalmeta.engine.project_code import Function, find_function, functions_root, given_function
 from evalmeta.engine.scorers.results import broken, judged, measured
 from evalmeta.engine.subjects.objects import Calls, check_call
-from evalmeta.errors import EvalmetaError, SettingsError, SubjectError
+from evalmeta.errors import EvalmetaError, SettingsError, SubjectError, UsageError
 from evalmeta.model.evaluation import Evaluation, select_cases
+from evalmeta.model.expectations import OUTCOME, canonical_name
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
     from evalmeta.engine.interfaces import Exchange
     from evalmeta.model.definition import Expectation
+    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.run import TestResult
     from evalmeta.model.run_options import RunOptions
 
 
-_CHECK_INPUTS: Final = ("utterance", "history", "context", "topic", "actions", "generated")
-"""What a function can receive besides the answer, by the names of its parameters."""
-_RETURNS: Final = "Return True or False, a number, or a mapping with passed, score and reason."
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check of your own returns: its verdict, a score, or both, and the reason.
+
+    It is true if the check passed.
+
+    Attributes:
+        passed: whether the answer passed; None reports the score, which is not judged.
+        score: a number of your own scale; reports show its mean.
+        reason: why, for people.
+    """
+
+    passed: bool | None = None
+    score: float | None = None
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.passed is True
+
+
+def _expected(exchange: Exchange) -> JsonValue:
+    """Return what the turn expects of the whole answer; None if it says nothing of it."""
+    for expectation in exchange.case.turns[len(exchange.earlier)].expectations:
+        if expectation.name == "json" and expectation.terms.get("path") == "$":
+            return expectation.terms.get("expected")
+        if expectation.name == "equals" or canonical_name(expectation.name) == OUTCOME:
+            return expectation.expected_value
+    return None
+
+
+def _actions(exchange: Exchange) -> JsonValue:
+    actions = exchange.generated.actions
+    if actions is None:
+        return None
+    return [{"name": action.name, "input": action.input, "output": action.output} for action in actions]
+
+
+def _history(exchange: Exchange) -> object:
+    turns = (message for turn in exchange.earlier for message in turn_messages(turn.utterance, turn.generated))
+    return [*history_of(exchange.case), *turns]
+
+
+_INPUTS: Final[Mapping[str, Callable[[Exchange], object]]] = {
+    "answer": lambda exchange: exchange.generated.value,
+    "expected": _expected,
+    "case": lambda exchange: exchange.case,
+    "actions": _actions,
+    "trace": lambda exchange: exchange.generated.trace,
+    "utterance": lambda exchange: exchange.utterance,
+    "history": _history,
+    "context": lambda exchange: context_of(exchange.case),
+    "topic": lambda exchange: exchange.generated.topic,
+    "generated": lambda exchange: exchange.generated,
+}
+"""What a function can receive, by the names of its parameters; a first parameter of another name gets the answer."""
+_RETURNS: Final = "Return True or False, a number, evalmeta.Check(passed, score, reason), or a mapping with these keys."
+_EXAMPLE: Final = f"check({', '.join(_INPUTS)}) with any of these parameters"
 
 
 def check_function(name: str, *, root: Path) -> None:
@@ -38,12 +98,63 @@ def check_function(name: str, *, root: Path) -> None:
     except SettingsError as error:
         raise SettingsError(f"{called} cannot be used: {str(error).rstrip('.')}", actions=error.actions) from None
     if ":" in name:
-        inputs = dict.fromkeys(_accepted_inputs(function))
-        example = "check(answer, *, utterance, context), where all but the answer are optional"
-        check_call(function, ("",), inputs, called=called, root=root, example=example)
+        check_signature(function, called=called, root=root)
         return
     example = "score(metric, actual_invocations, expected_invocations, conversation_scenario)"
     check_call(function, (None,) * 4, {}, called=called, root=root, example=example)
+
+
+def check_signature(function: Function, *, called: str, root: Path) -> None:
+    """Check that a function only needs parameters that it can receive, and returns something; raise SettingsError."""
+    declared = _declared(function)
+    arguments = ("",) if declared.takes_answer else ()
+    check_call(function, arguments, dict.fromkeys(declared.names), called=called, root=root, example=_EXAMPLE)
+    annotations = getattr(function, "__annotations__", {})
+    if "return" in annotations and annotations["return"] in {None, "None"}:
+        raise SettingsError(f"{called} returns nothing: its result is annotated as None", actions=(_RETURNS,))
+
+
+class GivenFunction(NamedTuple):
+    """A function that judges: the name by which it is found, and that of its figures in reports."""
+
+    name: str
+    label: str
+
+
+class GivenFunctions:
+    """The functions that one call of `evaluate` was given as objects.
+
+    Several with the same name get a number. Those of one `lambda` or `def`, such as one for each case, share a label.
+    """
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Function] = {}
+        self._known: dict[int, GivenFunction] = {}
+        self._labels: dict[tuple[object, str], str] = {}
+        self._counts = Counter[str]()
+
+    def add(self, check: object) -> GivenFunction:
+        """Return the names of a check: `module:function`, or a function, which is kept; raise UsageError otherwise."""
+        if isinstance(check, str) and ":" in check:
+            return GivenFunction(check, check)
+        if known := self._known.get(id(check)):
+            return known
+        if not callable(check) or isinstance(check, type):
+            kind = f"the class {check.__name__}" if isinstance(check, type) else repr(check)[:_SHOWN_CHARS]
+            raise UsageError(
+                f"{kind} is not a check", actions=["Pass a function, or a text such as 'checks:is_polite'."]
+            )
+        plain = check.func if isinstance(check, partial) else check
+        own = str(getattr(plain, "__name__", type(plain).__name__))
+        self._counts[own] += 1
+        name = own if self._counts[own] == 1 else f"{own} {self._counts[own]}"
+        label = self._labels.setdefault((getattr(plain, "__code__", name), own), name)
+        self.by_name[name] = check
+        self._known[id(check)] = GivenFunction(name, label)
+        return self._known[id(check)]
+
+
+_SHOWN_CHARS: Final = 100
 
 
 def named_functions(evaluation: Evaluation, options: RunOptions) -> list[str]:
@@ -59,27 +170,45 @@ def named_functions(evaluation: Evaluation, options: RunOptions) -> list[str]:
     )
 
 
-def _accepted_inputs(function: Function) -> frozenset[str]:
-    """Return the names of `_CHECK_INPUTS` that a function declares as parameters after the first."""
+class _Declared(NamedTuple):
+    """The parameters of a function that it receives: the answer by position, and others by their names."""
+
+    takes_answer: bool
+    names: tuple[str, ...]
+
+
+def _declared(function: Function) -> _Declared:
     try:
-        _, *others = inspect.signature(function).parameters.values()
+        return _examined(cast("Hashable", function))
+    except TypeError:
+        # Instances of dataclasses, for example, cannot be hashed.
+        return _examined.__wrapped__(function)
+
+
+@lru_cache(maxsize=256)
+def _examined(function: object) -> _Declared:
+    try:
+        parameters = [*inspect.signature(cast("Function", function)).parameters.values()]
     except (TypeError, ValueError):
-        return frozenset()
+        return _Declared(takes_answer=True, names=())
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    takes_answer = bool(parameters) and (
+        parameters[0].kind in {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL}
+        or (parameters[0].kind in positional and (parameters[0].name == "answer" or parameters[0].name not in _INPUTS))
+    )
+    others = parameters[1:] if takes_answer else parameters
     if any(other.kind is inspect.Parameter.VAR_KEYWORD for other in others):
-        return frozenset(_CHECK_INPUTS)
-    return frozenset(other.name for other in others).intersection(_CHECK_INPUTS)
+        return _Declared(takes_answer, tuple(name for name in _INPUTS if name != "answer" or not takes_answer))
+    return _Declared(takes_answer, tuple(other.name for other in others if other.name in _INPUTS))
 
 
 async def score_by_check(expectation: Expectation, exchange: Exchange) -> TestResult:
     """Judge by the function that the terms name (`"function": "module:name"`).
 
-    evalmeta calls it with the answer, and with those of `_CHECK_INPUTS` that it declares: the question, the history as
-    a list of mappings with role, message and topic, the context variables by name, the topic, the actions as a list of
-    mappings with name, input and output (None if the agent does not report them), and the GeneratedData.
-
-    True passes and False fails, and so does an AssertionError. A number is reported and not judged. A mapping has
-    `passed`, `score` or both, and optionally `reason`. Anything else, None included, and other exceptions are ERRORs.
-    Functions that are not coroutine functions run in a thread.
+    It receives those of `_INPUTS` that it declares. True passes and False fails, and so does an AssertionError. A
+    number is reported and not judged. A `Check`, or a mapping with the same keys, has a verdict, a score or both.
+    Anything else, None included, and other exceptions are ERRORs. Functions that are not coroutine functions run in a
+    thread.
     """
     name, answer = str(expectation.terms["function"]), exchange.generated.outcome
     try:
@@ -96,46 +225,41 @@ async def score_by_check(expectation: Expectation, exchange: Exchange) -> TestRe
 
 async def _called(name: str, exchange: Exchange) -> object:
     root = functions_root()
-    function = find_function(name, root)
-    call = partial(function, exchange.generated.outcome, **_inputs(function, exchange))
+    function = given_function(name) or find_function(name, root)
+    declared = _declared(function)
+    arguments = (exchange.generated.value,) if declared.takes_answer else ()
+    call = partial(function, *arguments, **{name: _INPUTS[name](exchange) for name in declared.names})
     try:
         # A partial of a coroutine function is one too.
         with closing(Calls(root or Path.cwd())) as calls:
             return await calls.call(call)
     except SubjectError as error:
         if isinstance(error.__cause__, AssertionError):
-            return {"passed": False, "reason": str(error.__cause__).partition("\n")[0] or str(error)}
+            return Check(passed=False, reason=str(error.__cause__).partition("\n")[0] or str(error))
         raise
-
-
-def _inputs(function: Function, exchange: Exchange) -> dict[str, object]:
-    generated = exchange.generated
-    turns = (message for turn in exchange.earlier for message in turn_messages(turn.utterance, turn.generated))
-    actions = generated.actions
-    calls = [{"name": action.name, "input": action.input, "output": action.output} for action in actions or ()]
-    known: dict[str, object] = {
-        "utterance": exchange.utterance,
-        "history": [*history_of(exchange.case), *turns],
-        "context": context_of(exchange.case),
-        "topic": generated.topic,
-        "actions": None if actions is None else calls,
-        "generated": generated,
-    }
-    return {name: known[name] for name in _accepted_inputs(function)}
 
 
 def _outcome(returned: object) -> tuple[bool | None, float | None, str]:
     """Return the verdict, score and reason that a function returned; raise SettingsError if there is none."""
-    if isinstance(returned, Mapping):
-        passed, score, reason = (returned.get(key) for key in ("passed", "score", "reason"))
+    value = _plain(returned)
+    if isinstance(value, bool):
+        return value, None, ""
+    if isinstance(value, int | float):
+        return None, _number(value), ""
+    if isinstance(value, Check):
+        value = {"passed": value.passed, "score": value.score, "reason": value.reason}
+    if isinstance(value, Mapping):
+        passed, score, reason = (_plain(value.get(key)) for key in ("passed", "score", "reason"))
         if (passed is None or isinstance(passed, bool)) and (passed is not None or score is not None):
             return passed, None if score is None else _number(score), "" if reason is None else str(reason)
-    elif isinstance(returned, bool):
-        return returned, None, ""
-    elif isinstance(returned, int | float):
-        return None, _number(returned), ""
-    shown = repr(returned)[:100]
+    shown = "nothing (None)" if returned is None else repr(returned)[:_SHOWN_CHARS]
     raise SettingsError(f"it returned {shown}.", actions=(_RETURNS,))
+
+
+def _plain(value: object) -> object:
+    """Return a number or a Boolean of numpy as Python's, and anything else unchanged."""
+    convert = getattr(value, "tolist", None)
+    return convert() if callable(convert) and getattr(value, "shape", None) == () else value
 
 
 def _number(value: object) -> float:
