@@ -64,8 +64,9 @@ thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(S3_SERVER) $(RAY
 thorough-long: $(VENV)/ready  ## several clients use a served org for MINUTES, while workers are killed
 	PYTHONPATH=tests $(BIN)/python -m soak.run $(MINUTES) 2000 500
 
-faults: $(VENV)/ready  ## TIMES runs of 12,000 cases each, while Postgres, the network or the command fails: a minute each
-	PYTHONPATH=tests $(BIN)/python -m faults.run $(TIMES)
+# FAULTS selects some by words of their names, such as node or Ray.
+faults: $(VENV)/ready $(RAY)  ## TIMES runs of 12,000 cases each, while Postgres, the network, the command or a node of Ray fails: a minute each
+	PYTHONPATH=tests $(BIN)/python -m faults.run $(TIMES) 12000 60 $(FAULTS)
 
 # PYTHONS selects some of 3.11 3.12 3.13 3.14 lowest; `lowest` has the oldest versions of the dependencies.
 versions: $(RELEASE)/ready  ## `make demo` and the default tests with each Python that can be had: 5 minutes each on 2 cores
@@ -155,7 +156,7 @@ $(S3_SERVER): tests/s3_server/requirements.txt
 # Ray takes 400 MB, and few who work on evalmeta need it.
 $(RAY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)/ray
-	$(VENV)/ray/bin/python -m pip install --quiet --editable '.[ray]'
+	$(VENV)/ray/bin/python -m pip install --quiet --editable '.[ray,postgres]'
 	@touch $@
 
 $(VENV)/ready: $(VENV)/installed

@@ -5,13 +5,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from faults.run import FAULTS, once, summary
+from engine.remote.ray_nodes import ray_nodes
+from faults.run import ADDRESSES, FAULTS, ON_RAY, once, summary
 from postgres_servers import postgres_servers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from engine.remote.ray_nodes import Nodes
     from postgres_servers import PostgresServers
+
+HERE = [name for name in FAULTS if not name.endswith(ON_RAY)]
+THERE = [name for name in FAULTS if name.endswith(ON_RAY)]
 
 
 @pytest.fixture(scope="module")
@@ -21,14 +26,37 @@ def durable_servers() -> Iterator[PostgresServers]:
         yield servers
 
 
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Nodes]:
+    """Nodes of Ray that tests kill."""
+    with ray_nodes(*ADDRESSES) as started:
+        yield started
+
+
 @pytest.mark.slow
 @pytest.mark.postgres
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", HERE)
 def test_every_case_has_one_result_whatever_fails(
     durable_servers: PostgresServers, fault: str, record_property: Callable[[str, object], None]
 ) -> None:
+    check_fault(fault, durable_servers, None, record_property)
+
+
+@pytest.mark.ray
+@pytest.mark.postgres
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("fault", THERE)
+def test_every_case_has_one_result_whatever_fails_on_ray(
+    durable_servers: PostgresServers, cluster: Nodes, fault: str, record_property: Callable[[str, object], None]
+) -> None:
+    check_fault(fault, durable_servers, cluster, record_property)
+
+
+def check_fault(
+    fault: str, servers: PostgresServers, nodes: Nodes | None, record_property: Callable[[str, object], None]
+) -> None:
     chance = random.Random()  # noqa: S311 - a moment, not a secret
-    outcome = once(fault, durable_servers, cases=12_000, away=20, chance=chance)
+    outcome = once(fault, servers, nodes, cases=12_000, away=20, chance=chance)
     record_property("said", f"{fault} during 12,000 cases: {summary([outcome])}")
     assert (outcome.lost, outcome.doubled) == (0, 0)
     assert outcome.is_right, outcome
