@@ -148,25 +148,27 @@ class PostgresDatabase:
         with self._errors():
             # A table of a large store takes longer than a statement may otherwise.
             self._executed(f"SET LOCAL statement_timeout = {round(limits.STORE_LOAD_SECONDS * 1000)}")
-            self._copy(table, ", ".join(columns), rows)
+            names = ", ".join(columns)
+            self._copy(table, names, self._executed(f"{_SELECT} {names} FROM {table} LIMIT 0"), rows)
             for (column,) in self.query(_COUNTED, (table,)):
                 counter = f"pg_get_serial_sequence('{table}', '{column}')"
                 self._executed(f"{_SELECT} setval({counter}, coalesce(max({column}), 0) + 1, FALSE) FROM {table}")
 
     def _insert_incoming(self, table: str, columns: str, rows: Iterable[Sequence[Value]]) -> int:
-        connection = self._link.connection
-        connection.execute(f"{_CREATE} {_SELECT} {columns} FROM {table} LIMIT 0")
-        self._copy("incoming", columns, rows)
+        # Two statements in a message: the connection may be far away, and has no pipeline for a COPY.
+        connection, read = self._link.connection, f"{_SELECT} {columns} FROM {table} LIMIT 0"
+        created = connection.execute(f"{_CREATE} {read}; {read}")
+        created.nextset()
+        self._copy("incoming", columns, created, rows)
         begin = f"{_INSERT} {table} ({columns})"
-        new = connection.execute(f"{begin} SELECT * FROM incoming ON CONFLICT DO NOTHING").rowcount
-        connection.execute("DROP TABLE incoming")
-        return new
+        return connection.execute(
+            f"{begin} SELECT * FROM incoming ON CONFLICT DO NOTHING; DROP TABLE incoming"
+        ).rowcount
 
-    def _copy(self, table: str, columns: str, rows: Iterable[Sequence[Value]]) -> None:
-        connection = self._link.connection
-        types = connection.execute(f"{_SELECT} {columns} FROM {table} LIMIT 0").description or []
-        with connection.cursor().copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)") as copy:
-            copy.set_types([column.type_code for column in types])
+    def _copy(self, table: str, columns: str, like: psycopg.Cursor[Row], rows: Iterable[Sequence[Value]]) -> None:
+        """Insert rows of the types that a query of these columns has."""
+        with self._link.connection.cursor().copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types([column.type_code for column in like.description or []])
             for row in rows:
                 copy.write_row([*map(plain, row)])
 
