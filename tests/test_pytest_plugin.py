@@ -155,22 +155,66 @@ def test_a_named_definition_is_one_test_for_each_case(desk: Callable[..., Path],
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "suffix", "passed"),
     [
-        ([], "aiEvaluationDefinition", 0),
-        (["--evalmeta"], "aiEvaluationDefinition-meta.xml", 1),
-        (["-o", "evalmeta_collect=true"], "aiEvaluationDefinition", 1),
+        ([], "aiEvaluationDefinition", 1),
+        pytest.param(["."], "aiEvaluationDefinition-meta.xml", 1, marks=pytest.mark.slow),
+        pytest.param(["-o", "evalmeta_collect=false"], "aiEvaluationDefinition", 0, marks=pytest.mark.slow),
+        pytest.param(
+            ["--evalmeta", "-o", "evalmeta_collect=false"], "aiEvaluationDefinition", 1, marks=pytest.mark.slow
+        ),
     ],
 )
-def test_definitions_in_folders_are_collected_when_asked_for(
+def test_definitions_in_folders_of_a_project_are_collected(
     desk: Callable[..., Path], run: Run, words: list[str], suffix: str, passed: int
 ) -> None:
     path = desk(PASSING)
     path.rename(path.with_name(f"desk.{suffix}"))
 
     run(*words).assert_outcomes(passed=passed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "passed"), [([], 0), (["--evalmeta"], 1), (["-o", "evalmeta_collect=true"], 1), ([DESK], 1)]
+)
+def test_definitions_outside_of_projects_are_collected_when_asked_for(
+    desk: Callable[..., Path], run: Run, words: list[str], passed: int
+) -> None:
+    """A test suite with files that look like evalmeta's does not change when evalmeta is installed."""
+    path = desk(PASSING)
+    (path.parent / "evalmeta.toml").unlink()
+
+    run("--evalmeta-subject", "agent:answer", *words).assert_outcomes(passed=passed)
+
+
+def test_a_folder_of_a_project_needs_no_flag_and_foreign_files_are_neither_run_nor_hidden(
+    desk: Callable[..., Path], run: Run
+) -> None:
+    folder = desk(PASSING).parent
+    for name, content in FOREIGN.items():
+        if name not in {"sfdx-project.json", "test_config.json"}:
+            (folder / name).write_text(content)
+    (folder / "near.yaml").write_text("tests:\n- question: Hi\n  expected: Hello\n")
+
+    result = run()
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"{len(FOREIGN) - 2} files were not tests*"])
+    result.stdout.fnmatch_lines(["ERROR near.yaml - *"])
+
+
+def test_a_definition_whose_agent_only_an_org_has_is_skipped_unless_it_is_asked_for(
+    desk: Callable[..., Path], run: Run
+) -> None:
+    desk(PASSING, subject="Nobody")
+
+    result = run("-rs")
+
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines([f"SKIPPED * {DESK}:6: not run: no adapter is bound to the agent 'Nobody'*"])
+    run("--evalmeta").assert_outcomes(errors=1)
 
 
 def test_every_test_with_a_mistake_in_a_folder_is_an_error(pytester: pytest.Pytester, run: Run) -> None:

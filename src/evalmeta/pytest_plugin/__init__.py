@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar, cast, overload
 
@@ -55,13 +55,16 @@ _Test = TypeVar("_Test")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options and settings of the plugin."""
     group = parser.getgroup("evalmeta", "evaluations of agents")
-    group.addoption("--evalmeta", action="store_true", help="collect tests of all formats in folders too")
+    group.addoption("--evalmeta", action="store_true", help="collect tests of all formats in all folders")
     for name, metavar, text in _OPTIONS:
         read = partial(_checked, name.replace("-", "_")) if metavar in _NUMBERS else str
         group.addoption(f"--evalmeta-{name}", metavar=metavar, type=read, help=text)
     group.addoption("--evalmeta-no-history", action="store_true", help="keep no runs of evaluations in the project")
     parser.addini("evalmeta_history", "keep the runs of evaluations in the project", type="bool", default=True)
-    parser.addini("evalmeta_collect", "collect tests of all formats in folders too", type="bool", default=False)
+    text = (
+        "collect tests of all formats in folders: true in all, false in none; default: in projects with evalmeta.toml"
+    )
+    parser.addini("evalmeta_collect", text, type="bool", default=None)
     parser.addini("evalmeta_subject", "agent under test for evaluation files, as MODULE:NAME", default="")
 
 
@@ -72,16 +75,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvaluationFile | None:
-    """Collect files named on the command line; in folders all tests, also invalid ones, if that is enabled."""
+    """Collect files named on the command line; in folders of projects, or in all, all tests, also invalid ones."""
     name, is_named = file_path.name, parent.session.isinitpath(file_path)
-    if not (is_named or parent.config.getoption("evalmeta") or parent.config.getini("evalmeta_collect")):
+    setting: bool | None = True if parent.config.getoption("evalmeta") else parent.config.getini("evalmeta_collect")
+    if not (is_named or setting) and (setting is False or not _is_in_project(file_path.parent)):
         return None
     # Only such names are checked further, because the check imports most of evalmeta.
     if not ("Definition" in name or name.lower().endswith(_SUFFIXES if is_named else _SUFFIXES_IN_FOLDERS)):
         return None
     from evalmeta.pytest_plugin.files import evaluation_file
 
-    return evaluation_file(file_path, parent, is_named=is_named)
+    return evaluation_file(file_path, parent, is_named=is_named, is_asked_for=is_named or bool(setting))
+
+
+@cache
+def _is_in_project(folder: Path) -> bool:
+    """Return whether a folder, or one above it, has settings of evalmeta, which bind agents."""
+    return (folder / "evalmeta.toml").is_file() or (folder != folder.parent and _is_in_project(folder.parent))
 
 
 @pytest.hookimpl(trylast=True)

@@ -54,11 +54,13 @@ _PLUGIN: Final = "evalmeta-definitions"
 _RUN_OPTIONS: Final = ("iterations", "min_pass_rate", "min_decided", "concurrency")
 
 
-def evaluation_file(path: Path, parent: pytest.Collector, *, is_named: bool) -> EvaluationFile | None:
+def evaluation_file(
+    path: Path, parent: pytest.Collector, *, is_named: bool, is_asked_for: bool
+) -> EvaluationFile | None:
     """Return the collector of an evaluation file; None for other files.
 
     In folders, definitions and other tests are collected, also those with mistakes. If the command line names a file
-    (`is_named`), files of all formats are.
+    (`is_named`), files of all formats are. If nothing asked for files, those without an agent are skipped.
     """
     if not is_named and _is_skipped(path, parent.session):
         return None
@@ -76,7 +78,7 @@ def evaluation_file(path: Path, parent: pytest.Collector, *, is_named: bool) -> 
         parent.config.stash.setdefault(_OTHERS, {})[path] = kind.why_not
         return None
     found: EvaluationFile = EvaluationFile.from_parent(parent, path=path)
-    found.is_named = is_named
+    found.is_named, found.is_asked_for = is_named, is_asked_for
     return found
 
 
@@ -195,6 +197,7 @@ class EvaluationFile(pytest.File):
 
     options: RunOptions
     is_named: bool
+    is_asked_for: bool
     _loaded: LoadedEvaluation
     _runs: dict[int, FileRun]
     _fault: EvalmetaError | None = None
@@ -291,6 +294,9 @@ class CaseItem(pytest.Item):
     def setup(self) -> None:
         """Run the case with the other selected cases of the file; raise the EvalmetaError that prevented it."""
         answers = self.parent.answers(self)
+        if isinstance(answers, SubjectNotBound) and not self.parent.is_asked_for:
+            # Definitions of an org may have agents that only the org has.
+            raise pytest.skip.Exception(f"not run: {answers}", _use_item_location=True)
         if isinstance(answers, EvalmetaError):
             raise answers
         self._results = answers
