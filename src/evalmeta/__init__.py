@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from evalmeta.api.deployments import deploy
     from evalmeta.api.evaluating.evaluate import evaluate, evaluate_async
     from evalmeta.api.files import Validation, read, validate, write
+    from evalmeta.api.judging.judge import judge
     from evalmeta.api.org_targets import connect
     from evalmeta.api.retrievals import retrieve
     from evalmeta.api.runs.org import finish_run
@@ -55,6 +56,7 @@ __all__ = [
     "evaluation",
     "find_project",
     "finish_run",
+    "judge",
     "list_tests",
     "read",
     "resolve",
@@ -68,6 +70,7 @@ _HOMES: Final = {
     "evalmeta.api.evaluating.evaluate": ("evaluate", "evaluate_async"),
     "evalmeta.api.files": ("Validation", "read", "validate", "write"),
     "evalmeta.api.deployments": ("deploy",),
+    "evalmeta.api.judging.judge": ("judge",),
     "evalmeta.api.org_targets": ("connect",),
     "evalmeta.api.retrievals": ("retrieve",),
     "evalmeta.api.selections": ("resolve",),

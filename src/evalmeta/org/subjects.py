@@ -44,7 +44,7 @@ agent_id = "0Xx000000000000"  # the Id of the agent's BotDefinition
 org = "ORG"  # as in `evalmeta org list`"""
 _IN_ORG: Final = "Run the tests in your Salesforce org: evalmeta deploy -o ORG, then evalmeta test run -o ORG --wait"
 # As in README.md; it needs no extra.
-_RATER_LINES: Final = """\
+RATER_LINES: Final = """\
 adapter = "llm"
 model = "gpt-4.1-mini"
 url = "https://api.openai.com/v1"
@@ -122,7 +122,7 @@ def rater_settings(
         return RulesRater(adapter="rules")
     near = get_close_matches(name, (*raters, OFFLINE_RATER), n=1)
     actions = [f"Did you mean {near[0]!r} instead of {name!r}?"] if near else []
-    lines = f"[{key_name(['raters', name])}]\n{_RATER_LINES}"
+    lines = f"[{key_name(['raters', name])}]\n{RATER_LINES}"
     raise SettingsError(
         f"the rater {name!r} is not configured",
         actions=[*actions, f"{_place_of_lines(root, settings_name)}, with your model and key:\n\n{lines}"],
