@@ -37,6 +37,7 @@ ENTRY_POINTS: Final[Mapping[str, Mapping[str, str]]] = {
         "ballerina": "evalmeta.systems.ballerina:BALLERINA",
         "databricks": "evalmeta.systems.databricks:DATABRICKS",
     },
+    "reporters": {"ballerina": "evalmeta.systems.ballerina.writer:render"},
     "handlers": {
         "org-clients": "evalmeta.org_clients.handlers:HANDLERS",
         "run-eval": "evalmeta.systems.run_eval.handler:HANDLERS",

@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from evalmeta.errors import EvalmetaError, SettingsError
+from evalmeta.model.entry_points import ENTRY_POINTS
 from evalmeta.plugins import load_plugin, plugin_names, unknown_plugin
 
 if TYPE_CHECKING:
@@ -51,8 +52,12 @@ _SUFFIX: Final = re.compile(r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)*")
 
 
 def format_names() -> tuple[str, ...]:
-    """Return the names of all formats: the built-in ones, then those of installed packages."""
-    return (*FORMATS, *(name for name in plugin_names("reporters") if name not in FORMATS))
+    """Return the names of all formats: the built-in ones, those of wings, and those of installed packages."""
+    return tuple(dict.fromkeys([*FORMATS, *_added()]))
+
+
+def _added() -> list[str]:
+    return [*ENTRY_POINTS["reporters"], *plugin_names("reporters")]
 
 
 def render(name: str, reports: Sequence[Report]) -> str:
@@ -112,9 +117,9 @@ def format_of(name: str) -> str:
 
 
 def _load_plugin(name: str) -> tuple[_Renderer, str]:
-    """Return the function and the file suffix of a format that a package adds."""
-    if name not in plugin_names("reporters"):
-        raise unknown_plugin("reporters", name, known=FORMATS)
+    """Return the function and the file suffix of a format that a wing or a package adds."""
+    if name not in _added():
+        raise unknown_plugin("reporters", name, known=[*FORMATS, *ENTRY_POINTS["reporters"]])
     function = load_plugin("reporters", name)
     if not callable(function):
         raise _plugin_error(name, "cannot be called")
