@@ -54,6 +54,8 @@ MAX_CASE_FILES_BYTES: Final = 50_000_000
 MAX_YAML_DEPTH: Final = 32
 # One row of an evaluation set in JSON Lines: a trace with many spans has several MB.
 MAX_ROW_BYTES: Final = 16_000_000
+# A request of OTLP, or a file of them, unpacked: a trace with 10,000 spans has about 20 MB.
+MAX_TRACE_BYTES: Final = 100_000_000
 MAX_NUMBER_CHARS: Final = 20
 
 # Testing API Developer Guide, "Considerations": 1,000 test cases a definition.
