@@ -1,0 +1,328 @@
+"""One turn of an agent, read from its trace: one trace is one turn.
+
+Each value comes from the first rule that yields it, and `rules` says from which. What no rule yields is unknown, which
+is not the same as empty; a finding says what would bring it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
+from evalmeta.traces import conventions as says
+from evalmeta.traces.conventions import StepKind
+from evalmeta.traces.messages import Call, Message, is_cut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from evalmeta.model.json_value import JsonValue
+    from evalmeta.traces.spans import Span, Trace
+
+# What the root says in these may be the whole conversation, so the last call of a model is asked first.
+_LATE_RULES: Final = frozenset({"output.value", "traceloop.entity.output"})
+_FUTURE_NS: Final = 3_600 * 10**9
+_CONTENT_SETTINGS: Final = {
+    "gcp.vertex.agent": (
+        "set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT and "
+        "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental"
+    ),
+    "agent_framework": "call enable_instrumentation(enable_sensitive_data=True)",
+}
+_ANY_SETTING: Final = "let the instrumentation capture the content of messages"
+
+
+class TracedTurn(NamedTuple):
+    """What a trace says of one turn; None means unknown.
+
+    Attributes:
+        utterance: what the user said.
+        answer: what the agent answered.
+        topic: the agent that gave the answer.
+        agents: the agents whose models were called, in order, each change once.
+        session: the conversation; empty if the trace names none.
+        started_ns: its begin in nanoseconds since 1970.
+        error: why the turn as a whole failed; None if it did not.
+        rules: the rule that gave each value, by the value's name.
+        findings: what is damaged or missing, and what to do about it.
+    """
+
+    trace_id: str
+    utterance: str | None
+    answer: str | None
+    topic: str | None
+    actions: tuple[Action, ...] | None
+    agents: tuple[str, ...]
+    tokens: Tokens | None
+    retrieved: tuple[Passage, ...] | None
+    latency_ms: float | None
+    session: str
+    started_ns: int
+    error: str | None
+    rules: Mapping[str, str]
+    findings: tuple[str, ...]
+
+    def generated(self) -> GeneratedData:
+        """Return the turn as the answer of an agent."""
+        return GeneratedData(
+            self.answer or "",
+            topic=self.topic,
+            actions=self.actions,
+            latency_ms=self.latency_ms,
+            session_id=self.session or None,
+            tokens=self.tokens,
+            retrieved=self.retrieved,
+        )
+
+
+def read_turn(trace: Trace) -> TracedTurn | None:
+    """Return the turn in a trace; None if it calls neither an agent nor a model."""
+    tops = _tops(trace)
+    if not tops:
+        return None
+    steps = _Steps(trace, tops)
+    rules: dict[str, str] = {}
+    turn = TracedTurn(
+        trace.trace_id,
+        _utterance(steps, rules),
+        _answer(steps, rules),
+        _topic(steps, rules),
+        _actions(steps, rules),
+        steps.agents,
+        _tokens(steps, rules),
+        _retrieved(steps, rules),
+        _latency(tops),
+        next((session for span in steps.all if (session := says.session_of(span))), ""),
+        min(span.start_ns for span in tops),
+        next((error for span in reversed(tops) if (error := says.error_of(span)) is not None), None),
+        rules,
+        (),
+    )
+    return turn._replace(findings=tuple(_findings(turn, steps)))
+
+
+def _tops(trace: Trace) -> list[Span]:
+    """Return the topmost spans of agents; if there are none, the roots above calls of models."""
+    tops: list[Span] = []
+    waiting = [root for root in trace.roots if says.is_conversation(root)]
+    while waiting:
+        span = waiting.pop(0)
+        if says.kind_of(span) is StepKind.AGENT:
+            tops.append(span)
+        else:
+            waiting.extend(trace.children(span))
+    if tops:
+        return sorted(tops, key=lambda span: span.start_ns)
+    return [root for root in trace.roots if any(says.kind_of(span) is StepKind.MODEL for span in trace.below(root))]
+
+
+class _Steps:
+    """The spans of a turn by their kinds.
+
+    Of calls of models right inside each other, which two instrumentations make of one call, only the outermost counts.
+    """
+
+    def __init__(self, trace: Trace, tops: Sequence[Span]) -> None:
+        self.trace, self.tops = trace, tops
+        self.all = [span for top in tops for span in trace.below(top)]
+        self.tools = self._of(StepKind.TOOL)
+        self.models = self._outermost(StepKind.MODEL)
+        self.retrievals = self._outermost(StepKind.RETRIEVAL)
+        self.agents = tuple(_without_repeats(self.agent_of(span)[1] for span in self.models))
+
+    def _of(self, kind: StepKind) -> list[Span]:
+        return sorted((span for span in self.all if says.kind_of(span) is kind), key=lambda span: span.start_ns)
+
+    def _outermost(self, kind: StepKind) -> list[Span]:
+        return [span for span in self._of(kind) if not self._is_inside(span, kind)]
+
+    def _is_inside(self, span: Span, kind: StepKind) -> bool:
+        """Return whether a span is inside another of its kind, without an agent or a tool between them."""
+        for above in self._above(span):
+            if (outer := says.kind_of(above)) is not StepKind.OTHER:
+                return outer is kind
+        return False
+
+    def _above(self, span: Span) -> Iterator[Span]:
+        seen = {span.span_id}
+        while (parent := self.trace.spans.get(span.parent_id)) and parent.span_id not in seen:
+            seen.add(parent.span_id)
+            yield parent
+            span = parent
+
+    def agent_of(self, span: Span) -> tuple[str, str]:
+        """Return the agent that a span belongs to, and the rule that found it."""
+        named = (says.agent_of(step) for step in (span, *self._above(span)))
+        return next((found for found in named if found[1]), ("", ""))
+
+
+def _without_repeats(names: Iterable[str]) -> Iterator[str]:
+    before = ""
+    for name in names:
+        if name and name != before:
+            yield name
+            before = name
+
+
+def _last(messages: Iterable[Message], role: str) -> str:
+    texts = [message.text for message in messages if message.role == role and message.text]
+    return texts[-1] if texts else ""
+
+
+def _utterance(steps: _Steps, rules: dict[str, str]) -> str | None:
+    for where, spans in (("first model call", steps.models[:1]), ("agent", steps.tops[:1])):
+        for span in spans:
+            rule, messages = says.messages_to(span)
+            if text := _last(messages, "user"):
+                rules["utterance"] = f"{rule} of the {where}"
+                return text
+    return None
+
+
+def _answer(steps: _Steps, rules: dict[str, str]) -> str | None:
+    top = steps.tops[-1]
+    if text := says.final_result(top):
+        rules["answer"] = "final_result of the agent"
+        return text
+    rule, messages = says.messages_from(top)
+    of_root = (f"{rule} of the agent", _last(messages, "assistant"))
+    last = [says.messages_from(span) for span in steps.models[-1:]]
+    of_model = [(f"{name} of the last model call", _last(found, "assistant")) for name, found in last]
+    order = [*of_model, of_root] if rule in _LATE_RULES else [of_root, *of_model]
+    for name, text in order:
+        if text:
+            rules["answer"] = name
+            return text
+    return None
+
+
+def _topic(steps: _Steps, rules: dict[str, str]) -> str | None:
+    rule, name = steps.agent_of(steps.models[-1] if steps.models else steps.tops[-1])
+    if not name:
+        return None
+    rules["topic"] = f"{rule} of the last model call" if steps.models else rule
+    return name
+
+
+class _Called(NamedTuple):
+    time_ns: int
+    call: Call
+
+
+def _actions(steps: _Steps, rules: dict[str, str]) -> tuple[Action, ...] | None:
+    calls, known = _calls(steps.models)
+    if not (known or steps.tools):
+        return None
+    left = list(steps.tools)
+    made: list[tuple[int, Action]] = []
+    for called in calls:
+        span = _taken(left, called.call)
+        if not says.is_handoff(called.call.name):
+            made.append((called.time_ns, _action(called.call, span)))
+    made += [
+        (span.start_ns, _action(None, span))
+        for span in left
+        if not says.is_handoff(says.tool_of(span)) and says.tool_of(span)
+    ]
+    rules["actions"] = "calls of the models" if calls else "spans of tools"
+    return tuple(action for _, action in sorted(made, key=lambda pair: pair[0]))
+
+
+def _calls(models: Sequence[Span]) -> tuple[list[_Called], bool]:
+    """Return the calls of tools that models asked for, and whether any model's answer is known."""
+    calls: list[_Called] = []
+    known = False
+    for span in models:
+        _, messages = says.messages_from(span)
+        known = known or bool(messages)
+        calls += [_Called(span.start_ns, call) for message in messages for call in message.calls]
+    return calls, known
+
+
+def _taken(spans: list[Span], call: Call) -> Span | None:
+    """Return the span of a call, and take it out of the list: by the call's id, or else by its name."""
+    by_id = (span for span in spans if call.call_id and says.call_id_of(span) == call.call_id)
+    is_named = call.call_id and any(says.call_id_of(span) for span in spans)
+    by_name = (span for span in spans if says.tool_of(span) == call.name and not (is_named and says.call_id_of(span)))
+    span = next(by_id, None) or next(by_name, None)
+    if span is not None:
+        spans.remove(span)
+    return span
+
+
+def _action(call: Call | None, span: Span | None) -> Action:
+    arguments: JsonValue = call.arguments if call else None
+    if not isinstance(arguments, dict):
+        arguments = says.arguments_of(span) if span else None
+    name = call.name if call else says.tool_of(span) if span else ""
+    output = says.result_of(span) if span else None
+    return Action(name, arguments if isinstance(arguments, dict) else {}, output, span.latency_ms if span else None)
+
+
+def _tokens(steps: _Steps, rules: dict[str, str]) -> Tokens | None:
+    used = [says.tokens_of(span) for span in steps.models]
+    known = [tokens for tokens in used if tokens]
+    if known and len(known) == len(used):
+        rules["tokens"] = "sum over the calls of models"
+        return _sum(known)
+    for top in steps.tops:
+        if tokens := says.tokens_of(top):
+            rules["tokens"] = "usage of the agent"
+            return tokens
+    return None
+
+
+def _sum(parts: Sequence[Tokens]) -> Tokens:
+    models = {part.model for part in parts}
+    return Tokens(
+        _added(part.input for part in parts),
+        _added(part.output for part in parts),
+        _added(part.cached for part in parts),
+        models.pop() if len(models) == 1 else "",
+    )
+
+
+def _added(counts: Iterable[int | None]) -> int | None:
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total
+
+
+def _retrieved(steps: _Steps, rules: dict[str, str]) -> tuple[Passage, ...] | None:
+    if not steps.retrievals:
+        return None
+    rules["retrieved"] = "spans of retrievals"
+    return tuple(passage for span in steps.retrievals for passage in says.passages_of(span))
+
+
+def _latency(tops: Sequence[Span]) -> float | None:
+    start, end = min(span.start_ns for span in tops), max(span.end_ns for span in tops)
+    return (end - start) / 1e6 if start and end >= start else None
+
+
+def _findings(turn: TracedTurn, steps: _Steps) -> Iterator[str]:
+    if len(steps.tops) > 1:
+        names = ", ".join(span.name for span in steps.tops)
+        yield f"the trace has {len(steps.tops)} agents side by side ({names}): the answer is that of the last one"
+    for span in steps.tops:
+        if not span.end_ns:
+            yield f"the span {span.name!r} has not ended"
+    cut = [(span.name, key) for span in steps.all for key, value in span.attributes.items() if is_cut(value)]
+    if cut:
+        name, key = cut[0]
+        more = f" (and {len(cut) - 1} more)" if len(cut) > 1 else ""
+        yield f"{key} of {name!r} was cut{more}: raise or remove OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
+    if any(span.start_ns > time.time_ns() + _FUTURE_NS for span in steps.all):
+        yield "the trace begins in the future: the clock of the agent's machine is wrong"
+    missing = [name for name in ("utterance", "answer") if getattr(turn, name) is None]
+    if missing and turn.error is None and not cut:
+        yield f"the trace has no content ({' and '.join(missing)} unknown): {_setting(steps)}"
+
+
+def _setting(steps: _Steps) -> str:
+    scopes = {span.scope for span in steps.all}
+    return next((setting for scope, setting in _CONTENT_SETTINGS.items() if scope in scopes), _ANY_SETTING)
