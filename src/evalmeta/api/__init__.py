@@ -32,5 +32,6 @@ if TYPE_CHECKING:
     from evalmeta.api import specs as specs
     from evalmeta.api import stores as stores
     from evalmeta.api import sync as sync
+    from evalmeta.api import traces as traces
 else:
     __getattr__ = module_getter(__name__)

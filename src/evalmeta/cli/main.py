@@ -47,13 +47,14 @@ _COMMANDS: Final = {
     "status": ("retrieve:status", "List what changed in the project or in the org since the last deploy or retrieve."),
     "store": ("store:store", "Bring the store of the runs up to date, check it, or copy it to another."),
     "test": ("agent_test:test", "Run agent tests and show their results."),
+    "trace": ("trace:trace", "Read traces of OpenTelemetry: what an agent was asked, did and answered."),
     "validate": ("validate:validate", "Check definitions and manifests without an org."),
     "view": ("view:view", "Look at tests, runs, cases, comparisons and trends in a browser."),
 }
 
 _SECTIONS: Final = {
     "Start": ("init", "run", "doctor", "completion"),
-    "Tests": ("test", "view", "rater", "generate"),
+    "Tests": ("test", "view", "trace", "rater", "generate"),
     "Metadata": (
         "validate",
         "rule",

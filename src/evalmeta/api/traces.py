@@ -1,0 +1,129 @@
+"""Traces of agents: read from files, and kept as recorded answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+
+from evalmeta import limits
+from evalmeta.engine.redaction import redacted_answer
+from evalmeta.errors import FormatError, NotFound
+from evalmeta.model.redaction import hide_secrets
+from evalmeta.package.files import put_file, read_file, shown
+from evalmeta.traces import otlp
+from evalmeta.traces.spans import traces_of
+from evalmeta.traces.turns import read_turn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from evalmeta.model.generated_data import Action
+    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.traces.spans import Telemetry
+    from evalmeta.traces.turns import TracedTurn
+
+
+class ImportedTraces(NamedTuple):
+    """The turns in files of traces, by their begin, and the number of traces that are not of an agent."""
+
+    turns: tuple[TracedTurn, ...]
+    others: int = 0
+
+
+def import_traces(paths: Sequence[Path]) -> ImportedTraces:
+    """Read files of OTLP, without secrets; traces may be spread over files.
+
+    Raises:
+        NotFound: a file cannot be found, or the files have no trace of an agent.
+        FormatError: a file is damaged, or is not OTLP.
+    """
+    telemetry: list[Telemetry] = []
+    for path in paths:
+        if not path.is_file():
+            raise NotFound(f"the file {shown(path)} cannot be found")
+        telemetry += otlp.read_file(read_file(path, max_bytes=limits.MAX_TRACE_BYTES), label=shown(path))
+    traces = traces_of(telemetry)
+    turns = tuple(_without_secrets(turn) for trace in traces if (turn := read_turn(trace)))
+    if not turns:
+        names = ", ".join(shown(path) for path in paths)
+        raise NotFound(
+            f"{names}: {len(traces)} traces, none of an agent or a model",
+            actions=["Instrument the agent with a library that follows the GenAI conventions or OpenInference."],
+        )
+    return ImportedTraces(turns, len(traces) - len(turns))
+
+
+def _without_secrets(turn: TracedTurn) -> TracedTurn:
+    answer = redacted_answer(turn.generated(), hide_secrets)
+    return turn._replace(
+        utterance=None if turn.utterance is None else hide_secrets(turn.utterance),
+        answer=None if turn.answer is None else answer.outcome,
+        actions=answer.actions,
+        retrieved=answer.retrieved,
+        error=None if turn.error is None else hide_secrets(turn.error),
+    )
+
+
+def write_recordings(path: Path, turns: Iterable[TracedTurn]) -> int:
+    """Write turns as recorded answers, which the adapter `replay` reads, and return how many.
+
+    Turns without a known utterance are left out: no test could ask for them.
+
+    Raises:
+        FormatError: no turn has an utterance; nothing is written.
+    """
+    lines = [orjson.dumps(recording_of(turn)) for turn in turns if turn.utterance is not None]
+    if not lines:
+        raise FormatError("no trace says what the user asked, so there is nothing to record")
+    put_file(path, b"\n".join(lines) + b"\n")
+    return len(lines)
+
+
+def recording_of(turn: TracedTurn) -> JsonObject:
+    """Return a turn as a line of recorded answers; what is unknown is absent."""
+    utterance = turn.utterance or ""
+    if turn.error is not None:
+        return {"utterance": utterance, "error": turn.error}
+    if turn.answer is None:
+        return {"utterance": utterance, "error": "the trace does not say what the agent answered"}
+    answer = turn.generated()
+    tokens = answer.tokens
+    known: dict[str, JsonValue] = {
+        "utterance": utterance,
+        "outcome": answer.outcome,
+        "topic": answer.topic,
+        "actions": None
+        if answer.actions is None
+        else [
+            {"name": action.name, "input": action.input, "output": action.output, "latency_ms": action.latency_ms}
+            for action in answer.actions
+        ],
+        "latency_ms": answer.latency_ms,
+        "session_id": answer.session_id,
+        "tokens": None
+        if tokens is None
+        else {"input": tokens.input, "output": tokens.output, "cached": tokens.cached, "model": tokens.model or None},
+        "retrieved": None
+        if answer.retrieved is None
+        else [{"uri": passage.uri, "content": passage.content} for passage in answer.retrieved],
+    }
+    return {key: value for key, value in known.items() if value is not None}
+
+
+def turn_json(turn: TracedTurn) -> JsonObject:
+    """Return a turn as JSON: its recorded answer, with the trace, the agents, and the rule that gave each value."""
+    return {
+        "trace": turn.trace_id,
+        **recording_of(turn),
+        "utterance": turn.utterance,
+        "agents": list(turn.agents),
+        "rules": turn.rules,
+        "findings": list(turn.findings),
+    }
+
+
+def arguments_text(action: Action) -> str:
+    """Return the arguments of an action as they are written in a call."""
+    return ", ".join(f"{name}={orjson.dumps(value).decode()}" for name, value in action.input.items())

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cli.conftest import Outcome
+
+    Evalmeta = Callable[..., Outcome]
+
+RECORDINGS = Path(__file__).parents[1] / "traces/recordings"
+LANGCHAIN = RECORDINGS / "langchain_openinference.jsonl"
+PYDANTIC_AI = RECORDINGS / "pydantic_ai_5.jsonl"
+TESTS = """\
+subject: recorded
+testCases:
+- input: Where is order 10045?
+  contains: on its way
+  topic: order_desk
+  actions: [get_order]
+- input: Thanks
+  contains: welcome
+  actions: []
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_turns_of_a_trace_are_shown_with_their_calls(evalmeta: Evalmeta) -> None:
+    shown = evalmeta("trace", "import", str(LANGCHAIN))
+
+    assert shown.code == 0, shown.err
+    assert "   utterance  Where is order 10045?\n" in shown.out
+    assert '   actions    get_order(id="10045")\n' in shown.out
+    assert "   actions    none\n" in shown.out
+
+
+def test_recorded_answers_are_judged_without_asking(folder: Path, evalmeta: Evalmeta) -> None:
+    written = evalmeta("trace", "import", str(LANGCHAIN), "-o", "recordings.jsonl")
+    lines = written.out.partition("[subjects.recorded]")
+    (folder / "evalmeta.toml").write_text("".join(lines[1:]))
+    (folder / "desk.yaml").write_text(TESTS)
+
+    ended = evalmeta("run", "desk.yaml")
+
+    assert "Wrote 2 recorded answers to recordings.jsonl." in written.out
+    assert (ended.code, "2 passed, 0 failed" in ended.out) == (0, True), ended.out
+
+
+def test_a_turn_that_failed_is_an_error_of_its_case(folder: Path, evalmeta: Evalmeta) -> None:
+    evalmeta("trace", "import", str(PYDANTIC_AI), "-o", "recordings.jsonl")
+    (folder / "evalmeta.toml").write_text('[subjects.recorded]\nadapter = "replay"\nfile = "recordings.jsonl"\n')
+    (folder / "desk.yaml").write_text(
+        "subject: recorded\ntestCases:\n- input: Cancel order 1\n  not_contains: x\n  actions: []\n"
+    )
+
+    ended = evalmeta("run", "desk.yaml")
+
+    assert ended.code == 1
+    assert "ValueError: no such order: 1" in ended.out
+
+
+def test_the_parts_of_a_trace_may_be_in_several_files(folder: Path, evalmeta: Evalmeta) -> None:
+    lines = PYDANTIC_AI.read_text().splitlines(keepends=True)
+    (folder / "a.jsonl").write_text("".join(lines[1::2]))
+    (folder / "b.jsonl").write_text("".join(lines[0::2]))
+
+    assert evalmeta("trace", "import", "a.jsonl", "b.jsonl").out == evalmeta("trace", "import", str(PYDANTIC_AI)).out
+
+
+def test_json_names_the_rule_that_gave_each_value(evalmeta: Evalmeta) -> None:
+    turns = json.loads(evalmeta("trace", "import", str(LANGCHAIN), "--json").out)["result"]["turns"]
+
+    assert [turn["utterance"] for turn in turns] == ["Where is order 10045?", "Thanks"]
+    assert turns[0]["actions"][0]["input"] == {"id": "10045"}
+    assert turns[0]["rules"]["answer"] == "llm.output_messages of the last model call"
+
+
+def test_secrets_in_traces_are_hidden(folder: Path, evalmeta: Evalmeta) -> None:
+    bearer = "Bearer abcdefghijklmnopqrstuvwxyz012345"
+    (folder / "t.jsonl").write_text(PYDANTIC_AI.read_text().replace("Where is order 10045?", f"Use {bearer}"))
+
+    shown = evalmeta("trace", "import", "t.jsonl", "-o", "recordings.jsonl")
+
+    assert shown.code == 0
+    assert bearer not in shown.out + (folder / "recordings.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "said"),
+    [
+        ('{"resourceSpans": []}', 2, "none of an agent or a model"),
+        ('{"testCases": []}', 2, "is not a request of OTLP: it has no resourceSpans"),
+        ('{"resourceSpans": [', 2, "t.jsonl:1 is not valid JSON"),
+        (None, 2, "the file t.jsonl cannot be found"),
+    ],
+)
+def test_what_is_not_a_trace_is_an_error_and_nothing_is_written(
+    folder: Path, evalmeta: Evalmeta, content: str | None, code: int, said: str
+) -> None:
+    if content is not None:
+        (folder / "t.jsonl").write_text(content)
+
+    ended = evalmeta("trace", "import", "t.jsonl", "-o", "recordings.jsonl")
+
+    assert (ended.code, said in ended.err) == (code, True), ended.err
+    assert not (folder / "recordings.jsonl").exists()
