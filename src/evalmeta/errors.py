@@ -20,6 +20,8 @@ Problems of files and results of tests are values; an error stops a command.
     │   └── SubjectUnreachable       the connection had a transient failure
     ├── AgentFailed              1   the agent returned an error instead of an answer (a test fails)
     ├── TooManyErrors            1   a run stopped because too many of its cases ended in errors
+    ├── CostLimitReached       100   a run stopped because of what it has cost
+    ├── CostUnknown              1   a run with a cost limit stopped because no cost is known
     ├── RaterError               1   an answer could not be rated (a result becomes ERROR)
     ├── OrgError                 4   the org, or the connection to it
     │   ├── OrgUnreachable           no response
@@ -228,6 +230,16 @@ class AgentFailed(EvalmetaError, AssertionError):
 
 class TooManyErrors(EvalmetaError):
     """The run stopped because too many cases ended in errors; finished results are kept."""
+
+
+class CostLimitReached(EvalmetaError):
+    """The run stopped starting cases because of what it has cost; finished results are kept."""
+
+    exit_code = EXIT_EXPECTATION_FAILED
+
+
+class CostUnknown(EvalmetaError):
+    """The run stopped because its cost limit cannot be kept: no answer has a price; finished results are kept."""
 
 
 class RaterError(EvalmetaError):

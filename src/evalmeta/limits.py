@@ -255,6 +255,11 @@ MERGED_BYTES: Final = 16_000_000
 # The largest integer of JSON and databases.
 MAX_INTEGER: Final = 2**63 - 1
 # Retries of transient failures.
+# A cost limit in US dollars; how often a run looks at what the others have spent; and after how many answers without a
+# price a run with a cost limit stops, if it knows of none with a price.
+MAX_COST: Final = 1_000_000.0
+SPENDING_SECONDS: Final = 0.2
+ANSWERS_WITHOUT_PRICE: Final = 10
 RETRIES: Final = 3
 MAX_RETRIES: Final = 20
 RETRY_PAUSE_SECONDS: Final = 0.5

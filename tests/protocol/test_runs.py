@@ -30,6 +30,7 @@ OPTIONS = st.builds(
     rate_limit=st.none() | st.floats(0.1, 100),
     retries=NUMBERS,
     max_errors=st.none() | NUMBERS,
+    max_cost=st.none() | st.floats(0.01, 100),
     seed=st.none() | st.integers(-9, 9),
     cases=st.none() | st.lists(NUMBERS).map(tuple),
     shard=st.none() | st.tuples(NUMBERS, NUMBERS),

@@ -13,9 +13,9 @@ from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
-from evalmeta.model.run import RunContent, RunStatus
-from evalmeta.model.run_options import RunOptions
-from evalmeta.store.agent_limits import Pace, RunPlaces
+from evalmeta.model.run import Run, RunContent, RunStatus
+from evalmeta.model.run_options import Origin, RunOptions
+from evalmeta.store.agent_limits import Pace, RunPlaces, RunSpending
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, Runs
 from stores import store_in
@@ -300,3 +300,36 @@ def test_several_processes_never_take_more_places_than_there_are(tmp_path: Path)
         processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=TESTS) for command in commands]
         taken = [int(process.communicate()[0]) for process in processes]
     assert sum(taken) == 200
+
+
+def test_the_runs_of_a_command_know_what_those_of_other_processes_have_spent(tmp_path: Path) -> None:
+    with open_database(store_in(tmp_path)) as database:
+        runs = Runs(database)
+
+        def created(suite: str) -> Run:
+            options = RunOptions(origin=Origin(suite))
+            content = RunContent(b"<AiEvaluationDefinition/>")
+            run_id = runs.start(EVALUATION_DEFINITION, Evaluation("T", "A", ()), content, options, total=1, now=1_000.0)
+            run = runs.get(run_id)
+            assert run is not None
+            return run
+
+        mine, neighbour, other, stranger = map(created, ("one", "one", "one", "two"))
+        here = {mine.id: 0, neighbour.id: 0}
+        shared = RunSpending(database, mine, here)
+        for run, amount in ((neighbour, 5), (other, 6 * 10**15), (stranger, 7)):
+            RunSpending(database, run, {run.id: 0}).exchange(amount)
+
+        # The sums of this process are known here, and each exchange replaces what a run said before.
+        assert [shared.exchange(spent) for spent in (0, 9, 9)] == [6 * 10**15] * 3
+        assert RunSpending(database, other, {other.id: 0}).exchange(8) == 9 + 5
+        assert shared.exchange(9) == 8
+
+
+def test_a_store_that_is_locked_does_not_stop_a_run_with_a_cost_limit(tmp_path: Path) -> None:
+    with open_database(tmp_path) as database, open_database(tmp_path) as holder:
+        run = Run("4KB000000000001GAA", "T", "A", RunStatus.IN_PROGRESS, 0.0, 1)
+        shared = RunSpending(database, run, {})
+        with holder.transaction():
+            holder.execute("DELETE FROM pace")
+            assert shared.exchange(1) == 0

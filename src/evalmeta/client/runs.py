@@ -237,9 +237,13 @@ async def fetch_definition(connection: Connection, run_id: str) -> RunDefinition
     return read_run_definition(await connection.retry(lambda: connection.get(f"{_path(run_id)}/definition")))
 
 
-async def extend_run(connection: Connection, run_id: str, *, iterations: int) -> None:
-    """Add iterations to a finished run; only the new ones run. Raise UsageError if it has that many."""
-    await _post(connection, f"{_path(run_id)}/extend", {"iterations": iterations})
+async def extend_run(connection: Connection, run_id: str, *, iterations: int, max_cost: float | None = None) -> None:
+    """Add iterations to a finished run; only the new ones run. Raise UsageError if it has that many.
+
+    `max_cost` is its new cost limit, None for the one it has.
+    """
+    limit: JsonObject = {} if max_cost is None else {"maxCost": max_cost}
+    await _post(connection, f"{_path(run_id)}/extend", {"iterations": iterations, **limit})
 
 
 async def rescore_run(

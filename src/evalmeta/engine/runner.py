@@ -14,7 +14,7 @@ from evalmeta.engine.event_loop import DELAYS
 from evalmeta.engine.process import exits_refused, rare_collections
 from evalmeta.engine.scheduler import Places, Pool
 from evalmeta.engine.scorers import SCORERS
-from evalmeta.engine.spending import Spending
+from evalmeta.engine.spending import CostLimit, Spending
 from evalmeta.errors import StoreLocked, TooManyErrors
 from evalmeta.model.evaluation import Case, Evaluation, Quarantines, WorkItem, today, work_items
 from evalmeta.model.run import CaseResult, Verdict
@@ -51,7 +51,8 @@ async def execute(  # noqa: PLR0913 - as documented
     subject within `SHUTDOWN_SECONDS`, and raises CancelledError. `on_results` is called with results after the journal
     has committed them, in the order they finished. `places` is the run's part of the pool that it shares with other
     runs of the agent; None makes a pool for this run alone. `spending` has the prices of replies. TooManyErrors says
-    that `options.max_errors` cases ended in errors; an exception of the journal or of `on_results` stops the run too.
+    that `options.max_errors` cases ended in errors, CostLimitReached that cases were left out because of its limit; an
+    exception of the journal or of `on_results` stops the run too.
     """
     places = places or Places(Pool(options))
     policy = CasePolicy(scorers, TimeLimit(options.case_timeout), retries=options.retries, pacer=places.pacer)
@@ -110,10 +111,14 @@ async def _run(
     places: Places,
     spending: Spending | None,
 ) -> None:
-    writer = _ResultWriter(journal, on_results, max_errors=options.max_errors)
+    spending = spending or Spending()
+    limit = spending.limit
+    writer = _ResultWriter(journal, on_results, limit, max_errors=options.max_errors)
     items = work_items(evaluation, options, journal.finished())
     quarantines = evaluation.quarantines or Quarantines(today())
-    crew = _Crew(items, work, writer, places, quarantines, spending or Spending())
+    if limit is not None:
+        items = limit.items(items)
+    crew = _Crew(items, work, writer, places, quarantines, spending)
     places.request(max(1, options.concurrency), crew.start_worker, writer.fail)
     try:
         await asyncio.wait((crew.done, writer.stop), return_when=asyncio.FIRST_COMPLETED)
@@ -126,6 +131,8 @@ async def _run(
             writer.stop.cancel()
             if writer.failure is not None:
                 raise writer.failure
+    if limit is not None:
+        limit.check()
 
 
 class _Crew:
@@ -171,7 +178,7 @@ class _Crew:
             for item in self._items:
                 begun = time.monotonic() - DELAYS.get()
                 result = await self._work(item)
-                if result.spent:
+                if result.spent or self._spending.limit is not None:
                     result = await self._spending.priced(result)
                 self._writer.add(self._marked(item.case, result))
                 # After a crash, no answer that took time is asked for again, except those that were under way.
@@ -205,8 +212,11 @@ class _Crew:
 class _ResultWriter:
     """Commit results to the journal in batches, then report them; `stop` is done when there is a `failure`."""
 
-    def __init__(self, journal: Journal, on_results: OnResults | None, *, max_errors: int | None) -> None:
+    def __init__(
+        self, journal: Journal, on_results: OnResults | None, limit: CostLimit | None, *, max_errors: int | None
+    ) -> None:
         self._journal = journal
+        self._limit = limit
         self._on_results = on_results
         self._max_errors = max_errors
         self._errors = 0
@@ -251,6 +261,8 @@ class _ResultWriter:
         self._batch, begun = [], time.monotonic()
         try:
             self._journal.append(batch)
+            if self._limit is not None:
+                self._limit.exchange()
             if self._on_results:
                 self._on_results(batch)
         except StoreLocked as error:

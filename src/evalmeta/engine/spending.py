@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from evalmeta import limits
 from evalmeta.engine.prices import Prices
-from evalmeta.model.spending import Role, Spent, merged
+from evalmeta.errors import CostLimitReached, CostUnknown
+from evalmeta.model.run import COST_LIMIT, UNKNOWN_COST
+from evalmeta.model.spending import Role, Spent, dollars_text, merged
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+    from evalmeta.model.evaluation import WorkItem
     from evalmeta.model.generated_data import Tokens
     from evalmeta.model.run import CaseResult
 
@@ -71,10 +78,14 @@ CURRENT: Final[ContextVar[Ledger | None]] = ContextVar("evalmeta_ledger", defaul
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What the results of a run cost; `model` is the agent's in its settings, for answers that name none."""
+    """What the results of a run cost, and how much they may.
+
+    `model` is the agent's in its settings, for answers that name none.
+    """
 
     prices: Prices = field(default_factory=Prices)
     model: str = ""
+    limit: CostLimit | None = None
 
     async def priced(self, result: CaseResult) -> CaseResult:
         """Return a result whose replies have prices, as far as these are known, with a row for each model.
@@ -84,7 +95,10 @@ class Spending:
         told = (row for row in result.spent if row.replies > row.unknown)
         if not self.prices.is_loaded and not all(self.prices.own(self._models(row)) for row in told):
             await asyncio.to_thread(self.prices.load)
-        return result._replace(spent=merged(map(self._priced, result.spent)))
+        priced = result._replace(spent=merged(map(self._priced, result.spent)))
+        if self.limit is not None:
+            self.limit.add(priced)
+        return priced
 
     def _priced(self, row: Spent) -> Spent:
         models = self._models(row)
@@ -97,3 +111,71 @@ class Spending:
     def _models(self, row: Spent) -> tuple[str, ...]:
         # The name in the settings has the price if the reported one is a version of it that nobody lists.
         return (row.model, self.model) if row.role == "agent" else (row.model,)
+
+
+class CostLimit:
+    """Stops starting cases when the runs of a command have spent `limit` picodollars.
+
+    `here` has what each run of the command in this process has spent, by its `run`; this one has spent `spent` before.
+    `exchange` tells other processes what this run has spent, and returns what the runs there have. Cases that are under
+    way are finished, so the sum may exceed the limit by what these cost.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        *,
+        run: Hashable,
+        here: dict[Hashable, int],
+        spent: int = 0,
+        exchange: Callable[[int], int] | None = None,
+    ) -> None:
+        self._limit = limit
+        self._run = run
+        self._here = here
+        self._exchange = exchange
+        self._elsewhere = self._unknown = 0
+        self._is_known = spent > 0
+        self._stopped = ""
+        here[run] = spent
+        self.exchange()
+
+    def items(self, items: Iterator[WorkItem]) -> Iterator[WorkItem]:
+        """Yield items as long as the limit is not reached."""
+        for item in items:
+            if why := self._why():
+                self._stopped = why
+                return
+            yield item
+
+    def add(self, result: CaseResult) -> None:
+        """Add what a case result cost."""
+        self._here[self._run] += sum(row.amount for row in result.spent)
+        self._is_known |= any(row.replies > row.unknown or row.reused for row in result.spent)
+        if not any(row.role == "agent" for row in result.spent):
+            self._unknown += len(result.earlier) + (result.generated is not None)
+        self._unknown += sum(row.unknown for row in result.spent)
+
+    def exchange(self) -> None:
+        """Tell other processes what this run has spent, and read what the runs there have."""
+        self._seen = time.monotonic()
+        if self._exchange is not None:
+            self._elsewhere = self._exchange(self._here[self._run])
+
+    def check(self) -> None:
+        """Raise CostLimitReached if cases were left out because of the limit, or because no cost is known."""
+        self.exchange()
+        if self._stopped:
+            kind = CostLimitReached if self._stopped.startswith(COST_LIMIT) else CostUnknown
+            raise kind(self._stopped)
+
+    def _why(self) -> str:
+        """Return why no other case may start; empty if one may."""
+        if not self._is_known and self._unknown >= limits.ANSWERS_WITHOUT_PRICE:
+            return f"{UNKNOWN_COST}: none of the first {self._unknown:,} answers has a price (max_cost)"
+        if time.monotonic() - self._seen > limits.SPENDING_SECONDS:
+            self.exchange()
+        spent = sum(self._here.values()) + self._elsewhere
+        if spent < self._limit:
+            return ""
+        return f"{COST_LIMIT} of {dollars_text(self._limit)} reached, {dollars_text(spent)} spent (max_cost)"

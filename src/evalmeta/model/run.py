@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 _TOLERANCE: Final = 1e-9
 DEFAULT_MIN_DECIDED: Final = 0.5
+COST_LIMIT: Final = "cost limit"
+"""How the error of a run begins that was cut because of what it cost."""
+UNKNOWN_COST: Final = "the cost limit cannot be kept"
+"""How the error of a run begins that was stopped because no answer had a price."""
 NEEDS_MODEL: Final = "only an LLM rater can "
 """How the explanation of an undecided result begins if only a language model can judge it, and the run has none."""
 
@@ -324,6 +328,11 @@ class Run:
     options: RunOptions = field(default_factory=RunOptions)
     cases: Sequence[CaseResult] = ()
     doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def is_cut(self) -> bool:
+        """Return whether the run stopped at its cost limit, so that cases were not run."""
+        return self.status is RunStatus.ERROR and (self.error or "").startswith(COST_LIMIT)
 
     @property
     def is_complete(self) -> bool:

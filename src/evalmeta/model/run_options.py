@@ -164,6 +164,8 @@ class RunOptions:
         rate_limit: the maximum number of requests to the agent per second; None for no limit.
         retries: how often a transient failure is retried.
         max_errors: the number of cases with errors after which the run stops; None never stops it.
+        max_cost: the US dollars that all runs of a command may cost, agent and rater together, before no more cases are
+            started; None for no limit.
         seed: shuffles the cases; None keeps the order of the definition.
         cases: the numbers of the cases to run; None runs all.
         shard: the part of the cases to run, such as (2, 5) for the second of five; None runs all.
@@ -209,6 +211,19 @@ class RunOptions:
     )
     max_errors: int | None = _row(
         None, Option("running", "Stop when this many cases have ended in errors.", (1, None), needs_ours=True)
+    )
+    max_cost: float | None = _row(
+        None,
+        Option(
+            "running",
+            "Start no more cases when all runs of the command have cost this many US dollars.",
+            (0, limits.MAX_COST),
+            is_above=True,
+            least_on_wire=1e-12,
+            metavar="USD",
+            is_sparse=True,
+            needs_ours=True,
+        ),
     )
     seed: int | None = _row(
         None, Option("selection", "Shuffle the cases with this seed.", (-limits.MAX_INTEGER, limits.MAX_INTEGER))

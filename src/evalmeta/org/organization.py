@@ -98,7 +98,7 @@ class Organization:
     settings_name: str = SETTINGS_FILE
     is_served: bool = False
     reads_files: bool = False
-    usable: set[tuple[str, str, str, str]] = field(default_factory=set, repr=False)
+    usable: set[tuple[str, ...]] = field(default_factory=set, repr=False)
     token: str = field(default_factory=lambda: f"{ORG_ID[:_ID_CHARS]}!{new_secret()}", repr=False)
 
     @property

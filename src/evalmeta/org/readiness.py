@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import orjson
 
 from evalmeta import limits
+from evalmeta.engine.prices import Prices
 from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.scorers.functions import check_function, named_functions
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import child_environment
-from evalmeta.model.settings import PluginRater, RulesRater, Settings, SubjectSettings
+from evalmeta.model.settings import PluginRater, RaterSettings, RulesRater, Settings, SubjectSettings
 from evalmeta.org.run_files import read_subject
 from evalmeta.org.subjects import bind_subject, rater_settings
 from evalmeta.package.project import SETTINGS_FILE, find_project
@@ -38,13 +39,15 @@ if TYPE_CHECKING:
 class Need(NamedTuple):
     """What must be usable before a run starts: a `subject`, a `rater` or a `function`, by its name.
 
-    The subject type is AGENT or PROMPT; `subject` has the agent's settings as JSON if the run has its own.
+    The subject type is AGENT or PROMPT; `subject` has the agent's settings as JSON if the run has its own. A `price`
+    is needed by a run with a cost limit, of its subject or its rater.
     """
 
     kind: str
     name: str
     subject_type: str = "AGENT"
     subject: str = ""
+    rater: str = ""
 
 
 def needs_of(
@@ -54,7 +57,9 @@ def needs_of(
     own = "" if subject is None else subject.model_dump_json(exclude_unset=True)
     agent = [Need("subject", evaluation.subject_name, evaluation.subject_type, own)] if asks else []
     functions = [Need("function", name) for name in named_functions(evaluation, options)]
-    return [*agent, Need("rater", options.scoring.rater), *functions]
+    price = Need("price", evaluation.subject_name, subject=own, rater=options.scoring.rater)
+    limited = [price] if asks and options.max_cost is not None else []
+    return [*agent, Need("rater", options.scoring.rater), *functions, *limited]
 
 
 _DEFAULT_RATER: Final = RulesRater(adapter="rules")
@@ -94,7 +99,7 @@ def fault_of(need: Need, settings: Settings, *, root: Path, settings_name: str =
 def _use(need: Need, settings: Settings, root: Path, settings_name: str) -> None:
     match need.kind:
         case "subject":
-            own = read_subject(orjson.loads(need.subject)) if need.subject else None
+            own = _settings_of(need, settings) if need.subject else None
             subjects = settings.subjects if own is None else {need.name: own}
             bind_subject(subjects, need.name, root=root, subject_type=need.subject_type, settings_name=settings_name)
         case "rater":
@@ -103,12 +108,42 @@ def _use(need: Need, settings: Settings, root: Path, settings_name: str) -> None
                 from evalmeta.engine.raters import bind_rater
 
                 bind_rater(rater, root=root)
+        case "price":
+            rater = rater_settings(settings.raters, need.rater, root=root, settings_name=settings_name)
+            check_price(Prices(settings.prices), _settings_of(need, settings), rater)
         case _:
             check_function(need.name, root=root)
 
 
+def _settings_of(need: Need, settings: Settings) -> SubjectSettings | None:
+    """Return the settings of the agent that a run asks: its own ones, or those of the project."""
+    own = read_subject(orjson.loads(need.subject)) if need.subject else None
+    return own or settings.subjects.get(need.name)
+
+
+def check_price(prices: Prices, subject: SubjectSettings | None, rater: RaterSettings | None) -> None:
+    """Raise SettingsError if neither the agent nor the rater of a run with a cost limit can have a price."""
+    own = [subject.language_model] if subject and subject.language_model else []
+    judges = rater.model_names if isinstance(rater, LlmRater) else ()
+    # An agent whose settings name no model may report one with its answers.
+    if any(map(prices.knows, (*own, *judges))) or (not own and prices.knows_any):
+        return
+    unknown = [*own, *judges] or ["MODEL"]
+    named = f": {' and '.join(unknown)} {'has' if len(unknown) == 1 else 'have'} none" if own or judges else ""
+    lines = "\n".join(f'[prices."{model}"]\ninput = 0.40     # US dollars\noutput = 1.60' for model in unknown)
+    raise SettingsError(
+        f"the cost limit (max_cost) needs the price of a model{named}",
+        actions=[
+            f"Add what a million tokens cost to {SETTINGS_FILE}:\n\n{lines}",
+            "For the prices of public models, install evalmeta[llm].",
+        ],
+    )
+
+
 def _imports_code(need: Need, settings: Settings) -> bool:
     """Return whether a check imports the project's code or large packages."""
+    if need.kind == "price":
+        return False
     if need.kind == "function":
         return True
     if need.kind == "subject":

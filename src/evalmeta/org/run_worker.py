@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections import defaultdict
 from contextlib import AsyncExitStack, closing
 from dataclasses import replace
 from functools import partial
@@ -30,7 +31,7 @@ from evalmeta.org.run_files import run_file_of, subjects_of_run
 from evalmeta.org.runs import answers_of_run, evaluation_of_run, quarantines_of_run
 from evalmeta.org.subjects import agent_of, bind_subject, rater_settings_of
 from evalmeta.package.project import find_project
-from evalmeta.store.agent_limits import Pace, RunPlaces
+from evalmeta.store.agent_limits import Pace, RunPlaces, RunSpending
 from evalmeta.store.database import open_database
 from evalmeta.store.judgements import NewRatings, Ratings
 from evalmeta.store.kept_numbers import KeptTally
@@ -38,7 +39,7 @@ from evalmeta.store.runs import RunJournal
 from evalmeta.store.spooling import SpooledJournal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
     from types import TracebackType
 
     from evalmeta.engine.interfaces import Rater, Session, Subject
@@ -58,13 +59,14 @@ class RunResources:
     """The pools and raters of the runs of one process; `close`, or an `async with` statement, closes the raters.
 
     With `shares_places`, other processes share the concurrency of each agent. `on` is the cluster that asks the cases;
-    empty for this process.
+    empty for this process. `spent` has what the runs of each command with a cost limit have spent.
     """
 
     def __init__(self, *, shares_places: bool = False, on: str = "") -> None:
         self.scheduler = Scheduler()
         self.shares_places = shares_places
         self.on = on
+        self.spent: defaultdict[str, dict[Hashable, int]] = defaultdict(dict)
         self._crew: Crew | None = None
         self._opening = asyncio.Lock()
         self._raters: dict[str, Rater] = {}
@@ -237,7 +239,7 @@ async def _execute(
     from evalmeta.engine.runner import execute, execute_elsewhere, rescore
     from evalmeta.engine.scorers import make_scorers
 
-    options, spending = run.options, _spending_of(org, run)
+    options, spending = run.options, _spending_of(org, run, resources)
     evaluation = replace(evaluation_of_run(org, run), quarantines=quarantines_of_run(org, run))
     rater = resources.rater(org, options)
     load_rater(rater, evaluation)
@@ -261,18 +263,24 @@ async def _execute(
             )
 
 
-def _spending_of(org: Organization, run: Run) -> Spending:
-    """Return the prices of a run's replies, and its agent's model; without settings, the agent cannot be asked."""
+def _spending_of(org: Organization, run: Run, resources: RunResources) -> Spending:
+    """Return the prices of a run's replies, its agent's model and its limit; without settings, nothing can be asked."""
     from evalmeta.engine.prices import Prices
-    from evalmeta.engine.spending import Spending
+    from evalmeta.engine.spending import CostLimit, Spending
+    from evalmeta.model.spending import picodollars
 
     try:
         settings = org.settings()
         subjects = subjects_of_run(settings.subjects, run.subject_name, org.runs.content(run.id))
     except EvalmetaError:
         return Spending()
-    subject = subjects.get(run.subject_name)
-    return Spending(Prices(settings.prices), subject.language_model if subject else "")
+    subject, limit = subjects.get(run.subject_name), None
+    if run.options.max_cost is not None:
+        earlier = sum(row.amount for case in org.runs.stream(run.id) for row in case.spent)
+        here = resources.spent[run.options.origin.suite or run.id]
+        exchange = RunSpending(org.database, run, here).exchange
+        limit = CostLimit(picodollars(run.options.max_cost), run=run.id, here=here, spent=earlier, exchange=exchange)
+    return Spending(Prices(settings.prices), subject.language_model if subject else "", limit)
 
 
 def _recipe_of(org: Organization, run: Run, evaluation: Evaluation) -> bytes:

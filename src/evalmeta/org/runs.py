@@ -194,12 +194,19 @@ def _content(org: Organization, run: Run) -> RunContent:
     return RunContent(next((remote.content for remote in saved if remote.content), b""))
 
 
-def extend_run(org: Organization, run: Run, *, iterations: int) -> None:
+def extend_run(org: Organization, run: Run, *, iterations: int, max_cost: float | None = None) -> None:
     """Add iterations to a finished run and launch a worker, which runs only what is missing.
 
-    A run that stopped early, because too many of its cases ended in errors, can keep its number of iterations. Raise
-    OrgFault if the run is not over, has that many iterations already, or scores another run's answers.
+    A run that stopped early, because too many of its cases ended in errors or because of its cost, can keep its number
+    of iterations. `max_cost` is its new cost limit, None for the one it has; a run that is not over gets it too, and
+    follows it if no worker has the run yet. Raise OrgFault if the run is not over, has that many iterations already, or
+    scores another run's answers.
     """
+    options = run.options if max_cost is None else replace(run.options, max_cost=max_cost)
+    _check_options(options)
+    if max_cost is not None and not run.status.is_over:
+        org.runs.record(run.id, options)
+        return
     _check_over(run)
     if run.answers_of is not None:
         message = f"Run {run.id} scores the answers of run {run.answers_of}; extend that run"
@@ -211,7 +218,7 @@ def extend_run(org: Organization, run: Run, *, iterations: int) -> None:
         raise OrgFault(message, code="INVALID_API_INPUT")
     check_needs(org, prepared_again(org, run))
     total = run.total // run.options.iterations * iterations
-    if not org.runs.extend(run.id, replace(run.options, iterations=iterations), total=total):
+    if not org.runs.extend(run.id, replace(options, iterations=iterations), total=total):
         raise OrgFault(f"Run {run.id} is not over", code="INVALID_STATUS")
     org.launch(run.id)
 
@@ -241,6 +248,7 @@ def rescore_run(org: Organization, run: Run, options: RunOptions, *, as_deployed
         shard=first.shard,
         seed=None,
         max_errors=None,
+        max_cost=None,
         confirms="",
     )
     again = _prepared(org, kind, run.definition, content, options)

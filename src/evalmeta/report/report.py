@@ -327,6 +327,10 @@ def why_incomplete(run: Run) -> str | None:
     """Return why a run did not complete; None for a complete run."""
     if run.is_complete:
         return None
+    if run.is_cut:
+        missing, what = run.total - len(run.cases), "case" if run.options.iterations == 1 else "case result"
+        # Of cases from an iterator, nobody knows how many there are.
+        return f"{count(missing, what) if missing > 0 else 'more cases'} not run: {run.error}"
     state = f"the run is {run.status} with {len(run.cases):,} of {count(run.total, 'case result')}"
     return f"{state}: {run.error}" if run.error else state
 

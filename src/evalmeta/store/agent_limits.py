@@ -1,9 +1,12 @@
-"""The rate limit, the back-off and the concurrency of an agent or rater, which all processes share."""
+"""What all processes share: the rate limit, back-off and concurrency of an agent or rater, and costs of a command."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+import orjson
 
 from evalmeta import limits
 from evalmeta.errors import StoreError
@@ -12,7 +15,7 @@ from evalmeta.store.runs import Lease
 from evalmeta.store.sql import upsert
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Hashable
     from pathlib import Path
 
     from evalmeta.model.run import Run
@@ -100,6 +103,34 @@ class FolderPace:
     def _pace(self) -> Pace:
         self._database = self._database or open_database(self._place)
         return Pace(self._database, self._name)
+
+
+class RunSpending:
+    """What the runs of a command have spent, in picodollars: each run saves its own sum, so that nothing counts twice.
+
+    `here` has the runs of this process, whose sums are known. While the store is locked or out of reach, the run goes
+    on with what it last knew of the others.
+    """
+
+    def __init__(self, database: Database, run: Run, here: Collection[Hashable]) -> None:
+        self._database = database
+        self._run = run
+        self._here = here
+        self._elsewhere = 0
+
+    def exchange(self, spent: int) -> int:
+        """Save what the run has spent, and return the sum of the runs of its command in other processes."""
+        suite, database = self._run.options.origin.suite, self._database
+        sql = """
+            SELECT coalesce(sum(spent), 0) FROM run
+            WHERE suite = ? AND id NOT IN (SELECT value FROM json_each(?, '$'))
+        """
+        with suppress(StoreError), database.waiting(0):
+            database.execute("UPDATE run SET spent = ? WHERE id = ? AND spent <> ?", (spent, self._run.id, spent))
+            if suite:
+                [(elsewhere,)] = database.query(sql, (suite, orjson.dumps([*map(str, self._here)]).decode()))
+                self._elsewhere = int(elsewhere)
+        return self._elsewhere
 
 
 # An earlier run that gave no sign of life for this time does not keep free places from later ones.

@@ -238,10 +238,11 @@ class Runs:
         return [(run_id, Lease(worker, until)) for run_id, worker, until in self._database.query(sql)]
 
     def stopped(self) -> list[str]:
-        """List the runs that stopped after too many errors and are the latest of their test, the oldest first."""
+        """List the runs that stopped at their limit of errors or cost, if they are the latest of their test."""
         sql = """
             SELECT id FROM run AS stopped
-            WHERE status = 'ERROR' AND instr(error, '(max_errors)') > 0 AND answers_of IS NULL AND confirms = ''
+            WHERE status = 'ERROR' AND (instr(error, '(max_errors)') > 0 OR instr(error, '(max_cost)') > 0)
+              AND answers_of IS NULL AND confirms = ''
               AND NOT EXISTS (
                 SELECT 1 FROM run WHERE definition = stopped.definition AND status = 'COMPLETED' AND answers_of IS NULL
                   AND confirms = '' AND (created_at, id) > (stopped.created_at, stopped.id))

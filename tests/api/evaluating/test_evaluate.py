@@ -677,3 +677,39 @@ def test_structured_answers_are_judged_as_values_and_kept_as_json_in_a_journal(t
         assert run.run.cases[0].generated is not None
         assert run.run.cases[0].generated.value == {"city": "Zürich", "streets": ["a"]}
     assert '{"city": "Zürich", "streets": ["a"]}' in again.report()
+
+
+def priced(_: str) -> dict[str, object]:
+    return {"answer": "Yes.", "tokens": {"input": 1_000_000, "output": 0, "model": "gpt-4.1-mini"}}
+
+
+SIX = [{"input": f"question {number}", "contains": "Yes"} for number in range(6)]
+ONE_BY_ONE = RunOptions(concurrency=1)
+
+
+def test_a_cost_limit_stops_all_evaluations_of_a_call() -> None:
+    alone = evaluate(SIX, priced, options=ONE_BY_ONE, max_cost=1)
+    assert (bool(alone), len(alone.run.cases), alone.run.is_cut) == (False, 3, True)
+
+    tests = [replace(evaluation(6), name=name) for name in "ab"]
+    many = evaluate(tests, priced, options=ONE_BY_ONE, max_cost=1)
+    assert (bool(many), sum(len(finished.run.cases) for finished in many)) == (False, 3)
+
+
+def test_a_journal_goes_on_with_a_higher_cost_limit(tmp_path: Path) -> None:
+    runs = [
+        evaluate(SIX, priced, journal=tmp_path / "j", options=ONE_BY_ONE, max_cost=limit) for limit in (1, 1.5, 100)
+    ]
+
+    assert [(bool(finished), len(finished.run.cases)) for finished in runs] == [(False, 3), (False, 4), (True, 6)]
+
+
+def test_a_cost_limit_of_an_iterator_is_red() -> None:
+    cut = evaluate(iter(SIX), priced, options=ONE_BY_ONE, max_cost=1)
+
+    assert (bool(cut), "more cases not run: cost limit of $1.00 reached" in str(cut)) == (False, True)
+
+
+def test_a_cost_limit_needs_a_price() -> None:
+    with pytest.raises(SettingsError, match=r"needs the price of a model: mine has none"):
+        evaluate(SIX, {"adapter": "openai", "model": "mine", "url": "http://127.0.0.1:9/v1"}, max_cost=1)

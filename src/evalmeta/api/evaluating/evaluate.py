@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, TypeVar, Unpack, overload
@@ -22,9 +22,11 @@ from evalmeta.engine.runner import execute
 from evalmeta.engine.scheduler import Places, Scheduler
 from evalmeta.engine.scorers import make_scorers
 from evalmeta.engine.scorers.functions import check_signature, named_functions
-from evalmeta.errors import EvalmetaError, TooManyErrors, UsageError
+from evalmeta.engine.spending import CostLimit
+from evalmeta.errors import CostLimitReached, CostUnknown, EvalmetaError, TooManyErrors, UsageError
 from evalmeta.model.run import CaseResult, Run, RunStatus, Summary
 from evalmeta.model.run_options import RunOptions, invalid_option
+from evalmeta.model.spending import picodollars
 from evalmeta.model.tally import Tally
 from evalmeta.protocol.runs import RunFault, joined_error
 
@@ -61,6 +63,7 @@ class EvaluateSettings(TypedDict, total=False):
     root: Path | None
     on: str | None
     checks: Iterable[object]
+    max_cost: float | None
 
 
 @overload
@@ -99,6 +102,8 @@ def evaluate(
         checks: Functions that judge every answer, too, or texts such as "checks:is_polite". A function receives the
             parameters that it declares (`answer`, `expected`, `case`, `actions`, `trace`, `utterance`, `history`,
             `context`, `topic`, `generated`), and returns a bool, a number or a `Check`.
+        max_cost: The US dollars that the call may cost, agent and rater together, before no more cases are started;
+            the run has then not passed. None uses that of the options.
         on: "ray" or "ray://HOST:PORT" lets a cluster of Ray ask and judge the cases; None does it here.
 
     Raises:
@@ -135,6 +140,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
     root: Path | None = None,
     on: str | None = None,
     checks: Iterable[object] = (),
+    max_cost: float | None = None,
 ) -> FinishedRun | FinishedRuns:
     """Evaluate in the running event loop; arguments, result and errors are those of `evaluate`.
 
@@ -150,7 +156,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
 
             kept = stack.enter_context(open_journal(Path(journal), loaded, mixed=mixed))
         bindings = Bindings(stack, subject, rater, kept.ratings if kept else None)
-        tasks = _bind_all(loaded, options, bindings)
+        tasks = _bind_all(loaded, options, bindings, max_cost=max_cost)
         _check_iterators(tasks, has_journal=kept is not None)
         if on:
             tasks = await _sent(tasks, on, stack, subject=subject, rater=rater)
@@ -204,7 +210,7 @@ async def _all(runs: Iterable[Coroutine[None, None, FinishedRun]]) -> list[Finis
 
 
 class _Task(NamedTuple):
-    """An evaluation with all that is needed to run it."""
+    """An evaluation with all that is needed to run it; `spent` has what each run of the call has spent."""
 
     loaded: LoadedEvaluation
     options: RunOptions
@@ -212,7 +218,15 @@ class _Task(NamedTuple):
     subject: Subject
     scorers: Mapping[str, Scorer]
     spending: Spending
+    spent: dict[Hashable, int]
     elsewhere: Elsewhere | None = None
+
+    def limited(self, *, spent: int) -> Spending:
+        """Return the prices with the cost limit of the call, of which its earlier results have spent a part."""
+        if self.options.max_cost is None:
+            return self.spending
+        limit = CostLimit(picodollars(self.options.max_cost), run=object(), here=self.spent, spent=spent)
+        return replace(self.spending, limit=limit)
 
 
 async def _sent(
@@ -233,11 +247,15 @@ async def _sent(
     return [task._replace(elsewhere=Elsewhere(crew, recipe)) for task, recipe in zip(tasks, recipes, strict=True)]
 
 
-def _bind_all(loaded: Sequence[LoadedEvaluation], options: RunOptions | None, bindings: Bindings) -> list[_Task]:
+def _bind_all(
+    loaded: Sequence[LoadedEvaluation], options: RunOptions | None, bindings: Bindings, *, max_cost: float | None = None
+) -> list[_Task]:
     """Return all that is needed to run the evaluations; raise one error for everything that cannot be used."""
     tasks, faults = [], []
     for place, loaded_evaluation in enumerate(loaded):
-        task = _bound(loaded_evaluation, options or loaded_evaluation.options, bindings)
+        own = options or loaded_evaluation.options
+        own = own if max_cost is None else replace(own, max_cost=max_cost)
+        task = _bound(loaded_evaluation, own, bindings)
         if isinstance(task, _Task):
             tasks.append(task)
         else:
@@ -260,9 +278,11 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
             load_rater(rater, evaluation)
     if errors or isinstance(subject, EvalmetaError) or isinstance(rater, EvalmetaError):
         return [*(bound for bound in (subject, rater) if isinstance(bound, EvalmetaError)), *errors]
+    if options.max_cost is not None and (lack := _tried(partial(bindings.check_price, loaded, options))):
+        return [lack]
     options = replace(options, setup=bindings.setup(loaded, options))
     scorers = make_scorers(options.scoring, rater, find_custom=_custom_scorers(loaded.root))
-    return _Task(loaded, options, bindings.agent(loaded), subject, scorers, bindings.spending(loaded))
+    return _Task(loaded, options, bindings.agent(loaded), subject, scorers, bindings.spending(loaded), bindings.spent)
 
 
 def _custom_scorers(root: Path) -> FindScorer:
@@ -323,6 +343,7 @@ async def _run_in(
 ) -> FinishedRun:
     evaluation, tally, error = task.loaded.evaluation, Tally(task.options), None
     kept: list[CaseResult] = []
+    earlier = 0
 
     def count(results: Sequence[CaseResult]) -> None:
         for result in results:
@@ -341,6 +362,7 @@ async def _run_in(
     with opened as record, functions_of(task.loaded.root, task.loaded.functions):
         for earlier_result in record.earlier_results():
             count((earlier_result,))
+            earlier += sum(row.amount for row in earlier_result.spent)
         if not record.is_over:
             try:
                 await _execute(
@@ -349,9 +371,10 @@ async def _run_in(
                     record.journal,
                     count_new,
                     places,
+                    task.limited(spent=earlier),
                 )
                 record.complete(tally.summary())
-            except TooManyErrors as stopped:
+            except (TooManyErrors, CostLimitReached, CostUnknown) as stopped:
                 error = str(stopped)
         summary = tally.summary()
         if not (summary.total or error):
@@ -364,12 +387,12 @@ async def _run_in(
 
 
 async def _execute(
-    task: _Task, evaluation: Evaluation, journal: Journal, on_results: OnResults, places: Places
+    task: _Task, evaluation: Evaluation, journal: Journal, on_results: OnResults, places: Places, spending: Spending
 ) -> None:
     options = task.options
     if task.elsewhere:
         await task.elsewhere.execute(
-            *(evaluation, journal), options=options, on_results=on_results, places=places, spending=task.spending
+            *(evaluation, journal), options=options, on_results=on_results, places=places, spending=spending
         )
         return
     await execute(
@@ -378,7 +401,7 @@ async def _execute(
         on_results=on_results,
         scorers=task.scorers,
         places=places,
-        spending=task.spending,
+        spending=spending,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -215,6 +215,7 @@ class Bindings:
         self._subject = subject
         self._rater = rater
         self._cache = cache
+        self.spent: dict[Hashable, int] = {}
         self._subjects: dict[tuple[Path, str] | None, Subject] = {}
         self._raters: dict[tuple[Path, str] | None, Rater] = {}
         self._setups: dict[tuple[tuple[Path, str] | None, str, float], Setup] = {}
@@ -254,6 +255,14 @@ class Bindings:
         from evalmeta.api.evaluating import project
 
         return Spending(Prices(loaded.settings.prices), project.model_of(loaded, self._subject))
+
+    def check_price(self, loaded: LoadedEvaluation, options: RunOptions) -> None:
+        """Raise SettingsError if nothing in a run with a cost limit can have a price."""
+        from evalmeta.api.evaluating import project
+        from evalmeta.org.readiness import check_price
+
+        subject, rater = project.described(loaded, self._subject, self._rater, options)
+        check_price(self.spending(loaded).prices, subject, rater)
 
     def _new_setup(self, loaded: LoadedEvaluation, scoring: Scoring) -> Setup:
         subject, judge, rater = self._subject, self._rater, scoring.rater

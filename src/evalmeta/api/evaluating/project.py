@@ -177,9 +177,21 @@ def _rater_settings(described: object) -> RaterSettings | None:
 
 def model_of(loaded: LoadedEvaluation, subject: object) -> str:
     """Return the language model in the settings of an evaluation's agent; empty if they name none."""
-    own = subject_settings_of(loaded) if subject is None else subject
-    settings = _subject_settings(own) if isinstance(own, Mapping | SubjectSettings) else None
+    settings = _settings_of_subject(loaded, subject)
     return settings.language_model if settings else ""
+
+
+def _settings_of_subject(loaded: LoadedEvaluation, subject: object) -> SubjectSettings | None:
+    own = subject_settings_of(loaded) if subject is None else subject
+    return _subject_settings(own) if isinstance(own, Mapping | SubjectSettings) else None
+
+
+def described(
+    loaded: LoadedEvaluation, subject: object, rater: object, options: RunOptions
+) -> tuple[SubjectSettings | None, RaterSettings | None]:
+    """Return the settings of the agent and of the rater, None for functions and objects."""
+    judge = rater_settings_of(loaded, options) if rater is None else _rater_settings(rater)
+    return _settings_of_subject(loaded, subject), judge
 
 
 def setup_of(loaded: LoadedEvaluation, subject: object, rater: object, scoring: Scoring) -> Setup:

@@ -52,13 +52,15 @@ class Decision(NamedTuple):
         """Return why the comparison decides the exit code; empty if the runs alone decide it."""
         if new_code == EXIT_PASSED:
             return "" if new_code == code else _why_ignored(self.suite.tests)
-        failing = [test for finished, test in self.pairs if test and self._fails(finished, test)]
+        asked = (pair for pair in self.pairs if not pair[0].run.is_cut)
+        failing = [test for finished, test in asked if test and self._fails(finished, test)]
         if new_code == EXIT_EXPECTATION_FAILED and failing:
             return self._why_failed(failing)
         return "" if new_code == code else self._why_failed(self.suite.tests)
 
     def _verdict(self, finished: FinishedRun, comparison: Comparison | None) -> BaselineVerdict | None:
-        if comparison is None or _is_judged_alone(finished):
+        # What the baseline says of the cases that were asked says nothing of those that the cost limit left out.
+        if comparison is None or _is_judged_alone(finished) or finished.run.is_cut:
             return None
         unconfirmed = any(case.is_unconfirmed for case in comparison.cases)
         passed = not (unconfirmed or self._fails(finished, comparison))
@@ -67,6 +69,8 @@ class Decision(NamedTuple):
         return BaselineVerdict(comparison, passed, why)
 
     def _fails(self, finished: FinishedRun, comparison: Comparison | None) -> bool:
+        if finished.run.is_cut:
+            return True
         if comparison is None or _is_judged_alone(finished):
             return not finished.summary.succeeded
         if comparison.is_regression(suspects_fail=self.comparator.suspects_fail) or self._falls_with_others(comparison):

@@ -263,9 +263,15 @@ class RunOrg(NamedTuple):
         return await self.fetch(replace(started, remote=replace(remote, run=replace(remote.run, options=fewer))))
 
     async def extend(
-        self, first: RunHandle, *, iterations: int, ignore_changes: bool, mixed: bool = False
+        self,
+        first: RunHandle,
+        *,
+        iterations: int,
+        ignore_changes: bool,
+        mixed: bool = False,
+        max_cost: float | None = None,
     ) -> RunHandle:
-        """Extend a run that is over to `iterations` in all; only the new ones are run."""
+        """Extend a run that is over to `iterations` in all; only the new ones are run, up to a new cost limit."""
         self._refuse_salesforce()
         if not (ignore_changes and mixed):
             found = await client.fetch_definition(self.connection, first.id)
@@ -273,8 +279,13 @@ class RunOrg(NamedTuple):
                 refuse_changes(first.id, found)
             if not mixed and self.other is None:
                 refuse_other_agent(self.project, (await self._own_run(first.id)).run, found.original)
-        await client.extend_run(self.connection, first.id, iterations=iterations)
+        await client.extend_run(self.connection, first.id, iterations=iterations, max_cost=max_cost)
         return await self._restarted(first)
+
+    async def limit(self, started: RunHandle, *, max_cost: float) -> None:
+        """Give a run that is not over another cost limit."""
+        self._refuse_salesforce()
+        await client.extend_run(self.connection, started.id, iterations=0, max_cost=max_cost)
 
     async def rescore(
         self, first: RunHandle, change: Callable[[RunOptions], RunOptions], *, as_deployed: bool

@@ -27,7 +27,7 @@ from evalmeta.api.runs.org import RunOrg
 from evalmeta.api.runs.saved import load_finished
 from evalmeta.api.runs.starting import Starter
 from evalmeta.api.runs.suites import names, startable, why_incomplete
-from evalmeta.api.runs.waiting import RunsOutcome, detach_runs, finish_runs, has_stopped
+from evalmeta.api.runs.waiting import RunsOutcome, detach_runs, finish_runs, has_stopped, higher_limit
 from evalmeta.errors import EvalmetaError, NotFound, Suggestion, UsageError
 from evalmeta.model.run import Run, Verdict
 from evalmeta.package.files import shown
@@ -165,12 +165,14 @@ class Resumption(NamedTuple):
         checking: how the verdicts of a Salesforce org are checked.
         ignore_changes: whether runs continue although their definitions have changed, and tests start that have.
         mixed: whether suites may have answers of several agents.
+        max_cost: the new cost limit, in US dollars, of all runs of a suite; None for the one that each has.
     """
 
     wait: float
     checking: Checking
     ignore_changes: bool = False
     mixed: bool = False
+    max_cost: float | None = None
 
 
 def resume_suites(suites: Sequence[SuiteHandle], resumption: Resumption, observer: Observer) -> RunsOutcome:
@@ -228,9 +230,13 @@ async def _resume(
                 outcome.finished.append(now)
                 continue
             try:
+                _check_limit(now.run, resumption.max_cost)
                 if can_continue:
-                    await org.extend(started, iterations=now.run.options.iterations, **how)
+                    options = now.run.options
+                    await org.extend(started, iterations=options.iterations, max_cost=resumption.max_cost, **how)
                 else:
+                    if resumption.max_cost is not None:
+                        await org.limit(started, max_cost=resumption.max_cost)
                     await org.check_resumable(now.run, **how)
             except EvalmetaError as error:
                 if len(runs) == 1 and not due:
@@ -238,6 +244,8 @@ async def _resume(
                 outcome.errors.append(error)
                 continue
             pending.append(replace(started, definition=now.run.definition, iterations=now.run.options.iterations))
+        if resumption.max_cost is not None:
+            due = [replace(test, options=replace(test.options, max_cost=resumption.max_cost)) for test in due]
         ready, errors = await startable(org, due, seen, **how) if due else ([], [])
         outcome.errors.extend(errors)
         if ready:
@@ -246,6 +254,14 @@ async def _resume(
     for finished in outcome.finished:
         _note_missing_results(suites[0].project, finished.run, observer)
     await detach_runs(suites[0].project, target, outcome.errors, observer)
+
+
+def _check_limit(run: Run, max_cost: float | None) -> None:
+    """Refuse to continue a run that was cut by its cost limit without a higher one."""
+    limit = run.options.max_cost
+    if run.is_cut and limit is not None and (max_cost is None or max_cost <= limit):
+        higher = Suggestion("Give a higher limit", "test", "resume", "--job-id", run.id, *higher_limit([run]))
+        raise UsageError(f"run {run.id} stopped: {run.error}", actions=[higher])
 
 
 def _start(tests: Sequence[SuiteTest]) -> str:
@@ -347,6 +363,10 @@ def _note_missing_results(project: Project, run: Run, observer: Observer) -> Non
         return
     what = "has stopped again" if has_stopped(run) else "is over and cannot be resumed"
     observer.note(f"Run {run.id} {what}; {missing:,} of its {run.total:,} case results are missing.")
+    if run.is_cut:
+        higher = ("test", "resume", "--job-id", run.id, *higher_limit([run]))
+        observer.note(Suggestion("Ask the missing ones with a higher limit", *higher))
+        return
     has_run, file = is_here(project, run.id), file_words(project, run)
     if has_run and not can_rerun(project, run):
         return

@@ -13,7 +13,14 @@ from evalmeta.api.org_targets import Target, connect
 from evalmeta.api.runs.org import RunOrg
 from evalmeta.api.runs.selection import CaseChoice, CaseSelection, PlannedRun, check_rater, last_failed, plan_runs
 from evalmeta.api.runs.suites import begin_suite, settle
-from evalmeta.api.runs.waiting import RunsOutcome, detach_runs, finish_runs, has_stopped, note_interruption
+from evalmeta.api.runs.waiting import (
+    RunsOutcome,
+    detach_runs,
+    finish_runs,
+    has_stopped,
+    higher_limit,
+    note_interruption,
+)
 from evalmeta.errors import EvalmetaError, OrgFault, StoreError, Suggestion, UsageError, WaitRanOut
 from evalmeta.report.text import count
 from evalmeta.store.suites import SuiteTest
@@ -114,6 +121,8 @@ async def run_tests(call: RunCall, observer: Observer) -> RunsOutcome:
         for name in () if call.files else await find_undeployed(connection, project, tests):
             observer.note(Suggestion(f"Warning: {name} differs from the org's; deploy to test your changes", "deploy"))
         org.warn_of_verdict(observer)
+        if org.is_salesforce and "max_cost" in call.given:
+            raise UsageError("a Salesforce org does not say what its answers cost: leave out --max-cost")
         if ignored := org.ignored_options(call.options):
             *others, last = (name.replace("_", "-") for name in ignored)
             observer.warn(f"this org ignores {', '.join(others)} and {last}" if others else f"this org ignores {last}")
@@ -125,7 +134,7 @@ async def run_tests(call: RunCall, observer: Observer) -> RunsOutcome:
         stopped = [finished.run for finished in outcome.finished if has_stopped(finished.run)]
         if stopped and connection.is_ours:
             what = f"{count(len(stopped), 'run')} stopped before all cases were asked. Ask the missing ones"
-            observer.note(Suggestion(what, "test", "resume", "--job-id", stopped[0].id))
+            observer.note(Suggestion(what, "test", "resume", "--job-id", stopped[0].id, *higher_limit(stopped)))
     await detach_runs(project, target, outcome.errors, observer)
     return outcome
 

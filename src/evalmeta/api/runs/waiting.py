@@ -16,7 +16,7 @@ from evalmeta.model.run import Run, RunStatus
 from evalmeta.report.text import seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from evalmeta.api.runs.finding import RunHandle
     from evalmeta.api.runs.observer import Observer
@@ -119,6 +119,12 @@ def note_interruption(observer: Observer, words: Sequence[str], counts: str = ""
 def has_stopped(run: Run) -> bool:
     """Return whether a run stopped before it asked all cases, because of errors, so that it can continue."""
     return run.status is RunStatus.ERROR and run.answers_of is None and len(run.cases) < run.total
+
+
+def higher_limit(runs: Iterable[Run]) -> tuple[str, ...]:
+    """Return the words of a higher cost limit than that of the first run that was cut; empty if none was."""
+    limits_of_cut = (run.options.max_cost for run in runs if run.is_cut)
+    return next((("--max-cost", f"{2 * limit:g}") for limit in limits_of_cut if limit), ())
 
 
 def job_words(run_ids: Collection[str]) -> list[str]:

@@ -127,6 +127,9 @@ _SELECTION: Sequence[Decorator] = (
 )
 
 
+cost_option: Final = _flag("max_cost", help="Give all runs of the command together this new cost limit, in US dollars.")
+
+
 def _checking(*, verify: bool, verdict: Deciding | None) -> Checking:
     if verdict not in {None, "org"} and not verify:
         raise UsageError(f"--verdict {verdict} needs evalmeta's verdicts", actions=["Leave out --no-verify."])

@@ -25,7 +25,7 @@ from evalmeta.org.handlers.rest import json_reply, json_stream, read_body, respo
 from evalmeta.org.organization import Organization, run_in_thread
 from evalmeta.org.readiness import find_faults
 from evalmeta.protocol.connect import write_cases, write_run
-from evalmeta.protocol.json_fields import integer, list_of_objects, object_at, read_object, text, to_timestamp
+from evalmeta.protocol.json_fields import integer, list_of_objects, number, object_at, read_object, text, to_timestamp
 from evalmeta.protocol.runs import RunFault, read_options, write_faults, write_run_definition
 from evalmeta.protocol.testing import studio_status, write_testing_case, write_testing_run
 from evalmeta.store.database import full_id
@@ -137,11 +137,12 @@ async def get_definition(call: _Call) -> Response:
 
 @_endpoint
 async def post_extend(call: _Call) -> Response:
-    """Add `iterations` to a finished run."""
-    iterations, run = integer(await call.body(), "iterations", 0), call.run()
+    """Add `iterations` to a finished run, or let it go on with another `maxCost`."""
+    body, run = await call.body(), call.run()
+    iterations, max_cost = integer(body, "iterations", 0), number(body, "maxCost", None)
 
     def extend(org: Organization) -> str:
-        runs.extend_run(org, run, iterations=iterations)
+        runs.extend_run(org, run, iterations=iterations, max_cost=max_cost)
         return run.id
 
     return await _launched(call, extend, status=200)

@@ -18,7 +18,14 @@ from evalmeta.cli.orgs import run_in_org
 from evalmeta.cli.output import json_option, note, print_error, print_json, print_table
 from evalmeta.cli.runs.baselines import BaselineOption, baseline_option
 from evalmeta.cli.runs.observer import Printer
-from evalmeta.cli.runs.options import Values, checking_options, policy_options, run_options, scoring_options
+from evalmeta.cli.runs.options import (
+    Values,
+    checking_options,
+    cost_option,
+    policy_options,
+    run_options,
+    scoring_options,
+)
 from evalmeta.cli.runs.reports import Output, ReportingCommand, report_options, report_outcome
 from evalmeta.errors import Suggestion
 from evalmeta.package.project import find_project
@@ -58,6 +65,7 @@ def list_tests(*, target_org: str | None, as_json: bool) -> None:
     help="Resume with the original definition if another one is deployed; start changed tests that have no run.",
 )
 @click.option("--mixed", is_flag=True, help="Ask the missing cases even if the agent has changed.")
+@cost_option
 @target_org_option
 @on_option
 @checking_options
@@ -69,6 +77,7 @@ def resume(
     wait: float | None,
     ignore_changes: bool,
     mixed: bool,
+    max_cost: float | None,
     target_org: str | None,
     on: str | None,
     checking: Checking,
@@ -82,13 +91,14 @@ def resume(
     \b
     evalmeta test resume --job-id 4KB000000000001GAA
     evalmeta test resume --unfinished
+    evalmeta test resume --job-id 4KB000000000001GAA --max-cost 20
     """
     suites = _find_suites(jobs, target_org, is_whole=True)
     project = api.runs.calls.on_cluster(suites[0].project if suites else find_project(Path.cwd()), on)
     suites = [replace(suite, project=replace(suite.project, on=project.on)) for suite in suites]
     comparator = baseline.open(project) if baseline else None
     wait = math.inf if wait is None else wait
-    resumption = api.runs.reruns.Resumption(wait, checking, ignore_changes, mixed)
+    resumption = api.runs.reruns.Resumption(wait, checking, ignore_changes, mixed, max_cost)
     outcome = api.runs.reruns.resume_suites(suites, resumption, output.printer())
     return report_outcome(project, outcome, output, comparator)
 
