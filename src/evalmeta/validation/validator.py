@@ -31,7 +31,8 @@ from evalmeta.validation.rules import RulePolicy, rules_for, rules_for_case, rul
 from evalmeta.xmlio.agent_scorers import read_agent_scorer
 from evalmeta.xmlio.definitions import MANIFEST_ROOT, parse_definition, read_manifest
 from evalmeta.xmlio.reader import NAMESPACE, Document, Step, local_name, read_xml
-from evalmeta.xmlio.structure import check_structure
+from evalmeta.xmlio.repetitions import read_repetitions
+from evalmeta.xmlio.structure import StructureProblem, check_structure
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -83,11 +84,17 @@ def check_component(
 ) -> CheckedFile:
     """Validate a component's file as `validate_component` does, and return what `validate_together` needs."""
     component = f"{kind.name}:{full_name}"
-    try:
-        document = read_rooted(content, label, f"{{{NAMESPACE}}}{kind.name}")
-    except InvalidMetadata as error:
-        return CheckedFile(tuple(_of_component(error.problems, component)))
-    definition, structure = parse_definition(document, kind)
+    usual = read_repetitions(content, label=label) if kind == EVALUATION_DEFINITION else None
+    if usual:
+        document, structure = Document(label=label, data=content), list[StructureProblem]()
+        definition, place_of_name = usual.definition, Location(label, *usual.place_of_name)
+    else:
+        try:
+            document = read_rooted(content, label, f"{{{NAMESPACE}}}{kind.name}")
+        except InvalidMetadata as error:
+            return CheckedFile(tuple(_of_component(error.problems, component)))
+        definition, structure = parse_definition(document, kind)
+        place_of_name = _location_of_name(document)
     unreadable = {problem.unreadable for problem in structure}
     scorer = read_agent_scorer(document) if kind == SCORER_DEFINITION else AgentScorer()
     scope = DefinitionScope(definition, full_name, api_version, scorer)
@@ -98,7 +105,7 @@ def check_component(
     by_rules = first_problems(_rule_problems(chain(_findings(scope), of_orgs), document, of_subject, unreadable))
     problems = _of_component([*(problem.problem for problem in structure), *by_rules], component)
     name = definition.name.strip()
-    file = NamedFile(component, name, _location_of_name(document)) if name else None
+    file = NamedFile(component, name, place_of_name) if name else None
     # Findings about orgs that are off here are not off everywhere.
     if problems or of_orgs or not policy.is_complete:
         return CheckedFile(tuple(problems), file, definition=definition)
@@ -216,6 +223,8 @@ def _rule_problems(
 def _findings(scope: DefinitionScope) -> Iterator[tuple[Rule, Finding]]:
     kind = scope.definition.type
     yield from _applied(rules_for_definition(scope.definition), scope)
+    # Test cases may share an expectation, and no rule looks at more than one.
+    found: dict[int, list[tuple[Rule, Finding]]] = {}
     for place, case in enumerate(scope.definition.test_cases):
         case_step = ("testCase", place)
         for rule, finding in _applied(rules_for_case(case, subject_type=scope.definition.subject_type), case):
@@ -223,7 +232,10 @@ def _findings(scope: DefinitionScope) -> Iterator[tuple[Rule, Finding]]:
             below = ((kind.expectation if name == "expectation" else name, index) for name, index in finding.steps)
             yield rule, finding._replace(steps=(case_step, *below))
         for index, expectation in enumerate(case.expectations):
-            for rule, finding in _applied(rules_for(expectation, kind), expectation):
+            key = id(expectation)
+            if key not in found:
+                found[key] = list(_applied(rules_for(expectation, kind), expectation))
+            for rule, finding in found[key]:
                 yield rule, finding._replace(steps=(case_step, (kind.expectation, index), *finding.steps))
 
 

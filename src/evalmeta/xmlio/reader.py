@@ -95,16 +95,23 @@ def read_xml(
 class Document:
     """A well-formed XML document with its bytes; `label` is the file's name in messages."""
 
-    __slots__ = ("_children", "_order", "_places", "_texts", "data", "label", "root")
+    __slots__ = ("_children", "_order", "_places", "_root", "_texts", "data", "label")
 
-    def __init__(self, *, label: str, data: bytes, root: Element) -> None:
+    def __init__(self, *, label: str, data: bytes, root: Element | None = None) -> None:
         self.label = label
         self.data = data
-        self.root = root
+        self._root = root
         self._children: dict[tuple[Element, str], list[Element]] = {}
         self._order: dict[Element, int] = {}
         self._places = array("I")
         self._texts: dict[int, list[tuple[int, int]]] = {}
+
+    @property
+    def root(self) -> Element:
+        """Return the root element; a document that is known to be safe is parsed when this is first needed."""
+        if self._root is None:
+            self._root = etree.fromstring(self.data, _parser(keep_comments=False))
+        return self._root
 
     def location(self, element: Element | None = None) -> Location:
         """Return where the start tag of an element, by default the root element, begins."""
