@@ -12,6 +12,8 @@ RECORDINGS = Path(__file__).parent / "recordings"
 ORDER = "Your order 10045 is on its way."
 GET_ORDER = ("get_order", {"id": "10045"}, {"id": "10045", "state": "sent"})
 
+FAILED_TOOL = ("cancel_order", {"id": "1"}, "Error: no such order: 1")
+
 
 def turns_of(name: str) -> list[TracedTurn]:
     traces = traces_of(read_file((RECORDINGS / f"{name}.jsonl").read_bytes(), label=name))
@@ -27,6 +29,8 @@ def turns_of(name: str) -> list[TracedTurn]:
         ("langchain_openinference", "order_desk", (30, 11), "conversation-1"),
         ("langchain_openllmetry", "order_desk", (30, 11), "conversation-1"),
         ("openai_agents", "Orders", (30, 9), ""),
+        ("strands", "Orders", (30, 9), "conversation-1"),
+        ("strands_latest", "Orders", (30, 9), "conversation-1"),
         ("adk_1", "orders", (30, 9), "92997037-8e66-40c6-9878-4e2dbc0c7bf1"),
     ],
 )
@@ -36,7 +40,8 @@ def test_a_trace_of_a_real_library_says_what_the_agent_did(
     turn = turns_of(name)[0]
 
     assert (turn.utterance, turn.answer, turn.topic) == ("Where is order 10045?", ORDER, topic)
-    assert [(action.name, action.input, action.output) for action in turn.actions or ()] == [GET_ORDER]
+    called = [(action.name, action.input, action.output) for action in turn.actions or ()]
+    assert called == [GET_ORDER, *([FAILED_TOOL] if name.startswith("strands") else [])]
     assert turn.tokens is not None
     assert (turn.tokens.input, turn.tokens.output) == tokens
     assert (turn.session, turn.error, turn.findings) == (session, None, ())
@@ -52,7 +57,9 @@ def test_a_tool_that_raises_ends_the_turn_in_an_error_and_is_still_an_action(nam
     assert turn.findings == ()
 
 
-@pytest.mark.parametrize("name", ["langchain_openinference", "langchain_openllmetry", "adk_1"])
+@pytest.mark.parametrize(
+    "name", ["langchain_openinference", "langchain_openllmetry", "strands", "strands_latest", "adk_1"]
+)
 def test_the_second_turn_of_a_conversation_is_not_mixed_with_the_first(name: str) -> None:
     turn = turns_of(name)[1]
 
@@ -181,6 +188,20 @@ def test_a_call_of_a_model_inside_another_is_counted_once() -> None:
 
     assert turn.tokens
     assert (turn.tokens.input, turn.tokens.output) == (10, 2)
+
+
+def test_a_result_that_is_a_list_of_one_object_is_kept_as_it_is() -> None:
+    tool = span(
+        "execute_tool look_up",
+        "c",
+        "a",
+        gen_ai__operation__name="execute_tool",
+        gen_ai__tool__call__result='[{"id": 1}]',
+    )
+
+    turn = turn_of(ROOT, tool)
+
+    assert [action.output for action in turn.actions or ()] == [[{"id": 1}]]
 
 
 def test_calls_are_joined_with_their_spans_by_id_and_others_by_name() -> None:

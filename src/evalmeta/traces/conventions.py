@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta.model.generated_data import Passage, Tokens
-from evalmeta.traces.messages import Call, Message, decoded, messages_of
+from evalmeta.traces.messages import Call, Message, decoded, messages_of, plain_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -351,9 +351,12 @@ def result_of(span: Span) -> JsonValue:
         "output.value",
     ):
         if key in span.attributes:
-            return _content(_unquoted(span.attributes[key]))
+            return plain_result(_content(_unquoted(span.attributes[key])))
     choices = _events(_CHOICE)(span)
-    return decoded(choices[0].text) if choices else None
+    if choices:
+        return decoded(choices[0].text)
+    results = [value for message in _details("gen_ai.output.messages")(span) for _, value in message.results]
+    return plain_result(results[0]) if results else None
 
 
 def _content(value: JsonValue) -> JsonValue:

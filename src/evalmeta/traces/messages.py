@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 _ROLES: Final = {"human": "user", "ai": "assistant", "model": "assistant", "AIMessage": "assistant", "function": "tool"}
+_RESULT_BLOCKS: Final = frozenset({"text", "json"})
 _BRACKETS: Final = ("{", "[")
 
 
@@ -139,7 +140,7 @@ def _call(block: JsonObject) -> Call | None:
 
 def _result(block: JsonObject) -> tuple[str, JsonValue] | None:
     if isinstance(inner := block.get("toolResult"), dict):
-        return (str(inner.get("toolUseId", "")), _plain_result(inner.get("content")))
+        return (str(inner.get("toolUseId", "")), plain_result(inner.get("content")))
     for key in ("function_response", "functionResponse"):
         if isinstance(inner := block.get(key), dict):
             return (str(inner.get("id", "")), inner.get("response"))
@@ -149,9 +150,12 @@ def _result(block: JsonObject) -> tuple[str, JsonValue] | None:
     return None
 
 
-def _plain_result(content: JsonValue) -> JsonValue:
-    """Return the value in the blocks of a result: that of the only block, or the texts of all."""
+def plain_result(content: JsonValue) -> JsonValue:
+    """Return the value in the blocks of a result: that of the only block, or the texts of all; others unchanged."""
+    content = decoded(content)
     blocks = list(_dicts(content))
+    if not blocks or any(len(block) != 1 or not block.keys() <= _RESULT_BLOCKS for block in blocks):
+        return content
     if len(blocks) == 1:
-        return decoded(next(iter(blocks[0].values()), None))
-    return "".join(_text(block) for block in blocks) if blocks else decoded(content)
+        return decoded(next(iter(blocks[0].values())))
+    return "".join(_text(block) for block in blocks)

@@ -166,7 +166,8 @@ def _without_repeats(names: Iterable[str]) -> Iterator[str]:
 
 
 def _last(messages: Iterable[Message], role: str) -> str:
-    texts = [message.text for message in messages if message.role == role and message.text]
+    # Some frameworks end the text that they print with a line end.
+    texts = [message.text.rstrip("\n") for message in messages if message.role == role and message.text]
     return texts[-1] if texts else ""
 
 
