@@ -31,6 +31,7 @@ def turns_of(name: str) -> list[TracedTurn]:
         ("openai_agents", "Orders", (30, 9), ""),
         ("strands", "Orders", (30, 9), "conversation-1"),
         ("strands_latest", "Orders", (30, 9), "conversation-1"),
+        ("adk_2_content", "orders", (30, 9), "5c3e5eb8-0a24-4c9f-859b-8ec5ecbd67f8"),
         ("adk_1", "orders", (30, 9), "92997037-8e66-40c6-9878-4e2dbc0c7bf1"),
     ],
 )
@@ -58,7 +59,7 @@ def test_a_tool_that_raises_ends_the_turn_in_an_error_and_is_still_an_action(nam
 
 
 @pytest.mark.parametrize(
-    "name", ["langchain_openinference", "langchain_openllmetry", "strands", "strands_latest", "adk_1"]
+    "name", ["langchain_openinference", "langchain_openllmetry", "strands", "strands_latest", "adk_1", "adk_2_content"]
 )
 def test_the_second_turn_of_a_conversation_is_not_mixed_with_the_first(name: str) -> None:
     turn = turns_of(name)[1]
@@ -67,12 +68,23 @@ def test_the_second_turn_of_a_conversation_is_not_mixed_with_the_first(name: str
     assert turn.session == turns_of(name)[0].session
 
 
-@pytest.mark.parametrize("name", ["openai_agents", "adk_1"])
+@pytest.mark.parametrize("name", ["openai_agents", "adk_1", "adk_2", "adk_2_content"])
 def test_a_handoff_is_the_topic_and_not_an_action(name: str) -> None:
     turn = turns_of(name)[0]
 
     assert [agent.lower() for agent in turn.agents] == ["triage", "orders"]
     assert [action.name for action in turn.actions or ()] == ["get_order"]
+
+
+def test_adk_without_content_says_topic_tools_and_tokens_and_which_setting_brings_the_rest() -> None:
+    first, second = turns_of("adk_2")
+
+    assert (first.utterance, first.answer, first.topic) == (None, None, "orders")
+    assert [action.name for action in first.actions or ()] == ["get_order"]
+    assert second.actions is None
+    assert first.tokens
+    assert (first.tokens.input, first.tokens.output) == (30, 9)
+    assert "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT" in first.findings[0]
 
 
 def test_passages_come_from_spans_of_retrievals() -> None:

@@ -215,17 +215,14 @@ def _actions(steps: _Steps, rules: dict[str, str]) -> tuple[Action, ...] | None:
     calls, known = _calls(steps.models)
     if not (known or steps.tools):
         return None
-    left = list(steps.tools)
-    made: list[tuple[int, Action]] = []
-    for called in calls:
-        span = _taken(left, called.call)
-        if not says.is_handoff(called.call.name):
-            made.append((called.time_ns, _action(called.call, span)))
-    made += [
-        (span.start_ns, _action(None, span))
-        for span in left
-        if not says.is_handoff(says.tool_of(span)) and says.tool_of(span)
+    spans = _joined([called.call for called in calls], steps.tools)
+    left = [span for span in steps.tools if span not in spans]
+    made = [
+        (called.time_ns, _action(called.call, span))
+        for called, span in zip(calls, spans, strict=True)
+        if not says.is_handoff(called.call.name)
     ]
+    made += [(span.start_ns, _action(None, span)) for span in left if not says.is_handoff(says.tool_of(span))]
     rules["actions"] = "calls of the models" if calls else "spans of tools"
     return tuple(action for _, action in sorted(made, key=lambda pair: pair[0]))
 
@@ -241,15 +238,23 @@ def _calls(models: Sequence[Span]) -> tuple[list[_Called], bool]:
     return calls, known
 
 
-def _taken(spans: list[Span], call: Call) -> Span | None:
-    """Return the span of a call, and take it out of the list: by the call's id, or else by its name."""
-    by_id = (span for span in spans if call.call_id and says.call_id_of(span) == call.call_id)
-    is_named = call.call_id and any(says.call_id_of(span) for span in spans)
-    by_name = (span for span in spans if says.tool_of(span) == call.name and not (is_named and says.call_id_of(span)))
-    span = next(by_id, None) or next(by_name, None)
-    if span is not None:
-        spans.remove(span)
-    return span
+def _joined(calls: Sequence[Call], tools: Sequence[Span]) -> list[Span | None]:
+    """Return the span of each call: by the call's id, and those that are left by name, in order.
+
+    Some frameworks give a call another id when they execute it.
+    """
+    left = list(tools)
+    spans: list[Span | None] = []
+    for call in calls:
+        span = next((span for span in left if call.call_id and says.call_id_of(span) == call.call_id), None)
+        spans.append(span)
+        if span is not None:
+            left.remove(span)
+    for place, call in enumerate(calls):
+        if spans[place] is None and (span := next((span for span in left if says.tool_of(span) == call.name), None)):
+            spans[place] = span
+            left.remove(span)
+    return spans
 
 
 def _action(call: Call | None, span: Span | None) -> Action:
