@@ -31,6 +31,7 @@ def turns_of(name: str) -> list[TracedTurn]:
         ("openai_agents", "Orders", (30, 9), ""),
         ("strands", "Orders", (30, 9), "conversation-1"),
         ("strands_latest", "Orders", (30, 9), "conversation-1"),
+        ("agent_framework_content", "Orders", (20, 6), ""),
         ("adk_2_content", "orders", (30, 9), "5c3e5eb8-0a24-4c9f-859b-8ec5ecbd67f8"),
         ("adk_1", "orders", (30, 9), "92997037-8e66-40c6-9878-4e2dbc0c7bf1"),
     ],
@@ -85,6 +86,14 @@ def test_adk_without_content_says_topic_tools_and_tokens_and_which_setting_bring
     assert first.tokens
     assert (first.tokens.input, first.tokens.output) == (30, 9)
     assert "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT" in first.findings[0]
+
+
+def test_agent_framework_without_content_says_topic_tools_and_tokens_and_which_call_brings_the_rest() -> None:
+    (turn,) = turns_of("agent_framework")
+
+    assert (turn.utterance, turn.answer, turn.topic) == (None, None, "Orders")
+    assert [action.name for action in turn.actions or ()] == ["get_order"]
+    assert "call enable_instrumentation(enable_sensitive_data=True)" in turn.findings[0]
 
 
 def test_passages_come_from_spans_of_retrievals() -> None:
