@@ -29,6 +29,7 @@ from evalmeta.formats.files import digest_of, read_document, recent_document, re
 from evalmeta.model.entry_points import is_target, likely_target
 from evalmeta.model.evaluation import Evaluation, evaluation_of
 from evalmeta.model.registry import TEST_TYPES, MetadataType, metadata_type, type_of_run, types_at
+from evalmeta.model.settings import find_subject
 from evalmeta.org.run_files import RunFile, content_key, run_file_of, test_in
 from evalmeta.org.subjects import unbound_subject
 from evalmeta.package.files import parse_test_name, shown
@@ -131,7 +132,7 @@ def read_test(
     document, warnings = _read(path, real, name, reading)
     subject_name, settings = _subject(project, document, subject, endpoint, label=shown(path))
     bound, unbound = project.settings.subjects, None
-    if is_asked and settings is None and subject_name not in bound:
+    if is_asked and settings is None and find_subject(bound, subject_name) is None:
         unbound = _unbound(project, shown(path), subject_name, document, is_chosen=subject is not None)
     evaluation = replace(document.evaluation, subject_name=subject_name)
     document = replace(document, evaluation=evaluation)

@@ -65,7 +65,7 @@ def statistics_of(tally: DetailedTally) -> RunStatistics:
             for case in cases
         ),
         interval=None if any(map(_is_one_observation, cases)) else clustered(cases),
-        latency=_percentiles(tally.latencies),
+        latency=percentiles(tally.latencies),
         timed=len(tally.latencies),
         tokens=tally.tokens,
         answers=tally.answers,
@@ -74,7 +74,7 @@ def statistics_of(tally: DetailedTally) -> RunStatistics:
         pass_at=pass_at_k(cases),
         corrected=corrected(tally.judged_by_model(), tally.check) if tally.check else None,
         spent=tally.spent,
-        first_token=_percentiles(tally.first_tokens),
+        first_token=percentiles(tally.first_tokens),
     )
 
 
@@ -83,7 +83,8 @@ def _is_one_observation(case: CaseCounts) -> bool:
     return case.is_averaged and case.decided > 1
 
 
-def _percentiles(milliseconds: Sequence[float]) -> Latency | None:
+def percentiles(milliseconds: Sequence[float]) -> Latency | None:
+    """Return the percentiles of durations; None if there are none."""
     ordered = array("d", sorted(milliseconds))
     return Latency(*(percentile(ordered, share) for share in (0.5, 0.9, 0.95, 0.99))) if ordered else None
 

@@ -94,6 +94,15 @@ class SubjectSettings(AdapterSettings):
         return ""
 
 
+def find_subject(subjects: Mapping[str, SubjectSettings], name: str) -> SubjectSettings | None:
+    """Return the settings of an agent; `NAME@MODEL` is the agent NAME with another model, if it has one."""
+    if name in subjects:
+        return subjects[name]
+    base, _, model = name.partition("@")
+    known = subjects.get(base)
+    return known.model_copy(update={"model": model}) if model and known and known.language_model else None
+
+
 class PluginSubject(SubjectSettings):
     """An adapter of an installed package, which reads its own keys when it binds the agent."""
 

@@ -21,7 +21,7 @@ from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.scorers.functions import check_function, named_functions
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import child_environment
-from evalmeta.model.settings import PluginRater, RaterSettings, RulesRater, Settings, SubjectSettings
+from evalmeta.model.settings import PluginRater, RaterSettings, RulesRater, Settings, SubjectSettings, find_subject
 from evalmeta.org.run_files import read_subject
 from evalmeta.org.subjects import bind_subject, rater_settings
 from evalmeta.package.project import SETTINGS_FILE, find_project
@@ -118,7 +118,7 @@ def _use(need: Need, settings: Settings, root: Path, settings_name: str) -> None
 def _settings_of(need: Need, settings: Settings) -> SubjectSettings | None:
     """Return the settings of the agent that a run asks: its own ones, or those of the project."""
     own = read_subject(orjson.loads(need.subject)) if need.subject else None
-    return own or settings.subjects.get(need.name)
+    return own or find_subject(settings.subjects, need.name)
 
 
 def check_price(prices: Prices, subject: SubjectSettings | None, rater: RaterSettings | None) -> None:
@@ -147,7 +147,7 @@ def _imports_code(need: Need, settings: Settings) -> bool:
     if need.kind == "function":
         return True
     if need.kind == "subject":
-        return (agent := settings.subjects.get(need.name)) is not None and agent.imports_code
+        return (agent := find_subject(settings.subjects, need.name)) is not None and agent.imports_code
     match settings.raters.get(need.name):
         case RulesRater(embed=embed):
             return bool(embed)

@@ -23,6 +23,7 @@ from evalmeta.engine.scheduler import Places, Scheduler
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, EvalmetaError, StoreError, StoreLocked, SubjectError
 from evalmeta.model.redaction import error_text, tokens_hidden
 from evalmeta.model.run import Run, RunStatus
+from evalmeta.model.settings import find_subject
 from evalmeta.model.tally import Tally
 from evalmeta.org.custom_scorers import scorers_of_run
 from evalmeta.org.lease import is_free, keep_lease, new_worker
@@ -274,7 +275,7 @@ def _spending_of(org: Organization, run: Run, resources: RunResources) -> Spendi
         subjects = subjects_of_run(settings.subjects, run.subject_name, org.runs.content(run.id))
     except EvalmetaError:
         return Spending()
-    subject, limit = subjects.get(run.subject_name), None
+    subject, limit = find_subject(subjects, run.subject_name), None
     if run.options.max_cost is not None:
         earlier = sum(row.amount for case in org.runs.stream(run.id) for row in case.spent)
         here = resources.spent[run.options.origin.suite or run.id]
@@ -291,7 +292,8 @@ def _recipe_of(org: Organization, run: Run, evaluation: Evaluation) -> bytes:
 
     settings, content = org.settings(), org.runs.content(run.id)
     subjects = subjects_of_run(settings.subjects, run.subject_name, content)
-    own = {run.subject_name: subjects[run.subject_name]} if run.subject_name in subjects else {}
+    subject = find_subject(subjects, run.subject_name)
+    own = {} if subject is None else {run.subject_name: subject}
     custom = None
     if run_file_of(content) is None:
         # Only this machine has the database with the deployed ones.

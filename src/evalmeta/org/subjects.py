@@ -19,7 +19,7 @@ from evalmeta.model.login import SignedIn
 from evalmeta.model.redaction import address_in_words, hide_secrets
 from evalmeta.model.registry import TEST_TYPES
 from evalmeta.model.run_options import OFFLINE_RATER, RunOptions, Setup
-from evalmeta.model.settings import RaterSettings, RulesRater, Settings, SubjectSettings
+from evalmeta.model.settings import RaterSettings, RulesRater, Settings, SubjectSettings, find_subject
 from evalmeta.package.files import key_name
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE
 from evalmeta.package.settings import load_settings
@@ -60,7 +60,7 @@ def bind_subject(
     settings_name: str = SETTINGS_FILE,
 ) -> Subject:
     """Return the subject that settings bind to a name; raise SubjectNotBound, or SettingsError if it cannot be used."""
-    settings = subjects.get(subject_name)
+    settings = find_subject(subjects, subject_name)
     if settings is None and is_bound(subjects, subject_name):
         # A test spec names a function without settings: subject: module:function.
         settings = PythonSubject(adapter="python", target=subject_name)
@@ -73,7 +73,7 @@ def bind_subject(
 
 def is_bound(subjects: Mapping[str, SubjectSettings], name: str) -> bool:
     """Return whether `bind_subject` finds an adapter for a name."""
-    return name in subjects or _PYTHON_TARGET.fullmatch(name) is not None
+    return find_subject(subjects, name) is not None or _PYTHON_TARGET.fullmatch(name) is not None
 
 
 def unbound_subject(
@@ -199,7 +199,9 @@ def setup_of(
 
 def agent_of(subjects: Mapping[str, SubjectSettings], name: str, *, root: Path) -> tuple[str, str]:
     """Return what identifies an agent, by default a function of that name, and a fingerprint of its source."""
-    return described_agent(subjects.get(name) or PythonSubject.model_construct(adapter="python", target=name), root)
+    return described_agent(
+        find_subject(subjects, name) or PythonSubject.model_construct(adapter="python", target=name), root
+    )
 
 
 def described_agent(settings: SubjectSettings, root: Path) -> tuple[str, str]:

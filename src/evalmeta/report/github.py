@@ -13,6 +13,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.model.spending import cost_lines
 from evalmeta.report.comparison import comparison_lines, is_unchanged
 from evalmeta.report.details import all_utterances, case_text, case_title, group_cases, group_title, why_not_passed
+from evalmeta.report.matrix import agent_table, case_table, differing_text, more_cases, pair_texts
 from evalmeta.report.report import VERDICT_WORDS, Report
 from evalmeta.report.results import check_lines, mean_cells, numbered_label, shown_averages
 from evalmeta.report.summary import case_rates, corrected_text, pass_chances, quarantine_lines, reasons_text, totals
@@ -21,6 +22,7 @@ from evalmeta.report.text import LINE_CHARS, clean, count, decimal, one_line, pe
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from evalmeta.model.matrix import Matrix
     from evalmeta.report.details import CaseGroup
 
 
@@ -110,6 +112,7 @@ def _blocks(reports: Sequence[Report]) -> Iterator[str]:
         yield f"| {' | '.join(_cells(report))} |\n"
     if len(reports) > 1:
         yield f"\n{totals(reports)}\n"
+    yield from (_matrix(report.matrix) for report in reports if report.matrix)
     for report in reports:
         if len(reports) == 1 or not _is_told(report):
             yield from _section(report)
@@ -138,6 +141,20 @@ def _cells(report: Report) -> Iterator[str]:
     judged, total, _ = summary.coverage
     yield "all" if judged == total else f"{judged:,} of {total:,}"
     yield seconds(report.duration)
+
+
+def _matrix(matrix: Matrix) -> str:
+    """Return the agents side by side, the pairs, and the cases in which they differ."""
+    pairs = "".join(f"- {_prose(text)}\n" for text in pair_texts(matrix))
+    cases = _figures(case_table(matrix), more_cases(matrix).removeprefix("... and "))
+    return f"{_figures(agent_table(matrix))}\n{pairs}\n{differing_text(matrix)}\n{cases}"
+
+
+def _figures(rows: Sequence[Sequence[str]], more: str = "") -> str:
+    """Return a table whose first row has the titles, and whose first column is a text and all others are numbers."""
+    titles, *others = rows
+    head = f"| {' | '.join(map(_prose, titles))} |", f"|---|{'--:|' * (len(titles) - 1)}"
+    return _table(head, ([_code(first), *map(_prose, cells)] for first, *cells in others), more)
 
 
 def _section(report: Report) -> Iterator[str]:

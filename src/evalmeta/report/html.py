@@ -22,6 +22,7 @@ from evalmeta.report.comparison import comparison_lines, verdict
 from evalmeta.report.details import CaseGroup, all_utterances, exchanges, group_name, results_of, why_not_passed
 from evalmeta.report.html_pages import choices, lay_out
 from evalmeta.report.human import Limits, find
+from evalmeta.report.matrix import agent_table, case_table, differing_text, more_cases, pair_texts
 from evalmeta.report.report import STATE_WORDS, VERDICT_WORDS, Report, coverage_text
 from evalmeta.report.results import (
     both_verdicts,
@@ -97,6 +98,7 @@ def environment(*folders: Path) -> Environment:
     }
     functions = (
         *(both_verdicts, check_lines, comparison_lines, corrected_text, cost_lines, coverage_text, exchanges),
+        *(agent_table, case_table, differing_text, more_cases, pair_texts),
         *(mean_cells, mean_text, reasons_text, results_of, score_text, shown_averages, totals, verdicts_by_name),
         word_difference,
     )

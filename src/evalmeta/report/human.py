@@ -19,6 +19,7 @@ from evalmeta.report.details import (
     passed_text,
     why_not_passed,
 )
+from evalmeta.report.matrix import matrix_lines
 from evalmeta.report.report import PARTLY, STATE_WORDS, VERDICT_WORDS, Report
 from evalmeta.report.results import missed_averages
 from evalmeta.report.summary import fact_lines, heading, passed_count, suite_lines, undecided_lines, verdict_lines
@@ -124,6 +125,7 @@ def _paragraphs(
         if findings.failing:
             listed.append(Line(f"... and {_others(findings.failing)} of {one_line(report.run.definition)}"))
     yield listed
+    yield [Line(text, "whole") for report in reports if report.matrix for text in matrix_lines(report.matrix)]
     yield [Line(text, "whole") for text in closing]
     yield _verdict(reports)
 

@@ -14,6 +14,7 @@ from evalmeta.protocol.connect import write_case, write_quarantine, write_run
 from evalmeta.protocol.generated_data import write_tokens
 from evalmeta.protocol.json_fields import object_at
 from evalmeta.report.details import case_name, case_text, counted_reason, judged_text
+from evalmeta.report.matrix import matrix_json
 from evalmeta.report.results import averages_of, check_lines, doubt_codes
 from evalmeta.report.summary import shown_reasons
 from evalmeta.report.text import (
@@ -52,8 +53,8 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
 def run_document(report: Report) -> JsonDocument:
     """Return a run's results object with more under `evalmeta`: counts, the pass rate, how many results were judged.
 
-    There are also `averages`, `statistics`, what a `baseline` decides and, of a shard, what identifies the content of
-    its `test`, where they are known.
+    There are also `averages`, `statistics`, what a `baseline` decides, the agents of a `matrix` and, of a shard, what
+    identifies the content of its `test`, where they are known.
     """
     run, summary = write_run(replace(report.run, cases=()), escape=False), report.summary
     own = {**object_at(run, "evalmeta"), "passRate": summary.pass_rate, **_coverage(report)}
@@ -70,6 +71,8 @@ def run_document(report: Report) -> JsonDocument:
             # The numbers of the cases whose failures do not count.
             "forgiven": sorted(filter(report.baseline.forgives, report.times.failed)),
         }
+    if report.matrix is not None:
+        own["matrix"] = matrix_json(report.matrix)
     return JsonDocument({**run, "testCases": JsonList(map(_case_document, report.run.cases)), "evalmeta": own})
 
 

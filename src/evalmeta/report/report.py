@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evalmeta.model.comparison import Comparison
     from evalmeta.model.evaluation import Quarantine
     from evalmeta.model.json_value import JsonObject
+    from evalmeta.model.matrix import Matrix
     from evalmeta.model.statistics import RunStatistics
 
 
@@ -89,6 +90,7 @@ class Report:
         baseline: what decides instead of the pass rate; None if the run is judged on its own.
         counted: the tally of these cases, where they were counted already.
         test: what identifies the content of the test, of a run that is merged with others; None for all other runs.
+        matrix: the agents of the command side by side; only the first of several runs has it.
     """
 
     run: Run
@@ -100,6 +102,7 @@ class Report:
     baseline: BaselineVerdict | None = None
     counted: DetailedTally | None = None
     test: JsonObject | None = None
+    matrix: Matrix | None = None
 
     @cached_property
     def tally(self) -> DetailedTally:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.api.agent_tests import FileTest, read_test, refuse_same_names
 from evalmeta.api.discovery import FoundTests, find_tests, read_all, source_note
-from evalmeta.api.endpoints import endpoint_settings
+from evalmeta.api.endpoints import endpoint_settings, is_url
 from evalmeta.api.quarantines import listed_problems
 from evalmeta.api.runs.confirmation import confirm_suspects
+from evalmeta.api.runs.matrix import Agent, agents_of, check_matrix, with_agent
 from evalmeta.api.runs.selection import CaseSelection, PlannedRun
 from evalmeta.api.runs.starting import RunCall, make_plan, run_tests
 from evalmeta.engine.metrics import needs_model
@@ -64,6 +65,7 @@ def prepared(call: RunCall, observer: Observer) -> Iterator[RunCall | None]:
 
 
 def _prepared(call: RunCall, found: FoundTests, observer: Observer) -> RunCall | None:
+    check_matrix(call)
     files = _read_files(call, found, observer)
     _note_criteria(files, call.agent.config, observer)
     _note_unjudged(files, call, observer)
@@ -95,26 +97,36 @@ def carry_out(call: RunCall, observer: Observer) -> tuple[RunsOutcome, Comparato
 
 
 def _read_files(call: RunCall, found: FoundTests, observer: Observer) -> tuple[FileTest, ...]:
-    """Read the tests in files and folders; options override what they say."""
-    agent = call.agent
-    endpoint = endpoint_settings(agent.subject, model=agent.model, api_key_env=agent.api_key_env)
-    read = partial(
-        read_test,
-        call.project,
-        subject=agent.subject,
-        endpoint=endpoint,
-        is_asked=not call.is_plan,
-        config=agent.config,
-    )
+    """Read the tests in files and folders, once for each agent of a matrix; options override what they say."""
     for pair in found.sources.items():
         observer.note(source_note(*pair))
-    tests = read_all(found.paths, read)
+    agents = agents_of(call.agent)
+    tests, *others = [_read_with(call, found, agent) for agent in agents]
     refuse_same_names(tests)
     for test in tests:
         for problem in test.document.notes:
             observer.note(f"{problem}\n  → {problem.hint}" if problem.hint else str(problem))
     observer.warn_of([problem for test in tests for problem in test.warnings], call.paths)
-    return tuple(replace(test, document=_without(test.document, call.given)) for test in tests)
+    # The runs of a test follow each other.
+    every = [test for of_test in zip(tests, *others, strict=True) for test in of_test]
+    return tuple(replace(test, document=_without(test.document, call.given)) for test in every)
+
+
+def _read_with(call: RunCall, found: FoundTests, agent: Agent) -> list[FileTest]:
+    """Read the tests with an agent."""
+    options, is_matrix = call.agent, bool(call.agent.matrix)
+    # In a matrix, the model may be that of an agent of the settings.
+    model = agent.model if not is_matrix or is_url(agent.subject) else None
+    read = partial(
+        read_test,
+        call.project,
+        subject=agent.subject,
+        endpoint=endpoint_settings(agent.subject, model=model, api_key_env=options.api_key_env),
+        is_asked=is_matrix or not call.is_plan,
+        config=options.config,
+    )
+    tests = read_all(found.paths, read)
+    return [with_agent(call.project, test, agent) for test in tests] if is_matrix else list(tests)
 
 
 def _refuse_python(path: Path) -> None:

@@ -386,18 +386,23 @@ def can_rerun(project: Project, run: Run) -> bool:
     return place_of_run(project, run.id) is not None or is_deployed(project, run)
 
 
-def file_words(project: Project, run: Run) -> tuple[str, ...]:
-    """Return the file of a run, and its agent if the project does not bind it; nothing for deployed definitions."""
+def file_words(project: Project, run: Run, *, names_agent: bool = False) -> tuple[str, ...]:
+    """Return the file of a run, and its agent if the project does not bind it; nothing for deployed definitions.
+
+    `names_agent` also names an agent that the project binds, which may not be that of the file.
+    """
     place = place_of_run(project, run.id)
     if place is None:
         return ()
-    return (shown(place[0]), *(_subject_words(project, run) if ":" in run.subject_name else ()))
+    return (shown(place[0]), *(_subject_words(project, run) if names_agent or ":" in run.subject_name else ()))
 
 
 def _subject_words(project: Project, run: Run) -> Iterator[str]:
-    yield from ("--agent", run.subject_name)
     settings = subject_of_run(project, run.id)
+    # In a matrix, the model of a URL is part of the name.
+    name = run.subject_name.removesuffix(f"@{settings.get('model')}")
+    yield from ("--agent", name)
     for key in ("model", "api_key_env"):
         # A value that the URL alone leads to need not be repeated.
-        if (value := settings.get(key)) and value != endpoint_settings(run.subject_name).get(key):
+        if (value := settings.get(key)) and value != endpoint_settings(name).get(key):
             yield from (f"--{key.replace('_', '-')}", f"{value}")

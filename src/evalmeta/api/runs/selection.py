@@ -245,11 +245,13 @@ async def plan_runs(
     connection: Connection, tests: Sequence[AgentTest], choice: CaseChoice, options: RunOptions
 ) -> list[PlannedRun]:
     """Return what a run of each test would do, according to the definitions in the org."""
-    evaluations = await _evaluations_of(connection, tests)
+    deployed = await _evaluations_of(connection, tests)
+    # The runs of a test in a matrix have the same key, and each has its own agent.
+    evaluations = [test.file.evaluation if test.file else deployed.get(test.key) for test in tests]
     return [
-        _planned(test, evaluations[test.key], replace(test.options(options), cases=choice.numbers(test)))
-        for test in tests
-        if test.key in evaluations
+        _planned(test, evaluation, replace(test.options(options), cases=choice.numbers(test)))
+        for test, evaluation in zip(tests, evaluations, strict=True)
+        if evaluation
     ]
 
 

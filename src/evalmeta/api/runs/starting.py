@@ -47,12 +47,14 @@ class AgentOptions(NamedTuple):
         model: the model to ask, if the subject is a URL.
         api_key_env: the environment variable with the endpoint's key, if the subject is a URL.
         config: the file with the criteria; None for the project's.
+        matrix: the agents or models to run all tests with, such as `subject=a,b`.
     """
 
     subject: str | None = None
     model: str | None = None
     api_key_env: str | None = None
     config: Path | None = None
+    matrix: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

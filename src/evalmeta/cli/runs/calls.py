@@ -10,6 +10,7 @@ from evalmeta import api
 from evalmeta.cli.options import PATH, Decorator, option_group
 from evalmeta.cli.output import print_json
 from evalmeta.cli.runs.reports import Output, report_outcome
+from evalmeta.model.settings import find_subject
 from evalmeta.report.text import count, one_line
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ _AGENT: Sequence[Decorator] = (
     ),
     click.option("--model", metavar="NAME", help="With --agent URL: the model to ask."),
     click.option("--api-key-env", metavar="NAME", help="With --agent URL: the environment variable with the API key."),
+    click.option(
+        "--matrix",
+        multiple=True,
+        metavar="KEY=A,B",
+        help="Run all tests with each agent (subject=a,b) or model (model=x,y), and compare them; repeatable.",
+    ),
     click.option(
         "--config",
         type=PATH,
@@ -76,7 +83,7 @@ def _adapter(call: RunCall, planned: PlannedRun) -> str:
     """Return the agent's adapter in parentheses; empty for agents in other orgs."""
     if call.target is not None or any(file.name == planned.definition and file.subject for file in call.files):
         return ""
-    settings = call.project.settings.subjects.get(planned.subject_name)
+    settings = find_subject(call.project.settings.subjects, planned.subject_name)
     return f" (adapter {settings.adapter})" if settings else " (no adapter is bound to it)"
 
 

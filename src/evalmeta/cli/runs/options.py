@@ -154,7 +154,7 @@ OPTION_SECTIONS: Final = {
         *("names", "cases", "tags", "failed_from", "last_failed", "shard", "seed", "target_org", "dry_run"),
         *("extend", "ignore_changes", "mixed"),
     ),
-    "How to run": (*("subject", "model", "api_key_env", "wait", "watch"), *_names("running")),
+    "How to run": (*("subject", "model", "api_key_env", "matrix", "wait", "watch"), *_names("running")),
     "How to score": (*_names("policy"), *_names("scoring"), *("config", "verify", "verdict")),
     "Compare": ("baseline", "suspect", "confirm", "history"),
     "Output": ("result_format",),

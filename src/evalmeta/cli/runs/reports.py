@@ -229,6 +229,7 @@ def report_runs(
     decision = None if comparator is None else api.runs.decision.Decision.of(comparator, finished)
     verdicts = decision.verdicts() if decision else [None] * len(finished)
     reports = [replace(_report(project, run, output), baseline=by) for run, by in zip(finished, verdicts, strict=True)]
+    reports = _side_by_side(reports, finished)
     code = _exit_code(reports)
     closing = rerun_commands(project, reports, is_whole_call=is_whole_call) if output.shows_failures else []
     new_code = decision.code(code) if decision else code
@@ -236,6 +237,18 @@ def report_runs(
     if decision:
         show_decision(decision, code, err=not output.is_human)
     return new_code
+
+
+def _side_by_side(reports: list[Report], finished: Sequence[FinishedRun]) -> list[Report]:
+    """Return the reports of a matrix of agents, which name the agent of each run; other reports are unchanged."""
+    matrix, labels = api.runs.matrix.matrix_of(finished)
+    if matrix is None:
+        return reports
+    named = [
+        replace(one, run=replace(one.run, definition=f"{one.run.definition} [{label}]"))
+        for one, label in zip(reports, labels, strict=True)
+    ]
+    return [replace(named[0], matrix=matrix), *named[1:]]
 
 
 def report_outcome(

@@ -40,13 +40,16 @@ def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call
     if not runs or context is None:
         return []
     words = context.ensure_object(CallOptions).words
-    # With a baseline, the last runs may be those of suspect cases that were asked again.
-    if is_whole_call and words is not None and not (context.params.get("extend") or context.params.get("baseline")):
+    # With a baseline, the last runs may be those of suspect cases that were asked again; with a matrix, each test has
+    # several.
+    is_matrix = any(report.matrix for report in reports)
+    has_other_runs = context.params.get("extend") or context.params.get("baseline") or is_matrix
+    if is_whole_call and words is not None and not has_other_runs:
         first = () if set(words) & set(_LAST_FAILED) else _LAST_FAILED[:1]
         return [f"{_PURPOSE}: {context.command_path} {shlex.join((*first, *_without_reports(words)))}"]
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in (run for run in runs if api.runs.reruns.can_rerun(project, run)):
-        groups.setdefault(api.runs.reruns.file_words(project, run), []).append(run)
+        groups.setdefault(api.runs.reruns.file_words(project, run, names_agent=is_matrix), []).append(run)
     return [completed(_by_runs(words, runs)) for words, runs in groups.items()]
 
 

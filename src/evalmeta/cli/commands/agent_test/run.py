@@ -122,7 +122,7 @@ def run(
     checking = chosen_checking(project, checking, scoring=scoring, running=running)
     comparator = baseline.open(project) if baseline else None
     if extend is not None:
-        selects = bool(paths or names or dry_run) or selection != api.runs.selection.CaseSelection()
+        selects = bool(paths or names or dry_run or agent.matrix) or selection != api.runs.selection.CaseSelection()
         _check_extend(running, others=selects or bool(policy or scoring))
         if baseline and baseline.must_confirm:
             raise UsageError("--extend adds iterations to all cases: leave out --confirm")
@@ -138,7 +138,7 @@ def run(
         return report_outcome(project, outcome, output, comparator)
     if mixed:
         raise UsageError("--mixed needs --extend: other runs have no earlier answers")
-    _check_files(paths, names, target_org, agent.subject, ignore_changes=ignore_changes)
+    _check_files(paths, names, target_org, agent, ignore_changes=ignore_changes)
     target = None if paths else choose_target(project, target_org)
     if on and target is not None:
         raise UsageError("--on is only for the embedded org: other orgs ask their agents themselves")
@@ -170,14 +170,15 @@ def _check_extend(running: Values, *, others: bool) -> None:
 
 
 def _check_files(
-    paths: Sequence[Path], names: Sequence[str], target_org: str | None, subject: str | None, *, ignore_changes: bool
+    paths: Sequence[Path], names: Sequence[str], target_org: str | None, agent: AgentOptions, *, ignore_changes: bool
 ) -> None:
     if ignore_changes:
         raise UsageError("--ignore-changes needs --extend: other runs always use what is deployed")
     if paths and (names or target_org not in {None, "embedded"}):
         raise UsageError("files run in the embedded org: leave out --api-name and --target-org")
-    if subject is not None and not paths:
+    words = ("--agent", agent.subject) if agent.subject is not None else ("--matrix", *agent.matrix[:1])
+    if len(words) > 1 and not paths:
         raise UsageError(
-            "--agent is only for files: deployed tests name their agent",
-            actions=[f"Run the tests in the project's files: evalmeta run --agent {shlex.quote(subject)}"],
+            f"{words[0]} is only for files: deployed tests name their agent",
+            actions=[f"Run the tests in the project's files: evalmeta run {shlex.join(words)}"],
         )
