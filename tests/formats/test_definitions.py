@@ -146,6 +146,37 @@ def test_arguments_of_calls_of_one_name_are_named_as_lost() -> None:
     assert "test case 1: the arguments of its 2 calls of 'f'; their names are kept" in losses
 
 
+def test_expected_arguments_of_a_spec_become_comparisons_and_what_no_comparison_holds_is_named() -> None:
+    given: JsonValue = {
+        "id": 7,
+        "to": {"contains": "@"},
+        "amount": {"at_least": 5, "at_most": 7, "type": "integer"},
+        "filter": {"equals": {"type": "x"}},
+        "at": {"any": True},
+    }
+    calls: list[JsonValue] = [{"name": "f", "input": given, "error": False}, {"name": "g", "input": {}, "exact": True}]
+    expectation = Expectation("action_sequence_match", "['f', 'g']", terms={"calls": calls, "match": "any_order"})
+    definition, losses = of_case(Turn("a", (expectation,)))
+    [case] = definition.test_cases
+    values = [tuple(parameter.value for parameter in made.parameters) for made in case.expectations[:-1]]
+    path = "$.generatedData.invokedActions[*][?(@.function.name=='f')].function.input"
+    assert values == [
+        ("equals", f"{path}.id", "7"),
+        ("contains", f"{path}.to", "@"),
+        ("greater_than_or_equal", f"{path}.amount", "5"),
+        ("less_than_or_equal", f"{path}.amount", "7"),
+    ]
+    assert case.expectations[-1] == Expectation("action_sequence_match", "['f', 'g']")
+    assert losses == [
+        "definition: that calls have no other arguments than the expected ones",
+        "test case 1: that the actions are matched as any_order; set it with --actions any_order",
+        "test case 1: the error of 'f', which no comparison can hold",
+        "test case 1: the argument amount of 'f' (type), which no comparison can hold",
+        "test case 1: the argument filter of 'f', which no comparison can hold",
+        "test case 1: the argument at of 'f' (any), which no comparison can hold",
+    ]
+
+
 def test_arguments_that_are_ignored_are_no_loss() -> None:
     expected = Expectation(
         "tool_trajectory_avg_score", terms={"calls": [{"name": "f", "args": {"a": 1}}], "ignore_args": True}

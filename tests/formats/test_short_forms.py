@@ -52,6 +52,9 @@ LINES: list[tuple[str, list[tuple[str, str | None, str | None]]]] = [
     ("actions: [A, B]", [("action_sequence_match", "['A', 'B']", None)]),
     ("actions: A", [("action_sequence_match", "['A']", None)]),
     ("actions: []", [("action_sequence_match", "[]", None)]),
+    ("actions: [A, {name: B, input: {id: 7}}]", [("action_sequence_match", "['A', 'B']", None)]),
+    ("not_actions: Delete_*", [("not_actions", "Delete_*", "not_actions Delete_*")]),
+    ("max_actions: 0", [("max_actions", "0", "max_actions at most 0")]),
     ("json: {path: $.a, equals: b}", [("json", None, 'json $.a equals "b"')]),
     (
         "json: [{path: $.a, at_least: 1.5}, {path: $.b}, {path: $.c, equals: true}]",
@@ -131,6 +134,42 @@ def test_every_short_form_needs_a_value(key: str) -> None:
         ),
         ("tokens: 0", ("t.yaml:3:11 'tokens' is 0, which no answer can meet [spec-value] Write a maximum above 0.")),
         ("actions: ['']", "t.yaml:3:13 an action has no name [spec-missing]"),
+        ("actions: {input: {id: 7}}", "t.yaml:3:12 an action needs 'name' [spec-missing]"),
+        ("actions: [{name: A, inputs: {id: 7}}]", "t.yaml:3:23 an action has no key 'inputs' [spec-key] Use input."),
+        (
+            "actions: [{name: A, inpt: {id: 7}}]",
+            "t.yaml:3:23 an action has no key 'inpt' [spec-key] Did you mean 'input'?",
+        ),
+        (
+            "actions: [{name: A, input: {id: {matches: (a}}}]",
+            "t.yaml:3:45 '(a' is not a valid regular expression: unclosed group [spec-value]",
+        ),
+        (
+            "actions: [{name: A, input: {id: {one_of: []}}}]",
+            (
+                "t.yaml:3:44 'one_of' is an empty list, which no value meets [spec-value]"
+                " Write the values of which one must be equal: one_of: [a, b]."
+            ),
+        ),
+        (
+            "actions: [{name: A, input: {id: 007}}]",
+            (
+                "t.yaml:3:35 the number 007 may be read differently by other programs [spec-number]"
+                ' Put it in quotes: "007".'
+            ),
+        ),
+        (
+            "action_match: any_ordr\n  actions: [A]",
+            "t.yaml:3:17 'any_ordr' is not a way of matching actions [spec-value] Did you mean 'any_order'?",
+        ),
+        (
+            "max_actions: -1",
+            "t.yaml:3:16 'max_actions' is -1, which no answer can meet [spec-value] Write a maximum of 0 or more.",
+        ),
+        (
+            "not_actions: []",
+            "t.yaml:3:16 'not_actions' is an empty list, which expects nothing [spec-value] Leave it out.",
+        ),
         (
             "json: {path: $.a, equals: 0x1F}",
             (
@@ -188,3 +227,50 @@ def test_a_pattern_that_matches_every_answer_is_an_error(pattern: str) -> None:
     found = problem(f"matches: {pattern}")
     assert found.startswith("t.yaml:3:12 ")
     assert "matches every answer, so it checks nothing [spec-value]" in found
+
+
+def test_actions_with_input_are_calls_and_their_way_of_matching_is_that_of_the_case() -> None:
+    line = "actions: [A, {name: B, input: {id: 7, to: {matches: '@'}}, exact: true}]\n  action_match: in_order"
+    [found] = expectations(line)
+    assert found.terms == {
+        "calls": [{"name": "A"}, {"name": "B", "input": {"id": 7, "to": {"matches": "@"}}, "exact": True}],
+        "match": "in_order",
+    }
+
+
+@pytest.mark.parametrize("line", ["actions: [A]", "expectedActions: [A]", "actions: [{name: A}]", "actions: {name: A}"])
+def test_names_of_actions_have_no_calls(line: str) -> None:
+    [found] = expectations(f"{line}\n  action_match: subset")
+    assert (found.expected_value, found.terms) == ("['A']", {"match": "subset"})
+
+
+def test_the_way_of_matching_of_the_defaults_is_replaced_by_that_of_a_case() -> None:
+    own = "- {input: b, actions: [A], action_match: subset}"
+    spec = f"defaults: {{action_match: superset}}\ntestCases:\n- {{input: a, actions: [A]}}\n{own}\n"
+    cases = read_spec(spec.encode(), label="t.yaml").cases
+    assert [case.turns[0].expectations[0].terms for case in cases] == [{"match": "superset"}, {"match": "subset"}]
+
+
+@pytest.mark.parametrize(
+    ("cell", "fault"),
+    [
+        ('{"name": "A", "input": {"id": 7}}', ""),
+        ('["A", {"name": "B", "input": {"id": {"at_least": 5}}}]', ""),
+        ('[{"name": "A"', "is not valid JSON"),
+        ('{"name": "A", "input": {"id": {"at_least": "5"}}}', "not a number"),
+    ],
+)
+def test_a_cell_of_a_table_has_calls_as_json(tmp_path: Path, cell: str, fault: str) -> None:
+    with (tmp_path / "q.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["input", "actions"], ["Hi", cell]])
+    (tmp_path / "spec.yaml").write_text("cases: q.csv\n")
+    if fault:
+        with pytest.raises(FormatError, match=fault):
+            read_document(tmp_path / "spec.yaml", label="spec.yaml", name="spec")
+        return
+    [case] = read_document(tmp_path / "spec.yaml", label="spec.yaml", name="spec").evaluation.cases
+    value = json.loads(cell)
+    items = value if isinstance(value, list) else [value]
+    calls = [{"name": item} if isinstance(item, str) else item for item in items]
+    assert case.turns[0].expectations[0].terms == {"calls": calls}
+    Draft202012Validator(SCHEMA).validate({"testCases": [{"input": "Hi", "actions": value}]})

@@ -24,7 +24,7 @@ _ANSWER_KEYS: Final = dict.fromkeys((
     "trace", "retrieved", "retrieved_context",
 ))  # fmt: skip
 _PASSAGE_KEYS: Final = dict.fromkeys(("uri", "doc_uri", "content"))
-_ACTION_KEYS: Final = dict.fromkeys(("name", "input", "output", "latency_ms"))
+_ACTION_KEYS: Final = dict.fromkeys(("name", "input", "output", "latency_ms", "error"))
 _TOKEN_KEYS: Final = dict.fromkeys(("input", "output", "cached", "model"))
 # The largest integer that orjson writes.
 _MAX_TOKENS: Final = 2**63 - 1
@@ -39,8 +39,8 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
     """Convert an agent's return value to GeneratedData; JSON values are copied, so that later changes have no effect.
 
     An answer is text, GeneratedData, or a mapping with `outcome` (or `answer`, or `response`). Optional keys: `topic`,
-    `actions` (names, or mappings with `name`, `input`, `output`, `latency_ms`), `latency_ms` (`measured_ms` by
-    default), `first_token_ms`, `session_id`, `tokens` (a mapping with `input` and `output`, and perhaps `cached` and
+    `actions` (names, or mappings with `name`, `input`, `output`, `latency_ms`, `error`), `latency_ms` (`measured_ms`
+    by default), `first_token_ms`, `session_id`, `tokens` (a mapping with `input` and `output`, and perhaps `cached` and
     `model`), `trace` (any JSON), and `retrieved` or `retrieved_context` (mappings with `uri` or `doc_uri`, and
     `content`). A missing key and None mean unknown; `actions: []` means that no action was taken, `topic: ""` that no
     topic was chosen.
@@ -149,23 +149,27 @@ def _action(action: object) -> Action:
         return Action(_text(action, "action's name"))
     values: tuple[object, ...]
     if isinstance(action, Action):
-        if not action.input and action.output is None and action.latency_ms is None and type(action.name) is str:
+        if not action.has_details and type(action.name) is str:
             return action
-        values = action.name, action.input, action.output, action.latency_ms
+        values = action.name, action.input, action.output, action.latency_ms, action.error
     elif isinstance(action := call_of(action), Mapping):
         _check_keys(action, _ACTION_KEYS, "an action")
-        values = action.get("name"), action.get("input"), action.get("output"), action.get("latency_ms")
+        values = tuple(map(action.get, _ACTION_KEYS))
     else:
         raise SubjectError(f"the agent's actions hold {_kind(action)}; expected a name or a mapping with 'name'")
-    name, given, output, latency_ms = values
+    name, given, output, latency_ms, error = values
     name = _text(name, "action's name")
     checked = None if output is None else _json(output, f"output of {name}")
-    return Action(name, _input(given, name), checked, None if latency_ms is None else _latency(latency_ms))
+    latency = None if latency_ms is None else _latency(latency_ms)
+    return Action(name, _input(given, name), checked, latency, _optional_text(error, f"error of {name}"))
 
 
 def _input(given: object, name: str) -> JsonObject:
     if not given and (given is None or isinstance(given, Mapping)):
         return {}
+    if isinstance(given, str):
+        # Language models write the arguments of calls as JSON.
+        given = parse_arguments(_text(given, f"input of {name}"))
     plain = given if type(given) is dict or not isinstance(given, Mapping) else dict(given)
     value = _json(plain, f"input of {name}")
     if not isinstance(value, Mapping):

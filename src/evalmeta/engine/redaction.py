@@ -28,7 +28,8 @@ def redacted_answer(answer: GeneratedData, hide: Callable[[str], str]) -> Genera
 
     def action(done: Action) -> Action:
         inputs = {name: _redacted_json(value, hide) for name, value in done.input.items()}
-        return replace(done, input=inputs, output=_redacted_json(done.output, hide))
+        error = None if done.error is None else hide(done.error)
+        return replace(done, input=inputs, output=_redacted_json(done.output, hide), error=error)
 
     def passage(found: Passage) -> Passage:
         return replace(found, uri=hide(found.uri), content=None if found.content is None else hide(found.content))

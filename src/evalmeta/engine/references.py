@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
 from evalmeta.model.expectations import render_actions
-from evalmeta.model.generated_data import Action, GeneratedData, reference_root
+from evalmeta.model.generated_data import GeneratedData, reference_root
 from evalmeta.model.json_value import JsonValue, is_too_deep, read_json
 from evalmeta.model.jsonpath import (
     REFERENCE_ROOT,
@@ -300,11 +300,6 @@ def _not_reported(reference: Reference, generated: GeneratedData) -> str | None:
             continue
         if "output" in step.names and any(action.output is None for action in actions):
             return "the output of its actions"
-        if "input" in step.names and not any(map(has_details, actions)):
+        if "input" in step.names and not any(action.has_details for action in actions):
             return "more than the names of its actions"
     return None
-
-
-def has_details(action: Action) -> bool:
-    """Return whether an agent reports more than the name of an action."""
-    return bool(action.input) or action.output is not None or action.latency_ms is not None

@@ -73,10 +73,13 @@ def _cell(key: str, cell: str) -> JsonValue:
     text, kind = cell.strip(), cells()[key]
     if kind == "names" and (names := parse_actions(text)) is not None:
         return record_value(list(names))
-    if (kind in {"list", "names", "object"} and text.startswith("[")) or (kind == "object" and text.startswith("{")):
+    has_mappings = kind == "names" and "{" in text and text.startswith(("[", "{"))
+    if (kind in {"list", "names", "object"} and text.startswith("[")) or (
+        (kind == "object" or has_mappings) and text.startswith("{")
+    ):
         with suppress(FormatError):
             return record_value(read_json(text.encode(), label="").value)
-    if kind == "names":
+    if kind == "names" and not has_mappings:
         return record_value([part.strip() for part in text.split(",")])
     is_plain = kind == "plain"
     return cast("JsonValue", YamlScalar(0, 0, text if is_plain else cell, is_plain=is_plain))

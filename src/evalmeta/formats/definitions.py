@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.formats.diagnostics import Loss, foreign_character, without_foreign
-from evalmeta.model.checks import WHOLE_ANSWERS, comparison_of, comparison_with, has_variants
+from evalmeta.model.checks import JSON_OPERATORS, WHOLE_ANSWERS, comparison_of, comparison_with, has_variants
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, OUTCOME, TOPIC, canonical_name, expectation_kind, render_actions
+from evalmeta.model.expected_values import is_matcher
 from evalmeta.plugins import all_checks, is_check
 
 if TYPE_CHECKING:
@@ -193,7 +194,8 @@ class _Converter:
         match, threshold = expectation.terms.get("match"), expectation.terms.get("threshold")
         # Orgs accept other actions beside the expected ones, and pass a rating of 3.
         if expectation.name == ACTIONS and match not in {None, "superset"}:
-            self.lose(where, f"that the actions must match exactly; set it with --actions {match}")
+            how = "must match exactly" if match == "exact" else f"are matched as {match}"
+            self.lose(where, f"that the actions {how}; set it with --actions {match}")
         if expectation.name == OUTCOME and threshold not in {None, _PASSING_RATING}:
             self.lose(where, f"the threshold {_plain(threshold)} of {expectation.name!r}; set it with --threshold")
 
@@ -215,24 +217,38 @@ class _Converter:
         if terms.get("threshold", 1.0) != 1.0:
             scale = f"the threshold {_plain(terms.get('threshold'))} of {expectation.name!r}"
             self.lose("definition", f"{scale}; every test case is judged on its own")
-        taken = [(str(call.get("name", "")), call.get("args")) for call in calls if isinstance(call, dict)]
+        self._note_terms(expectation, where)
+        taken = [call for call in calls if isinstance(call, dict)]
         if taken and not terms.get("ignore_args"):
             yield from self._arguments(taken, where)
-        yield Expectation(ACTIONS, render_actions(self.text(name, where) for name, _ in taken))
+        yield Expectation(ACTIONS, render_actions(self.text(str(call.get("name", "")), where) for call in taken))
 
-    def _arguments(self, calls: Sequence[tuple[str, JsonValue]], where: str) -> Iterator[Expectation]:
+    def _arguments(self, calls: Sequence[JsonObject], where: str) -> Iterator[Expectation]:
         """Yield a comparison for each argument; a reference can only find the call if its name is unique."""
-        self.lose("definition", "that calls have no other arguments than the expected ones")
-        counts = Counter(name for name, _ in calls)
-        for name, args in calls:
-            if args and counts[name] > 1:
+        if any(call.get("exact") or "args" in call for call in calls):
+            self.lose("definition", "that calls have no other arguments than the expected ones")
+        counts = Counter(str(call.get("name", "")) for call in calls)
+        for call in calls:
+            name, given = str(call.get("name", "")), call.get("input", call.get("args"))
+            for part in ("output", "error"):
+                if call.get(part) is not None:
+                    self.lose(where, f"the {part} of {name!r}, which no comparison can hold")
+            if given and counts[name] > 1:
                 self.lose(where, f"the arguments of its {counts[name]} calls of {name!r}; their names are kept")
                 continue
-            for path, value in _leaves(args, ""):
-                if check := _argument_check(name, path, value):
-                    yield check
-                else:
-                    self.lose(where, f"the argument {path.lstrip('.')} of {name!r}, which no comparison can hold")
+            for path, value in _leaves(given, "", has_matchers="input" in call):
+                yield from self._argument(name, path, value, where, has_matchers="input" in call)
+
+    def _argument(
+        self, name: str, path: str, value: JsonValue, where: str, *, has_matchers: bool
+    ) -> Iterator[Expectation]:
+        conditions = value if has_matchers and isinstance(value, dict) and is_matcher(value) else {"equals": value}
+        for operator, expected in conditions.items():
+            if operator in JSON_OPERATORS and (check := _argument_check(name, path, operator, expected)):
+                yield check
+            else:
+                of = "" if operator == "equals" else f" ({operator})"
+                self.lose(where, f"the argument {path.lstrip('.')} of {name!r}{of}, which no comparison can hold")
 
 
 _ARGUMENT: Final = "$.generatedData.invokedActions[*][?(@.function.name=='{}')].function.input{}"
@@ -240,23 +256,25 @@ _PLAIN_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _QUOTABLE: Final = re.compile(r"[^'\"\\\x00-\x1f]*")
 
 
-def _leaves(value: JsonValue, path: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield every value that is not a list or an object with items, and its path; None if no path can be written."""
-    if isinstance(value, dict) and (value or not path):
+def _leaves(value: JsonValue, path: str, *, has_matchers: bool = False) -> Iterator[tuple[str, JsonValue]]:
+    """Yield every matcher and every value without items, and its path; None if no path can be written."""
+    if has_matchers and is_matcher(value):
+        yield path, value
+    elif isinstance(value, dict) and (value or not path):
         for name, inner in value.items():
             step = f".{name}" if _PLAIN_NAME.fullmatch(name) else f"['{name}']"
-            yield from _leaves(inner if _QUOTABLE.fullmatch(name) else None, path + step)
+            yield from _leaves(inner if _QUOTABLE.fullmatch(name) else None, path + step, has_matchers=has_matchers)
     elif isinstance(value, list) and value:
         for place, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}[{place}]")
+            yield from _leaves(inner, f"{path}[{place}]", has_matchers=has_matchers)
     elif path:
         yield path, value
 
 
-def _argument_check(name: str, path: str, value: JsonValue) -> Expectation | None:
+def _argument_check(name: str, path: str, operator: str, value: JsonValue) -> Expectation | None:
     if not _QUOTABLE.fullmatch(name) or not isinstance(value, str | int | float) or value == "":
         return None
-    terms: JsonObject = {"path": _ARGUMENT.format(name, path), "operator": "equals", "expected": value}
+    terms: JsonObject = {"path": _ARGUMENT.format(name, path), "operator": operator, "expected": value}
     comparison = comparison_of(Expectation("json", label=f"argument {path.lstrip('.')} of {name}", terms=terms))
     texts = [parameter.value for parameter in comparison.parameters] if comparison else []
     if any(len(text) > limits.MAX_PARAMETER_CHARS or foreign_character(text) for text in texts):

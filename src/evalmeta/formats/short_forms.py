@@ -7,21 +7,31 @@ import re
 from importlib import resources
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from evalmeta import limits
 from evalmeta.formats.yaml_source import YamlRecord, YamlScalar, json_value
 from evalmeta.model.checks import JSON_OPERATORS, Check, Pattern, PatternSyntax, Shape, reference_of
 from evalmeta.model.definition import Expectation
 from evalmeta.model.expectations import METRICS, render_actions
+from evalmeta.model.expected_calls import CALL_KEYS, read_call
 from evalmeta.plugins import all_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from evalmeta.model.expected_values import Fault
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
 Cell = Literal["text", "list", "names", "object", "plain"]
 """What a cell of a table is: a text, a text or a list in JSON, names, JSON, or a number or a flag."""
 _LABEL_CHARS: Final = 60
+_CALL_EXAMPLE: Final = 'Write {"name": "find_order", "input": {"id": 10045}}.'
+_CALL_HINTS: Final = {
+    **dict.fromkeys(("args", "arguments", "parameters", "params", "inputs"), "Use input."),
+    **dict.fromkeys(("tool", "tool_name", "action", "function"), "Use name."),
+    **dict.fromkeys(("result", "returns", "response"), "Use output."),
+    **dict.fromkeys(("mode", "match", "order"), "Write action_match in the test case, beside actions."),
+}
 _JSON_EXAMPLE: Final = "Write json: {path: $.city, equals: Paris}."
 
 
@@ -42,11 +52,69 @@ def _value(check: Check, case: YamlRecord) -> Iterator[Expectation]:
 
 
 def _actions(check: Check, case: YamlRecord) -> Iterator[Expectation]:
+    value: object = case.raw(check.name)
+    if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
+        calls = list(_calls(check, case, value))
+        names = render_actions(str(call["name"]) for call in calls)
+        terms: JsonObject = {"calls": calls} if any(len(call) > 1 for call in calls) else {}
+        yield Expectation(check.expectation or check.name, names, terms=terms)
+        return
     actions = list(case.one_or_more(check.name))
     for steps, name in actions:
-        if not name.strip():
-            case.error("spec-missing", "an action has no name", *steps)
+        _check_action(case, name, steps)
     yield Expectation(check.expectation or check.name, render_actions(name.strip() for _, name in actions))
+
+
+def _check_action(case: YamlRecord, name: str, steps: tuple[str | int, ...]) -> None:
+    if not name.strip():
+        case.error("spec-missing", "an action has no name", *steps)
+    elif name.lstrip().startswith(("{", "[")):
+        case.error("spec-value", f"{name!r:.100} is not valid JSON", *steps, hint=_CALL_EXAMPLE)
+
+
+def _calls(check: Check, case: YamlRecord, value: object) -> Iterator[JsonObject]:
+    """Yield the calls of actions; report each part that no call can have."""
+    is_list = isinstance(value, list)
+    for place, item in enumerate(value if isinstance(value, list) else [value]):
+        steps = (check.name, place) if is_list else (check.name,)
+        if not isinstance(item, dict):
+            name = case.to_text(item, *steps) or ""
+            if item is not None:
+                _check_action(case, name, steps)
+            yield {"name": name.strip()}
+            continue
+        record = case.at(item, *steps, called="an action")
+        record.check_keys(*CALL_KEYS, hints=_CALL_HINTS)
+        name = record.required_text("name").strip()
+        if record.has("name"):
+            _check_action(case, name, (*steps, "name"))
+        _check_numbers(case, item, steps)
+        call = {"name": name or "?", **{key: json_value(item[key]) for key in CALL_KEYS[1:] if key in item}}
+        faults: list[Fault] = []
+        read_call(call, steps, faults)
+        for fault in faults:
+            case.error("spec-value", fault.message, *fault.steps, hint=fault.hint)
+        yield {key: part for key, part in call.items() if part is not None}
+
+
+def _check_numbers(case: YamlRecord, value: object, steps: tuple[str | int, ...]) -> None:
+    """Report each number in a value, such as 007, that other programs read differently."""
+    if isinstance(value, dict | list):
+        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            _check_numbers(case, inner, (*steps, step))
+    elif isinstance(value, YamlScalar) and value.is_unsettled:
+        is_text = isinstance(json_value(value), str)
+        if is_text or value.integer is not None:
+            message = f"the number {value.text} may be read differently by other programs"
+            case.error("spec-number", message, *steps, hint=f'Put it in quotes: "{value.text}".')
+
+
+def _action_patterns(check: Check, case: YamlRecord) -> Iterator[Expectation]:
+    for steps, text in _not_empty(case, check.name):
+        if len(text) > limits.MAX_PATTERN_CHARS:
+            most = f"at most {limits.MAX_PATTERN_CHARS:,} are allowed"
+            case.error("spec-value", f"the pattern has {len(text):,} characters; {most}", *steps)
+        yield Expectation(check.name, text.strip(), f"{check.name} {_shortened(text)}")
 
 
 def _texts(check: Check, case: YamlRecord) -> Iterator[Expectation]:
@@ -129,8 +197,9 @@ def _maximum(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     key = check.name
     if (most := case.integer(key)) is None:
         return
-    if most <= 0:
-        case.error("spec-value", f"{key!r} is {most}, which no answer can meet", key, hint="Write a maximum above 0.")
+    if most < (0 if check.shape == "count" else 1):
+        hint = "Write a maximum of 0 or more." if check.shape == "count" else "Write a maximum above 0."
+        case.error("spec-value", f"{key!r} is {most}, which no answer can meet", key, hint=hint)
     yield Expectation(check.expectation or key, str(most), f"{key} at most {most}")
 
 
@@ -152,7 +221,9 @@ SHAPES: Final[Mapping[Shape, _ShapeOfValue]] = {
     "functions": _ShapeOfValue(_functions, "list", "functions"),
     "json": _ShapeOfValue(_json, "object", ""),
     "maximum": _ShapeOfValue(_maximum, "plain", "maximum"),
-    "actions": _ShapeOfValue(_actions, "names", "texts"),
+    "count": _ShapeOfValue(_maximum, "plain", "count"),
+    "actions": _ShapeOfValue(_actions, "names", "actions"),
+    "action patterns": _ShapeOfValue(_action_patterns, "names", "oneOrMore"),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 import orjson
 
@@ -15,6 +15,7 @@ from evalmeta.formats.yaml_source import LineSource, YamlRecord, record_value
 from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Parameter
 from evalmeta.model.evaluation import Case, Quarantine, Turn, end_fault, parse_day
 from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, render_actions
+from evalmeta.model.run_options import ActionMatch
 from evalmeta.plugins import all_checks
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ _OWN_KEYS: Final[Mapping[str, Cell]] = {
     "context": "object",
     "turns": "object",
 }
-FLAGS: Final = ("exact", "empty")
-"""The keys of a test case, a turn and the defaults that say how its checks judge; each is true or false."""
+_ACTION_MATCH: Final = "action_match"
+FLAGS: Final = ("exact", "empty", _ACTION_MATCH)
+"""The keys of a test case, a turn and the defaults that say how its checks judge: flags, and the way of matching."""
 
 
 @cache
@@ -102,7 +104,7 @@ class Defaults:
     """What test cases have that do not say otherwise; None for keys that the defaults do not have."""
 
     checks: Checks = field(default_factory=dict)
-    flags: Mapping[str, bool] = field(default_factory=dict)
+    flags: Mapping[str, bool | str] = field(default_factory=dict)
     variables: tuple[ContextVariable, ...] = ()
     history: tuple[HistoryMessage, ...] = ()
     tags: tuple[str, ...] = ()
@@ -186,18 +188,25 @@ def _turn(record: YamlRecord, defaults: Defaults, *, own_keys: bool) -> Turn:
     return Turn(utterance, tuple(_flagged(check, flags) for key in check_keys() for check in checks.get(key, ())))
 
 
-def _flags(record: YamlRecord) -> dict[str, bool]:
+def _flags(record: YamlRecord) -> dict[str, bool | str]:
     """Return the flags of a mapping; one without a value is not set."""
-    return {key: bool(record.boolean(key)) for key in FLAGS if key in record.values}
+    flags: dict[str, bool | str] = {key: bool(record.boolean(key)) for key in FLAGS[:2] if key in record.values}
+    if _ACTION_MATCH in record.values:
+        flags[_ACTION_MATCH] = mode = record.text(_ACTION_MATCH) or ""
+        if mode and mode not in get_args(ActionMatch):
+            hint = record.diagnostics.suggest(mode, get_args(ActionMatch))
+            message = f"{mode!r} is not a way of matching actions"
+            record.error("spec-value", message, _ACTION_MATCH, hint=hint)
+    return flags
 
 
-def _flagged(check: Expectation, flags: Mapping[str, bool]) -> Expectation:
+def _flagged(check: Expectation, flags: Mapping[str, bool | str]) -> Expectation:
     """Return a check with the flags that are set and concern it, which are terms of it."""
     if not flags:
         return check
     row = all_checks().get(check.name)
-    takes_exact = row is not None and row.takes_exact
-    terms = {key: True for key, is_set in flags.items() if is_set and (key == "empty" or takes_exact)}
+    concerns = {"exact": row is not None and row.takes_exact, "empty": True, _ACTION_MATCH: check.name == ACTIONS}
+    terms = {_TERMS.get(key, key): value for key, value in flags.items() if value and concerns[key]}
     return replace(check, terms={**check.terms, **terms}) if terms else check
 
 
@@ -261,6 +270,7 @@ def _metrics(case: YamlRecord) -> Iterator[Expectation]:
         yield Expectation(name)
 
 
+_TERMS: Final = {_ACTION_MATCH: "match"}
 _SAME: Final = {"topic": "expectedTopic", "actions": "expectedActions"}
 
 

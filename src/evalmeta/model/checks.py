@@ -35,13 +35,27 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonValue
 
 
-Shape = Literal["text", "value", "texts", "any text", "patterns", "criteria", "functions", "json", "maximum", "actions"]
+Shape = Literal[
+    "text",
+    "value",
+    "texts",
+    "any text",
+    "patterns",
+    "criteria",
+    "functions",
+    "json",
+    "maximum",
+    "count",
+    "actions",
+    "action patterns",
+]
 """What the value of a check is.
 
 text: one text. value: one text, or a list or mapping that an answer in JSON must equal. texts: a text or a list, of
 which each must hold. any text: a list of which one must hold. patterns: regular expressions. criteria: what a language
 model judges. functions: `module:function`. json: a mapping with a path and an operator, or a list. maximum: a whole
-number above 0. actions: a name or a list of names.
+number above 0. count: a whole number, also 0. actions: a name or a call with its input, or a list of them. action
+patterns: names in which `*` and `?` stand for other characters.
 """
 LATENCY: Final = "output_latency_milliseconds"
 
@@ -113,12 +127,33 @@ CHECKS: Final = {
         Check(
             "actions",
             "actions",
-            "The actions that the agent must take, in their order; [] for none.",
-            "the agent took these actions (called these tools), in this order; `[]` expects that it took none",
+            "The actions that the agent must take, in their order, by name or with their input; [] for none.",
+            "the agent took these actions (called these tools) in this order, "
+            "with these [arguments](#arguments-of-actions); `[]` expects that it took none",
             "[find_order]",
             expectation=ACTIONS,
             rarity="usual",
             other_names=("tools", "expected_tools", "tool_calls", "expectedTools"),
+        ),
+        Check(
+            "not_actions",
+            "action patterns",
+            "Actions that the agent must not take: names in which * and ? stand for other characters.",
+            "the agent took no action with such a name; `*` and `?` stand for other characters",
+            '["Delete_*"]',
+            scorer=f"{_SCORERS}.actions:score_not_actions",
+            rarity="unique",
+            other_names=("not_tools", "forbidden_tools", "forbidden_actions"),
+        ),
+        Check(
+            "max_actions",
+            "count",
+            "The maximum of actions that the agent takes.",
+            "the agent took at most this many actions",
+            "5",
+            scorer=f"{_SCORERS}.actions:score_max_actions",
+            rarity="unique",
+            other_names=("max_tool_calls", "max_calls", "max_steps"),
         ),
         Check(
             "contains",

@@ -15,12 +15,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action of the agent; the latency is in milliseconds."""
+    """One action of the agent; the latency is in milliseconds, the error is why it failed."""
 
     name: str
     input: JsonObject = field(default_factory=dict)
     output: JsonValue = None
     latency_ms: float | None = None
+    error: str | None = None
+
+    @property
+    def has_details(self) -> bool:
+        """Return whether the agent reports more than the name."""
+        return bool(self.input) or self.output is not None or self.latency_ms is not None or self.error is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,8 @@ def invoked_actions(actions: Sequence[Action]) -> JsonValue:
         call: dict[str, JsonValue] = {"function": {"name": action.name, "input": action.input, "output": output}}
         if action.latency_ms is not None:
             call["executionLatency"] = action.latency_ms
+        if action.error is not None:
+            call["error"] = action.error
         calls.append(call)
     return [calls] if calls else []
 

@@ -128,6 +128,7 @@ _SCALAR: Final = "a single value"
 _CALL: Final[_Shape] = {
     "function": {"name": _SCALAR, "input": _ANYTHING, "output": _ANYTHING},
     "executionLatency": _SCALAR,
+    "error": _SCALAR,
 }
 # Mirrors reference_root; subjects report the actions of a turn as one step.
 _ROOT: Final[_Shape] = {

@@ -121,7 +121,13 @@ def _answer(generated: GeneratedData | None) -> JsonObject:
         "actions": None
         if actions is None
         else [
-            {"name": action.name, "input": action.input, "output": action.output, "latency_ms": action.latency_ms}
+            {
+                "name": action.name,
+                "input": action.input,
+                "output": action.output,
+                "latency_ms": action.latency_ms,
+                **({} if action.error is None else {"error": action.error}),
+            }
             for action in actions
         ],
         "latency_ms": generated.latency_ms,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evalmeta.model.spending import Role
 
     Change = Callable[[CaseResult], CaseResult]
-    _Action: TypeAlias = tuple[str, JsonObject, JsonValue, float | None]
+    _Action: TypeAlias = tuple[str, JsonObject, JsonValue, float | None, *tuple[str, ...]]
     _Tokens: TypeAlias = tuple[int | None, int | None, *tuple[int | str | None, ...]]
     _Passages: TypeAlias = list[tuple[str, str | None]]
     _Generated: TypeAlias = tuple[
@@ -165,14 +165,17 @@ def decode_case(body: bytes) -> CaseResult:
     return _case(source[:9], *source[9:])
 
 
+def _from_action(action: Action) -> _Action:
+    plain = action.name, action.input, action.output, action.latency_ms
+    return plain if action.error is None else (*plain, action.error)
+
+
 def _from_generated(generated: GeneratedData) -> _Generated:
     tokens, retrieved, actions = generated.tokens, generated.retrieved, generated.actions
     plain = (
         generated.outcome,
         generated.topic,
-        None
-        if actions is None
-        else [(action.name, action.input, action.output, action.latency_ms) for action in actions],
+        None if actions is None else [_from_action(action) for action in actions],
         generated.latency_ms,
         generated.session_id,
         None if tokens is None else _from_tokens(tokens),

@@ -103,7 +103,7 @@ def test_recorded_arguments_are_compared() -> None:
     other = judge(recorded, a=999, b=-7)
     assert (other.verdict, other.explanation) == (
         Verdict.FAILURE,
-        "call 1 is sumTool(a=999, b=-7), not sumTool(a=1, b=1); sumTool: a is 999, not 1, b is -7, not 1",
+        "sumTool.input.a: expected 1, got 999; sumTool.input.b: expected 1, got -7",
     )
     assert judge(recorded).verdict is Verdict.UNDECIDED
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from evalmeta.engine.scorers.results import broken, judged, undecided
+from evalmeta.engine.scorers.results import broken, first_few, judged, undecided
 from evalmeta.model.expectations import parse_actions, render_actions
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def action_scorer(match: ActionMatch = "exact") -> Scorer:
             return broken(expectation, reason, actual=render_actions(actual))
         if taken is None:
             return undecided(expectation, ACTIONS_UNKNOWN, expected=expected.text)
-        rule = match_rule(expectation, match)
+        rule = MATCH_RULES[match_name(expectation, match)]
         if actual == expected.names:
             explanation = "the actions are as expected" if actual else "no action was taken, as expected"
             text = expected.text
@@ -80,11 +81,10 @@ def action_scorer(match: ActionMatch = "exact") -> Scorer:
     return score_actions
 
 
-def match_rule(expectation: Expectation, match: ActionMatch) -> MatchRule:
-    """Return the rule of an expectation of actions: its term `match`, or else `match`."""
+def match_name(expectation: Expectation, match: ActionMatch) -> ActionMatch:
+    """Return the name of the rule of an expectation of actions: its term `match`, or else `match`."""
     own = expectation.terms.get("match") if expectation.terms else None
-    rule = MATCH_RULES.get(own) if isinstance(own, str) else None
-    return rule or MATCH_RULES[match]
+    return cast("ActionMatch", own) if isinstance(own, str) and own in MATCH_RULES else match
 
 
 def similarity(expected: Items, actual: Items) -> float:
@@ -172,6 +172,31 @@ def _misplaced(expected: Sequence[str], actual: Sequence[str], rule: MatchRule, 
         return f"{expected[index]} does not come after {', '.join(expected[:index])}"
     index = first_difference(expected, actual) or 0
     return f"action {index + 1} is {actual[index]}, not {expected[index]}"
+
+
+def score_not_actions(expectation: Expectation, exchange: Exchange) -> TestResult:
+    """Pass if no action has a name that matches the expectedValue, a pattern of `fnmatch`; unreported: UNDECIDED."""
+    taken, pattern = exchange.generated.actions, expectation.expected_value or ""
+    shown = f"no action {pattern}"
+    if taken is None:
+        return undecided(expectation, ACTIONS_UNKNOWN, expected=shown)
+    names = [action.name for action in taken]
+    forbidden = list(dict.fromkeys(name for name in names if fnmatchcase(name, pattern)))
+    why = f"the agent took {first_few(forbidden)}" if forbidden else f"the agent took no action {pattern}"
+    actual = render_actions(names)
+    return judged(expectation, passed=not forbidden, expected=shown, actual=actual, explanation=why)
+
+
+def score_max_actions(expectation: Expectation, exchange: Exchange) -> TestResult:
+    """Pass if the agent took at most as many actions as the expectedValue says; unreported ones are UNDECIDED."""
+    taken, most = exchange.generated.actions, expectation.expected_value or ""
+    shown = f"at most {most}"
+    if taken is None:
+        return undecided(expectation, ACTIONS_UNKNOWN, expected=shown)
+    number = len(taken)
+    why = f"{number} {'action' if number == 1 else 'actions'}, {shown} expected"
+    actual = render_actions(action.name for action in taken)
+    return judged(expectation, passed=number <= int(most), expected=shown, actual=actual, explanation=why)
 
 
 # Orgs name promoted topics p_<planner id>_<Name>_<hash>; both ids begin with the key prefix 16j.

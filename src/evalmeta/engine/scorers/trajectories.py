@@ -1,54 +1,41 @@
-"""Trajectories: the agent made the expected calls with the expected arguments."""
+"""Trajectories: the agent made the expected calls with the expected arguments.
+
+What an agent does not report is unknown: a result is UNDECIDED if the unknown parts of its calls decide.
+"""
 
 from __future__ import annotations
 
-import json
-from collections import Counter, defaultdict, deque
-from collections.abc import Awaitable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
-from evalmeta.engine.references import has_details
-from evalmeta.engine.scorers.actions import (
-    ACTIONS_UNKNOWN,
-    MATCH_RULES,
-    action_scorer,
-    first_difference,
-    first_misplaced,
-    match_rule,
-    similarity,
-)
+import orjson
+
+from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN, MATCH_RULES, action_scorer, match_name
 from evalmeta.engine.scorers.results import averaged, broken, first_few, judged, threshold_of, undecided
-from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.expected_calls import Comparison, ExpectedCall, made_call_text, read_call
+from evalmeta.model.expected_values import Fault
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+
     from evalmeta.engine.interfaces import Exchange, Scorer
-    from evalmeta.engine.scorers.actions import MatchRule
     from evalmeta.model.definition import Expectation
     from evalmeta.model.generated_data import Action
-    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.run import TestResult
     from evalmeta.model.run_options import ActionMatch
 
 
 _MAX_CALLS: Final = 10
 _MAX_DIFFERENCES: Final = 5
-_MAX_CHARS: Final = 100
-_RULES: Final = {
-    "EXACT": MATCH_RULES["exact"],
-    "IN_ORDER": MATCH_RULES["in_order"],
-    "ANY_ORDER": MATCH_RULES["superset"],
-}
-
-
-class _Call(NamedTuple):
-    """One call; two calls are equal if their keys are."""
-
-    name: str
-    args: JsonObject
-    key: Hashable
-
-    def __str__(self) -> str:
-        return f"{self.name}({', '.join(f'{name}={_text(value)}' for name, value in self.args.items())})"
+# The alignment of longer lists takes too long; they are shown call by call.
+_MAX_ALIGNED: Final = 40_000
+_NOTHING: Final = "-"
+_RULES: Final[Mapping[str, ActionMatch]] = {"EXACT": "exact", "IN_ORDER": "in_order", "ANY_ORDER": "superset"}
+_OF_ANOTHER_NAME: Final = Comparison(("another name",))
 
 
 def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult:
@@ -67,183 +54,351 @@ def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult
     are expected. Malformed terms are an ERROR.
     """
     terms = expectation.terms
-    names_only = terms.get("ignore_args") is True
     made = exchange.generated.actions
-    actual = [_call(action.name, action.input, names_only=names_only) for action in made or ()]
+    taken = _list(list(map(made_call_text, made or ())))
     match_type, calls = terms.get("match_type", "EXACT"), terms.get("calls")
-    rule = _RULES.get(match_type) if isinstance(match_type, str) else None
-    if rule is None:
+    mode = _RULES.get(match_type) if isinstance(match_type, str) else None
+    if mode is None:
         reason = f"{match_type!r:.50} is not a valid match_type; use one of {', '.join(_RULES)}"
-        return broken(expectation, reason, actual=_list(actual))
+        return broken(expectation, reason, actual=taken)
     if calls is None and terms.get("missing") != "empty":
-        return undecided(expectation, "the turn does not say which calls are expected", actual=_list(actual))
-    expected = _calls([] if calls is None else calls, names_only=names_only)
-    if expected is None:
-        reason = f'the expected calls are not a list of objects with "name" and "args": {_text(calls)}'
-        return broken(expectation, reason, actual=_list(actual))
+        return undecided(expectation, "the turn does not say which calls are expected", actual=taken)
+    names_only = terms.get("ignore_args") is True
+    expected = _prepared([] if calls is None else calls, names_only=names_only, are_recorded=True)
+    if isinstance(expected, str):
+        reason = f'the expected calls are not a list of objects with "name" and "args": {expected}'
+        return broken(expectation, reason, actual=taken)
+    wanted = _list(list(map(str, expected)))
     if made is None and expected:
         why = f"{ACTIONS_UNKNOWN}; as in ADK, this counts as no calls"
-        return averaged(expectation, score=0.0, expected=_list(expected), actual="", explanation=why, detail=0.0)
+        return averaged(expectation, score=0.0, expected=wanted, actual="", explanation=why, detail=0.0)
     if made is None:
-        result = undecided(expectation, ACTIONS_UNKNOWN, expected=_list(expected))
-        return result._replace(threshold=threshold_of(expectation))
-    passed, detail = _matched(expected, actual, rule)
-    if not passed:
-        explanation = _differences(expected, actual, rule)
-    else:
+        return undecided(expectation, ACTIONS_UNKNOWN, expected=wanted)._replace(threshold=threshold_of(expectation))
+    trajectory = Trajectory(expected, made, mode, is_known=True)
+    passed, explanation = trajectory.is_certain, trajectory.explanation
+    if passed:
         explanation = "the calls are as expected" if expected else "no calls were expected"
-        if unexpected := _without(actual, expected):
-            explanation += f"; unexpected (allowed): {first_few(unexpected)}"
+        if unexpected := trajectory.unexpected_text:
+            explanation += f"; {unexpected}"
+    else:
+        wanted, taken = trajectory.lines
     return averaged(
         expectation,
         score=float(passed),
-        expected=_list(expected),
-        actual=_list(actual),
+        expected=wanted,
+        actual=taken,
         explanation=f"{explanation}; arguments are not compared" if names_only else explanation,
-        detail=detail,
+        detail=trajectory.similarity,
     )
-
-
-def _matched(expected: Sequence[_Call], actual: Sequence[_Call], rule: MatchRule) -> tuple[bool, float]:
-    keys = [call.key for call in expected], [call.key for call in actual]
-    return rule.matches(*keys), similarity(*keys)
 
 
 def calls_scorer(match: ActionMatch = "exact") -> Scorer:
     """Return the scorer of actions, which also compares their arguments if the terms have `calls`.
 
-    Names are judged first, as `action_scorer` does. If the agent reports only the names of actions whose arguments
-    matter, the result is UNDECIDED.
+    An agent that reports only the names of actions whose arguments matter is UNDECIDED.
     """
     by_name = action_scorer(match)
 
     def score_calls(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
-        result = by_name(expectation, exchange)
         if not expectation.terms or "calls" not in expectation.terms:
-            return result
-        if not isinstance(result, TestResult) or result.verdict is not Verdict.PASS:
-            return result
-        return _with_arguments(expectation, exchange.generated.actions or (), match_rule(expectation, match))
+            return by_name(expectation, exchange)
+        expected = _prepared(expectation.terms["calls"])
+        made = exchange.generated.actions
+        if isinstance(expected, str):
+            return broken(expectation, f"the calls of the terms are not a list of calls: {expected}")
+        if made is None:
+            return undecided(expectation, ACTIONS_UNKNOWN, expected=_list(list(map(str, expected))))
+        return _judged(expectation, Trajectory(expected, made, match_name(expectation, match)))
 
     return score_calls
 
 
-def _with_arguments(expectation: Expectation, made: Sequence[Action], rule: MatchRule) -> TestResult:
-    actual, expected = [_call(action.name, action.input) for action in made], _calls(expectation.terms["calls"])
-    if expected is None:
-        return broken(expectation, "the calls of the terms are not a list of objects", actual=_list(actual))
-    passed, detail = _matched(expected, actual, rule)
+def _judged(expectation: Expectation, trajectory: Trajectory) -> TestResult:
+    expected, actual = trajectory.texts
+    if trajectory.is_certain:
+        why = "the actions and their arguments are as expected"
+        why += f"; {unexpected}" if (unexpected := trajectory.unexpected_text) else ""
+    elif trajectory.is_possible:
+        return undecided(expectation, trajectory.unknown_text, expected=_list(expected), actual=_list(actual))
+    else:
+        wanted, taken = trajectory.lines
+        return judged(
+            expectation,
+            passed=False,
+            expected=wanted,
+            actual=taken,
+            explanation=trajectory.explanation,
+            detail=trajectory.similarity,
+        )
     wanted, taken = _list(expected), _list(actual)
-    explanation = "the actions and their arguments are as expected"
-    if not passed:
-        # Actions of which only the names are known can be all calls that are missing.
-        missing, unknown = _without(expected, actual), {action.name for action in made if not has_details(action)}
-        if missing and unknown.issuperset(call.name for call in missing):
-            why = "the agent reports only the names of its actions, so their arguments cannot be compared"
-            return undecided(expectation, why, expected=wanted, actual=taken)
-        explanation = _differences(expected, actual, rule)
-    return judged(expectation, passed=passed, expected=wanted, actual=taken, explanation=explanation, detail=detail)
-
-
-def _calls(value: JsonValue, *, names_only: bool = False) -> list[_Call] | None:
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        return None
-    calls = []
-    for call in value:
-        name, args = (call.get("name"), call.get("args")) if isinstance(call, Mapping) else (None, None)
-        if not isinstance(name, str) or not (args is None or isinstance(args, Mapping)):
-            return None
-        calls.append(_call(name, args or {}, names_only=names_only))
-    return calls
-
-
-def _call(name: str, args: JsonObject, *, names_only: bool = False) -> _Call:
-    return _Call(name, args, name if names_only else (name, _frozen(args)))
-
-
-def _frozen(value: JsonValue) -> Hashable:
-    """Return a key that is equal for equal JSON; in Python True equals 1, in JSON it does not."""
-    if isinstance(value, bool):
-        return "truth", value
-    if isinstance(value, Mapping):
-        return frozenset((name, _frozen(inner)) for name, inner in value.items())
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        return value
-    return "list", *map(_frozen, value)
-
-
-def _differences(expected: Sequence[_Call], actual: Sequence[_Call], rule: MatchRule) -> str:
-    missing, unexpected = _without(expected, actual), _without(actual, expected)
-    changed = list(_changed(missing, unexpected))
-    order = _misplaced(expected, actual, is_complete=not missing, allows_extra=rule.allows_extra)
-    missing = _without(missing, [one for one, _ in changed])
-    unexpected = _without(unexpected, [other for _, other in changed])
-    arguments = (
-        (one.name, islice(_argument_differences(one.args, other.args, ""), _MAX_DIFFERENCES))
-        for one, other in changed[:_MAX_CALLS]
+    return judged(
+        expectation, passed=True, expected=wanted, actual=taken, explanation=why, detail=trajectory.similarity
     )
-    parts = (
-        order,
-        *(f"{name}: {', '.join(differences)}" for name, differences in arguments),
-        f"missing: {first_few(missing)}" if missing else "",
-        f"unexpected{' (allowed)' if rule.allows_extra else ''}: {first_few(unexpected)}" if unexpected else "",
-    )
-    return "; ".join(part for part in parts if part)
 
 
-def _without(calls: Iterable[_Call], others: Iterable[_Call]) -> list[_Call]:
-    """Return the calls that remain when each of the others removes one equal call."""
-    left = Counter(call.key for call in others)
-    rest = []
-    for call in calls:
-        if left[call.key]:
-            left[call.key] -= 1
+def _list(calls: Sequence[str]) -> str:
+    return f"[{', '.join(calls)}]"
+
+
+def _prepared(
+    calls: JsonValue, *, names_only: bool = False, are_recorded: bool = False
+) -> tuple[ExpectedCall, ...] | str:
+    """Return the expected calls of terms, or why they cannot be compared."""
+    return _read_calls(orjson.dumps(calls, default=dict), names_only=names_only, are_recorded=are_recorded)
+
+
+# Every case with the same calls shares them.
+@lru_cache(maxsize=1_024)
+def _read_calls(source: bytes, *, names_only: bool, are_recorded: bool) -> tuple[ExpectedCall, ...] | str:
+    calls, faults = orjson.loads(source), list[Fault]()
+    if not isinstance(calls, list):
+        return source.decode()[:100]
+    if are_recorded:
+        calls = [{"args": None, **call} if isinstance(call, dict) else [] for call in calls]
+    expected = tuple(read_call(call, (place,), faults) for place, call in enumerate(calls))
+    if faults:
+        return faults[0].message
+    return tuple(ExpectedCall(call.name) for call in expected) if names_only else expected
+
+
+Row = tuple[int | None, int | None]
+"""The indexes of an expected call and of the call beside it; None if there is none."""
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Expected calls and the calls that an agent made; if `is_known`, calls without an input had none."""
+
+    expected: Sequence[ExpectedCall]
+    made: Sequence[Action]
+    mode: ActionMatch
+    is_known: bool = False
+
+    @cached_property
+    def _comparisons(self) -> Mapping[tuple[int, int], Comparison]:
+        """Return how the calls of the same name differ, by their indexes."""
+        places: dict[str, list[int]] = defaultdict(list)
+        for index, call in enumerate(self.expected):
+            places[call.name].append(index)
+        return {
+            (index, at): self.expected[index].compare(call, is_known=self.is_known)
+            for at, call in enumerate(self.made)
+            for index in places.get(call.name, ())
+        }
+
+    def _masks(self, *, with_unknown: bool) -> list[int]:
+        """Return for each call a number whose bits are the expected calls that it is."""
+        masks = [0] * len(self.made)
+        for (index, at), comparison in self._comparisons.items():
+            if not comparison.differences and (with_unknown or not comparison.unknown):
+                masks[at] |= 1 << index
+        return masks
+
+    @cached_property
+    def is_certain(self) -> bool:
+        """Return whether the calls are as expected."""
+        return self._fits(self._masks(with_unknown=False))
+
+    @cached_property
+    def is_possible(self) -> bool:
+        """Return whether the calls may be as expected, if what is unknown is."""
+        return self._fits(self._masks(with_unknown=True))
+
+    def _fits(self, masks: Sequence[int]) -> bool:
+        number = len(self.expected)
+        if self.mode == "exact":
+            return len(masks) == number and all(mask >> at & 1 for at, mask in enumerate(masks))
+        if self.mode == "in_order":
+            return _first_misplaced(number, masks) is None
+        if self.mode == "any_order" and len(masks) != number:
+            return False
+        return len(_matching(masks)) == (len(masks) if self.mode == "subset" else number)
+
+    @cached_property
+    def similarity(self) -> float:
+        """Return the F1 of the longest common subsequence, 0 to 1; 1 if both are empty."""
+        total = len(self.expected) + len(self.made)
+        if not total:
+            return 1.0
+        # Bit-parallel, after Hyyrö, as in `common_length`.
+        everything = (1 << len(self.expected)) - 1
+        row = everything
+        for mask in self._masks(with_unknown=False):
+            matches = row & mask
+            row = ((row + matches) | (row - matches)) & everything
+        return 2 * (len(self.expected) - row.bit_count()) / total
+
+    @cached_property
+    def _pairs(self) -> dict[int, int]:
+        """Return which call is which expected call, as many as possible."""
+        return _matching(self._masks(with_unknown=True))
+
+    @cached_property
+    def _changed(self) -> dict[int, int]:
+        """Return the calls of the same name as the expected calls that were not made, by their indexes."""
+        matched = set(self._pairs.values())
+        left: dict[str, deque[int]] = defaultdict(deque)
+        for at, call in enumerate(self.made):
+            if at not in matched:
+                left[call.name].append(at)
+        changed = {}
+        for index, expected in enumerate(self.expected):
+            if index not in self._pairs and left.get(expected.name):
+                changed[index] = left[expected.name].popleft()
+        return changed
+
+    @cached_property
+    def _missing(self) -> list[int]:
+        return [at for at in range(len(self.expected)) if at not in self._pairs and at not in self._changed]
+
+    @cached_property
+    def _unexpected(self) -> list[int]:
+        matched = {*self._pairs.values(), *self._changed.values()}
+        return [at for at in range(len(self.made)) if at not in matched]
+
+    @property
+    def texts(self) -> tuple[list[str], list[str]]:
+        """Return the expected calls and the calls as texts; results are shown if one of them is compared."""
+        with_results = any(call.compares_results for call in self.expected)
+        made = [made_call_text(call, with_results=with_results) for call in self.made]
+        return list(map(str, self.expected)), made
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """Return the expected calls and the calls, one to a line, such that a call stands beside the expected one."""
+        expected, made = self.texts
+        rows = self._rows()
+        lines = [
+            (_NOTHING if index is None else _one_line(expected[index]), _NOTHING if at is None else _one_line(made[at]))
+            for index, at in rows
+        ]
+        return "\n".join(left for left, _ in lines) or "[]", "\n".join(right for _, right in lines) or "[]"
+
+    def _rows(self) -> list[Row]:
+        if self.mode in {"exact", "in_order"} and len(self.expected) * len(self.made) <= _MAX_ALIGNED:
+            return _aligned(len(self.expected), len(self.made), self._weight)
+        together = {**self._pairs, **self._changed}
+        rows: list[Row] = [(index, together.get(index)) for index in range(len(self.expected))]
+        return [*rows, *((None, at) for at in self._unexpected)]
+
+    def _weight(self, index: int, at: int) -> int:
+        """Return how well a call stands beside an expected one; 0 for another name."""
+        comparison = self._comparisons.get((index, at), _OF_ANOTHER_NAME)
+        return 0 if comparison is _OF_ANOTHER_NAME else 1 if comparison.differences else 2
+
+    @property
+    def unexpected_text(self) -> str:
+        """Return which calls were not expected; empty if all were."""
+        allowed = " (allowed)" if MATCH_RULES[self.mode].allows_extra else ""
+        texts = [made_call_text(self.made[at]) for at in self._unexpected]
+        return f"unexpected{allowed}: {first_few(texts)}" if texts else ""
+
+    @property
+    def explanation(self) -> str:
+        """Return what differs."""
+        rule = MATCH_RULES[self.mode]
+        missing = [str(self.expected[index]) for index in self._missing]
+        allowed = " (allowed)" if rule.allows_missing else ""
+        parts = (
+            self._order() if not missing and not self._changed and not rule.allows_reordering else "",
+            *(difference for pair in islice(self._changed.items(), _MAX_CALLS) for difference in self._different(pair)),
+            f"missing{allowed}: {first_few(missing)}" if missing else "",
+            self.unexpected_text,
+        )
+        return "; ".join(part for part in parts if part)
+
+    def _different(self, pair: tuple[int, int]) -> Iterator[str]:
+        return islice(self._comparisons[pair].differences, _MAX_DIFFERENCES)
+
+    def _order(self) -> str:
+        masks = self._masks(with_unknown=True)
+        if self.mode == "exact":
+            if self._unexpected:
+                return ""
+            index = next((at for at, mask in enumerate(masks) if not mask >> at & 1), None)
+            if index is None:
+                return ""
+            return f"call {index + 1} is {made_call_text(self.made[index])}, not {self.expected[index]}"
+        index = _first_misplaced(len(self.expected), masks)
+        if index is None:
+            return ""
+        return f"order: {self.expected[index]} does not come after {first_few(self.expected[:index])}"
+
+    @property
+    def unknown_text(self) -> str:
+        """Return what the agent does not report of the calls that may be the expected ones."""
+        unknown = dict.fromkeys(
+            place for pair in self._pairs.items() for place in self._comparisons[pair].unknown
+        ) or dict.fromkeys(place for comparison in self._comparisons.values() for place in comparison.unknown)
+        return f"the agent does not report {first_few(list(unknown))}, so the calls cannot be compared"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.splitlines())
+
+
+def _first_misplaced(number: int, masks: Sequence[int]) -> int | None:
+    """Return the first expected call that does not follow those before it; None if all do."""
+    index = 0
+    for mask in masks:
+        if index < number and mask >> index & 1:
+            index += 1
+    return index if index < number else None
+
+
+def _matching(masks: Sequence[int]) -> dict[int, int]:
+    """Return a maximum matching of expected calls, the bits of the masks, with calls (Kuhn's algorithm).
+
+    A greedy choice could give a call to an expected one that others fit too, and leave another without a call.
+    """
+    owner: dict[int, int] = {}
+    for call in range(len(masks)):
+        _augment(call, masks, owner)
+    return owner
+
+
+def _augment(start: int, masks: Sequence[int], owner: dict[int, int]) -> None:
+    """Give a call an expected one, for which others take other ones if necessary and possible."""
+    reached: dict[int, int] = {}
+    queue, seen, held = deque([start]), 0, {call: index for index, call in owner.items()}
+    while queue:
+        call = queue.popleft()
+        candidates = masks[call] & ~seen
+        seen |= candidates
+        while candidates:
+            index = (candidates & -candidates).bit_length() - 1
+            candidates &= candidates - 1
+            reached[index] = call
+            if index in owner:
+                queue.append(owner[index])
+                continue
+            step: int | None = index
+            while step is not None:
+                taker = reached[step]
+                owner[step], step = taker, held.get(taker)
+            return
+
+
+def _aligned(number: int, others: int, weight: Callable[[int, int], int]) -> list[Row]:
+    """Return the rows of two lists side by side, in their order, with the largest sum of weights."""
+    best = [[0] * (others + 1) for _ in range(number + 1)]
+    for index in range(number - 1, -1, -1):
+        for at in range(others - 1, -1, -1):
+            together = weight(index, at)
+            beside = best[index + 1][at + 1] + together if together else 0
+            best[index][at] = max(beside, best[index + 1][at], best[index][at + 1])
+    rows: list[Row] = []
+    index = at = 0
+    while index < number or at < others:
+        both = index < number and at < others
+        together = weight(index, at) if both else 0
+        if together and best[index][at] == best[index + 1][at + 1] + together:
+            rows.append((index, at))
+            index, at = index + 1, at + 1
+        elif at == others or (index < number and best[index][at] == best[index + 1][at]):
+            rows.append((index, None))
+            index += 1
         else:
-            rest.append(call)
-    return rest
-
-
-def _changed(missing: Iterable[_Call], unexpected: Iterable[_Call]) -> Iterator[tuple[_Call, _Call]]:
-    """Pair expected calls with calls of the same name that were made with other arguments."""
-    made: dict[str, deque[_Call]] = defaultdict(deque)
-    for call in unexpected:
-        made[call.name].append(call)
-    for call in missing:
-        if made[call.name]:
-            yield call, made[call.name].popleft()
-
-
-def _misplaced(expected: Sequence[_Call], actual: Sequence[_Call], *, is_complete: bool, allows_extra: bool) -> str:
-    keys = [call.key for call in expected], [call.key for call in actual]
-    if not allows_extra:
-        index = first_difference(*keys)
-        return "" if index is None else f"call {index + 1} is {actual[index]}, not {expected[index]}"
-    index = first_misplaced(*keys) if is_complete else None
-    return "" if index is None else f"order: {expected[index]} does not come after {first_few(expected[:index])}"
-
-
-def _argument_differences(expected: JsonValue, actual: JsonValue, path: str) -> Iterator[str]:
-    """Yield a text for each place at which two JSON values differ."""
-    if isinstance(expected, Mapping) and isinstance(actual, Mapping):
-        for name in dict.fromkeys(chain(expected, actual)):
-            place = f"{path}.{name}" if path else name
-            if name not in actual:
-                yield f"{place} is missing, expected {_text(expected[name])}"
-            elif name not in expected:
-                yield f"{place} is {_text(actual[name])}, which is not expected"
-            else:
-                yield from _argument_differences(expected[name], actual[name], place)
-    elif isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
-        for index, (one, other) in enumerate(zip(expected, actual, strict=True)):
-            yield from _argument_differences(one, other, f"{path}[{index}]")
-    elif _frozen(expected) != _frozen(actual):
-        yield f"{path} is {_text(actual)}, not {_text(expected)}"
-
-
-def _list(calls: Iterable[_Call]) -> str:
-    return f"[{', '.join(map(str, calls))}]"
-
-
-def _text(value: JsonValue) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MAX_CHARS else f"{text[: _MAX_CHARS - 1]}…"
+            rows.append((None, at))
+            at += 1
+    return rows

@@ -1,0 +1,157 @@
+"""Expected calls of actions: a name, and what the input, output and error must be.
+
+Test specs check expected calls when they are read, and scorers prepare them once for all cases with the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.model.expected_values import ExpectedValue, Fault, Matcher, NamedValues, read_value, text_of
+
+if TYPE_CHECKING:
+    from evalmeta.model.expected_values import Steps
+    from evalmeta.model.generated_data import Action
+    from evalmeta.model.json_value import JsonObject, JsonValue
+
+
+CALL_KEYS: Final = ("name", "input", "output", "error", "exact")
+"""The keys of an expected call in test specs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a call differs from an expected one, and what is not known of it because the agent does not report it."""
+
+    differences: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+_SAME: Final = Comparison()
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedCall:
+    """A call that is expected; None for what can be anything. An error can be expected by whether there is one."""
+
+    name: str
+    input: ExpectedValue | None = None
+    output: ExpectedValue | None = None
+    error: ExpectedValue | bool | None = None
+
+    def __str__(self) -> str:
+        return call_text(self.name, self.input, self.output, self.error)
+
+    @property
+    def compares_results(self) -> bool:
+        """Return whether more than name and input are compared."""
+        return self.output is not None or self.error is not None
+
+    def compare(self, call: Action, *, is_known: bool) -> Comparison:
+        """Compare a call of the same name; if `is_known`, a missing input is known to be empty."""
+        if self.input is None and not self.compares_results:
+            return _SAME
+        known: list[Iterator[str]] = []
+        unknown = []
+        place = f"{self.name}.input"
+        if self.input is not None and not (is_known or call.has_details):
+            unknown.append(place)
+        elif self.input is not None:
+            text = _unreadable(call.input, self.input)
+            known.append(
+                iter([f"{place}: expected {self.input}, got text that is not JSON: {text_of(text)}"])
+                if text is not None
+                else self.input.differences(call.input, place)
+            )
+        if self.output is not None:
+            if call.output is None:
+                unknown.append(f"{self.name}.output")
+            else:
+                known.append(self.output.differences(call.output, f"{self.name}.output"))
+        if self.error is not None:
+            if call.error is None and call.output is None:
+                unknown.append(f"{self.name}.error")
+            else:
+                known.append(self._error_differences(call.error))
+        return Comparison(tuple(chain.from_iterable(known)), tuple(unknown))
+
+    def _error_differences(self, error: str | None) -> Iterator[str]:
+        place = f"{self.name}.error"
+        if isinstance(self.error, bool):
+            if self.error and error is None:
+                yield f"{place}: expected an error, but there is none"
+            elif not self.error and error is not None:
+                yield f"{place}: expected no error, got {text_of(error)}"
+        elif self.error is not None:
+            if error is None:
+                yield f"{place}: expected {self.error}, but there is no error"
+            else:
+                yield from self.error.differences(error, place)
+
+
+def _unreadable(given: JsonObject, expected: ExpectedValue) -> str | None:
+    """Return the arguments of a call that are not JSON, as `engine/answers.py` keeps them; None if they are."""
+    text = given.get("arguments") if len(given) == 1 else None
+    is_wanted = isinstance(expected, NamedValues) and "arguments" in expected.values
+    return text if isinstance(text, str) and isinstance(expected, NamedValues) and not is_wanted else None
+
+
+def call_text(name: str, given: object, output: object = None, error: object = None) -> str:
+    """Return a call as people write it: `find(id=7)`, `find(id=7) -> "Paris"`."""
+    if isinstance(given, NamedValues):
+        arguments = ", ".join(f"{argument}={value}" for argument, value in given.values.items())
+    else:
+        arguments = "" if given is None else str(given)
+    text = f"{name}({arguments})"
+    text += "" if output is None else f" -> {output}"
+    if error is None:
+        return text
+    return f"{text}, {'an error' if error else 'no error'}" if isinstance(error, bool) else f"{text}, error {error}"
+
+
+def made_call_text(call: Action, *, with_results: bool = False) -> str:
+    """Return a call that an agent made as people write it."""
+    arguments = ", ".join(f"{argument}={text_of(value)}" for argument, value in call.input.items())
+    text = f"{call.name}({arguments})"
+    if not with_results:
+        return text
+    text += "" if call.output is None else f" -> {text_of(call.output)}"
+    return text if call.error is None else f"{text}, error {text_of(call.error)}"
+
+
+def read_call(item: JsonValue, steps: Steps, faults: list[Fault]) -> ExpectedCall:
+    """Return the expected call of a name, or of a mapping with `CALL_KEYS`; add what is wrong with it to `faults`.
+
+    A mapping with `args` is a recorded call of another system: its arguments are literal and exact.
+    """
+    if isinstance(item, str):
+        item = {"name": item}
+    if not isinstance(item, Mapping):
+        faults.append(Fault(steps, f"an action is {text_of(item)}, not a name or a mapping with a name"))
+        return ExpectedCall("")
+    if not isinstance(item.get("name"), str) or not str(item.get("name")).strip():
+        faults.append(Fault(steps, "an action has no name", "Write name: and what the action is called."))
+    name = str(item.get("name")).strip()
+    if "args" in item:
+        if not (item["args"] is None or isinstance(item["args"], Mapping)):
+            faults.append(Fault((*steps, "args"), f"the args of {name} are {text_of(item['args'])}, not a mapping"))
+        return ExpectedCall(name, read_value(item["args"] or {}, (*steps, "args"), faults, exact=True, literal=True))
+    exact, error = item.get("exact"), item.get("error")
+    if not (exact is None or isinstance(exact, bool)):
+        faults.append(Fault((*steps, "exact"), f"'exact' of an action is {text_of(exact)}, not true or false"))
+    parts = {
+        key: read_value(item[key], (*steps, key), faults, exact=exact is True)
+        for key in ("input", "output", "error")
+        if item.get(key) is not None
+    }
+    given = parts.get("input")
+    if given is not None and not isinstance(given, NamedValues | Matcher):
+        hint = "Write the arguments by their names: input: {id: 10045}."
+        faults.append(Fault((*steps, "input"), f"the input of {name} is {given}, not a mapping", hint))
+    if exact is True and given is None and "output" not in parts:
+        faults.append(Fault((*steps, "exact"), f"'exact' of {name} has no input to compare", "Add input."))
+    wanted = error if isinstance(error, bool) else parts.get("error")
+    return ExpectedCall(name, given, parts.get("output"), wanted)
