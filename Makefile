@@ -11,6 +11,7 @@ MINUTES ?= 30
 TIMES ?= 10
 CLIENTS := $(VENV)/node/ready
 PYTHON_CLIENTS := $(VENV)/python-clients/ready
+PYTHON_TOOLS := $(VENV)/python-tools/ready
 S3_SERVER := $(VENV)/s3-server/ready
 RAY := $(VENV)/ray/ready
 RELEASE := $(VENV)/release
@@ -50,7 +51,7 @@ test-browser: $(VENV)/ready $(if $(NPM),$(CLIENTS))  ## use the viewer, HTML rep
 
 # The parts, in order: all tests with coverage; the property tests with all their examples; the three validators on
 # 10,000 documents of each type; damaged inputs for all that reads untrusted input.
-thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(S3_SERVER) $(RAY) $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: 30 to 45 minutes on 2 cores
+thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(PYTHON_TOOLS) $(S3_SERVER) $(RAY) $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: 30 to 45 minutes on 2 cores
 	$(PYTEST) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)" --cov --cov-report=term || \
 		$(AGAIN) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)"
 	$(BIN)/coverage report --format=total
@@ -145,6 +146,12 @@ $(VENV)/peers/ready: benchmarks/peers/requirements.txt
 $(PYTHON_CLIENTS): tests/python_clients/requirements.txt
 	$(PYTHON) -m venv $(VENV)/python-clients
 	$(VENV)/python-clients/bin/python -m pip install --quiet --requirement $<
+	@touch $@
+
+# So have notebooks, type checkers and plugins of pytest, with which users of evalmeta work.
+$(PYTHON_TOOLS): tests/python_tools/requirements.txt
+	$(PYTHON) -m venv $(VENV)/python-tools
+	$(VENV)/python-tools/bin/python -m pip install --quiet --requirement $< --editable .
 	@touch $@
 
 # So has a server that answers as S3 does, for archives.

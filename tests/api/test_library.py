@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +23,7 @@ PRINTED = (
         "Order_Desk_Criteria True\nRefund_Limits True\nWorld_Accounts True\nmy_test_n1 True\n"
     ),
     (
-        "[('equals \"It is on its way.\"', 1.0), ('function finds_it_once', 1.0), ('function <lambda>', 17.0), "
+        "[('equals \"It is on its way.\"', 1.0), ('function finds_it_once', 1.0), ('function length', 17.0), "
         "('function is_short', 1.0)]\n"
     ),
     "<ComparedRuns WORSE, 8 suspect> True\n",
@@ -40,3 +42,17 @@ def test_the_examples_of_the_library_page_run(
     exec(compile(code, str(PAGE), "exec"), {"__name__": "example"})  # noqa: S102 - our own page
 
     assert capsys.readouterr().out == printed
+
+
+@pytest.mark.slow
+def test_mypy_accepts_every_example_of_the_library_page(tmp_path: Path) -> None:
+    """As pyright does; see tests/python_tools."""
+    for number, code in enumerate(re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL), 1):
+        (tmp_path / f"example_{number}.py").write_text(code)
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir", str(tmp_path / "cache")]
+
+    done = subprocess.run(
+        [*command, *map(str, tmp_path.glob("*.py"))], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout

@@ -69,9 +69,14 @@ class EvaluateSettings(TypedDict, total=False):
 @overload
 def evaluate(what: One, subject: object = None, **settings: Unpack[EvaluateSettings]) -> FinishedRun: ...
 @overload
-def evaluate(what: Many, subject: object = None, **settings: Unpack[EvaluateSettings]) -> FinishedRuns: ...
+def evaluate(  # type: ignore[overload-overlap] # a list of paths is not a list of cases
+    what: Many, subject: object = None, **settings: Unpack[EvaluateSettings]
+) -> FinishedRuns: ...
+@overload
+# Type checkers infer list[object] for a list of mappings with values of several types.
+def evaluate(what: Iterable[object], subject: object = None, **settings: Unpack[EvaluateSettings]) -> FinishedRun: ...
 def evaluate(
-    what: One | Many, subject: object = None, **settings: Unpack[EvaluateSettings]
+    what: One | Many | Iterable[object], subject: object = None, **settings: Unpack[EvaluateSettings]
 ) -> FinishedRun | FinishedRuns:
     """Send a definition's utterances to an agent, score its answers, and return the finished run.
 
@@ -124,9 +129,15 @@ def evaluate(
 @overload
 async def evaluate_async(what: One, subject: object = None, **settings: Unpack[EvaluateSettings]) -> FinishedRun: ...
 @overload
-async def evaluate_async(what: Many, subject: object = None, **settings: Unpack[EvaluateSettings]) -> FinishedRuns: ...
+async def evaluate_async(  # type: ignore[overload-overlap] # as in `evaluate`
+    what: Many, subject: object = None, **settings: Unpack[EvaluateSettings]
+) -> FinishedRuns: ...
+@overload
+async def evaluate_async(
+    what: Iterable[object], subject: object = None, **settings: Unpack[EvaluateSettings]
+) -> FinishedRun: ...
 async def evaluate_async(  # noqa: PLR0913 - as documented
-    what: One | Many,
+    what: One | Many | Iterable[object],
     subject: object = None,
     *,
     name: str | None = None,

@@ -50,12 +50,7 @@ def is_list(what: object) -> bool:
 
 
 def load_evaluations(
-    what: _Source | Sequence[_Source],
-    *,
-    name: str | None,
-    root: Path | None,
-    subject_name: str | None,
-    checks: Iterable[object] = (),
+    what: object, *, name: str | None, root: Path | None, subject_name: str | None, checks: Iterable[object] = ()
 ) -> list[LoadedEvaluation]:
     """Load what is to be evaluated, a single thing by another `name`, in a project's folder or in the projects around.
 
@@ -90,7 +85,7 @@ class _Judged:
             yield replace(case, turns=tuple(_judged(turn, self.checks) for turn in case.turns))
 
 
-def _load_all(what: _Source | Sequence[_Source], name: str | None, roots: Roots) -> list[LoadedEvaluation]:
+def _load_all(what: object, name: str | None, roots: Roots) -> list[LoadedEvaluation]:
     if not is_list(what):
         return [_load_one(cast("_Source", what), name, roots)]
     if name is not None:
