@@ -164,3 +164,50 @@ def test_the_page_of_a_run_shows_the_cost(evalmeta: Program, folder: Path) -> No
 
     assert "<dt>cost of the agent (clever-1)</dt><dd>$0.004</dd>" in pages
     assert "<dt>cost of the rater (judge-1)</dt><dd>$0.00289</dd>" in pages
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_estimate_says_what_it_is_based_on_and_asks_nothing(evalmeta: Program, judge: ModelServer) -> None:
+    for _ in range(2):
+        evalmeta("test", "run", "t.yaml", "--wait")
+    asked = len(judge.bodies)
+    done = evalmeta("test", "run", "t.yaml", "--estimate", "--iterations", "10")
+
+    assert (done.code, len(judge.bodies)) == (0, asked)
+    assert done.out.splitlines() == [
+        "t.yaml: 20 case results, estimated from 2 runs, 4 answers",
+        "  cost of the agent (clever-1): $0.04; 20,000 tokens in, 2,000 out",
+        # The judgements of the second run came from the cache, which a new answer does not.
+        "  cost of the rater (judge-1): $0.0289; 14,000 tokens in, 1,800 out",
+        "Would cost about $0.0689. No case was run.",
+    ]
+    [estimate] = json.loads(evalmeta("run", "t.yaml", "--estimate", "--case", "1", "--json").out)["result"]
+    assert (estimate["usd"], estimate["basis"]) == (0.003445, {"runs": 2, "answers": 4})
+    assert json.loads(evalmeta("test", "results", "latest", "--json").out)["result"][0]["evalmeta"]["total"] == 2
+
+
+def test_an_estimate_follows_the_prices_of_now_and_the_agent(evalmeta: Program, folder: Path) -> None:
+    evalmeta("test", "run", "t.yaml", "--wait")
+    settings = folder / "evalmeta.toml"
+    settings.write_text(settings.read_text().replace("input = 1.0", "input = 2.0"))
+    assert "cost of the agent (clever-1): $0.006;" in evalmeta("test", "run", "t.yaml", "--estimate").out
+
+    settings.write_text(settings.read_text().replace("shop:answer", "shop:other"))
+    done = evalmeta("test", "run", "t.yaml", "--estimate")
+    assert done.out.splitlines() == [
+        "t.yaml: unknown for 2 case results: no earlier run of this test and agent",
+        "Would cost an unknown amount; for 2 case results not everything has a known price. No case was run.",
+    ]
+    assert done.code == 0
+
+
+def test_an_estimate_with_unknown_parts_says_at_least(evalmeta: Program, folder: Path) -> None:
+    settings = folder / "evalmeta.toml"
+    settings.write_text(settings.read_text().replace(JUDGE_PRICE, ""))
+    (folder / "u.yaml").write_text(SPEC)
+    evalmeta("test", "run", "t.yaml", "--wait")
+    out = evalmeta("test", "run", "t.yaml", "u.yaml", "--estimate").out
+
+    assert "cost of the rater (judge-1): unknown, 2 judgements without a price" in out
+    assert "u.yaml: unknown for 2 case results" in out
+    assert "Would cost at least about $0.004; for 4 case results not everything has a known price." in out

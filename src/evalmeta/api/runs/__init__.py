@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evalmeta.api.runs import comparisons as comparisons
     from evalmeta.api.runs import confirmation as confirmation
     from evalmeta.api.runs import decision as decision
+    from evalmeta.api.runs import estimates as estimates
     from evalmeta.api.runs import finding as finding
     from evalmeta.api.runs import finished as finished
     from evalmeta.api.runs import merging as merging

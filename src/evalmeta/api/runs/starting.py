@@ -67,7 +67,7 @@ class RunCall:
         paths: files and folders; empty to run the tests in the org.
         names: the tests in the org; empty for all.
         given: the options that replace what files say.
-        is_plan: whether the call only says what it would ask.
+        is_plan: whether the call only says what it would ask, or what that would cost if it `estimates`.
         checking: how the verdicts of a Salesforce org are checked.
         comparator: the baseline to compare with.
         files: the tests that were read from `paths`.
@@ -85,6 +85,7 @@ class RunCall:
     selection: CaseSelection = field(default_factory=CaseSelection)
     given: Mapping[str, object] = field(default_factory=dict)
     is_plan: bool = False
+    estimates: bool = False
     checking: Checking | None = None
     comparator: Comparator | None = None
     files: tuple[FileTest, ...] = ()

@@ -20,7 +20,7 @@ from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import PATH
 from evalmeta.cli.output import note
 from evalmeta.cli.runs.baselines import BaselineOption, confirming_option
-from evalmeta.cli.runs.calls import agent_options, run_call
+from evalmeta.cli.runs.calls import agent_options, estimate_option, run_call
 from evalmeta.cli.runs.options import (
     OPTION_SECTIONS,
     RenamedOptionsCommand,
@@ -167,6 +167,7 @@ def _run(paths: Sequence[Path], words: Sequence[str], events: _Events) -> set[Pa
 @scoring_options
 @click.option("--watch", is_flag=True, help="Run again what changed, whenever a test or the agent's files change.")
 @click.option("--dry-run", is_flag=True, help="Print the cases that would run, without running them.")
+@estimate_option
 @confirming_option
 @report_options
 def run(
@@ -180,6 +181,7 @@ def run(
     scoring: Values,
     watch: bool,
     dry_run: bool,
+    estimate: bool,
     baseline: BaselineOption | None,
     output: Output,
 ) -> int:
@@ -219,7 +221,8 @@ def run(
         agent=agent,
         selection=selection,
         given={**running, **policy},
-        is_plan=dry_run,
+        is_plan=dry_run or estimate,
+        estimates=estimate,
         comparator=comparator,
     )
     return run_call(call, output)

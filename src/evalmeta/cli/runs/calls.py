@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -11,11 +11,13 @@ from evalmeta.cli.options import PATH, Decorator, option_group
 from evalmeta.cli.output import print_json
 from evalmeta.cli.runs.reports import Output, report_outcome
 from evalmeta.model.settings import find_subject
+from evalmeta.model.spending import cost_lines, costs_json, dollars, dollars_text
 from evalmeta.report.text import count, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evalmeta.api.runs.estimates import Estimate
     from evalmeta.api.runs.selection import PlannedRun
     from evalmeta.api.runs.starting import AgentOptions, RunCall
     from evalmeta.model.json_value import JsonObject
@@ -53,17 +55,24 @@ def _agent(**values: object) -> AgentOptions:
     return api.runs.starting.AgentOptions(**values)  # type: ignore[arg-type] # click has checked the values
 
 
+estimate_option: Final = click.option(
+    "--estimate", is_flag=True, help="Print what the run would cost, by earlier runs, without running any case."
+)
 agent_options = option_group("agent", _agent, _AGENT)
 
 
 def run_call(call: RunCall, output: Output) -> int:
-    """Run the tests of a call, or print them with --dry-run, and return the exit code."""
+    """Run the tests of a call, or print them with --dry-run and --estimate, and return the exit code."""
     calls, printer = api.runs.calls, output.printer()
     with calls.prepared(call, printer) as ready:
         if ready is None:
             return report_outcome(call.project, api.runs.waiting.RunsOutcome([], [], []), output, call.comparator)
         if call.is_plan:
-            _print_plan(ready, calls.plan(ready, printer), as_json=output.as_json)
+            planned = calls.plan(ready, printer)
+            if call.estimates:
+                _print_estimates(api.runs.estimates.estimate_runs(ready, planned), as_json=output.as_json)
+            else:
+                _print_plan(ready, planned, as_json=output.as_json)
             return 0
         outcome, comparator = calls.carry_out(ready, printer)
         return report_outcome(call.project, outcome, output, comparator)
@@ -77,6 +86,42 @@ def _print_plan(call: RunCall, planned: Sequence[PlannedRun], *, as_json: bool) 
     for run in planned:
         click.echo("\n".join(_lines(run, _adapter(call, run))))
     click.echo(_total(planned, call.options))
+
+
+def _print_estimates(estimates: Sequence[Estimate], *, as_json: bool) -> None:
+    """Print what the runs would cost, and what that is based on."""
+    if as_json:
+        print_json([_estimate_json(estimate) for estimate in estimates])
+        return
+    for estimate in estimates:
+        click.echo("\n".join(_estimate_lines(estimate)))
+    known = [estimate for estimate in estimates if estimate.spent]
+    total = dollars_text(sum(row.amount for estimate in known for row in estimate.spent))
+    unknown = sum(estimate.asked for estimate in estimates if not estimate.is_known)
+    about = f"about {total}" if not unknown else "an unknown amount" if not known else f"at least about {total}"
+    lacking = f"; for {count(unknown, 'case result')} not everything has a known price" if unknown else ""
+    click.echo(f"Would cost {about}{lacking}. No case was run.")
+
+
+def _estimate_lines(estimate: Estimate) -> Iterator[str]:
+    if not estimate.spent:
+        why = "no earlier run of this test and agent" if not estimate.runs else "its earlier runs have no known cost"
+        yield one_line(f"{estimate.definition}: unknown for {count(estimate.asked, 'case result')}: {why}", chars=300)
+        return
+    basis = f"from {count(estimate.runs, 'run')}, {count(estimate.answers, 'answer')}"
+    yield one_line(f"{estimate.definition}: {count(estimate.asked, 'case result')}, estimated {basis}", chars=300)
+    yield from (f"  {line}" for line in cost_lines(estimate.spent))
+
+
+def _estimate_json(estimate: Estimate) -> JsonObject:
+    return {
+        "definition": estimate.definition,
+        "caseResults": estimate.asked,
+        "basis": {"runs": estimate.runs, "answers": estimate.answers},
+        "isComplete": estimate.is_known,
+        "usd": dollars(sum(row.amount for row in estimate.spent)) if estimate.spent else None,
+        "cost": costs_json(estimate.spent),
+    }
 
 
 def _adapter(call: RunCall, planned: PlannedRun) -> str:

@@ -151,7 +151,7 @@ checking_options = option_group(
 )
 OPTION_SECTIONS: Final = {
     "Which tests": (
-        *("names", "cases", "tags", "failed_from", "last_failed", "shard", "seed", "target_org", "dry_run"),
+        *("names", "cases", "tags", "failed_from", "last_failed", "shard", "seed", "target_org", "dry_run", "estimate"),
         *("extend", "ignore_changes", "mixed"),
     ),
     "How to run": (*("subject", "model", "api_key_env", "matrix", "wait", "watch"), *_names("running")),
@@ -198,7 +198,8 @@ def results_need_wait(command: Command) -> Command:
 
     @wraps(command)
     def run(*args: object, **values: object) -> object:
-        if values["wait"] is None and not values["dry_run"] and (options := _given_options(_NEED_RESULTS)):
+        is_plan = values["dry_run"] or values["estimate"]
+        if values["wait"] is None and not is_plan and (options := _given_options(_NEED_RESULTS)):
             *others, last = options
             named, verb = (f"{', '.join(others)} and {last}", "need") if others else (last, "needs")
             later = [f"{option} {_OPTIONS_OF_RESUME[option]}" for option in options if option in _OPTIONS_OF_RESUME]

@@ -15,7 +15,7 @@ from evalmeta.cli.jobs import wait_option
 from evalmeta.cli.options import PATH, on_option, target_org_option
 from evalmeta.cli.orgs import choose_target
 from evalmeta.cli.runs.baselines import BaselineOption, confirming_option
-from evalmeta.cli.runs.calls import agent_options, run_call
+from evalmeta.cli.runs.calls import agent_options, estimate_option, run_call
 from evalmeta.cli.runs.options import (
     OPTION_SECTIONS,
     RenamedOptionsCommand,
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 @scoring_options
 @checking_options
 @click.option("--dry-run", is_flag=True, help="Print the cases that would run, without running them.")
+@estimate_option
 @click.option(
     "--extend",
     metavar="RUN",
@@ -91,6 +92,7 @@ def run(
     scoring: Values,
     checking: Checking,
     dry_run: bool,
+    estimate: bool,
     extend: str | None,
     ignore_changes: bool,
     mixed: bool,
@@ -122,7 +124,8 @@ def run(
     checking = chosen_checking(project, checking, scoring=scoring, running=running)
     comparator = baseline.open(project) if baseline else None
     if extend is not None:
-        selects = bool(paths or names or dry_run or agent.matrix) or selection != api.runs.selection.CaseSelection()
+        selects = bool(paths or names or dry_run or estimate or agent.matrix)
+        selects = selects or selection != api.runs.selection.CaseSelection()
         _check_extend(running, others=selects or bool(policy or scoring))
         if baseline and baseline.must_confirm:
             raise UsageError("--extend adds iterations to all cases: leave out --confirm")
@@ -152,7 +155,8 @@ def run(
         agent=agent,
         selection=selection,
         given={**running, **policy},
-        is_plan=dry_run,
+        is_plan=dry_run or estimate,
+        estimates=estimate,
         checking=checking,
         comparator=comparator,
     )
