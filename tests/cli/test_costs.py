@@ -211,3 +211,12 @@ def test_an_estimate_with_unknown_parts_says_at_least(evalmeta: Program, folder:
     assert "cost of the rater (judge-1): unknown, 2 judgements without a price" in out
     assert "u.yaml: unknown for 2 case results" in out
     assert "Would cost at least about $0.004; for 4 case results not everything has a known price." in out
+
+
+def test_a_judgement_in_a_check_of_the_project_counts(evalmeta: Program, folder: Path) -> None:
+    checks = "import evalmeta\n\nasync def good(answer):\n    return await evalmeta.judge('?', answer, 'Good.')\n"
+    (folder / "checks.py").write_text(checks)
+    (folder / "c.yaml").write_text("subject: Shop\ntestCases:\n- {input: Hi, function: 'checks:good'}\n")
+    done = evalmeta("test", "run", "c.yaml", "--wait")
+
+    assert "cost of the rater (judge-1): $0.001445; 700 tokens in, 90 out" in done.out
