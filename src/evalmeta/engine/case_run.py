@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.interfaces import Exchange, NothingToClose, Rater, Scorer, Session, Subject
+from evalmeta.engine.interfaces import Exchange, NothingToClose, Rater, Scorer, Session, Subject, ValueSession
 from evalmeta.engine.pacer import Pacer
 from evalmeta.engine.process import ProcessExit
 from evalmeta.engine.project_code import traceback_text
@@ -264,7 +264,10 @@ class _Attempt:
             if self._generated is not None:
                 self._earlier.append(EarlierTurn(self._utterance, self._generated))
             self._utterance, self._generated, self._asks = turn.utterance, None, True
-            answer, seconds = await self._paced(session.ask, turn.utterance)
+            if turn.inputs is not None and isinstance(session, ValueSession):
+                answer, seconds = await self._paced(session.ask_value, turn.inputs)
+            else:
+                answer, seconds = await self._paced(session.ask, turn.utterance)
             self._answered = time.monotonic()
             # Replaying a recorded answer says nothing about the agent's latency.
             self._generated = _checked(session, answer, None if answer is turn.recorded else seconds)

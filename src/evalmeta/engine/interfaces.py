@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evalmeta.model.agent_scorer import PromptScorer
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import Action, GeneratedData, Passage
-    from evalmeta.model.json_value import JsonObject
+    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
 
 
@@ -26,6 +26,15 @@ class Session(Protocol):
 
     async def close(self) -> None:
         """End the conversation; called once, also after an error or a time-out."""
+        ...
+
+
+@runtime_checkable
+class ValueSession(Protocol):
+    """A session that also takes inputs that are not text, as sessions of Python objects do."""
+
+    async def ask_value(self, inputs: JsonValue) -> GeneratedData:
+        """Return the agent's answer in one turn; see `Session.ask`."""
         ...
 
 

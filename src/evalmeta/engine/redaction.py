@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from evalmeta.engine.answers import generated_data
+from evalmeta.engine.interfaces import ValueSession
 from evalmeta.model.redaction import HIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import Action, GeneratedData, Passage
     from evalmeta.model.json_value import JsonValue
+
+
+_Given = TypeVar("_Given")
 
 
 def with_redaction(subject: Subject, patterns: Sequence[str]) -> Subject:
@@ -72,14 +77,21 @@ class _RedactedSubject:
 
 
 class _RedactedSession:
+    """A session of a subject; `ask_value` is there if the session has it."""
+
     def __init__(self, session: Session, hide: Callable[[str], str]) -> None:
         self._session = session
         self._hide = hide
         self.checks_answers = getattr(session, "checks_answers", False)
         self.is_recorded = getattr(session, "is_recorded", False)
+        if isinstance(session, ValueSession):
+            self.ask_value = partial(self._ask, session.ask_value)
 
     async def ask(self, utterance: str) -> GeneratedData:
-        answer = await self._session.ask(utterance)
+        return await self._ask(self._session.ask, utterance)
+
+    async def _ask(self, ask: Callable[[_Given], Awaitable[GeneratedData]], given: _Given) -> GeneratedData:
+        answer = await ask(given)
         return redacted_answer(answer if self.checks_answers else generated_data(answer), self._hide)
 
     async def close(self) -> None:

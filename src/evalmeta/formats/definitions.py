@@ -133,6 +133,10 @@ class _Converter:
             messages = paired(messages, lambda what: self.lose(where, what))
         if turn.recorded is not None:
             self.lose(where, "its recorded answer")
+        if turn.inputs is not None:
+            self.lose(where, "that its input is a value; the utterance is its JSON text")
+        if turn.expected is not None:
+            self.lose(where, "its expected value, which only functions read")
         if any(expectation.terms.get("empty") for expectation in turn.expectations):
             self.lose(where, "that an empty answer is valid (empty: true)")
         inputs = Inputs(self.text(turn.utterance, where), tuple(self._variables(case, where)), messages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, get_args
@@ -11,10 +12,11 @@ import orjson
 from evalmeta.errors import FormatError, SettingsError
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.short_forms import SHAPES, Cell
-from evalmeta.formats.yaml_source import LineSource, YamlRecord, record_value
+from evalmeta.formats.yaml_source import LineSource, YamlRecord, json_value, record_value
 from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Parameter
 from evalmeta.model.evaluation import Case, Quarantine, Turn, end_fault, parse_day
 from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, render_actions
+from evalmeta.model.json_value import plain_json
 from evalmeta.model.run_options import ActionMatch
 from evalmeta.plugins import all_checks
 
@@ -42,6 +44,7 @@ _OWN_KEYS: Final[Mapping[str, Cell]] = {
     "tags": "names",
     "quarantine": "object",
     "context": "object",
+    "expected": "object",
     "turns": "object",
 }
 _ACTION_MATCH: Final = "action_match"
@@ -108,6 +111,7 @@ class Defaults:
     variables: tuple[ContextVariable, ...] = ()
     history: tuple[HistoryMessage, ...] = ()
     tags: tuple[str, ...] = ()
+    reads_expected: bool = False  # whether functions that are not named here judge the answers
 
 
 def read_defaults(record: YamlRecord) -> Defaults:
@@ -126,7 +130,10 @@ def read_defaults(record: YamlRecord) -> Defaults:
 
 INPUT_HINT: Final = "Write input: and the message to the agent."
 """What to write instead of a test case or a turn that is only a text."""
-_ONLY_OF_CASES: Final = ("input", "utterance", "turns", "name", "quarantine")
+_ONLY_OF_CASES: Final = ("input", "utterance", "expected", "turns", "name", "quarantine")
+_PYTHON: Final = LineSource(0)
+_UNREAD: Final = "'expected' is read by functions only, and no function judges this answer"
+_UNREAD_HINT: Final = "Add function, or use equals, json or expectedOutcome."
 _PER_CASE: Final = "Write it in each test case."
 _NO_VALUE_HINT: Final = "Write what is expected, or remove the key."
 _QUARANTINE_EXAMPLE: Final = "Write quarantine: {reason: why it fails, until: 2027-01-31}."
@@ -151,21 +158,27 @@ def read_case(record: YamlRecord, number: int, defaults: Defaults, *, own_keys: 
     )
 
 
-def case_of(values: Mapping[str, object], number: int) -> Case:
-    """Return the test case that a mapping of Python describes with the keys of test cases; raise FormatError."""
+def case_of(values: Mapping[str, object], number: int, *, reads_expected: bool = False) -> Case:
+    """Return the test case that a mapping of Python describes with the keys of test cases; raise FormatError.
+
+    `reads_expected` says whether functions judge its answers that the mapping does not name.
+    """
     diagnostics = Diagnostics(f"case {number}")
     try:
-        value: JsonValue = orjson.loads(orjson.dumps(values))
-    except TypeError as error:
+        if not all(isinstance(given, str) for given in values.values()):
+            # orjson writes null for NaN.
+            json.dumps(values, allow_nan=False, default=plain_json)
+        value: JsonValue = orjson.loads(orjson.dumps(values, plain_json))
+    except (TypeError, ValueError) as error:
         raise FormatError(f"case {number} is not valid: {error}") from None
-    record = YamlRecord(LineSource(0), (), record_value(value), diagnostics, called="a test case")
-    case = read_case(record, number, Defaults(), own_keys=True)
+    record = YamlRecord(_PYTHON, (), record_value(value), diagnostics, called="a test case")
+    case = read_case(record, number, Defaults(reads_expected=reads_expected), own_keys=True)
     diagnostics.check()
     return case
 
 
 def _turns(case: YamlRecord, defaults: Defaults) -> tuple[Turn, ...]:
-    for key in ("input", "utterance", *check_keys()):
+    for key in ("input", "utterance", "expected", *check_keys()):
         if key in case.values:
             message = f"a test case with turns has no {key!r} of its own"
             case.error("spec-turns", message, key, hint="Write it in a turn.")
@@ -173,7 +186,7 @@ def _turns(case: YamlRecord, defaults: Defaults) -> tuple[Turn, ...]:
     if not turns:
         case.error("spec-missing", "a test case has no turns", "turns", hint="Write at least one turn with an input.")
     for turn in turns:
-        turn.check_keys("input", "utterance", *check_keys(), *FLAGS, hints=case_hints())
+        turn.check_keys("input", "utterance", "expected", *check_keys(), *FLAGS, hints=case_hints())
     kept = replace(defaults, flags={**defaults.flags, **_flags(case)})
     return tuple(_turn(record, kept, own_keys=True) for record in turns)
 
@@ -182,10 +195,23 @@ def _turn(record: YamlRecord, defaults: Defaults, *, own_keys: bool) -> Turn:
     names = ("input", "utterance") if own_keys else ("utterance",)
     if own_keys and record.has("input") and record.has("utterance", "utterance"):
         refuse_both(record, "utterance", "input")
-    utterance = record.required_text(*names)
+    inputs = _inputs(record, *names) if own_keys else None
+    utterance = record.required_text(*names) if inputs is None else json.dumps(inputs, ensure_ascii=False)
+    expected = json_value(record.raw("expected"))
+    if expected is not None and not (defaults.reads_expected or "function" in {*record.values, *defaults.checks}):
+        record.error("spec-value", _UNREAD, "expected", hint=_UNREAD_HINT)
     _refuse_keys_without_effect(record, defaults.checks)
     checks, flags = {**defaults.checks, **_checks(record)}, {**defaults.flags, **_flags(record)}
-    return Turn(utterance, tuple(_flagged(check, flags) for key in check_keys() for check in checks.get(key, ())))
+    expectations = tuple(_flagged(check, flags) for key in check_keys() for check in checks.get(key, ()))
+    return Turn(utterance, expectations, inputs=inputs, expected=expected)
+
+
+def _inputs(record: YamlRecord, *names: str) -> JsonValue:
+    """Return an input that is a list or a mapping, in Python also a number or Boolean; None for a text."""
+    raw = record.raw(*names)
+    if isinstance(raw, list | dict) or record.source is _PYTHON:
+        return None if isinstance(value := json_value(raw), str) else value
+    return None
 
 
 def _flags(record: YamlRecord) -> dict[str, bool | str]:

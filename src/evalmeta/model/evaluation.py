@@ -13,7 +13,7 @@ import zlib
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from evalmeta import limits
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.model.generated_data import GeneratedData
-    from evalmeta.model.json_value import JsonObject
+    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run_options import RunOptions
 
     Key = int | str
@@ -108,6 +108,8 @@ class Turn:
     expectations: tuple[Expectation, ...] = ()
     recorded: GeneratedData | None = None  # the answer that the file already contains; None if there is none
     recorded_error: str = ""  # the error in which the recorded agent ended instead of answering; empty if it answered
+    inputs: JsonValue = None  # what an agent in Python receives, if it is not text; the utterance is its JSON text
+    expected: JsonValue = None  # what functions that judge receive as `expected`
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +264,17 @@ def work_items(
             random.Random(f"{options.seed}:{iteration}").shuffle(shuffled)
             cases = iter(shuffled)
         yield from (WorkItem(iteration, case) for case in cases if (iteration, case.number) not in finished)
+
+
+InputKind: TypeAlias = "tuple[str, ...] | None"
+"""How an input reaches a function: the keys of a mapping, which may be keywords; None for one argument."""
+
+
+def input_kinds(cases: Iterable[Case]) -> frozenset[InputKind]:
+    """Return the kinds of all inputs."""
+    return frozenset(
+        tuple(turn.inputs) if isinstance(turn.inputs, dict) else None for case in cases for turn in case.turns
+    )
 
 
 def select_cases(evaluation: Evaluation, options: RunOptions) -> Iterator[Case]:

@@ -19,7 +19,9 @@ from evalmeta import limits
 from evalmeta.engine.prices import Prices
 from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.scorers.functions import check_function, named_functions
+from evalmeta.engine.subjects.objects import bound_for
 from evalmeta.errors import EvalmetaError, SettingsError
+from evalmeta.model.evaluation import input_kinds, select_cases
 from evalmeta.model.redaction import child_environment
 from evalmeta.model.settings import PluginRater, RaterSettings, RulesRater, Settings, SubjectSettings, find_subject
 from evalmeta.org.run_files import read_subject
@@ -39,8 +41,9 @@ if TYPE_CHECKING:
 class Need(NamedTuple):
     """What must be usable before a run starts: a `subject`, a `rater` or a `function`, by its name.
 
-    The subject type is AGENT or PROMPT; `subject` has the agent's settings as JSON if the run has its own. A `price`
-    is needed by a run with a cost limit, of its subject or its rater.
+    The subject type is AGENT or PROMPT; `subject` has the agent's settings as JSON if the run has its own, and `inputs`
+    the kinds of its inputs as JSON if not all of them are texts. A `price` is needed by a run with a cost limit, of its
+    subject or its rater.
     """
 
     kind: str
@@ -48,6 +51,7 @@ class Need(NamedTuple):
     subject_type: str = "AGENT"
     subject: str = ""
     rater: str = ""
+    inputs: str = ""
 
 
 def needs_of(
@@ -55,7 +59,9 @@ def needs_of(
 ) -> list[Need]:
     """Return what the selected cases of a run need; `subject` has the agent's own settings."""
     own = "" if subject is None else subject.model_dump_json(exclude_unset=True)
-    agent = [Need("subject", evaluation.subject_name, evaluation.subject_type, own)] if asks else []
+    kinds = input_kinds(select_cases(evaluation, options)) if asks else ()
+    inputs = orjson.dumps(sorted(kinds, key=str)).decode() if any(kinds) else ""
+    agent = [Need("subject", evaluation.subject_name, evaluation.subject_type, own, inputs=inputs)] if asks else []
     functions = [Need("function", name) for name in named_functions(evaluation, options)]
     price = Need("price", evaluation.subject_name, subject=own, rater=options.scoring.rater)
     limited = [price] if asks and options.max_cost is not None else []
@@ -101,7 +107,11 @@ def _use(need: Need, settings: Settings, root: Path, settings_name: str) -> None
         case "subject":
             own = _settings_of(need, settings) if need.subject else None
             subjects = settings.subjects if own is None else {need.name: own}
-            bind_subject(subjects, need.name, root=root, subject_type=need.subject_type, settings_name=settings_name)
+            kinds = [keys and tuple(keys) for keys in orjson.loads(need.inputs or "[null]")]
+            with bound_for(kinds):
+                bind_subject(
+                    subjects, need.name, root=root, subject_type=need.subject_type, settings_name=settings_name
+                )
         case "rater":
             rater = rater_settings(settings.raters, need.name, root=root, settings_name=settings_name)
             if rater != _DEFAULT_RATER:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.redaction import with_redaction
 from evalmeta.engine.scorers import make_scorers
+from evalmeta.engine.subjects.objects import bound_for
 from evalmeta.org.custom_scorers import scorers_of_project
 from evalmeta.org.subjects import bind_subject
 
@@ -37,7 +38,9 @@ class ProjectRecipe:
 
     def bind(self, root: Path) -> tuple[Subject, Mapping[str, Scorer]]:
         """Return the agent and the scorers; raise SettingsError if something is missing on this machine."""
-        subject = with_redaction(bind_subject(self.subjects, self.subject_name, root=root), self.redacted)
+        # The check before the run knows the inputs.
+        with bound_for(()):
+            subject = with_redaction(bind_subject(self.subjects, self.subject_name, root=root), self.redacted)
         rater = bind_rater(self.rater, root=root)
         return subject, make_scorers(self.scoring, rater, find_custom=self._custom_scorers(root))
 

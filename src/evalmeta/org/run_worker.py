@@ -20,6 +20,7 @@ from evalmeta import limits
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.redaction import with_redaction
 from evalmeta.engine.scheduler import Places, Scheduler
+from evalmeta.engine.subjects.objects import bound_for
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, EvalmetaError, StoreError, StoreLocked, SubjectError
 from evalmeta.model.redaction import error_text, tokens_hidden
 from evalmeta.model.run import Run, RunStatus
@@ -308,7 +309,9 @@ def _subject_of(org: Organization, run: Run) -> Subject:
     try:
         settings = org.settings()
         subjects = subjects_of_run(settings.subjects, run.subject_name, org.runs.content(run.id))
-        return with_redaction(bind_subject(subjects, run.subject_name, root=org.root), settings.redact.patterns)
+        # The check before the run knows the inputs.
+        with bound_for(()):
+            return with_redaction(bind_subject(subjects, run.subject_name, root=org.root), settings.redact.patterns)
     except EvalmetaError as error:
         return _UnusableSubject(org.without_paths(str(error)))
 

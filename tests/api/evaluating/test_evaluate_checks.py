@@ -199,8 +199,8 @@ def test_checks_of_a_case_a_turn_and_of_all_stand_beside_named_ones(tmp_path: Pa
 def test_functions_with_the_same_name_have_a_number_and_those_of_one_lambda_share_a_figure() -> None:
     cases = [{"input": f"{size}", "checks": lambda answer, size=size: len(answer) + size} for size in (1, 2)]
     finished = evaluate(cases, echo, checks=[lambda: 1, lambda: 2])
-    assert labels(finished) == [["function <lambda>", "function <lambda> 3", "function <lambda> 4"]] * 2
-    assert "function <lambda>  2.5 over 2 results" in finished.report()
+    assert labels(finished) == [["function <lambda> 3", "function <lambda>", "function <lambda> 2"]] * 2
+    assert "function <lambda> 3  2.5 over 2 results" in finished.report()
     assert [result.score for result in finished.run.cases[1].results] == [3, 1, 2]
 
 

@@ -11,6 +11,7 @@ from evalmeta.api.evaluating.loaded import LoadedEvaluation
 from evalmeta.engine.redaction import with_redaction
 from evalmeta.engine.runner import execute_elsewhere
 from evalmeta.engine.scorers import make_scorers
+from evalmeta.engine.subjects.objects import bound_for
 from evalmeta.errors import UsageError
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.registry import EVALUATION_DEFINITION
@@ -43,7 +44,9 @@ class EvaluationRecipe:
         stack = AsyncExitStack()
         bindings = Bindings(stack, self.subject, self.rater, None)
         loaded = LoadedEvaluation(Evaluation("", self.subject_name, ()), None, EVALUATION_DEFINITION, root)
-        subject = with_redaction(bindings.subject(loaded), self.redacted)
+        # The check before the call knows the inputs.
+        with bound_for(()):
+            subject = with_redaction(bindings.subject(loaded), self.redacted)
         rater = bindings.rater(loaded, RunOptions(scoring=self.scoring))
         return _Owner(subject, stack), make_scorers(self.scoring, rater, find_custom=scorers_of_project(root))
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, M
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import replace
 from functools import cache, partial
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, TypeVar, Unpack, overload
@@ -23,7 +24,9 @@ from evalmeta.engine.scheduler import Places, Scheduler
 from evalmeta.engine.scorers import make_scorers
 from evalmeta.engine.scorers.functions import check_signature, named_functions
 from evalmeta.engine.spending import CostLimit
+from evalmeta.engine.subjects.objects import bound_for
 from evalmeta.errors import CostLimitReached, CostUnknown, EvalmetaError, TooManyErrors, UsageError
+from evalmeta.model.evaluation import input_kinds
 from evalmeta.model.run import CaseResult, Run, RunStatus, Summary
 from evalmeta.model.run_options import RunOptions, invalid_option
 from evalmeta.model.spending import picodollars
@@ -263,10 +266,14 @@ def _bind_all(
 ) -> list[_Task]:
     """Return all that is needed to run the evaluations; raise one error for everything that cannot be used."""
     tasks, faults = [], []
+    # The cases of an iterator are available only once.
+    cases = [one.evaluation.cases for one in loaded if not isinstance(one.evaluation.cases, Iterator)]
+    kinds = input_kinds(chain.from_iterable(cases)) if len(cases) == len(loaded) else ()
     for place, loaded_evaluation in enumerate(loaded):
         own = options or loaded_evaluation.options
         own = own if max_cost is None else replace(own, max_cost=max_cost)
-        task = _bound(loaded_evaluation, own, bindings)
+        with bound_for(kinds):
+            task = _bound(loaded_evaluation, own, bindings)
         if isinstance(task, _Task):
             tasks.append(task)
         else:

@@ -58,10 +58,11 @@ def load_evaluations(
     answers, too.
     """
     roots = Roots(root, subject_name)
-    loaded = _load_all(what, name, roots)
     if isinstance(checks, str | Mapping) or callable(checks):
         raise UsageError("the checks must be a list", actions=["Write checks=[...]."])
     given = [roots.functions.add(check) for check in checks]
+    roots.functions.judge_all = bool(given)
+    loaded = _load_all(what, name, roots)
     return [_with_checks(loaded_evaluation, given) for loaded_evaluation in loaded] if given else loaded
 
 
@@ -159,13 +160,15 @@ def _case_of(values: object, number: int, functions: GivenFunctions) -> Case:
     from evalmeta.formats.spec_cases import case_of
 
     if values.keys().isdisjoint(_CHECKED_KEYS):
-        return case_of(values, number)
+        return case_of(values, number, reads_expected=functions.judge_all)
     if "turns" not in values:
         named, checks = _named(values, functions)
-        case = case_of(named, number)
+        case = case_of(named, number, reads_expected=functions.judge_all or bool(checks))
         return replace(case, turns=tuple(_judged(turn, checks) for turn in case.turns))
     turns = [_named(turn, functions) if isinstance(turn, Mapping) else (turn, ()) for turn in _listed(values["turns"])]
-    case = case_of({**_named(values, functions)[0], "turns": [named for named, _ in turns]}, number)
+    reads_expected = functions.judge_all or any(checks for _, checks in turns)
+    values = {**_named(values, functions)[0], "turns": [named for named, _ in turns]}
+    case = case_of(values, number, reads_expected=reads_expected)
     return replace(
         case, turns=tuple(_judged(turn, checks) for turn, (_, checks) in zip(case.turns, turns, strict=True))
     )

@@ -52,8 +52,11 @@ class Check:
 
 
 def _expected(exchange: Exchange) -> JsonValue:
-    """Return what the turn expects of the whole answer; None if it says nothing of it."""
-    for expectation in exchange.case.turns[len(exchange.earlier)].expectations:
+    """Return the `expected` of the turn, or else what it expects of the whole answer; None if it says neither."""
+    turn = exchange.case.turns[len(exchange.earlier)]
+    if turn.expected is not None:
+        return turn.expected
+    for expectation in turn.expectations:
         if expectation.name == "json" and expectation.terms.get("path") == "$":
             return expectation.terms.get("expected")
         if expectation.name == "equals" or canonical_name(expectation.name) == OUTCOME:
@@ -129,6 +132,7 @@ class GivenFunctions:
 
     def __init__(self) -> None:
         self.by_name: dict[str, Function] = {}
+        self.judge_all = False  # whether some of them judge all answers
         self._known: dict[int, GivenFunction] = {}
         self._labels: dict[tuple[object, str], str] = {}
         self._counts = Counter[str]()

@@ -6,12 +6,15 @@ import asyncio
 import inspect
 import sys
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
-from evalmeta.engine.answers import context_of, generated_data, history_of, turn_messages
+from evalmeta.engine.answers import context_of, generated_data, history_of, plain_text, turn_messages
 from evalmeta.engine.event_loop import Threads
 from evalmeta.engine.interfaces import NothingToClose, Session, SimpleSubject, Subject
 from evalmeta.engine.project_code import Function, innermost_line, is_in_project, traceback_text
@@ -19,11 +22,27 @@ from evalmeta.errors import EvalmetaError, SettingsError, SubjectBusy, SubjectEr
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
-    from evalmeta.model.evaluation import Case
+    from evalmeta.model.evaluation import Case, InputKind
     from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonValue
 
 
 _INPUTS: Final = ("history", "context")
+_BY_NAME: Final = frozenset({inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
+# How alike a key is to a parameter if it is meant to be its keyword.
+_ALIKE: Final = 0.75
+# The kinds of inputs that agents are bound for; empty if they are not known.
+_asked_inputs: Final[ContextVar[Collection[InputKind]]] = ContextVar("asked_inputs", default=(None,))
+
+
+@contextmanager
+def bound_for(kinds: Collection[InputKind]) -> Iterator[None]:
+    """Let functions that are bound be checked for inputs of these kinds, instead of for text; empty: not known."""
+    token = _asked_inputs.set(kinds)
+    try:
+        yield
+    finally:
+        _asked_inputs.reset(token)
 
 
 def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_on: tuple[str, ...] = ()) -> Subject:
@@ -92,13 +111,19 @@ def _bind_function(agent: object, calls: Calls, called: str) -> Subject:
     function = cast("Function", agent)
     accepted = _accepted_names(function)
     example = "answer(utterance, *, history, context), where history and context are optional"
-    check_call(function, ("",), dict.fromkeys(accepted), called=called, root=calls.root, example=example)
+    takes = _Takes(function, called, calls.root)
+    kinds = _asked_inputs.get()
+    if None in kinds or not (kinds or takes.has_keywords):
+        check_call(function, ("",), dict.fromkeys(accepted), called=called, root=calls.root, example=example)
+    for keys in kinds:
+        if keys is not None:
+            takes.as_keywords(keys)
     answer = calls.of(function)
 
     async def close() -> None:
         calls.close()
 
-    return SimpleSubject(lambda case: _FunctionSession(answer, accepted, case), close=close)
+    return SimpleSubject(lambda case: _FunctionSession(answer, accepted, case, takes), close=close)
 
 
 # The first that recognises an object is used, so adapters for the objects of one framework stand first.
@@ -139,17 +164,77 @@ def _definition_line(defined: object, root: Path) -> str:
     return f"{file.relative_to(root.resolve()) if is_in_project(file, root.resolve()) else file}:{line or 1}: "
 
 
+class _Takes:
+    """Whether a function takes the members of a mapping as keywords, or the mapping as its only argument."""
+
+    def __init__(self, function: Function, called: str, root: Path) -> None:
+        self._function = function
+        self._called = called
+        self._root = root
+        self._known: dict[tuple[str, ...], bool] = {}
+        try:
+            self._signature: inspect.Signature | None = inspect.signature(function, follow_wrapped=False)
+        except (TypeError, ValueError):
+            self._signature = None
+        parameters = self._signature.parameters if self._signature else {}
+        self._names = {name for name, known in parameters.items() if known.kind in _BY_NAME}
+
+    @property
+    def has_keywords(self) -> bool:
+        """Return whether it has parameters besides history and context that can be given by name."""
+        return bool(self._names.difference(_INPUTS))
+
+    def own_inputs(self, inputs: Mapping[str, object]) -> set[str]:
+        """Return which of history and context it declares and the inputs do not have."""
+        return self._names.intersection(_INPUTS).difference(inputs)
+
+    def as_keywords(self, keys: tuple[str, ...]) -> bool:
+        """Return whether it takes these keys as keywords; raise SettingsError if it takes no mapping with them."""
+        if keys not in self._known:
+            self._known[keys] = self._decide(keys)
+        return self._known[keys]
+
+    def _decide(self, keys: tuple[str, ...]) -> bool:
+        if self._signature is None:
+            return False
+        others = dict.fromkeys(self.own_inputs(dict.fromkeys(keys)))
+        try:
+            self._signature.bind(**dict.fromkeys(keys), **others)
+        except TypeError as error:
+            if not any(get_close_matches(key, self._names, n=1, cutoff=_ALIKE) for key in keys) and self._binds_one(
+                others
+            ):
+                return False
+            defined = f"{getattr(self._function, '__name__', 'it')}{self._signature}"
+            raise SettingsError(
+                f"{_definition_line(self._function, self._root)}{self._called} cannot be called with the inputs "
+                f"{', '.join(keys)}: {error}; it is {defined}",
+                actions=(
+                    f"Define it with the parameters {', '.join(keys)}, or with one parameter for the whole mapping.",
+                ),
+            ) from None
+        return True
+
+    def _binds_one(self, others: Mapping[str, object]) -> bool:
+        try:
+            cast("inspect.Signature", self._signature).bind({}, **others)
+        except TypeError:
+            return False
+        return True
+
+
 class _FunctionSession(NothingToClose):
     """Call the function for every turn, with the history so far."""
 
-    __slots__ = ("_accepted", "_answer", "_answered", "_case")
+    __slots__ = ("_accepted", "_answer", "_answered", "_case", "_takes")
 
     checks_answers = True
 
-    def __init__(self, answer: _Call, accepted: Collection[str], case: Case) -> None:
+    def __init__(self, answer: _Call, accepted: Collection[str], case: Case, takes: _Takes) -> None:
         self._answer = answer
         self._accepted = accepted
         self._case = case
+        self._takes = takes
         self._answered: list[tuple[str, GeneratedData]] = []
 
     async def ask(self, utterance: str) -> GeneratedData:
@@ -159,6 +244,17 @@ class _FunctionSession(NothingToClose):
         inputs = _inputs(self._accepted, self._case, self._answered)
         generated = _checked(await self._answer(utterance, **inputs), asked)
         self._answered.append((utterance, generated))
+        return generated
+
+    async def ask_value(self, inputs: JsonValue) -> GeneratedData:
+        asked, accepted = time.perf_counter(), self._accepted
+        if isinstance(inputs, Mapping) and self._takes.as_keywords(tuple(inputs)):
+            own = _inputs(self._takes.own_inputs(inputs), self._case, self._answered)
+            answer = await self._answer(**inputs, **own)
+        else:
+            answer = await self._answer(inputs, **_inputs(accepted, self._case, self._answered))
+        generated = _checked(answer, asked)
+        self._answered.append((plain_text(inputs), generated))
         return generated
 
 
@@ -192,10 +288,18 @@ class _AgentSession:
         self._session = session
         self._ask = calls.of(ask)
         self._calls = calls
+        self._method = ask
 
     async def ask(self, utterance: str) -> GeneratedData:
         asked = time.perf_counter()
         return _checked(await self._ask(utterance), asked)
+
+    async def ask_value(self, inputs: JsonValue) -> GeneratedData:
+        asked = time.perf_counter()
+        takes = _Takes(self._method, "the method ask of the session", self._calls.root)
+        if isinstance(inputs, Mapping) and takes.as_keywords(tuple(inputs)):
+            return _checked(await self._ask(**inputs), asked)
+        return _checked(await self._ask(inputs), asked)
 
     async def close(self) -> None:
         await _close(self._session, self._calls)
@@ -220,8 +324,7 @@ def _accepted_names(function: Function) -> frozenset[str]:
         return frozenset()
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         return frozenset(_INPUTS)
-    by_name = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
-    return frozenset(parameter.name for parameter in parameters if parameter.kind in by_name).intersection(_INPUTS)
+    return frozenset(parameter.name for parameter in parameters if parameter.kind in _BY_NAME).intersection(_INPUTS)
 
 
 def _inputs(accepted: Collection[str], case: Case, answered: Sequence[tuple[str, GeneratedData]]) -> dict[str, object]:
