@@ -53,3 +53,18 @@ def test_the_envelope_has_the_file_and_the_change(spec: Path, evalmeta: Program)
     result = json.loads(evalmeta("test", "accept", "-i", "latest", "--case", "1", "--yes", "--json").out)["result"]
     assert (result["file"], result["written"]) == (spec.name, True)
     assert "+  topic: Orders\n" in result["diff"]
+
+
+def test_actions_with_arguments_are_not_replaced_by_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evalmeta: Program
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evalmeta.toml").touch()
+    answer = "{'outcome': 'Hi', 'actions': [{'name': 'Find', 'input': {'id': 2}}]}"
+    (tmp_path / "desk.py").write_text(f"def answer(utterance):\n    return {answer}\n")
+    spec = "subject: desk:answer\ncases:\n- input: Where is it?\n  actions: [{name: Find, input: {id: 1}}]\n"
+    (tmp_path / "orders.yaml").write_text(spec)
+    assert evalmeta("run", "orders.yaml").code == 100
+    refused = evalmeta("test", "accept", "--job-id", "latest", "--case", "1", "--yes")
+    assert (refused.code, (tmp_path / "orders.yaml").read_text()) == (2, spec)
+    assert "the actions of case 1 of orders.yaml have arguments, which an answer cannot replace" in refused.err

@@ -162,3 +162,17 @@ JSON = st.recursive(
 @given(JSON)
 def test_any_json_output_is_kept_as_it_is(output: object) -> None:
     assert generated_data(_action(output=output)).actions[0].output == output
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [('{"id": 7}', {"id": 7}), ("", {}), ("id=7", {"arguments": "id=7"}), ("[7]", {"arguments": "[7]"})],
+)
+def test_an_input_that_is_text_is_read_as_json_or_kept(given: str, read: object) -> None:
+    answer = generated_data({"outcome": "", "actions": [{"name": "A", "input": given, "error": "timed out"}]})
+    assert answer.actions == (Action("A", read, error="timed out"),)  # type: ignore[arg-type]
+
+
+def test_the_error_of_an_action_is_text() -> None:
+    with pytest.raises(SubjectError, match="error of A is a value of type int; expected text"):
+        generated_data({"outcome": "", "actions": [{"name": "A", "error": 7}]})

@@ -3,7 +3,7 @@ from __future__ import annotations
 import report_runs as make
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
-from evalmeta.report.details import blocks, case_name, group_cases, group_name, not_passed, why_not_passed
+from evalmeta.report.details import blocks, case_name, case_text, group_cases, group_name, not_passed, why_not_passed
 
 
 def test_failures_come_before_undecided_results() -> None:
@@ -84,3 +84,25 @@ def test_undecided_results_with_the_same_reason_are_shown_once() -> None:
         ("Topic (topic_sequence_match): FAILURE", ["expected", "actual", "why"]),
         ("2 results: UNDECIDED", ["which", "why"]),
     ]
+
+
+def calls(expected: str, actual: str) -> str:
+    why = "A.input.id: expected 1, got 2"
+    result = TestResult("action_sequence_match", Verdict.FAILURE, expected, actual, 0.0, why)
+    return case_text(make.case(1, Verdict.FAILURE, result), indent=" " * 10)
+
+
+def test_calls_stand_beside_the_expected_ones_in_80_columns() -> None:
+    long = "Find(" + ", ".join(f'argument_{number}="{"x" * number}"' for number in range(40)) + ")"
+    text = calls(f"Login()\n{long}\n-", 'Login(user="ada")\nFind(id=2)\nLog_Out()')
+    assert max(map(len, text.splitlines())) <= 80
+    assert "calls     expected                     actual\n" in text
+    assert 'Login()                      Login(user="ada")\n' in text
+    assert "\n                      -                            Log_Out()\n" in text
+    assert "why       A.input.id: expected 1, got 2" in text
+
+
+def test_lists_of_names_stand_below_each_other() -> None:
+    text = calls("['A', 'B']", "['A']")
+    assert "expected  ['A', 'B']\n" in text
+    assert "actual    ['A']\n" in text

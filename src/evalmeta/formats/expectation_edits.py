@@ -73,6 +73,9 @@ def find_expectation(
     named = canonical_name(result.name), result.label or ""
     names = [(canonical_name(expectation.name), expectation.label or "") for expectation in expectations]
     indexes = [at for at, name in enumerate(names) if name == named]
+    if any("calls" in expectations[at].terms for at in indexes):
+        message = f"the actions of case {judged.number} of {label} have arguments, which an answer cannot replace"
+        raise UsageError(message, actions=["Edit the test by hand; the report shows the calls that were made."])
     of_value = [at for at in indexes if _is_same(result, expected_value(expectations[at]), result.expected)]
     indexes = of_value or indexes
     of_turn = [result for result in judged.results if result.turn == chosen.turn]

@@ -7,12 +7,12 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.aggregation import coverage_of, mean_name
-from evalmeta.model.expectations import expectation_kind
+from evalmeta.model.expectations import ACTIONS, canonical_name, expectation_kind
 from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult, Verdict
 from evalmeta.plugins import is_check
 from evalmeta.report.report import VERDICT_WORDS, Report
 from evalmeta.report.results import averages_of, both_verdicts, label_of, mean_text, missed_averages, score_text
-from evalmeta.report.text import clean, count, one_line, wrap
+from evalmeta.report.text import clean, count, one_line, side_by_side, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _LABEL_CHARS: Final = 10
 _LISTED_ITERATIONS: Final = 10
+# The expectations of calls, which are shown in columns.
+_CALLS: Final = frozenset({ACTIONS, "tool_trajectory_avg_score"})
 _ORDER: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED)
 
 
@@ -294,7 +296,9 @@ def _exchange_fields(exchange: Exchange, results: Sequence[TestResult]) -> Itera
 
 
 def _result_fields(result: TestResult) -> Iterator[Field]:
-    if _is_comparable(result):
+    if _has_rows(result):
+        yield Field("calls", side_by_side(result.expected, result.actual, titles=("expected", "actual")))
+    elif _is_comparable(result):
         yield Field("expected", result.expected or "(empty)")
         # An undecided result without an actual text has nothing that could be compared.
         if result.actual or result.verdict is not Verdict.UNDECIDED:
@@ -311,6 +315,14 @@ def _result_fields(result: TestResult) -> Iterator[Field]:
         yield Field("partial", f"{result.detail:.2f}")
     if result.rater:
         yield Field("rated", f"{_rating_text(result)}by {result.rater}")
+
+
+def _has_rows(result: TestResult) -> bool:
+    """Return whether the lines of expected and actual are calls that stand beside each other."""
+    if canonical_name(result.name) not in _CALLS or result.verdict is not Verdict.FAILURE:
+        return False
+    expected, actual = result.expected.splitlines(), result.actual.splitlines()
+    return len(expected) == len(actual) > 0 and not any(text.startswith("[") for text in (*expected, *actual))
 
 
 def _rating_text(result: TestResult) -> str:

@@ -9,6 +9,7 @@ import re
 import textwrap
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 LINE_CHARS: Final = 100
 # People see at most this much of a text; the json report has all of it.
 SHOWN_CHARS: Final = 4_000
+_COLUMN_CHARS: Final = 27
 _KILO: Final = 1_000
 _MINUTE: Final = 60
 _BLOCK_CHARS: Final = 65_536
@@ -150,6 +152,16 @@ def wrap(text: str, *, first: str, indent: str) -> str:
     starts = [first] + [indent] * (len(lines) - 1)
     # A long text can be broken where a command begins.
     return escape_commands("\n".join((start + line).rstrip() for start, line in zip(starts, lines, strict=True)))
+
+
+def side_by_side(left: str, right: str, *, titles: tuple[str, str]) -> str:
+    """Return the lines of two texts beside each other in columns, which fit into a terminal of 80 characters."""
+    rows = zip((titles[0], *left.splitlines()), (titles[1], *right.splitlines()), strict=True)
+    lines = []
+    for row in rows:
+        cells = [textwrap.wrap(cell, _COLUMN_CHARS, subsequent_indent="  ", break_on_hyphens=False) for cell in row]
+        lines += [f"{one:{_COLUMN_CHARS}}  {other}".rstrip() for one, other in zip_longest(*cells, fillvalue="")]
+    return "\n".join(lines)
 
 
 def quote(text: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from engine.builders import TOPIC, case, criterion
 from evalmeta import RunOptions, evaluate
 from evalmeta.engine import case_run
-from evalmeta.engine.scorers import comparisons
+from evalmeta.engine.scorers import comparisons, trajectories
 from evalmeta.engine.subjects import objects as python
 from evalmeta.model.definition import Expectation
 from evalmeta.model.run import RunStatus, Verdict
@@ -137,3 +137,13 @@ def test_the_cases_of_a_file_are_read_once(tmp_path: Path, monkeypatch: pytest.M
     assert [each.summary.total for each in evaluate([folder], answer)] == [2, 2]
     # The second case of each file expects the same as the first.
     assert len(parsed) == 2
+
+
+def test_the_expected_calls_of_many_cases_are_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = count_calls(monkeypatch, trajectories, "read_call")
+    actions = ["Login", {"name": "Find", "input": {"id": {"at_least": 1}}}]
+    same = [{"input": f"question {number}", "actions": actions} for number in range(1, 21)]
+    trajectories.calls_of_terms.cache_clear()
+    made = [{"name": "Login"}, {"name": "Find", "input": {"id": 7}}]
+    assert evaluate(same, lambda _: {"outcome": "Found", "actions": made}, name="A").summary.passed == 20
+    assert len(prepared) == 2

@@ -1,17 +1,26 @@
 from __future__ import annotations
 
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.builders import exchange
-from evalmeta.engine.scorers.actions import action_scorer, common_length, similarity
+from evalmeta.engine.scorers.actions import (
+    action_scorer,
+    common_length,
+    score_max_actions,
+    score_not_actions,
+    similarity,
+)
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.model.run_options import ActionMatch
+
+if TYPE_CHECKING:
+    from evalmeta.engine.interfaces import Scorer
 
 NAMES = st.lists(st.sampled_from("ABCD"), max_size=12)
 
@@ -167,3 +176,37 @@ def test_an_expectation_can_have_its_own_rule() -> None:
     generated = GeneratedData("", actions=(Action("A"), Action("B")))
     superset = Expectation("action_sequence_match", "['B']", terms={"match": "superset"})
     assert action_scorer("exact")(superset, exchange(generated)).verdict is Verdict.PASS
+
+
+def limited(scorer: Scorer, value: str, *names: str, unknown: bool = False) -> TestResult:
+    answer = GeneratedData("", actions=None if unknown else tuple(map(Action, names)))
+    result = scorer(Expectation("a", value), exchange(answer))
+    assert isinstance(result, TestResult)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names", "explanation"),
+    [
+        ("Delete_*", ("Get", "delete_all"), ""),
+        ("Delete_*", ("Get", "Delete_A", "Delete_B", "Delete_A"), "the agent took Delete_A, Delete_B"),
+        ("Get", ("Get_Order",), ""),
+        ("Get_?", ("Get_1",), "the agent took Get_1"),
+        ("*", (), ""),
+    ],
+)
+def test_forbidden_actions_are_patterns_of_names(pattern: str, names: tuple[str, ...], explanation: str) -> None:
+    result = limited(score_not_actions, pattern, *names)
+    assert (result.verdict is Verdict.FAILURE) == bool(explanation)
+    assert result.explanation == (explanation or f"the agent took no action {pattern}")
+
+
+def test_actions_are_counted() -> None:
+    assert limited(score_max_actions, "2", "A", "A").verdict is Verdict.PASS
+    result = limited(score_max_actions, "2", "A", "A", "B")
+    assert (result.verdict, result.explanation) == (Verdict.FAILURE, "3 actions, at most 2 expected")
+
+
+def test_forbidden_and_counted_actions_that_are_not_reported_are_undecided() -> None:
+    for scorer, value in ((score_not_actions, "A"), (score_max_actions, "0")):
+        assert limited(scorer, value, unknown=True).verdict is Verdict.UNDECIDED

@@ -144,12 +144,13 @@ def _prepared(
     calls: JsonValue, *, names_only: bool = False, are_recorded: bool = False
 ) -> tuple[ExpectedCall, ...] | str:
     """Return the expected calls of terms, or why they cannot be compared."""
-    return _read_calls(orjson.dumps(calls, default=dict), names_only=names_only, are_recorded=are_recorded)
+    return calls_of_terms(orjson.dumps(calls, default=dict), names_only=names_only, are_recorded=are_recorded)
 
 
 # Every case with the same calls shares them.
 @lru_cache(maxsize=1_024)
-def _read_calls(source: bytes, *, names_only: bool, are_recorded: bool) -> tuple[ExpectedCall, ...] | str:
+def calls_of_terms(source: bytes, *, names_only: bool, are_recorded: bool) -> tuple[ExpectedCall, ...] | str:
+    """Return the expected calls of the JSON of terms, or why they cannot be compared."""
     calls, faults = orjson.loads(source), list[Fault]()
     if not isinstance(calls, list):
         return source.decode()[:100]
