@@ -29,8 +29,9 @@ class FullJournal(MemoryJournal):
 
 
 class BatchJournal(MemoryJournal):
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_nothing: bool = False) -> None:
         super().__init__()
+        self.keeps_nothing = keeps_nothing
         self.batches: list[int] = []
 
     def append(self, results: Sequence[CaseResult]) -> None:
@@ -118,9 +119,11 @@ def test_results_are_committed_in_batches_up_to_the_limit(monkeypatch: pytest.Mo
     assert max(journal.batches) == limits.JOURNAL_BATCH
 
 
-@pytest.mark.parametrize(("delays", "batches"), [(0.0, [1] * 5), (60.0, [5])])
+@pytest.mark.parametrize(
+    ("delays", "keeps_nothing", "batches"), [(0.0, False, [1] * 5), (60.0, False, [5]), (0.0, True, [5])]
+)
 def test_an_answer_that_took_time_is_committed_before_the_next_question_and_delays_do_not_count(
-    delays: float, batches: list[int], monkeypatch: pytest.MonkeyPatch
+    delays: float, *, keeps_nothing: bool, batches: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def answer(utterance: str) -> GeneratedData:
         await asyncio.sleep(2 * limits.INSTANT_SECONDS)
@@ -128,7 +131,7 @@ def test_an_answer_that_took_time_is_committed_before_the_next_question_and_dela
         return await answer_orders(utterance)
 
     monkeypatch.setattr(limits, "JOURNAL_SECONDS", 60)
-    journal = BatchJournal()
+    journal = BatchJournal(keeps_nothing=keeps_nothing)
     run(Agent(answer), evaluation(5), journal, concurrency=1)
     assert journal.batches == batches
 

@@ -136,7 +136,10 @@ class Scorer(Protocol):
 
 
 class Journal(Protocol):
-    """Keeps the results of one run; only called from the event loop's thread."""
+    """Keeps the results of one run; only called from the event loop's thread.
+
+    For one whose attribute `keeps_nothing` is true, workers do not wait.
+    """
 
     def finished(self) -> frozenset[tuple[int, int]]:
         """Return (iteration, case number) of every result that is kept already."""

@@ -216,6 +216,7 @@ class _ResultWriter:
         self, journal: Journal, on_results: OnResults | None, limit: CostLimit | None, *, max_errors: int | None
     ) -> None:
         self._journal = journal
+        self._keeps_nothing = getattr(journal, "keeps_nothing", False)
         self._limit = limit
         self._on_results = on_results
         self._max_errors = max_errors
@@ -246,7 +247,7 @@ class _ResultWriter:
 
         Results that end together are committed together, and commits take at most a fifth of the time.
         """
-        if not self._batch or self._is_broken:
+        if not self._batch or self._is_broken or self._keeps_nothing:
             return
         if self._committed is None:
             self._committed = asyncio.Event()

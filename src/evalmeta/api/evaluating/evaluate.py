@@ -463,6 +463,8 @@ class _MemoryRecord:
 
 
 class _NoJournal:
+    keeps_nothing = True
+
     def finished(self) -> frozenset[tuple[int, int]]:
         return frozenset()
 
