@@ -152,6 +152,9 @@ def _action(action: object) -> Action:
         if not action.has_details and type(action.name) is str:
             return action
         values = action.name, action.input, action.output, action.latency_ms, action.error
+    elif type(action) is dict and action.keys() <= _ACTION_KEYS.keys():
+        # The usual action costs next to nothing.
+        values = tuple(map(action.get, _ACTION_KEYS))
     elif isinstance(action := call_of(action), Mapping):
         _check_keys(action, _ACTION_KEYS, "an action")
         values = tuple(map(action.get, _ACTION_KEYS))

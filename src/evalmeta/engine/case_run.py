@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _Given = TypeVar("_Given")
 _NOT_SCORED: Final = "not scored within the time limit of its case (case_timeout)"
+# The agent refused the request.
+_FREE_ERRORS: Final = (SubjectBusy, SubjectRefused)
 # While a run is stopped, sessions are closed first, then the subject; results are committed in between.
 _HASTY_CLOSE_SECONDS: Final = limits.SHUTDOWN_SECONDS / 4
 
@@ -244,9 +246,9 @@ class _Attempt:
 
     def _note_failure(self, error: BaseException | None = None) -> None:
         """Note that the agent may have used tokens for a question without an answer, unless it refused the request."""
-        is_free = isinstance(error, SubjectBusy | SubjectRefused) or getattr(self._session, "is_recorded", False)
-        if self._asks and not is_free:
-            self._ledger.failed()
+        if not self._asks or isinstance(error, _FREE_ERRORS) or getattr(self._session, "is_recorded", False):
+            return
+        self._ledger.failed()
 
     def result(self, item: WorkItem, started: float, error: str | None) -> CaseResult:
         verdict = case_verdict(self._results) if error is None else Verdict.ERROR

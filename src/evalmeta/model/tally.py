@@ -279,10 +279,12 @@ class DetailedTally(Tally):
         self._output = _sum(self._output, tokens.output)
 
     def _add_spent(self, spent: tuple[Spent, ...], answers: int) -> None:
-        if spent:
-            self._spent = merged((*self._spent, *spent))
-        if not any(row.role == "agent" for row in spent):
+        if not spent:
             # Most agents report no tokens.
+            self._untold += answers
+            return
+        self._spent = merged((*self._spent, *spent))
+        if not any(row.role == "agent" for row in spent):
             self._untold += answers
 
     @property
