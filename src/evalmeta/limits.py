@@ -22,8 +22,8 @@ MAX_PROBLEMS: Final = 1_000
 MAX_DEPLOY_PROBLEMS: Final = 5_000
 # Files without problems that a process remembers; about 100 bytes each.
 MAX_VERDICTS: Final = 100_000
-# Test cases that a process remembers, so that it does not parse their files again; about 3,000 bytes each.
-MAX_REMEMBERED_CASES: Final = 50_000
+# Test cases that a process remembers, so that it does not parse their files again; about 900 bytes each, or more.
+MAX_REMEMBERED_CASES: Final = 20_000
 
 # Metadata API Developer Guide, "Metadata Limits": 39 MB zipped, 600 MB unzipped, 10,000 files.
 MAX_ZIP_BYTES: Final = 39_000_000

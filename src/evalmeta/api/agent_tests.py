@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -25,7 +26,7 @@ from evalmeta.errors import (
     UsageError,
 )
 from evalmeta.formats.document import SPEC_NAMES, Document, Reading, reading_of
-from evalmeta.formats.files import digest_of, read_document, recent_document, remember
+from evalmeta.formats.files import digest_of, document_once, read_document, recent_document, remember
 from evalmeta.model.entry_points import is_target, likely_target
 from evalmeta.model.evaluation import Evaluation, evaluation_of
 from evalmeta.model.registry import TEST_TYPES, MetadataType, metadata_type, type_of_run, types_at
@@ -39,10 +40,11 @@ from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.client.connection import Connection
     from evalmeta.model.definition import Definition
+    from evalmeta.model.evaluation import Case
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.problem import Problem
     from evalmeta.model.run import Run
@@ -65,7 +67,8 @@ class FileTest:
 
     `name` is the full name of a definition, or else the file, whose path is relative to the project's folder if it is
     inside. `subject` has the agent's settings, None if the project binds it by its name, and `unbound` is the error of
-    a run if the agent is not known or has no adapter. `warnings` do not prevent a run.
+    a run if the agent is not known or has no adapter. `expectations` are their numbers, by name. `warnings` do not
+    prevent a run.
     """
 
     path: Path
@@ -78,6 +81,7 @@ class FileTest:
     reading: Reading = field(default_factory=Reading)
     unbound: SubjectNotBound | None = None
     warnings: tuple[Problem, ...] = ()
+    expectations: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def evaluation(self) -> Evaluation:
@@ -89,6 +93,27 @@ class FileTest:
         """Return what starting a run of it in an org requires."""
         subject = {} if self.subject is None else {"subject": self.subject}
         return {"path": self.file, "subjectName": self.subject_name, "reading": self.reading.json(), **subject}
+
+
+@dataclass(frozen=True, slots=True)
+class _CasesInFile:
+    """The cases of a file, which is read again when others have taken their place in memory."""
+
+    path: Path
+    name: str
+    reading: Reading
+    digest: str
+
+    def __iter__(self) -> Iterator[Case]:
+        document = recent_document(self._key(self.digest)) or document_once(
+            # It may have changed meanwhile.
+            self._key(digest_of(self.path, self.reading)),
+            lambda: read_document(self.path, label=shown(self.path), name=self.name, reading=self.reading),
+        )
+        return iter(document.evaluation.cases)
+
+    def _key(self, digest: str) -> Hashable:
+        return content_key(self.path, digest, self.name, self.reading)
 
 
 class AgentTest(NamedTuple):
@@ -129,18 +154,22 @@ def read_test(
     file = real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
     kind, name = test_in(file)
     reading = reading_of(project.settings, root=project.root, is_asked=subject is not None, config=config)
-    document, warnings = _read(path, real, name, reading)
+    document, digest, warnings = _read(path, real, name, reading)
     subject_name, settings = _subject(project, document, subject, endpoint, label=shown(path))
     bound, unbound = project.settings.subjects, None
     if is_asked and settings is None and find_subject(bound, subject_name) is None:
         unbound = _unbound(project, shown(path), subject_name, document, is_chosen=subject is not None)
     evaluation = replace(document.evaluation, subject_name=subject_name)
-    document = replace(document, evaluation=evaluation)
-    return FileTest(real, name, file, kind, document, subject_name, settings, reading, unbound, tuple(warnings))
+    names = Counter(one.name for case in evaluation.cases for turn in case.turns for one in turn.expectations)
+    if isinstance(evaluation.cases, tuple):
+        # A call may name so many files that their cases, and the lines of these, have no room in memory together.
+        evaluation = replace(evaluation, cases=_CasesInFile(real, name, reading, digest))
+    document = replace(document, evaluation=evaluation, lines={})
+    return FileTest(real, name, file, kind, document, subject_name, settings, reading, unbound, tuple(warnings), names)
 
 
-def _read(path: Path, real: Path, name: str, reading: Reading) -> tuple[Document, Sequence[Problem]]:
-    """Return the document of a file and the warnings about it, and remember it for the run; refuse errors."""
+def _read(path: Path, real: Path, name: str, reading: Reading) -> tuple[Document, str, Sequence[Problem]]:
+    """Return the document of a file, its hash, and warnings about it, and remember it for the run; refuse errors."""
     # Readers refuse larger files. The hash comes first, so that a file that changes now is read again.
     is_large = path.exists() and path.stat().st_size > limits.MAX_JSON_BYTES
     digest = "" if is_large else digest_of(path, reading)
@@ -157,7 +186,7 @@ def _read(path: Path, real: Path, name: str, reading: Reading) -> tuple[Document
     else:
         document = Document(evaluation_of(definition, name=name))
     remember(content_key(real, digest, name, reading), document)
-    return document, warnings
+    return document, digest, warnings
 
 
 def _subject(

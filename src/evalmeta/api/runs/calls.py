@@ -157,9 +157,7 @@ def _note_unjudged(files: Sequence[FileTest], call: RunCall, observer: Observer)
     rater = call.project.settings.raters.get(name)
     if (rater.adapter if rater else name) != OFFLINE_RATER:
         return
-    cases = [case for file in files for case in file.document.evaluation.cases]
-    expectations = (expectation for case in cases for turn in case.turns for expectation in turn.expectations)
-    names = Counter(expectation.name for expectation in expectations)
+    names = sum((Counter(file.expectations) for file in files), Counter[str]())
     if lacking := sum(number for name, number in names.items() if needs_model(name)):
         share = f"{lacking:,} of {count(names.total(), 'expectation')} ({percent(lacking / names.total())})"
         observer.note(
