@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import etree
 
+from evalmeta import limits
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -23,6 +25,24 @@ if TYPE_CHECKING:
     Program = Callable[..., Outcome]
 
 TESTS, CASES, CONCURRENCY = 8, 3, 5
+# Writes down how many test cases are in memory: when it is imported, and when it is asked.
+COUNTING = """\
+import gc, pathlib
+from evalmeta.model.evaluation import Turn
+
+file = pathlib.Path(__file__).with_name("kept").open("a", buffering=1)
+
+def count():
+    kept = sum(isinstance(thing, Turn) and thing.utterance.startswith("kept ") for thing in gc.get_objects())
+    file.write(f"{kept}\\n")
+
+count()
+
+async def answer(utterance):
+    if utterance.endswith(" 0"):
+        count()
+    return utterance
+"""
 AGENT = """\
 import asyncio, pathlib
 
@@ -206,3 +226,20 @@ def test_one_choice_of_runs_is_needed(evalmeta: Program, suite: Path) -> None:
     for words in ((), ("--unfinished", "-r"), ("--job-id", "4KB000000000001GAA", "--unfinished")):
         done = evalmeta("test", "resume", *words)
         assert (done.code, "Give one of --job-id, --use-most-recent and --unfinished." in done.err) == (2, True)
+
+
+def test_the_cases_of_a_suite_of_many_files_are_not_in_memory_together(
+    evalmeta: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_REMEMBERED_CASES", 10)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "desk.py").write_text(COUNTING)
+    for number in range(40):
+        rows = (f'{{"input": "kept {number} {place}", "contains": "kept"}}' for place in range(5))
+        (tmp_path / f"{number}.jsonl").write_text("\n".join(rows))
+
+    ended = evalmeta("test", "run", *(f"{number}.jsonl" for number in range(40)), "--agent", "desk:answer", "--wait")
+
+    assert ended.code == 0, ended.err
+    assert "200 passed" in ended.out
+    assert max(map(int, (tmp_path / "kept").read_text().split())) < 100

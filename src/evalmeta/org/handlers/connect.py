@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
+    from evalmeta.org.readiness import Need
 
 # The iteration and the number of the last case before a page; 0-0 is the beginning.
 _POSITION: Final = re.compile("([0-9]{1,9})-([0-9]{1,9})")
@@ -92,20 +93,22 @@ async def post_check(call: _Call) -> Response:
     requests = list_of_objects(await call.body(), "runs")
 
     def check(org: Organization) -> list[RunFault]:
-        prepared: dict[int, runs.PreparedRun] = {}
+        # Not the prepared runs: their cases have no room in memory together.
+        needs: dict[int, list[Need]] = {}
         faults: list[RunFault] = []
         for place, request in enumerate(requests):
             try:
                 if run_id := text(request, "runId"):
-                    prepared[place] = runs.prepared_again(org, call._replace(org=org).run(run_id))
+                    run = runs.prepared_again(org, call._replace(org=org).run(run_id))
                 else:
-                    prepared[place] = _prepared(org, metadata_type(text(request, "type")) or call.kind, request)
+                    run = _prepared(org, metadata_type(text(request, "type")) or call.kind, request)
+                needs[place] = run.needs
             except StoreError:
                 raise
             except EvalmetaError as error:
                 faults.append(RunFault(error, (place,)))
-        places = [*prepared]
-        of_needs = find_faults(org, [run.needs for run in prepared.values()])
+        places = [*needs]
+        of_needs = find_faults(org, [*needs.values()])
         return [*faults, *(fault._replace(runs=tuple(places[number] for number in fault.runs)) for fault in of_needs)]
 
     faults = await run_in_thread(call.org, check)
