@@ -20,6 +20,17 @@ def test_the_path_of_a_url_decides_how_the_agent_is_asked(url: str, adapter: str
     assert (settings["adapter"], settings["url"]) == (adapter, asked)
 
 
+def test_a_url_of_the_responses_api_is_asked_by_it() -> None:
+    settings = endpoint_settings("http://127.0.0.1:8000/v1/responses", model="m")
+    assert settings == {
+        "adapter": "openai",
+        "url": "http://127.0.0.1:8000/v1/responses",
+        "model": "m",
+        "api": "responses",
+    }
+    assert "api" not in endpoint_settings("http://127.0.0.1:8000/v1", model="m")
+
+
 def test_a_url_with_a_model_is_an_endpoint_for_chat_completions() -> None:
     settings = endpoint_settings("https://host/ask", model="m", api_key_env="KEY")
     assert settings == {"adapter": "openai", "url": "https://host/ask", "model": "m", "api_key_env": "KEY"}

@@ -102,6 +102,13 @@ def test_agents_that_pass_everything_pass_the_call(evalmeta: Program) -> None:
     assert (done.code, "No case differs." in done.out) == (0, True)
 
 
+def test_a_matrix_that_runs_in_the_background_is_compared_when_it_is_resumed(evalmeta: Program) -> None:
+    started = evalmeta("test", "run", "desk.yaml", *BOTH)
+    run_id = re.findall(r"\(run (\w+)\)", started.out)[0]
+    done = evalmeta("test", "resume", "--job-id", run_id, "--wait")
+    assert (done.code, "second against first: 50 % against 100 % of 2 cases" in done.out) == (100, True)
+
+
 def test_saved_runs_of_a_matrix_are_compared_again(evalmeta: Program) -> None:
     evalmeta("run", *BOTH)
     assert "second against first: 50 % against 100 % of 2 cases" in evalmeta("test", "results", "latest").out
@@ -132,6 +139,14 @@ def test_models_behind_a_url_and_agents_times_models(evalmeta: Program, folder: 
     matrix = json.loads(done.out)["result"][0]["evalmeta"]["matrix"]
     assert [agent["label"] for agent in matrix["agents"]] == ["desk@small", "desk@large", "shop@small", "shop@large"]
     assert len(matrix["pairs"]) == 6
+
+
+def test_an_agent_with_another_model_has_a_name_without_a_matrix_too(evalmeta: Program, folder: Path) -> None:
+    with listening(models) as server:
+        (folder / "evalmeta.toml").write_text(SETTINGS.format(url=server.url))
+        assert evalmeta("run", "--agent", "desk@large").code == 0
+    assert {body["model"] for body in bodies(server)} == {"large"}
+    assert "nobody@large" in evalmeta("run", "--agent", "nobody@large").err
 
 
 def test_failures_are_run_again_with_the_agent_that_failed(evalmeta: Program) -> None:

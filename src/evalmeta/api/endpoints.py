@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _OPENAI_HOST: Final = "api.openai.com"
 _OPENAI_MODEL: Final = "gpt-4.1-mini"
-_OPENAI_PATH: Final = re.compile(r"/?|.*/v\d+\w*/?|.*/chat/completions/?")
+_OPENAI_PATH: Final = re.compile(r"/?|.*/v\d+\w*/?|.*/chat/completions/?|.*/responses/?")
 _VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -28,7 +28,8 @@ def endpoint_settings(url: str | None, *, model: str | None = None, api_key_env:
     """Return the settings of the agent at a URL, empty if the text is not a URL.
 
     A URL without a path, or with one that ends in a version or in /chat/completions, is an endpoint for chat
-    completions, and so is any URL with a model. Others get `{"utterance": ...}` and must return `{"answer": ...}`.
+    completions, and so is any URL with a model; one that ends in /responses is an endpoint for the Responses API.
+    Others get `{"utterance": ...}` and must return `{"answer": ...}`.
     """
     if url is None or not is_url(url):
         if model is not None or api_key_env is not None:
@@ -45,7 +46,7 @@ def endpoint_settings(url: str | None, *, model: str | None = None, api_key_env:
 
 
 def chat_settings(url: str, *, model: str | None, api_key_env: str | None) -> dict[str, str]:
-    """Return the settings of an endpoint for chat completions; empty if the URL is probably of another kind."""
+    """Return the settings of an endpoint for OpenAI's API; empty if the URL is probably of another kind."""
     path = urlsplit(url).path
     if not (model or _OPENAI_PATH.fullmatch(path)):
         return {}
@@ -54,6 +55,8 @@ def chat_settings(url: str, *, model: str | None, api_key_env: str | None) -> di
     is_openai = host_of(base) == _OPENAI_HOST
     variable = api_key_env or ("OPENAI_API_KEY" if is_openai else "")
     keys = {"url": base, "model": model or (_OPENAI_MODEL if is_openai else "default")}
+    if path.rstrip("/").endswith("/responses"):
+        keys["api"] = "responses"
     return {**keys, "api_key_env": variable} if variable else keys
 
 

@@ -111,7 +111,7 @@ def call_of(call: object) -> object:
     action: Answer = {"name": named.get("name") or named.get("tool_name")}
     if key is not None:
         action["input"] = _arguments(named[key])
-    return action if view.get("output") is None else {**action, "output": view["output"]}
+    return {**action, **{key: view[key] for key in ("output", "error") if view.get(key) is not None}}
 
 
 def _arguments(value: object) -> object:
@@ -289,6 +289,8 @@ def _response_call(item: _Object) -> _Object:
     """Return a call of a response; a tool of OpenAI's own has no name, and is called by its type."""
     arguments = next((item[key] for key in ("arguments", "input", "action") if item.get(key) is not None), None)
     called: Answer = {"name": item.get("name") or item["type"], "args": arguments, "output": item.get("output")}
+    if isinstance(error := item.get("error"), str):
+        called["error"] = error
     return {**called, "id": item.get("call_id")}
 
 

@@ -91,6 +91,7 @@ def test_calls_of_all_kinds_are_actions_with_their_results() -> None:
         {"type": "function_call", "call_id": "a", "name": "GetOrder", "arguments": '{"id": "7"}'},
         {"type": "function_call_output", "call_id": "a", "output": '{"state": "sent"}'},
         {"type": "mcp_call", "server_label": "desk", "name": "Refund", "arguments": "{}", "output": "done"},
+        {"type": "mcp_call", "name": "Close", "arguments": "{}", "output": None, "error": "not allowed"},
         {"type": "custom_tool_call", "call_id": "b", "name": "Run", "input": "ls"},
         {"type": "web_search_call", "action": {"type": "search", "query": "weather"}},
         {"type": "mcp_list_tools", "tools": []},
@@ -101,6 +102,7 @@ def test_calls_of_all_kinds_are_actions_with_their_results() -> None:
     assert given.actions == (
         Action("GetOrder", {"id": "7"}, {"state": "sent"}),
         Action("Refund", {}, "done"),
+        Action("Close", error="not allowed"),
         Action("Run", {"arguments": "ls"}),
         Action("web_search_call", {"type": "search", "query": "weather"}),
     )
