@@ -3,22 +3,29 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from engine.builders import Agent, MemoryJournal, case, evaluation
+from engine.raters.llm.model_server import failing, judging, model_serving, saying
+from evalmeta import limits
+from evalmeta.engine.interfaces import Rubric
 from evalmeta.engine.prices import Prices
+from evalmeta.engine.raters.llm import LlmRater
+from evalmeta.engine.raters.llm.rater import bind_llm
 from evalmeta.engine.runner import execute, rescore
-from evalmeta.engine.spending import CURRENT, Spending
+from evalmeta.engine.spending import CURRENT, Ledger, Spending
 from evalmeta.engine.subjects.replay import bind_recorded
-from evalmeta.errors import SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
+from evalmeta.errors import RaterError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run_options import RunOptions
 from evalmeta.model.settings import PriceSettings
-from evalmeta.model.spending import Spent, total_of
+from evalmeta.model.spending import Spent, merged, total_of
 from evalmeta.model.tally import detail
+from evalmeta.store.judgements import MemoryRatings
 
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Subject
@@ -132,3 +139,45 @@ def test_no_ledger_is_left_to_others() -> None:
     run(agent(GeneratedData("x")), evaluation(1))
 
     assert CURRENT.get() is None
+
+
+def judged(*replies: bytes, cached: bool = False, **settings: object) -> tuple[list[Spent], str]:
+    """Return what one judgement costs, and the error that it came to."""
+    cache = MemoryRatings()
+    table = {"adapter": "llm", "model": "judge-1", **settings}
+    rubric = Rubric("bot_response_rating", "Where is it?", "It was shipped.", "Says that it was shipped.")
+
+    async def go(url: str) -> str:
+        rater = bind_llm(LlmRater.model_validate({**table, "url": url}), root=Path(), cache=cache)
+        error = ""
+        for _ in range(1 + cached):
+            CURRENT.set(Ledger())
+            try:
+                await rater(rubric)  # type: ignore[misc] # there is a prompt for the metric
+            except RaterError as refused:
+                error = str(refused)
+        await rater.close()
+        ledger = CURRENT.get()
+        assert ledger is not None
+        rows.extend(ledger.rows())
+        return error
+
+    rows: list[Spent] = []
+    with model_serving(*replies) as server:
+        return rows, asyncio.run(go(server.url))
+
+
+def test_every_reply_of_a_judge_counts_also_those_of_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "RETRY_PAUSE_SECONDS", 0.001)
+    told = Spent("rater", "judge-1", 1, 0, 700, 90)
+
+    assert judged(judging(5)) == ([told], "")
+    # A request that was refused with status 503 used nothing; unreadable replies are paid, and asked for once more.
+    assert judged(failing(503, "later"), judging(5)) == ([told], "")
+    assert judged(saying("nonsense"), judging(5)) == ([told, told], "")
+    rows, error = judged(saying("nonsense"), samples=3)
+    assert (merged(rows)[0].replies >= 4, "readable" in error) == (True, True)
+    assert judged(judging(5), samples=3)[0] == [told, told]
+    rows, error = judged(saying(None, refusal="No."))
+    assert (rows, "refuses" in error) == ([Spent("rater", "judge-1", replies=1, unknown=1)], True)
+    assert judged(judging(5), cached=True)[0] == [Spent("rater", "judge-1", reused=1)]
