@@ -16,9 +16,9 @@ from evalmeta.engine.prices import Prices
 from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.raters.llm.rater import bind_llm
 from evalmeta.engine.runner import execute, rescore
-from evalmeta.engine.spending import CURRENT, Ledger, Spending
+from evalmeta.engine.spending import CURRENT, CostLimit, Ledger, Spending
 from evalmeta.engine.subjects.replay import bind_recorded
-from evalmeta.errors import RaterError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
+from evalmeta.errors import CostLimitReached, RaterError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run_options import RunOptions
@@ -181,3 +181,25 @@ def test_every_reply_of_a_judge_counts_also_those_of_no_use(monkeypatch: pytest.
     rows, error = judged(saying(None, refusal="No."))
     assert (rows, "refuses" in error) == ([Spent("rater", "judge-1", replies=1, unknown=1)], True)
     assert judged(judging(5), cached=True)[0] == [Spent("rater", "judge-1", reused=1)]
+
+
+def test_what_other_processes_spend_stops_a_run_and_they_learn_what_it_spends() -> None:
+    told: list[int] = []
+
+    def exchange(spent: int) -> int:
+        told.append(spent)
+        # The others spend 2 answers' worth with each look.
+        return 2 * COST * len(told)
+
+    limit = CostLimit(7 * COST, run="mine", here={}, exchange=exchange)
+    journal = MemoryJournal()
+
+    async def answer(_: str) -> GeneratedData:
+        await asyncio.sleep(0.02)
+        return GeneratedData("x", tokens=TOLD)
+
+    options, spending = RunOptions(concurrency=1), replace(SPENDING, limit=limit)
+    with pytest.raises(CostLimitReached, match=r"cost limit of \$0.00014 reached"):
+        asyncio.run(execute(evaluation(9), Agent(answer), journal, options=options, spending=spending))
+    # After 2 answers of its own, and 3 looks: at the start, and when each answer was committed.
+    assert (len(journal.results), told[:3]) == (2, [0, COST, 2 * COST])
