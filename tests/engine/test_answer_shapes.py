@@ -54,6 +54,8 @@ VALUES = [
     (pd.DataFrame({"id": [1, 2], "name": ["a", None]}), [{"id": 1, "name": "a"}, {"id": 2, "name": None}]),
     ({"colour": Colour.RED, "price": Decimal("1.10")}, {"colour": "red", "price": "1.10"}),
     ({"outcome": {"city": "Paris"}, "actions": []}, {"city": "Paris"}),
+    (({"city": "Paris"}, [{"name": "find", "args": {}}]), {"city": "Paris"}),
+    (([1], [2]), [[1], [2]]),
 ]
 
 

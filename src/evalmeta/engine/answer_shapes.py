@@ -91,11 +91,18 @@ def _view(value: object) -> _Object | None:
     return _Members(value, names) if names else None
 
 
-def _pair(text: object, calls: object) -> Answer | None:
-    """Read `(text, tool calls)`; another pair is a list."""
-    if not isinstance(text, str) or not (calls is None or isinstance(calls, list | tuple)):
+def _pair(answer: object, calls: object) -> Answer | None:
+    """Read `(text, tool calls)`, or a value and tool calls with names; another pair is a list."""
+    if isinstance(answer, str) and calls is None:
+        return {"outcome": answer, "actions": None}
+    actions = [call_of(call) for call in calls] if isinstance(calls, list | tuple) else None
+    if actions is None or not (isinstance(answer, str) or (actions and all(map(_is_named, actions)))):
         return None
-    return {"outcome": text, "actions": None if calls is None else [call_of(call) for call in calls]}
+    return {"outcome": answer, "actions": actions}
+
+
+def _is_named(action: object) -> bool:
+    return isinstance(action, Mapping) and isinstance(action.get("name"), str)
 
 
 def call_of(call: object) -> object:

@@ -130,7 +130,9 @@ def object_of(thing: object) -> tuple[str, str]:
     source = ""
     with suppress(OSError, TypeError):
         source = inspect.getsource(kind)
-    return f"python {kind.__module__}:{kind.__qualname__}", fingerprint(source) if source else ""
+    # Methods of built-in types have no module.
+    module = getattr(kind, "__module__", "builtins")
+    return f"python {module}:{kind.__qualname__}", fingerprint(source) if source else ""
 
 
 def options_of(options: RunOptions) -> str:

@@ -6,6 +6,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import pytest
 from pydantic import BaseModel
 
@@ -169,6 +170,17 @@ def test_expected_is_any_value_that_checks_receive() -> None:
     finished = evaluate(cases, lambda a, b: {"sum": a + b}, checks=[same])
     assert judged(finished) == ['{"a": 1, "b": 2} PASS', '{"b": 2, "a": 1} FAILURE', '{"a": 0, "b": 0} PASS']
     assert '"utterance": "{\\"a\\": 1, \\"b\\": 2}"' in finished.report("json")
+
+
+def test_the_rows_of_a_data_frame_are_cases_without_their_missing_values() -> None:
+    frame = pd.DataFrame({"input": ["a", "b"], "equals": ["A", None], "contains": [np.nan, "B"]})
+    finished = evaluate(frame, str.upper)  # type: ignore[call-overload]
+    assert judged(finished) == ["a PASS", "b PASS"]
+    assert [len(case.results) for case in finished.run.cases] == [1, 1]
+    with pytest.raises(FormatError, match="a test case has no key 'question'"):
+        evaluate(pd.DataFrame({"question": ["a"]}), str.upper)  # type: ignore[call-overload]
+    with pytest.raises(UsageError, match="cannot evaluate int: pass a definition, a path, cases, a data frame"):
+        evaluate(3, str.upper)  # type: ignore[call-overload]
 
 
 def test_an_expected_value_that_nothing_reads_is_refused() -> None:

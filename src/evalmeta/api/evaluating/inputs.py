@@ -19,6 +19,7 @@ from evalmeta.errors import SettingsError, UsageError, did_you_mean
 from evalmeta.model.definition import Definition, Expectation
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.fingerprints import object_of
+from evalmeta.model.json_value import frame_rows, is_frame
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run_options import OFFLINE_RATER, RunOptions, Scoring, Setup
 from evalmeta.version import __version__
@@ -118,13 +119,20 @@ def _load_one(what: _Source, name: str | None, roots: Roots) -> LoadedEvaluation
         if isinstance(what, Definition):
             return project.load_definition(what, name, roots)
         return project.load_one_file(Path(what), name, roots)
-    given: object = what
+    given: object = _rows_of(what) if is_frame(what) else what
     if not isinstance(given, Iterable) or isinstance(given, Mapping):
-        raise UsageError(f"cannot evaluate {type(what).__name__}: pass a definition, a path, cases, or a list")
+        raise UsageError(
+            f"cannot evaluate {type(what).__name__}: pass a definition, a path, cases, a data frame, or a list"
+        )
     if roots.subject_name is None:
         raise UsageError("cases do not name an agent: pass a subject too")
-    evaluation = Evaluation(name or "evaluation", roots.subject_name, _checked(what, roots.functions))
+    evaluation = Evaluation(name or "evaluation", roots.subject_name, _checked(cast("_Given", given), roots.functions))
     return roots.root_of().loaded(evaluation, None, EVALUATION_DEFINITION)
+
+
+def _rows_of(frame: object) -> list[Mapping[str, object]]:
+    """Return the rows of a data frame as cases; a missing value is a key that the case does not have."""
+    return [{key: value for key, value in row.items() if value is not None} for row in frame_rows(frame)]
 
 
 def _checked(given: _Given, functions: GivenFunctions) -> Iterable[Case]:
