@@ -89,7 +89,12 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def reports(pytester: pytest.Pytester, folder: str = "evaluation") -> list[Path]:
-    return sorted((pytester.path / folder).iterdir())
+    """Return the reports, each of which has a page beside it."""
+    found = sorted((pytester.path / folder).iterdir())
+    pages = [path for path in found if path.suffix == ".html"]
+    written = [path for path in found if path not in pages]
+    assert [path.with_suffix(".json") for path in pages] == written
+    return written
 
 
 @pytest.mark.parametrize(
@@ -184,7 +189,7 @@ def test_a_report_has_rate_threshold_outcomes_and_inputs(
     result = run("--evalmeta-report-dir", "build/evaluation", *workers)
 
     [path] = reports(pytester, "build/evaluation")
-    result.stdout.fnmatch_lines([f"report: {path}"])
+    result.stdout.fnmatch_lines([f"report: {path}", f"page: {path.with_suffix('.html')}"])
     document = json.loads(path.read_text())
     written = document["written"]
     assert path.name == f"evalmeta-{written.replace('-', '').replace(':', '')}.json"
