@@ -71,6 +71,7 @@ def statistics_of(tally: DetailedTally) -> RunStatistics:
         answers=tally.answers,
         told_tokens=tally.told_tokens,
         measures=tally.measures(),
+        functions=tally.functions(),
         pass_at=pass_at_k(cases),
         corrected=corrected(tally.judged_by_model(), tally.check) if tally.check else None,
         spent=tally.spent,

@@ -191,6 +191,7 @@ class RunStatistics:
     answers: int  # the number of answers
     told_tokens: int  # the number of answers that report tokens
     measures: tuple[Measure, ...] = ()  # of results that are measured and not judged, in the order of the first
+    functions: tuple[Measure, ...] = ()  # the shares of results that passed, of each function that judges answers
     pass_at: tuple[PassAtK, ...] = ()  # for k from 1 to the number of iterations; empty if all count by means
     corrected: CorrectedRate | None = None  # None if the judge was not checked
     spent: tuple[Spent, ...] = ()  # what the answers and judgements cost, by role and model

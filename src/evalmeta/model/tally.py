@@ -30,6 +30,7 @@ _UNDECIDED: Final = Verdict.UNDECIDED
 _INDEX: Final = {Verdict.PASS: 0, Verdict.FAILURE: 1, Verdict.ERROR: 2, Verdict.UNDECIDED: 3}
 _PARTLY: Final = 4
 _REASON_CHARS: Final = 300
+_FUNCTION: Final = "function"
 JUDGE: Final = "llm:"
 """How the names of raters that are language models begin."""
 
@@ -206,6 +207,7 @@ class DetailedTally(Tally):
         self._checks: dict[int, str] = {}
         self._turns: dict[int, int] = {}
         self._measures: dict[str, tuple[float, int]] = {}
+        self._functions: dict[str, tuple[int, int]] = {}
         self._by_judge: dict[int, Counter[Verdict]] = {}
         self._input: int | None = None
         self._output: int | None = None
@@ -254,6 +256,9 @@ class DetailedTally(Tally):
             self.differences.append(Difference(case, result))
         if not result.is_measured:
             self.has_judged = True
+            if result.name == _FUNCTION and result.verdict in {_PASS, Verdict.FAILURE}:
+                passed, count = self._functions.get(name := mean_name(result), (0, 0))
+                self._functions[name] = passed + (result.verdict is _PASS), count + 1
             if self.check and (result.rater or "").startswith(JUDGE) and canonical_name(result.name) == OUTCOME:
                 self._by_judge.setdefault(case.number, Counter())[result.verdict] += 1
         elif result.score is not None:
@@ -301,6 +306,10 @@ class DetailedTally(Tally):
     def measures(self) -> tuple[Measure, ...]:
         """Return the means of measured results, in the order of their first results."""
         return tuple(Measure(name, total / count, count) for name, (total, count) in self._measures.items())
+
+    def functions(self) -> tuple[Measure, ...]:
+        """Return the shares of results that passed, of each function that judges answers, in the order of the first."""
+        return tuple(Measure(name, passed / count, count) for name, (passed, count) in self._functions.items())
 
     def judged_by_model(self) -> tuple[CaseCounts, ...]:
         """Return how many answers to each case a language model passed and failed; empty if it was not checked."""

@@ -180,7 +180,7 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
     if corrected is not None:
         rates, interval = attributes_json(corrected, "raw", "answers", "rate"), _interval(corrected.interval)
         body["correctedForJudge"] = {**rates, "interval": interval, "judge": corrected.check._asdict()}
-    return {**body, **_given(measures=_measures(statistics.measures))}
+    return {**body, **_given(measures=_measures(statistics.measures), functions=_measures(statistics.functions))}
 
 
 def _case_counts(counts: CaseCounts, interval: Interval | None) -> JsonObject:

@@ -60,6 +60,10 @@ def fact_lines(report: Report) -> Iterator[str]:
         yield "  measured, not judged:"
         for measure in statistics.measures:
             yield f"    {one_line(measure.name)}  {decimal(measure.mean)} over {count(measure.count, 'result')}"
+    if statistics and statistics.functions:
+        yield "  checked by functions:"
+        for share in statistics.functions:
+            yield f"    {one_line(share.name)}  {percent(share.mean)} of {count(share.count, 'result')} passed"
     yield from (f"  {line}" for line in quarantine_lines(report))
     if again := report.tally.asked_again:
         yield f"  asked twice: {count(again, 'case')}, because a worker died that had not yet reported the answer"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -246,3 +247,15 @@ def test_objects_cannot_be_sent_to_a_cluster() -> None:
     pytest.importorskip("ray")
     with pytest.raises(UsageError, match="the check '_by_any_name' is a Python object"):
         evaluate([{"input": "a"}], echo, checks=[_by_any_name], on="ray")
+
+
+def test_reports_have_one_pass_rate_for_each_function_over_cases_turns_and_iterations() -> None:
+    def is_short(answer: str) -> bool:
+        return len(answer) < 3
+
+    cases: list[dict[str, object]] = [{"input": "a"}, {"turns": [{"input": "bbbb"}, {"input": "c"}]}]
+    options = evalmeta.RunOptions(iterations=2)
+    finished = evaluate(cases, echo, checks=[is_short, lambda answer: {}[answer]], options=options)
+    assert "  checked by functions:\n    function is_short  66.66 % of 6 results passed\n" in finished.report()
+    shares = json.loads(finished.report("json"))["evalmeta"]["statistics"]["functions"]
+    assert shares == [{"name": "function is_short", "mean": 4 / 6, "count": 6}]
