@@ -17,7 +17,8 @@ RAY := $(VENV)/ray/ready
 RELEASE := $(VENV)/release
 # The tests marked npm need these files. Without npm, `make thorough` leaves those tests out; CI always has npm.
 NPM := $(shell command -v npm)
-NODE_MATERIAL := $(if $(NPM),$(SARIF_SCHEMA) $(CLIENTS))
+PROMPTFOO := $(VENV)/promptfoo/ready
+NODE_MATERIAL := $(if $(NPM),$(SARIF_SCHEMA) $(CLIENTS) $(PROMPTFOO))
 NOT_NPM := $(if $(NPM),,and not npm)
 # Likewise for Chromium and the tests marked browser.
 NOT_BROWSER := $(if $(shell command -v chromium),,and not browser)
@@ -179,6 +180,13 @@ $(CI_SCHEMAS): $(VENV)/pip
 	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(VENV)/check-jsonschema check-jsonschema==0.39.0
 	@rm -rf $@
 	cp -R $(VENV)/check-jsonschema/check_jsonschema/builtin_schemas/vendor $@
+	@touch $@
+
+# promptfoo, whose verdicts on arguments are compared. None of the scripts of its packages runs during installation.
+$(PROMPTFOO): tests/argument_peers/package.json
+	@mkdir -p $(@D)
+	cp $< $(@D)
+	npm install --prefix $(@D) --ignore-scripts --omit=optional --no-audit --no-fund --loglevel=error >/dev/null
 	@touch $@
 
 # Clients that others wrote, and the Node.js that they need. None of their scripts runs during installation.
