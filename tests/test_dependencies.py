@@ -13,6 +13,7 @@ REASONS = {
     "httpx": "requests to orgs, agents and models",
     "jinja2": "pages and HTML reports",
     "jsonpath-ng": "custom criteria",
+    "jsonschema": "JSON Schema of answers",
     "lxml": "reading XML with the place of every element",
     "orjson": "JSON of large runs",
     "pathspec": ".forceignore",

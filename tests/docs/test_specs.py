@@ -40,7 +40,7 @@ def test_every_key_has_a_row() -> None:
 def test_the_schema_has_every_key() -> None:
     definitions = SCHEMA["$defs"]
     assert definitions["testCase"]["properties"].keys() | definitions["checks"]["properties"].keys() == set(case_keys())
-    assert definitions["jsonCheck"]["properties"].keys() == {"path", *JSON_OPERATORS}
+    assert definitions["jsonCheck"]["properties"].keys() == {"path", "fenced", *JSON_OPERATORS}
 
 
 def test_the_page_says_which_checks_definitions_hold() -> None:

@@ -11,7 +11,8 @@ from jsonschema import Draft202012Validator
 
 from evalmeta.engine.scorers import SCORERS
 from evalmeta.errors import FormatError
-from evalmeta.formats.files import read_document
+from evalmeta.formats.document import Reading
+from evalmeta.formats.files import digest_of, read_document
 from evalmeta.formats.testspec import read_spec
 from evalmeta.model.checks import CHECKS, OWN_CHECKS
 from evalmeta.model.expectations import expectation_kind
@@ -64,6 +65,10 @@ LINES: list[tuple[str, list[tuple[str, str | None, str | None]]]] = [
             ("json", None, "json $.c equals true"),
         ],
     ),
+    (
+        "json: [{schema: {type: object}}, {path: $.a, schema: {type: string}, fenced: true}]",
+        [("json", None, 'json $ schema {"type": "object"}'), ("json", None, 'json $.a schema {"type": "string"}')],
+    ),
     ("rubric: Is polite", [("rubric", None, 'rubric "Is polite"')]),
     ("function: a.b:c", [("function", None, "function a.b:c")]),
     ("latency_ms: 500", [("output_latency_milliseconds", "500", "latency_ms at most 500")]),
@@ -101,6 +106,30 @@ def test_the_example_of_a_check_is_a_valid_value(tmp_path: Path, check: Check) -
     Draft202012Validator(SCHEMA).validate({"testCases": [{"input": "Hi", check.name: value}]})
     with pytest.raises(FormatError, match=f"Did you mean '{check.name}'"):
         expectations(f"{check.name}s: {check.example}")
+
+
+def test_a_schema_is_read_from_a_file_beside_the_test_and_changes_its_digest(tmp_path: Path) -> None:
+    schema = tmp_path / "order.json"
+    schema.write_text('{"type": "object"}')
+    spec, table = tmp_path / "spec.yaml", tmp_path / "q.csv"
+    spec.write_text("testCases:\n- input: Hi\n  json: {schema: order.json}\n")
+    table.write_text('input,json\nHi,"{""schema"": ""order.json""}"\n')
+    both = tmp_path / "both.yaml"
+    both.write_text("cases: q.csv\n")
+    for path in (spec, both):
+        [case] = read_document(path, label=path.name, name="spec").evaluation.cases
+        [expectation] = case.turns[0].expectations
+        assert expectation.label == "json $ schema order.json"
+        assert expectation.terms == {"path": "$", "operator": "schema", "expected": {"type": "object"}}
+    before = [digest_of(path, Reading()) for path in (spec, both, table)]
+    schema.write_text('{"type": "array"}')
+    assert not {*before} & {digest_of(path, Reading()) for path in (spec, both, table)}
+    schema.write_text('{"type": "objekt"}')
+    with pytest.raises(FormatError, match=r"spec.yaml:3:18.*the schema of order.json cannot be used: \$.type"):
+        read_document(spec, label="spec.yaml", name="spec")
+    schema.write_text("{")
+    with pytest.raises(FormatError, match=r"the schema 'order.json' cannot be read"):
+        read_document(spec, label="spec.yaml", name="spec")
 
 
 def test_a_long_text_is_cut_in_the_label_only() -> None:
@@ -195,6 +224,27 @@ def test_every_short_form_needs_a_value(key: str) -> None:
         (
             "json: {path: $.a, equal: b}",
             "t.yaml:3:21 a check of JSON has no key 'equal' [spec-key] Did you mean 'equals'?",
+        ),
+        (
+            "json: {schema: {type: objekt}}",
+            (
+                "t.yaml:3:18 the schema cannot be used: $.type: 'objekt' is not valid under any of the given schemas"
+                " [spec-value]"
+            ),
+        ),
+        (
+            "json: {schema: {$ref: 'https://example.com/order.json'}}",
+            (
+                "t.yaml:3:18 the schema cannot be used: the $ref 'https://example.com/order.json' is not in the schema,"
+                " and no other one is loaded [spec-value]"
+            ),
+        ),
+        (
+            "json: {schema: absent.json}",
+            (
+                "t.yaml:3:18 the file 'absent.json' cannot be found [spec-value] Write a path relative to the file of"
+                " the test, such as schemas/order.json, or the schema itself."
+            ),
         ),
         ("contian: x", "t.yaml:3:3 a test case has no key 'contian' [spec-key] Did you mean 'contains'?"),
         (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta import limits
 from evalmeta.errors import FormatError
-from evalmeta.formats.document import read_bytes
+from evalmeta.formats.document import is_file, read_bytes
 from evalmeta.formats.sources import read_csv, read_json
 from evalmeta.formats.spec_cases import case_hints, case_keys, cells
 from evalmeta.formats.testing_center_csv import CSV_COLUMNS
@@ -38,7 +38,7 @@ def read_case_file(path: Path, diagnostics: Diagnostics) -> Iterator[YamlRecord]
     data = read_bytes(path, limits.MAX_SPEC_BYTES)
     rows = _rows_of_table(data, diagnostics) if path.suffix.lower() in _TABLES else _rows_of_lines(data, diagnostics)
     for line, value in rows:
-        yield YamlRecord(LineSource(line), (), value, diagnostics, called="a test case")
+        yield YamlRecord(LineSource(line, path.parent), (), value, diagnostics, called="a test case")
 
 
 def _rows_of_table(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int, JsonValue]]:
@@ -126,12 +126,16 @@ def files_of(path: Path) -> list[Path]:
     return [*filter(is_file, named)]
 
 
-def is_file(path: Path) -> bool:
-    """Return whether a file exists; a name that the system does not allow is not one."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
+# In YAML, in JSON, and in a table, where quotes are doubled. The check refuses a name with another ending.
+_SCHEMA: Final = re.compile(rb"""schema["']*\s*:\s*["']*([^"'\n{}]{1,500}?\.json)\b""")
+
+
+def schemas_of(path: Path) -> list[Path]:
+    """Return the files with JSON Schemas that checks of a file name and that exist."""
+    if path.stat().st_size > limits.MAX_SPEC_BYTES:
+        return []
+    names = sorted(set(_SCHEMA.findall(read_bytes(path, limits.MAX_SPEC_BYTES))))
+    return [*filter(is_file, (path.parent / name.decode(errors="replace") for name in names))]
 
 
 def named_files(cases: object) -> Iterator[tuple[int | None, str]]:

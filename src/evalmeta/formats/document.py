@@ -131,3 +131,11 @@ CASE_FILES: Final = (*TABLE_NAMES, *LINES_NAMES)
 """The names of the files with test cases that a test spec can name."""
 SEARCHED: Final = (*SPEC_NAMES, *CASE_FILES, ".json")
 """The names of the files in folders that can be tests, definitions apart."""
+
+
+def is_file(path: Path) -> bool:
+    """Return whether a file exists; a name that the system does not allow is not one."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False

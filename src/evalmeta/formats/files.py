@@ -74,17 +74,19 @@ def format_of(path: Path, *, label: str) -> str:
 
 
 def digest_of(path: Path, reading: Reading) -> str:
-    """Return a hash of a file, of the settings that apply to it and of the case files it names."""
+    """Return a hash of a file, of the settings that apply to it and of the files with cases and schemas it names."""
     digest = sha256()
     for chunk in chunks_of(path):
         digest.update(chunk)
     beside = [Path(reading.config)] if reading.config else map(path.with_name, sorted(settings_files()))
     for settings in filter(Path.is_file, beside):
         digest.update(read_bytes(settings))
-    if path.suffix.lower() in (*SPEC_NAMES, ".json"):
-        from evalmeta.formats.case_files import files_of
+    if path.suffix.lower() in SEARCHED:
+        from evalmeta.formats.case_files import files_of, schemas_of
 
-        for file in files_of(path):
+        cases = files_of(path)
+        schemas = dict.fromkeys(schema for file in (path, *cases) for schema in schemas_of(file))
+        for file in (*cases, *schemas):
             digest.update(read_bytes(file))
     return digest.hexdigest()
 

@@ -8,6 +8,9 @@ from importlib import resources
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evalmeta import limits
+from evalmeta.errors import FormatError, NotFound
+from evalmeta.formats.document import is_file, read_bytes
+from evalmeta.formats.sources import read_json
 from evalmeta.formats.yaml_source import YamlRecord, YamlScalar, json_value
 from evalmeta.model.checks import JSON_OPERATORS, Check, Pattern, PatternSyntax, Shape, reference_of
 from evalmeta.model.definition import Expectation
@@ -32,6 +35,7 @@ _CALL_HINTS: Final = {
     **dict.fromkeys(("result", "returns", "response"), "Use output."),
     **dict.fromkeys(("mode", "match", "order"), "Write action_match in the test case, beside actions."),
 }
+_SCHEMA: Final = "Write a path relative to the file of the test, such as schemas/order.json, or the schema itself."
 _JSON_EXAMPLE: Final = "Write json: {path: $.city, equals: Paris}."
 
 
@@ -149,8 +153,10 @@ def _json(check: Check, case: YamlRecord) -> Iterator[Expectation]:
 
 
 def _json_check(record: YamlRecord, name: str) -> Expectation:
-    record.check_keys("path", *JSON_OPERATORS)
-    path = record.required_text("path").strip()
+    record.check_keys("path", "fenced", *JSON_OPERATORS)
+    # A schema describes the whole answer unless there is a path.
+    has_path = "path" in record.values or "schema" not in record.values
+    path = record.required_text("path").strip() if has_path else "$"
     if path and (why := _why_not_path(path)):
         record.error("spec-value", why, "path", hint=_JSON_EXAMPLE)
     operators = [key for key in JSON_OPERATORS if key in record.values]
@@ -159,14 +165,46 @@ def _json_check(record: YamlRecord, name: str) -> Expectation:
         record.error("spec-value", message, operators[1], hint="Write one check for each.")
     operator = operators[0] if operators else ""
     value: object = record.values.get(operator)
-    expected = json_value(value)
+    expected = _schema(record) if operator == "schema" else json_value(value)
     if isinstance(value, YamlScalar) and value.is_unsettled and isinstance(expected, str):
         record.to_text(value, operator)
-    if operator not in {"", "equals", "contains"} and record.number(operator) is None:
+    if operator not in {"", "equals", "contains", "schema"} and record.number(operator) is None:
         record.require(operator)
-    label = " ".join(filter(None, (name, path, operator, _shown(expected) if operator else "exists")))
-    terms = {"path": path, **({"operator": operator, "expected": expected} if operator else {})}
+    shown = value.text if operator == "schema" and isinstance(value, YamlScalar) else _shown(expected)
+    label = " ".join(filter(None, (name, path, operator, shown if operator else "exists")))
+    fenced: JsonObject = {"fenced": True} if record.boolean("fenced") else {}
+    terms = {"path": path, **({"operator": operator, "expected": expected} if operator else {}), **fenced}
     return Expectation(name, label=label, terms=terms)
+
+
+def _schema(record: YamlRecord) -> JsonValue:
+    """Return the JSON Schema of a check, which is written in the test or in a file; report one that cannot be used."""
+    value: object = record.values["schema"]
+    if not isinstance(value, YamlScalar) or value.is_null:
+        return _checked_schema(record, json_value(value), "")
+    name = value.text
+    path = record.source.folder / name
+    if not name.endswith(".json"):
+        record.error("spec-value", f"the schema {name!r:.100} is not a file that ends in .json", "schema", hint=_SCHEMA)
+    elif not is_file(path):
+        record.error("spec-value", f"the file {str(path)!r} cannot be found", "schema", hint=_SCHEMA)
+    else:
+        try:
+            return _checked_schema(record, read_json(read_bytes(path, limits.MAX_SPEC_BYTES), label=name).value, name)
+        except (FormatError, NotFound) as error:
+            record.error("spec-value", f"the schema {name!r} cannot be read: {error}", "schema")
+    return None
+
+
+def _checked_schema(record: YamlRecord, schema: JsonValue, file: str) -> JsonValue:
+    from evalmeta.model.json_schema import SchemaFault, check_schema
+
+    try:
+        check_schema(schema)
+    except SchemaFault as fault:
+        where = f" of {file}" if file else ""
+        record.error("spec-value", f"the schema{where} cannot be used: {fault}", "schema")
+    return schema
 
 
 def _why_not_path(path: str) -> str:

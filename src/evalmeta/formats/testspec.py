@@ -15,10 +15,10 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.formats.case_files import is_file, named_files, read_case_file
+from evalmeta.formats.case_files import named_files, read_case_file
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Diagnostics, Loss
-from evalmeta.formats.document import CASE_FILES, Document, read_bytes
+from evalmeta.formats.document import CASE_FILES, Document, is_file, read_bytes
 from evalmeta.formats.spec_cases import (
     INPUT_HINT,
     Defaults,
@@ -90,7 +90,7 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None, needs_case
     A spec without a name is called after `label`. `folder` has the files that it may name; None is the current one.
     """
     diagnostics = Diagnostics(label)
-    file = read_yaml(data, label=label)
+    file = read_yaml(data, label=label, folder=folder)
     if isinstance(file.value, list):
         line, column = file.place(())
         message, hint = "a test spec is a list, not a mapping", "Write testCases: above the list."

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, cast
 
@@ -123,6 +124,7 @@ class YamlFile:
 
     root: YamlNode  # its nodes
     value: JsonValue  # the same as dicts, lists and scalars; null is None
+    folder: Path = Path()  # to which the names of files in it are relative
 
     def place(self, path: Sequence[str | int], *, of_key: bool = False) -> tuple[int, int]:
         """Return the line and column, from 1, of the value at keys and indexes, or of its key."""
@@ -135,7 +137,7 @@ class YamlFile:
         return (key.line, key.column) if of_key else (node.line, node.column)
 
 
-def read_yaml(data: bytes, *, label: str) -> YamlFile:
+def read_yaml(data: bytes, *, label: str, folder: Path | None = None) -> YamlFile:
     """Read a file with one YAML document, JSON too, without tags and repeated keys; raise FormatError with a place."""
     diagnostics = Diagnostics(label)
     builder = _Builder(diagnostics)
@@ -150,7 +152,7 @@ def read_yaml(data: bytes, *, label: str) -> YamlFile:
     except yaml.YAMLError as error:
         _refuse(diagnostics, "yaml-syntax", f"this is not valid YAML: {str(error).splitlines()[0]}", (0, 0))
     root = builder.document()
-    return YamlFile(root, _plain(root))
+    return YamlFile(root, _plain(root), folder or Path())
 
 
 def peek_yaml(text: str) -> JsonValue:
@@ -337,6 +339,7 @@ class LineSource:
     """The place of a mapping that is one line of another file, such as a row of a table."""
 
     line: int
+    folder: Path = Path()  # to which the names of files in it are relative
 
     def place(self, path: Sequence[str | int], *, of_key: bool = False) -> tuple[int, int]:
         """Return its line, whatever the path; the column is unknown."""

@@ -233,7 +233,7 @@ CHECKS: Final = {
             "json",
             "json",
             "A value in an answer that is JSON.",
-            "the answer is JSON, and a [value in it](#answers-in-json) is as expected",
+            "the answer is JSON, and a [value in it](#answers-in-json) is as expected, or as a JSON Schema requires",
             "{path: $.city, equals: Paris}",
         ),
         Check(
@@ -300,7 +300,9 @@ _NUMBER_OPERATORS: Final = {
     "less_than": "less_than",
     "at_most": "less_than_or_equal",
 }
-JSON_OPERATORS: Final = ("equals", "contains", *_NUMBER_OPERATORS)
+VALUE_OPERATORS: Final = ("equals", "contains", *_NUMBER_OPERATORS)
+"""The operators that compare a value of JSON."""
+JSON_OPERATORS: Final = (*VALUE_OPERATORS, "schema")
 """The operators of the check `json`."""
 
 _OUTCOME: Final = "$.generatedData.outcome"
@@ -314,6 +316,8 @@ def comparison_of(expectation: Expectation, checks: Mapping[str, Check] = CHECKS
         return comparison_with(expectation, check.operator, _OUTCOME, expectation.expected_value or "")
     operator, expected = expectation.terms.get("operator"), expectation.terms.get("expected")
     if expectation.name != "json" or not isinstance(operator, str) or expected is None:
+        return None
+    if operator == "schema" or expectation.terms.get("fenced"):
         return None
     reference = reference_of(str(expectation.terms["path"]))
     if operator in _NUMBER_OPERATORS or (operator == "equals" and _is_number(expected)):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 import pytest
@@ -20,7 +21,6 @@ from evalmeta.model.run_options import Matches
 
 if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonValue
-
 
 ACTIONS = (
     Action("Find", {"id": "001xx", "count": 3, "flags": {"b": True, "a": None}}, {"rows": [1, 2, 2]}, 120.5),
@@ -368,7 +368,7 @@ def test_the_whole_answer_is_compared_as_json_and_not_as_text() -> None:
 def test_json_in_a_code_block_is_not_json_and_the_failure_says_so() -> None:
     result = judge_json(check("$.a", equals=1), '```json\n{"a": 1}\n```\n')
     assert result.verdict is Verdict.FAILURE
-    assert result.explanation == "the answer is not valid JSON: it is in a code block of Markdown"
+    assert result.explanation == "the answer is not valid JSON: it is in a code block of Markdown (fenced: true)"
 
 
 VALUES = st.one_of(st.text(max_size=3), st.integers(-9, 9), st.booleans(), st.lists(st.integers(0, 2), max_size=2))
@@ -382,6 +382,44 @@ def test_a_definition_made_from_a_check_judges_the_same(actual: JsonValue, expec
     comparison = comparison_of(expectation)
     assert comparison is not None
     assert json_scorer()(expectation, answer).verdict is comparison_scorer()(comparison, answer).verdict  # type: ignore[union-attr]
+
+
+ORDER: JsonValue = {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "path", "explanation"),
+    [
+        ('{"id": 7}', "$", "$ is as the schema requires"),
+        ('{"id": "7"}', "$", '$.id: expected type "integer", got "7"'),
+        ('{"order": {}}', "$.order", "$.order: expected the key 'id', got {}"),
+        ('{"order": []}', "$.order", '$.order: expected type "object", got []'),
+    ],
+)
+def test_a_schema_names_the_path_and_what_was_expected_there(answer: str, path: str, explanation: str) -> None:
+    result = judge_json(check(path, schema=ORDER), answer)
+    assert result.explanation == explanation
+    assert result.verdict is (Verdict.PASS if "requires" in explanation else Verdict.FAILURE)
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ('{"a": 1}', Verdict.PASS),
+        ('Here:\n```json\n{"a": 1}\n```\nDone.', Verdict.PASS),
+        ('```\n{"a": 1}\n```', Verdict.PASS),
+        ('```json\n{"a": 2}\n```', Verdict.FAILURE),
+        ('```python\na = 1\n```\n```json\n{"a": 1}\n```', Verdict.PASS),
+        ('```json\n{"a": 1}\n```\n```json\n{"a": 2}\n```', Verdict.FAILURE),
+        ("```python\na = 1\n```", Verdict.FAILURE),
+        ("Paris", Verdict.FAILURE),
+    ],
+)
+def test_json_in_a_code_block_is_read_on_request(answer: str, verdict: Verdict) -> None:
+    expectation = check("$.a", equals=1)
+    fenced = replace(expectation, terms={**expectation.terms, "fenced": True})
+    assert judge_json(fenced, answer).verdict is verdict
+    assert comparison_of(fenced) is None
 
 
 def test_an_answer_that_is_not_json_fails_and_says_so() -> None:

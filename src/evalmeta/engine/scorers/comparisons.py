@@ -200,7 +200,8 @@ def json_scorer(matches: Matches = "first") -> Scorer:
             exchange, values = _read(expectation, exchange)
         except NoValue as error:
             return _without_value(expectation, error, expected=_wanted(expectation), actual=exchange.generated.outcome)
-        comparison = comparison_of(expectation)
+        # What is in a code block was taken out of it.
+        comparison = comparison_of(replace(expectation, terms={**expectation.terms, "fenced": False}))
         if comparison and not (expectation.terms["operator"] == "contains" and isinstance(values[0], list)):
             return compare(comparison, exchange)._replace(name=expectation.name)
         comparisons = [_inspected(expectation, value) for value in (values[:1] if matches == "first" else values)]
@@ -216,13 +217,17 @@ def _read(expectation: Expectation, exchange: Exchange) -> tuple[Exchange, Seque
     path = str(expectation.terms["path"])
     if (reference := reference_of(path)) != path:
         answer = exchange.generated.outcome
+        if expectation.terms.get("fenced"):
+            answer = _unfenced(answer)
         try:
             value = read_json(answer)
         except orjson.JSONDecodeError as error:
-            why = "it is in a code block of Markdown" if answer.lstrip().startswith("```") else error.msg
+            why = "it is in a code block of Markdown (fenced: true)" if answer.lstrip().startswith("```") else error.msg
             raise NoMatch(f"the answer is not valid JSON: {why}") from None
         if is_too_deep(value):
             raise NoMatch("the answer is JSON that is nested too deep")
+        if path == "$" and expectation.terms.get("operator") == "schema":
+            return exchange, [value]
         canonical = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
         exchange = exchange._replace(generated=replace(exchange.generated, outcome=canonical))
     try:
@@ -232,10 +237,33 @@ def _read(expectation: Expectation, exchange: Exchange) -> tuple[Exchange, Seque
     return exchange, values
 
 
+def _unfenced(answer: str) -> str:
+    """Return the content of the only code block of JSON in Markdown; the whole answer if it has none."""
+    blocks: list[list[str]] = []
+    is_json = is_inside = False
+    for line in answer.splitlines():
+        text = line.strip()
+        if is_inside and text == "```":
+            is_json = is_inside = False
+        elif not is_inside and text.startswith("```"):
+            is_inside, is_json = True, text[3:].strip().lower() in {"", "json"}
+            blocks += [[]] * is_json
+        elif is_json:
+            blocks[-1].append(line)
+    if len(blocks) > 1:
+        raise NoMatch(f"the answer has {len(blocks)} code blocks that may be JSON, so it is not clear which one counts")
+    return "\n".join(blocks[0]) if blocks else answer
+
+
 def _inspected(expectation: Expectation, value: JsonValue) -> _Comparison:
-    """Return whether a value exists, is null, or contains an item or a text."""
+    """Return whether a value exists, is as a schema requires, is null, or contains an item or a text."""
     operator, expected = expectation.terms.get("operator"), expectation.terms.get("expected")
     text = orjson.dumps(value).decode()
+    if operator == "schema":
+        from evalmeta.model.json_schema import fault_of
+
+        fault = fault_of(expected, value, path=str(expectation.terms["path"]))
+        return _Comparison(not fault, text, fault or f"{expectation.terms['path']} is as the schema requires")
     if operator == "contains" and isinstance(value, list):
         has = "has" if expected in value else "does not have"
         return _Comparison(expected in value, text, f"the list {has} the item {orjson.dumps(expected).decode()}")

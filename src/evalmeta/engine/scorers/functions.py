@@ -57,7 +57,8 @@ def _expected(exchange: Exchange) -> JsonValue:
     if turn.expected is not None:
         return turn.expected
     for expectation in turn.expectations:
-        if expectation.name == "json" and expectation.terms.get("path") == "$":
+        terms = expectation.terms
+        if expectation.name == "json" and terms.get("path") == "$" and terms.get("operator") != "schema":
             return expectation.terms.get("expected")
         if expectation.name == "equals" or canonical_name(expectation.name) == OUTCOME:
             return expectation.expected_value

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.model.checks import JSON_OPERATORS
+from evalmeta.model.checks import VALUE_OPERATORS
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.expectations import ACTIONS, EVALUATORS, OPERATORS, OUTCOME, STRING_OPERATORS, TOPIC, render_actions
 
@@ -135,7 +135,7 @@ def _comparison(name: str, operator: str, expected: str, label: str, reading: Re
 
 
 def _json(record: Record, label: str, reading: Reading) -> Expectation | str:
-    operator, path = _operator(record, JSON_OPERATORS), record.text("json_path") or "$"
+    operator, path = _operator(record, VALUE_OPERATORS), record.text("json_path") or "$"
     if record.has("json_schema"):
         return "evalmeta does not check JSON schemas"
     if not reading.is_reference or reading.text == _LATENCY:
