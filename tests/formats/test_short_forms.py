@@ -55,6 +55,8 @@ LINES: list[tuple[str, list[tuple[str, str | None, str | None]]]] = [
     ("actions: []", [("action_sequence_match", "[]", None)]),
     ("actions: [A, {name: B, input: {id: 7}}]", [("action_sequence_match", "['A', 'B']", None)]),
     ("not_actions: Delete_*", [("not_actions", "Delete_*", "not_actions Delete_*")]),
+    ("handoffs: [Triage, Orders]", [("handoffs", "['Triage', 'Orders']", "handoffs Triage, Orders")]),
+    ("handoffs: []", [("handoffs", "[]", "handoffs none")]),
     ("max_actions: 0", [("max_actions", "0", "max_actions at most 0")]),
     ("json: {path: $.a, equals: b}", [("json", None, 'json $.a equals "b"')]),
     (
@@ -195,6 +197,7 @@ def test_every_short_form_needs_a_value(key: str) -> None:
             "max_actions: -1",
             "t.yaml:3:16 'max_actions' is -1, which no answer can meet [spec-value] Write a maximum of 0 or more.",
         ),
+        ("handoffs: [Triage, '']", "t.yaml:3:22 'handoffs' has an empty name [spec-value] Write what is expected."),
         (
             "not_actions: []",
             "t.yaml:3:16 'not_actions' is an empty list, which expects nothing [spec-value] Leave it out.",

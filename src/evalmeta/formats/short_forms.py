@@ -121,6 +121,15 @@ def _action_patterns(check: Check, case: YamlRecord) -> Iterator[Expectation]:
         yield Expectation(check.name, text.strip(), f"{check.name} {_shortened(text)}")
 
 
+def _names(check: Check, case: YamlRecord) -> Iterator[Expectation]:
+    names = list(case.one_or_more(check.name))
+    for steps, name in names:
+        if not name.strip():
+            case.error("spec-value", f"{check.name!r} has an empty name", *steps, hint="Write what is expected.")
+    text = render_actions(name.strip() for _, name in names)
+    yield Expectation(check.name, text, f"{check.name} {_shortened(', '.join(name for _, name in names) or 'none')}")
+
+
 def _texts(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     for _, text in _not_empty(case, check.name):
         yield Expectation(check.name, text, _label(check.name, text))
@@ -262,6 +271,7 @@ SHAPES: Final[Mapping[Shape, _ShapeOfValue]] = {
     "count": _ShapeOfValue(_maximum, "plain", "count"),
     "actions": _ShapeOfValue(_actions, "names", "actions"),
     "action patterns": _ShapeOfValue(_action_patterns, "names", "oneOrMore"),
+    "names": _ShapeOfValue(_names, "names", "texts"),
 }
 
 

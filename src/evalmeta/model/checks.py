@@ -48,6 +48,7 @@ Shape = Literal[
     "count",
     "actions",
     "action patterns",
+    "names",
 ]
 """What the value of a check is.
 
@@ -55,7 +56,8 @@ text: one text. value: one text, or a list or mapping that an answer in JSON mus
 which each must hold. any text: a list of which one must hold. patterns: regular expressions. criteria: what a language
 model judges. functions: `module:function`. json: a mapping with a path and an operator, or a list. maximum: a whole
 number above 0. count: a whole number, also 0. actions: a name or a call with its input, or a list of them. action
-patterns: names in which `*` and `?` stand for other characters.
+patterns: names in which `*` and `?` stand for other characters. names: a name or
+a list of names.
 """
 LATENCY: Final = "output_latency_milliseconds"
 
@@ -154,6 +156,16 @@ CHECKS: Final = {
             scorer=f"{_SCORERS}.actions:score_max_actions",
             rarity="unique",
             other_names=("max_tool_calls", "max_calls", "max_steps"),
+        ),
+        Check(
+            "handoffs",
+            "names",
+            "The agents or topics that the conversation goes through, in their order; [] for none.",
+            "the conversation so far went through these [agents or topics](#handoffs), in this order",
+            "[Triage, Orders]",
+            scorer=f"{_SCORERS}.actions:score_handoffs",
+            rarity="unique",
+            other_names=("handoff", "agents", "agent_path", "expected_agents"),
         ),
         Check(
             "contains",

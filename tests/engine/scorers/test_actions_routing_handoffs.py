@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from engine.builders import exchange
+from evalmeta.engine.scorers import score
 from evalmeta.engine.scorers.actions import score_handoff
 from evalmeta.model.definition import Expectation
 from evalmeta.model.generated_data import Action, GeneratedData
-from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.run import EarlierTurn, TestResult, Verdict
 
 TOLD = Action("transfer_to_agent", {"agent_name": "Events"})
 
@@ -40,3 +41,47 @@ def test_without_a_reported_handoff_the_result_is_undecided(action: Action) -> N
 @pytest.mark.parametrize("expected", [None, " "])
 def test_without_an_expected_agent_nothing_is_decided(expected: str | None) -> None:
     assert judge(expected, TOLD).verdict is Verdict.UNDECIDED
+
+
+TO_TRIAGE, TO_ORDERS = Action("transfer_to_agent", {"agent_name": "Triage"}), Action("transfer_to_Orders")
+
+
+@pytest.mark.parametrize(
+    ("turns", "verdict", "explanation"),
+    [
+        ([("Triage", None), ("Orders", None)], Verdict.PASS, "the handoffs are as expected"),
+        ([("Triage", ()), ("Triage", ()), ("Orders", ())], Verdict.PASS, "the handoffs are as expected"),
+        ([(None, (TO_TRIAGE, TO_ORDERS))], Verdict.PASS, "the handoffs are as expected"),
+        ([("Orders", (TO_TRIAGE, TO_ORDERS))], Verdict.PASS, "the handoffs are as expected"),
+        ([(None, (TO_TRIAGE, TO_ORDERS)), (None, ())], Verdict.PASS, "the handoffs are as expected"),
+        ([("Triage", ())], Verdict.FAILURE, "handoff 2: expected Orders, got no other one"),
+        ([("Orders", ())], Verdict.FAILURE, "handoff 1: expected Triage, got Orders"),
+        (
+            [("Triage", ()), ("Orders", ()), ("Refunds", ())],
+            Verdict.FAILURE,
+            "handoff 3: expected no other one, got Refunds",
+        ),
+        ([("", ())], Verdict.FAILURE, "handoff 1: expected Triage, got no other one"),
+        ([(None, ())], Verdict.UNDECIDED, "the agent reports no handoffs: "),
+        ([("Triage", ()), ("Orders", ()), (None, None)], Verdict.UNDECIDED, "the agent reports no handoffs in turn 3"),
+        ([(None, (TO_TRIAGE, TO_ORDERS)), (None, None)], Verdict.UNDECIDED, "the agent reports no handoffs in turn 2"),
+    ],
+)
+def test_handoffs_are_those_of_the_conversation_so_far(
+    turns: list[tuple[str | None, tuple[Action, ...] | None]], verdict: Verdict, explanation: str
+) -> None:
+    *earlier, last = [GeneratedData("Done.", topic, actions) for topic, actions in turns]
+    asked = exchange(last)._replace(earlier=tuple(EarlierTurn("Hi", generated) for generated in earlier))
+    result = score(Expectation("handoffs", "['Triage', 'Orders']"), asked)
+    assert isinstance(result, TestResult)
+    assert (result.verdict, result.explanation[: len(explanation)]) == (verdict, explanation)
+
+
+def test_no_handoffs_are_expected_only_of_an_agent_that_reports_them() -> None:
+    none = Expectation("handoffs", "[]")
+    verdicts = [score(none, exchange(GeneratedData("Hi", topic, ()))) for topic in ("", "Orders", None)]
+    assert [result.verdict for result in verdicts if isinstance(result, TestResult)] == [
+        Verdict.PASS,
+        Verdict.FAILURE,
+        Verdict.UNDECIDED,
+    ]

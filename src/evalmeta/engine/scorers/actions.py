@@ -261,6 +261,37 @@ def score_handoff(expectation: Expectation, exchange: Exchange) -> TestResult:
     return judged(expectation, passed=passed, expected=expected, actual=actual, explanation=explanation)
 
 
+def score_handoffs(expectation: Expectation, exchange: Exchange) -> TestResult:
+    """Pass if the conversation up to this turn went through the expected agents or topics, in this order.
+
+    A turn adds the agents that its transfers name, and then its topic; a repeated name counts once until another one
+    follows. A turn without a topic stays where it was if the agent reports transfers. What is not reported is
+    UNDECIDED.
+    """
+    expected = parse_actions(expectation.expected_value or "") or ()
+    text = render_actions(expected)
+    turns = [*(turn.generated for turn in exchange.earlier), exchange.generated]
+    transfers = [[name for action in turn.actions or () if (name := _agent_of(action))] for turn in turns]
+    has_transfers = any(transfers)
+    for place, (turn, agents) in enumerate(zip(turns, transfers, strict=True), 1):
+        if turn.topic is None and not agents and (turn.actions is None or not has_transfers):
+            of_turn = f" in turn {place}" if len(turns) > 1 else ""
+            why = f"the agent reports no handoffs{of_turn}: neither a topic, nor an action transfer_to_agent"
+            return undecided(expectation, why, expected=text)
+    went = [name for turn, agents in zip(turns, transfers, strict=True) for name in (*agents, turn.topic) if name]
+    actual = tuple(name for place, name in enumerate(went) if not place or went[place - 1] != name)
+    passed = actual == expected
+    taken = render_actions(actual)
+    if passed:
+        why = "the handoffs are as expected"
+    else:
+        differing = first_difference(expected, actual)
+        place = min(len(expected), len(actual)) if differing is None else differing
+        wanted, got = ((names[place] if place < len(names) else "no other one") for names in (expected, actual))
+        why = f"handoff {place + 1}: expected {wanted}, got {got}"
+    return judged(expectation, passed=passed, expected=text, actual=taken, explanation=why)
+
+
 def _agent_of(action: Action) -> str:
     if action.name == "transfer_to_agent" and isinstance(action.input, Mapping):
         values = (action.input.get(name) for name in ("agent_name", "agent"))
