@@ -132,6 +132,8 @@ INPUT_HINT: Final = "Write input: and the message to the agent."
 """What to write instead of a test case or a turn that is only a text."""
 _ONLY_OF_CASES: Final = ("input", "utterance", "expected", "turns", "name", "quarantine")
 _PYTHON: Final = LineSource(0)
+# The keys of a test case in Python whose values may be any JSON.
+_VALUES: Final = ("input", "turns", "expected", "equals", "json")
 _UNREAD: Final = "'expected' is read by functions only, and no function judges this answer"
 _UNREAD_HINT: Final = "Add function, or use equals, json or expectedOutcome."
 _PER_CASE: Final = "Write it in each test case."
@@ -165,7 +167,7 @@ def case_of(values: Mapping[str, object], number: int, *, reads_expected: bool =
     """
     diagnostics = Diagnostics(f"case {number}")
     try:
-        if not all(isinstance(given, str) for given in values.values()):
+        if not all(isinstance(values.get(key, ""), str) for key in _VALUES):
             # orjson writes null for NaN.
             json.dumps(values, allow_nan=False, default=plain_json)
         value: JsonValue = orjson.loads(orjson.dumps(values, plain_json))
