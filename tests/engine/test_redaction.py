@@ -22,7 +22,7 @@ PATTERNS = [r"\b\d{4}(?:-\d{4}){3}\b", "Ada(?= Byron)"]
 ANSWER = GeneratedData(
     f"Ada Byron pays with {CARD}.",
     "Payments",
-    (Action("Pay", {"card": CARD, "amount": 3}, {"card": [CARD, {CARD: None}]}, 2.0),),
+    (Action("Pay", {"card": CARD, "amount": 3}, {"card": [CARD, {CARD: None}]}, 2.0, f"{CARD} expired"),),
     4.0,
     "session",
     Tokens(1, 2),
@@ -32,7 +32,15 @@ ANSWER = GeneratedData(
 HIDDEN = GeneratedData(
     "[secret] Byron pays with [secret].",
     "Payments",
-    (Action("Pay", {"card": "[secret]", "amount": 3}, {"card": ["[secret]", {"[secret]": None}]}, 2.0),),
+    (
+        Action(
+            "Pay",
+            {"card": "[secret]", "amount": 3},
+            {"card": ["[secret]", {"[secret]": None}]},
+            2.0,
+            "[secret] expired",
+        ),
+    ),
     4.0,
     "session",
     Tokens(1, 2),

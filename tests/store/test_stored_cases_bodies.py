@@ -29,3 +29,9 @@ def test_averaged_results_are_read_back_unchanged() -> None:
     case = CaseResult(3, 1, "Where is it?", Verdict.FAILURE, 1.0, 2.0, (judged,))
     assert decode_case(encode_case(case)) == case
     assert read_case(write_case(case)).results == (judged,)
+
+
+def test_the_error_of_an_action_is_kept() -> None:
+    answer = GeneratedData("", actions=(Action("A", error="timed out"), Action("B")))
+    case = CaseResult(3, 1, "Where is it?", Verdict.PASS, 1.0, 2.0, (), answer)
+    assert decode_case(encode_case(case)) == case
