@@ -64,6 +64,7 @@ def test_every_check_has_an_example() -> None:
 def test_the_examples_are_valid(tmp_path: Path, text: str) -> None:
     [table], [lines] = blocks("csv"), blocks("json")
     (tmp_path / "questions.csv").write_text(table)
+    (tmp_path / "faq.csv").write_text("Question,Expected answer\nWhat is the capital of France?,Paris\n")
     (tmp_path / "more.jsonl").write_text(lines)
     # A quarantine that has ended is a warning.
     text = text.replace("2027-01-31", str(today()))

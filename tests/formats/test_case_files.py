@@ -262,3 +262,72 @@ def test_a_file_of_cases_has_a_limited_size(spec: Path) -> None:
 def test_flags_of_a_table_are_true_or_false(spec: Path) -> None:
     first, second = cases_of(spec, "q.csv", "input,empty,exact\nHi,TRUE,\nHi,,true\n")
     assert [case.turns[0].expectations[0].terms for case in (first, second)] == [{"empty": True}, {"exact": True}]
+
+
+@pytest.fixture
+def mapped(spec: Path) -> Path:
+    spec.write_text("cases: data/q.csv\ncolumns: {input: Question, contains: Expected answer}\n")
+    return spec
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("q.csv", "name,Question , Expected answer\ngreeting,Hi,Hello\n"),
+        ("q.jsonl", '{"name": "greeting", "Question": "Hi", "Expected answer": "Hello"}\n'),
+    ],
+)
+def test_columns_with_other_titles_are_mapped_to_keys(mapped: Path, name: str, content: str) -> None:
+    [case] = cases_of(mapped, name, content)
+    assert (case.label, case.turns[0].utterance, checks(case)) == ("greeting", "Hi", [("contains", "Hello")])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        (
+            "q.csv",
+            "Question,Expected\nHi,Hello\n",
+            "data/q.csv:1 the column 'Expected answer', which 'columns' of the spec names for 'contains'",
+        ),
+        (
+            "q.csv",
+            "Question,Expected answer,contains\nHi,Hello,Hi\n",
+            "data/q.csv:1 column 3, 'contains', is 'contains' as column 2, 'Expected answer', is [csv-columns]",
+        ),
+        (
+            "q.jsonl",
+            '{"input": "Hi", "Expected answer": "Hello"}\n',
+            "data/q.jsonl:1 the column 'Question', which 'columns' of the spec names for 'input', does not exist",
+        ),
+        (
+            "q.jsonl",
+            '{"Question": "Hi", "input": "Ho", "Expected answer": "Hello"}\n',
+            "data/q.jsonl:1 'input' is 'input', which the test case has already [spec-both]",
+        ),
+    ],
+)
+def test_a_column_that_is_missing_or_means_the_same_as_another_is_an_error(
+    mapped: Path, name: str, content: str, problem: str
+) -> None:
+    assert problems(mapped, name, content)[0].startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ("{inptu: Question}", "t.yaml:2:18 a test case has no key 'inptu' [spec-key] Did you mean 'input'?"),
+        (
+            "{input: Question, contains: Question}",
+            "t.yaml:2:38 the column 'Question' is for 'input' already [spec-both] Keep one of them.",
+        ),
+    ],
+)
+def test_columns_name_keys_of_test_cases_once(spec: Path, columns: str, problem: str) -> None:
+    spec.write_text(f"cases: data/q.csv\ncolumns: {columns}\n")
+    assert problem in problems(spec, "q.csv", "Question\nHi\n")
+
+
+def test_columns_without_a_file_are_an_error(spec: Path) -> None:
+    spec.write_text("columns: {input: Question}\ncases: [{input: Hi}]\n")
+    assert problems(spec, "q.csv", "")[0].startswith("t.yaml:1:10 'columns' is for files with test cases")

@@ -132,7 +132,7 @@ def test_what_another_program_would_write_otherwise_needs_quotes(text: str) -> N
                 (
                     "t.yaml:1:1 a test spec has no key 'a' [spec-key]"
                     " Known: name, description, subjectType, subjectName, subjectVersion, testCases,"
-                    " subject, defaults, cases, iterations, min_pass_rate."
+                    " subject, defaults, cases, columns, iterations, min_pass_rate."
                 ),
                 "t.yaml:1:1 a test spec needs 'testCases' [spec-missing]",
             ],

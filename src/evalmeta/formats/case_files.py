@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta import limits
@@ -17,13 +18,14 @@ from evalmeta.formats.yaml_source import LineSource, YamlRecord, YamlScalar, rea
 from evalmeta.model.expectations import parse_actions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evalmeta.formats.diagnostics import Diagnostics
-    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.json_value import JsonObject, JsonValue
 
 
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _TABLES: Final = (".csv", ".tsv")
 # Testing Center's titles, as keys of a spec.
 _TITLES: Final = {"utterance": "utterance", "topic": "expectedTopic", "actions": "expectedActions"}
@@ -33,15 +35,21 @@ _KEY_OF_TITLE: Final = {
 }
 
 
-def read_case_file(path: Path, diagnostics: Diagnostics) -> Iterator[YamlRecord]:
-    """Yield the test cases of a file; raise NotFound if it cannot be read."""
+def read_case_file(path: Path, diagnostics: Diagnostics, columns: Mapping[str, str] = _NONE) -> Iterator[YamlRecord]:
+    """Yield the test cases of a file; raise NotFound if it cannot be read.
+
+    `columns` has the keys of test cases for columns with other titles, or for other keys of JSON Lines.
+    """
     data = read_bytes(path, limits.MAX_SPEC_BYTES)
-    rows = _rows_of_table(data, diagnostics) if path.suffix.lower() in _TABLES else _rows_of_lines(data, diagnostics)
+    read = _rows_of_table if path.suffix.lower() in _TABLES else _rows_of_lines
+    rows = read(data, diagnostics, columns)
     for line, value in rows:
         yield YamlRecord(LineSource(line, path.parent), (), value, diagnostics, called="a test case")
 
 
-def _rows_of_table(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int, JsonValue]]:
+def _rows_of_table(
+    data: bytes, diagnostics: Diagnostics, columns: Mapping[str, str]
+) -> Iterator[tuple[int, JsonValue]]:
     rows = read_csv(data, diagnostics, max_bytes=limits.MAX_SPEC_BYTES, max_cells=limits.MAX_SPEC_VALUES)
     if (head := next(rows, None)) is None:
         # Anything else that prevents reading is reported already.
@@ -49,9 +57,15 @@ def _rows_of_table(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int,
             hint = "Its first line names the keys of the cells."
             diagnostics.error("csv-columns", "the table is empty", line=1, hint=hint)
         return
-    titles = [_KEY_OF_TITLE.get(" ".join(title.split()).lower(), title.strip()) for title in head.cells]
+    given = [title.strip() for title in head.cells]
+    _check_columns(diagnostics, columns, given)
+    titles = [columns.get(title) or _KEY_OF_TITLE.get(" ".join(title.split()).lower(), title) for title in given]
     for place, title in enumerate(titles, 1):
-        if title in titles[: place - 1]:
+        if title in titles[: place - 1] and columns:
+            first = titles.index(title)
+            message = f"column {place}, {given[place - 1]!r}, is {title!r} as column {first + 1}, {given[first]!r}, is"
+            diagnostics.error("csv-columns", message, line=1, hint="Keep one of them.")
+        elif title in titles[: place - 1]:
             diagnostics.error("csv-columns", f"column {place}, {title!r}, is repeated", line=1)
         elif title not in case_keys():
             hint = case_hints().get(title.lower()) or diagnostics.suggest(title, case_keys())
@@ -85,10 +99,13 @@ def _cell(key: str, cell: str) -> JsonValue:
     return cast("JsonValue", YamlScalar(0, 0, text if is_plain else cell, is_plain=is_plain))
 
 
-def _rows_of_lines(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int, JsonValue]]:
+def _rows_of_lines(
+    data: bytes, diagnostics: Diagnostics, columns: Mapping[str, str]
+) -> Iterator[tuple[int, JsonValue]]:
     if len(data) > limits.MAX_SPEC_BYTES:
         diagnostics.error("json-limit", f"the file is larger than {limits.MAX_SPEC_BYTES:,} bytes")
         return
+    seen: dict[str, None] = {}
     for line, text in enumerate(data.split(b"\n"), 1):
         if not text.strip():
             continue
@@ -99,7 +116,31 @@ def _rows_of_lines(data: bytes, diagnostics: Diagnostics) -> Iterator[tuple[int,
                 column = problem.location.column
                 diagnostics.error(problem.code, problem.message, line=line, column=column, hint=problem.hint)
             continue
+        if columns and isinstance(value, dict):
+            seen.update(dict.fromkeys(value))
+            value = _renamed(value, columns, line, diagnostics)
         yield line, record_value(value)
+    if seen:
+        _check_columns(diagnostics, columns, [*seen])
+
+
+def _renamed(value: JsonObject, columns: Mapping[str, str], line: int, diagnostics: Diagnostics) -> JsonObject:
+    renamed: dict[str, JsonValue] = {}
+    for name, inner in value.items():
+        key = columns.get(name, name)
+        if key in renamed:
+            message = f"{name!r} is {key!r}, which the test case has already"
+            diagnostics.error("spec-both", message, line=line, hint="Keep one of them.")
+        renamed[key] = inner
+    return renamed
+
+
+def _check_columns(diagnostics: Diagnostics, columns: Mapping[str, str], titles: Sequence[str]) -> None:
+    for title, key in columns.items():
+        if title not in titles:
+            message = f"the column {title!r}, which 'columns' of the spec names for {key!r}, does not exist"
+            hint = diagnostics.suggest(title, titles) or f"The columns are {', '.join(titles)}."
+            diagnostics.error("csv-columns", message, line=1, hint=hint)
 
 
 # Also in JSON, whose test cases are not read here.

@@ -22,6 +22,8 @@ from evalmeta.formats.document import CASE_FILES, Document, is_file, read_bytes
 from evalmeta.formats.spec_cases import (
     INPUT_HINT,
     Defaults,
+    case_hints,
+    case_keys,
     own_keys,
     read_case,
     read_defaults,
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _SF_KEYS: Final = ("name", "description", "subjectType", "subjectName", "subjectVersion", "testCases")
-_SPEC_KEYS: Final = ("subject", "defaults", "cases", "iterations", "min_pass_rate")
+_SPEC_KEYS: Final = ("subject", "defaults", "cases", "columns", "iterations", "min_pass_rate")
 _SPEC_HINTS: Final = {
     **dict.fromkeys(("agentType", "topics"), "This is an agent spec; a test spec has testCases."),
     **dict.fromkeys(("tests", "scenarios", "evals", "questions", "examples"), "Use testCases."),
@@ -205,6 +207,25 @@ def _kind(cases: JsonValue, subject_type: str) -> MetadataType:
     return TESTING_DEFINITION if is_studio else EVALUATION_DEFINITION
 
 
+def _columns(root: YamlRecord) -> Mapping[str, str]:
+    """Return the keys of test cases by the columns of files that have other titles."""
+    columns: dict[str, str] = {}
+    for key, value in root.object("columns").items():
+        title = root.to_text(value, "columns", key)
+        if key not in case_keys():
+            hint = case_hints().get(key) or root.diagnostics.suggest(key, case_keys())
+            root.error("spec-key", f"a test case has no key {key!r}", "columns", key, hint=hint)
+        elif title is not None and title.strip() in columns:
+            message = f"the column {title!r} is for {columns[title.strip()]!r} already"
+            root.error("spec-both", message, "columns", key, hint="Keep one of them.")
+        elif title is not None:
+            columns[title.strip()] = key
+    if columns and not any(named_files(root.raw("cases"))):
+        message = "'columns' is for files with test cases, and the spec names none"
+        root.error("spec-value", message, "columns", hint="Name a file in cases: questions.csv.")
+    return columns
+
+
 class _Cases:
     """The test cases of a spec with those of the files that it names."""
 
@@ -216,6 +237,7 @@ class _Cases:
         self._folder = folder
         self._is_own = is_own
         self._bytes = 0
+        self._columns = _columns(root)
 
     def cases(self) -> Iterator[Case]:
         defaults = self._root.record("defaults", called="a mapping of defaults") if self._is_own else None
@@ -266,7 +288,7 @@ class _Cases:
         diagnostics = Diagnostics(str(PurePath(self._root.diagnostics.label).parent / name))
         self.others.append(diagnostics)
         record = None
-        for record in read_case_file(path, diagnostics):
+        for record in read_case_file(path, diagnostics, self._columns):
             yield record, name
         if record is None and not diagnostics.has_errors:
             diagnostics.error("spec-missing", "the file has no test cases", line=1, hint=_EXAMPLE)
