@@ -83,8 +83,20 @@ def test_find_flaky_cases(tmp_path: Path) -> None:
     assert "The agent does not know all carriers yet" in quarantined.stdout
 
 
+@pytest.mark.slow
+def test_my_csv(tmp_path: Path) -> None:
+    [(command, printed)] = re.findall(
+        r"^```console\n\$ (.*?)\n\.\.\.\n(.*?)^```$", page("csv.md", tmp_path), re.DOTALL | re.MULTILINE
+    )
+    shown = run(tmp_path, command)
+    assert shown.returncode == 100
+    assert [line for line in printed.splitlines() if line not in shown.stdout] == [], shown.stdout + shown.stderr
+    tagged = run(tmp_path, "evalmeta run tests --tag shipping")
+    assert "2 cases: 2 passed" in tagged.stdout, tagged.stdout + tagged.stderr
+
+
 def test_the_pages_fit_on_a_screen_and_have_rows() -> None:
     home = (DOCS / "index.md").read_text()
-    for name in ("repeat.md", "flaky.md"):
+    for name in ("repeat.md", "flaky.md", "csv.md"):
         assert f"]({name})" in home
         assert len((DOCS / name).read_text().splitlines()) <= 80
