@@ -10,7 +10,6 @@ from evalmeta import api
 from evalmeta.cli.options import PATH, Decorator, option_group
 from evalmeta.cli.output import print_json
 from evalmeta.cli.runs.reports import Output, report_outcome
-from evalmeta.model.settings import find_subject
 from evalmeta.model.spending import cost_lines, costs_json, dollars, dollars_text
 from evalmeta.report.text import count, one_line
 
@@ -128,6 +127,8 @@ def _adapter(call: RunCall, planned: PlannedRun) -> str:
     """Return the agent's adapter in parentheses; empty for agents in other orgs."""
     if call.target is not None or any(file.name == planned.definition and file.subject for file in call.files):
         return ""
+    from evalmeta.model.settings import find_subject
+
     settings = find_subject(call.project.settings.subjects, planned.subject_name)
     return f" (adapter {settings.adapter})" if settings else " (no adapter is bound to it)"
 
