@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 # asyncio itself loads ssl and socket.
 LIBRARIES = {
-    *("click", "httpx", "httpcore", "jinja2", "jsonpath_ng", "lxml", "pathspec", "pydantic", "rich", "sqlite3"),
-    *("starlette", "xmlschema", "yaml"),
+    *("click", "httpx", "httpcore", "jinja2", "jsonpath_ng", "jsonschema", "lxml", "pathspec", "pydantic", "rich"),
+    *("sqlite3", "starlette", "xmlschema", "yaml"),
 }
 STANDARD = {"csv", "email", "http", "importlib.metadata", "statistics", "tomllib", "xml", "zipfile"}
 # Asking a question needs these, reading files does not.
