@@ -220,7 +220,7 @@ def test_an_unbound_agent_of_a_test_that_only_the_org_has_is_called_so(evalmeta:
     ("body", "seconds", "said"),
     [
         ("raise RuntimeError('the agent is down')", "60", "the agent is down"),
-        ("return 42", "60", "int"),
+        ("return object()", "60", "type object"),
         ("return {'outcome': 'x', 'latency_ms': float('nan')}", "60", "latency"),
         ("time.sleep(60)", "0.2", "0.2"),
     ],

@@ -382,7 +382,7 @@ def test_cases_can_be_mappings_with_the_keys_of_specs(given: Callable[[object], 
     [
         ({"input": "Hi", "contians": "Hi"}, "case 2: a test case has no key 'contians'"),
         ({"contains": "Hi"}, "case 2: a test case needs 'input'"),
-        ({"input": "Hi", "equals": object()}, "case 2 is not valid: Type is not JSON serializable: object"),
+        ({"input": "Hi", "equals": object()}, "case 2 is not valid: Object of type object is not JSON serializable"),
     ],
 )
 def test_a_wrong_mapping_is_refused_before_the_agent_is_called(values: dict[str, object], message: str) -> None:

@@ -114,4 +114,4 @@ def test_traces_in_other_forms_are_not_ballerina_traces() -> None:
 
 def test_an_invalid_answer_is_refused() -> None:
     with pytest.raises(SubjectError, match="the agent returned"):
-        ballerina.trace_of(3)
+        ballerina.trace_of(object())

@@ -35,6 +35,7 @@ EXTRAS: Final = {
     "keyring": ("keyring",),
     "llm": ("pydantic_ai", "openai"),
     "oauth": ("joserfc",),
+    "otel": ("opentelemetry.proto",),
     "postgres": ("psycopg",),
     "ray": ("ray",),
     "server": ("python_multipart", "uvicorn"),
@@ -103,11 +104,19 @@ def examine(
 
 
 def _extras() -> Finding:
-    installed = [name for name, modules in EXTRAS.items() if all(map(find_spec, modules))]
+    installed = [name for name, modules in EXTRAS.items() if all(map(_is_installed, modules))]
     missing = [name for name in EXTRAS if name not in installed]
     texts = [f"installed: {', '.join(installed)}"] if installed else []
     texts += [f"not installed: {', '.join(missing)}"] if missing else []
     return Finding("ok", "; ".join(texts))
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        # The package around it.
+        return False
 
 
 def _of_project(project: Project, *, runs_here: bool) -> Iterator[Check]:

@@ -114,11 +114,12 @@ def with_agent(project: Project, test: FileTest, agent: Agent) -> FileTest:
 def matrix_of(finished: Sequence[FinishedRun]) -> tuple[Matrix | None, list[str]]:
     """Return the agents of the runs of a command side by side, and the agent of each run; None without a matrix."""
     labels = labels_of([run.run for run in finished])
+    if len(set(labels)) < _FEWEST:
+        # Results that nobody compares are not read.
+        return None, labels
     cells: dict[str, list[FinishedRun]] = {}
     for label, run in zip(labels, finished, strict=True):
         cells.setdefault(label, []).append(run.counted())
-    if len(cells) < _FEWEST:
-        return None, labels
     observed = {label: _tests(runs, is_observed=True) for label, runs in cells.items()}
     counted = {label: _tests(runs, is_observed=False) for label, runs in cells.items()}
     rows = tuple(_cell(label, runs) for label, runs in cells.items())
