@@ -30,11 +30,12 @@ COUNTING = """\
 import gc, pathlib
 from evalmeta.model.evaluation import Turn
 
-file = pathlib.Path(__file__).with_name("kept").open("a", buffering=1)
+FILE = pathlib.Path(__file__).with_name("kept")
 
 def count():
     kept = sum(isinstance(thing, Turn) and thing.utterance.startswith("kept ") for thing in gc.get_objects())
-    file.write(f"{kept}\\n")
+    with FILE.open("a") as file:
+        file.write(f"{kept}\\n")
 
 count()
 

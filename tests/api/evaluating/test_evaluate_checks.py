@@ -244,7 +244,6 @@ def test_a_check_is_true_only_if_it_passed() -> None:
 
 
 def test_objects_cannot_be_sent_to_a_cluster() -> None:
-    pytest.importorskip("ray")
     with pytest.raises(UsageError, match="the check '_by_any_name' is a Python object"):
         evaluate([{"input": "a"}], echo, checks=[_by_any_name], on="ray")
 
