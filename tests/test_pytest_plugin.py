@@ -217,6 +217,7 @@ def test_a_definition_whose_agent_only_an_org_has_is_skipped_unless_it_is_asked_
     run("--evalmeta").assert_outcomes(errors=1)
 
 
+@pytest.mark.slow
 def test_every_test_with_a_mistake_in_a_folder_is_an_error(pytester: pytest.Pytester, run: Run) -> None:
     (pytester.path / "tests").mkdir()
     for name, content in NEAR.items():
@@ -236,6 +237,7 @@ def test_files_in_folders_that_are_not_tests_are_counted_and_listed(pytester: py
     ran.stdout.fnmatch_lines_random([f"  {name}: it *" for name in names])
 
 
+@pytest.mark.slow
 def test_hidden_and_ignored_files_are_not_collected_unless_they_are_named(desk: Callable[..., Path], run: Run) -> None:
     folder = desk(PASSING).parent
     (folder / "other").mkdir()

@@ -137,6 +137,7 @@ def test_an_unreachable_org_is_reported_without_a_secret(machine: Machine) -> No
     assert machine.leaks() == []
 
 
+@pytest.mark.slow
 def test_secrets_are_only_in_the_file_of_a_login(machine: Machine, org: OAuthServer) -> None:
     org.rotates = True
     url = f"force://{CLIENT}:{SECRET}:{org.new_refresh_token()}@{org.url.removeprefix('http://')}"

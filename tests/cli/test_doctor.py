@@ -50,6 +50,7 @@ def findings(done: Outcome) -> dict[str, tuple[str, str, str]]:
     return {check["name"]: (check["status"], check["message"], check["action"]) for check in checks}
 
 
+@pytest.mark.slow
 def test_what_is_imported_started_and_called_is_said_before(folder: Path, evalmeta: Evalmeta) -> None:
     bind(folder, shop="print('imported')\nraise SystemExit")
     with (folder / "evalmeta.toml").open("a") as settings:
@@ -125,6 +126,7 @@ def test_a_test_with_a_mistake_is_an_error_and_other_files_are_counted(folder: P
     assert checked[:2] == ("error", f"{len(NEAR) + 1} files, {len(NEAR)} not valid")
 
 
+@pytest.mark.slow
 def test_each_broken_agent_is_an_error_with_a_way_out(folder: Path, evalmeta: Evalmeta) -> None:
     raising = "def answer(question):\n    raise KeyError('id')\n"
     quitting = "import os\nprint('{}', flush=True)\nos.kill(os.getpid(), 9)\n"
@@ -352,6 +354,7 @@ def test_a_state_folder_that_cannot_be_written_is_an_error_for_root_too(
     assert "set EVALMETA_HOME to another folder" in done.out
 
 
+@pytest.mark.slow
 def test_a_disk_without_room_is_not_everything_works(folder: Path, evalmeta: Evalmeta, program: list[str]) -> None:
     evalmeta("init")
     evalmeta("run", ".")

@@ -127,6 +127,7 @@ def test_a_command_decides_as_the_simulation_does(
     check(evalmeta, tmp_path / "one", commands, label, confirm=confirm)
 
 
+@pytest.mark.slow
 def test_cases_that_rarely_pass_cannot_make_a_command_ask_without_end(
     evalmeta: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -330,6 +330,7 @@ def test_quiet_and_verbose_change_what_the_report_shows(suite: Suite) -> None:
     assert (done.code, "--verbose and --quiet exclude each other" in done.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_suspect_cases_of_all_tests_of_a_suite_are_asked_again_together(suite: Suite) -> None:
     suite.test("Long", *(f"c{number}" for number in range(1, 13)))
     suite.evalmeta("deploy")

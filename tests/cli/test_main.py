@@ -177,6 +177,7 @@ def test_a_terminal_that_goes_away_is_not_a_defect_and_the_results_stay(
     assert "1 passed" in evalmeta("test", "results", "--use-most-recent").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("report", ["pipe.xml", "link.xml"])
 def test_a_pipe_as_a_report_is_written_to_and_not_replaced(program: list[str], folder: Path, report: str) -> None:
     # Not /dev/null: root could replace it.

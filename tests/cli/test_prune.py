@@ -176,6 +176,7 @@ def test_a_suite_that_is_not_complete_stays(evalmeta: Program, tmp_path: Path) -
     assert len(run_ids(evalmeta)) == 3
 
 
+@pytest.mark.slow
 def test_the_file_gets_smaller_while_others_read(evalmeta: Program, tmp_path: Path) -> None:
     cases = "".join(f"- input: {'Where? ' * 300}{number}\n  topic: Orders\n" for number in range(300))
     (tmp_path / "large.yaml").write_text(f"subject: desk:answer\ncases:\n{cases}")

@@ -124,6 +124,7 @@ def traces(err: str) -> list[str]:
     return [line for line in places if "/coverage/" not in line]
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_the_run_and_free_space_lets_it_resume(tmp_path: Path) -> None:
     project = project_with(tmp_path)
     done = call(project, *RESUME, file_bytes=300_000)
@@ -235,6 +236,7 @@ def test_a_deployment_that_finds_no_room_says_so_and_gives_up(tmp_path: Path) ->
     assert (again.code, "Deployed 1 component" in again.out) == (0, True), again
 
 
+@pytest.mark.slow
 def test_a_deployment_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
     project = project_to_deploy(tmp_path)
     with opened_of(project) as org:
@@ -309,6 +311,7 @@ def test_a_run_goes_on_while_another_program_holds_the_database(tmp_path: Path) 
     assert sorted(asked(project)) == sorted(set(asked(project)))
 
 
+@pytest.mark.slow
 def test_a_full_disk_while_tests_start_leaves_a_suite_that_says_what_is_missing_and_is_completed(
     tmp_path: Path,
 ) -> None:

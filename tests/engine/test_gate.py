@@ -99,6 +99,7 @@ def test_good_and_bad_days_of_an_agent_make_a_fall_less_significant() -> None:
     assert (before.is_significantly, after.is_significantly) == ("worse", "same")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", [10_000])
 def test_ten_thousand_cases_are_compared(cases: int) -> None:
     before = side(*(number % 3 > 0 for number in range(cases)), of=1)

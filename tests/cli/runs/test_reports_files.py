@@ -139,6 +139,7 @@ async def in_task(utterance):
 EXIT_SPEC = "testCases:\n- {input: Leave, contains: Leave}\n- {input: Hello, contains: Hello}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("agent", "words"), [("leave", ["run"]), ("in_pool", ["test", "run"]), ("in_task", ["run"])])
 def test_an_agent_that_ends_the_process_is_an_error_with_a_report(folder: Path, agent: str, words: list[str]) -> None:
     (folder / "quitter.py").write_text(EXITING)

@@ -148,6 +148,7 @@ def test_a_run_has_answers_of_two_agents_only_with_mixed(evalmeta: Program, proj
     assert options["setup"]["agent"] == "python desk:answer and python other:answer"
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_is_resumed_with_another_version_of_its_agent_only_with_mixed(
     evalmeta: Program, project: Project, program: list[str]
 ) -> None:
