@@ -134,7 +134,7 @@ def _check_parts(schema: JsonValue) -> None:
                     f"the $ref {reference!r:.200} is not in the schema, and no other one is loaded"
                 ) from None
         if "patternProperties" in keys:
-            raise SchemaFault("patternProperties is not read; use properties or additionalProperties")
+            raise SchemaFault("patternProperties is not supported; use properties or additionalProperties")
         try:
             Pattern(str(keys.get("pattern", "")))
         except PatternSyntax as error:

@@ -223,7 +223,7 @@ def _actions(steps: _Steps, rules: dict[str, str]) -> tuple[Action, ...] | None:
         if not says.is_handoff(called.call.name)
     ]
     made += [(span.start_ns, _action(None, span)) for span in left if not says.is_handoff(says.tool_of(span))]
-    rules["actions"] = "calls of the models" if calls else "spans of tools"
+    rules["actions"] = "model calls" if calls else "tool spans"
     return tuple(action for _, action in sorted(made, key=lambda pair: pair[0]))
 
 
@@ -270,7 +270,7 @@ def _tokens(steps: _Steps, rules: dict[str, str]) -> Tokens | None:
     used = [says.tokens_of(span) for span in steps.models]
     known = [tokens for tokens in used if tokens]
     if known and len(known) == len(used):
-        rules["tokens"] = "sum over the calls of models"
+        rules["tokens"] = "sum of the model calls"
         return _sum(known)
     for top in steps.tops:
         if tokens := says.tokens_of(top):
@@ -301,7 +301,7 @@ def _added(counts: Iterable[int | None]) -> int | None:
 def _retrieved(steps: _Steps, rules: dict[str, str]) -> tuple[Passage, ...] | None:
     if not steps.retrievals:
         return None
-    rules["retrieved"] = "spans of retrievals"
+    rules["retrieved"] = "retrieval spans"
     return tuple(passage for span in steps.retrievals for passage in says.passages_of(span))
 
 

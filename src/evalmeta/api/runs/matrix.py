@@ -53,7 +53,7 @@ def agents_of(options: AgentOptions) -> list[Agent]:
     for key, given in zip(_KEYS, (options.subject, options.model), strict=True):
         if key in values and given is not None:
             option = "--agent" if key == "subject" else "--model"
-            raise UsageError(f"--matrix {key}=... and {option} exclude each other", actions=[f"Leave out {option}."])
+            raise UsageError(f"--matrix {key}=... and {option} cannot be combined", actions=[f"Leave out {option}."])
     subjects: Sequence[str | None] = values.get("subject", (options.subject,))
     models: Sequence[str | None] = values.get("model", (options.model,))
     agents = [Agent(*pair) for pair in product(subjects, models)]
@@ -84,7 +84,7 @@ def check_matrix(call: RunCall) -> None:
     }
     for option, (is_given, way_out) in refused.items():
         if is_given:
-            what = f"--matrix and {option} exclude each other: {option} is about one agent"
+            what = f"--matrix and {option} cannot be combined: {option} is about one agent"
             raise UsageError(what, actions=[way_out])
 
 

@@ -35,10 +35,10 @@ def trace() -> None:
 def import_traces(*, files: tuple[Path, ...], output: Path | None, verbose: bool, as_json: bool) -> None:
     """Show the turns in files of traces, and write them as recorded answers.
 
-    FILE is what an exporter of OpenTelemetry wrote: a request of OTLP as protobuf or JSON, or JSON Lines of requests,
-    also packed by gzip. Spans are read by the GenAI conventions, OpenInference, OpenLLMetry and MLflow. What a trace
-    does not say is unknown. The adapter `replay` answers with the recorded answers, so that tests judge them without
-    asking the agent. Secrets are hidden.
+    FILE is a file of an OpenTelemetry exporter: a request of OTLP as protobuf or JSON, or JSON Lines of requests, also
+    compressed with gzip. evalmeta reads the GenAI conventions, OpenInference, OpenLLMetry and MLflow. Values that are
+    not in the trace are unknown. With -o, the adapter `replay` answers with the recorded answers, so that tests judge
+    them without asking the agent. Secrets are hidden.
 
     \b
     evalmeta trace import traces.jsonl
