@@ -185,7 +185,7 @@ def test_a_dry_run_shows_every_agent_and_asks_none(evalmeta: Program) -> None:
             "--matrix model=small: the agent 'first' of desk.yaml has no model",
         ),
         (["subject=first,second", "--agent", "desk"], "--matrix subject=... and --agent cannot be combined"),
-        (["model=a,b", "--agent", "http://127.0.0.1:1/v1", "--model", "c"], "--matrix model=... and --model exclude"),
+        (["model=a,b", "--agent", "http://127.0.0.1:1/v1", "--model", "c"], "--matrix model=... and --model cannot"),
         (["subject=first,second", "--shard", "1/2"], "--matrix and --shard cannot be combined"),
         (["subject=first,second", "--last-failed"], "--matrix and --last-failed cannot be combined"),
         (["subject=first,second", "--baseline", "latest"], "--matrix and --baseline cannot be combined"),

@@ -25,8 +25,11 @@ ELSEWHERE = "is not in the schema, and no other one is loaded"
         ({"$ref": "other.json"}, ELSEWHERE),
         ({"properties": {"a": {"$ref": "#/$defs/b"}}}, ELSEWHERE),
         ({"$ref": "#"}, "leads to itself"),
+        ({"properties": {"a": {"$dynamicRef": "https://example.com/a"}}}, ELSEWHERE),
+        ({"$dynamicRef": "https://example.com/a"}, ELSEWHERE),
+        ({"requierd": ["a"]}, "it has no keyword of JSON Schema, so it checks nothing"),
         ({"properties": {"a": {"pattern": "(?=a)"}}}, "the pattern '\\(\\?=a\\)' is not a valid one"),
-        ({"patternProperties": {"a": {"type": "string"}}}, "patternProperties is not read"),
+        ({"patternProperties": {"a": {"type": "string"}}}, "patternProperties is not supported"),
     ],
 )
 def test_a_schema_that_cannot_be_used_says_why_and_nothing_opens_a_socket(

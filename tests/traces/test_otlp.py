@@ -127,6 +127,21 @@ def test_a_bomb_of_gzip_is_refused_before_it_is_unpacked(monkeypatch: pytest.Mon
         read_request(gzip.compress(b" " * 1_000_000), is_json=True)
 
 
+def test_all_members_of_a_gzip_are_read_and_their_sizes_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [json.dumps(request(spanId=f"b7ad6b716920333{digit}")).encode() + b"\n" for digit in range(3)]
+    data = b"".join(map(gzip.compress, lines))
+
+    assert [len(part.spans) for part in read_file(data, label="t.gz")] == [1, 1, 1]
+    monkeypatch.setattr(limits, "MAX_TRACE_BYTES", len(lines[0]) * 2)
+    with pytest.raises(FormatError, match="has more than"):
+        read_file(data, label="t.gz")
+
+
+def test_an_id_that_is_neither_hexadecimal_nor_base64_leaves_its_span_out() -> None:
+    assert read(request(spanId="\u00e4\u00f6")).spans == ()
+    assert read(request(spanId="no id!")).spans == ()
+
+
 def test_a_line_that_is_damaged_is_named() -> None:
     lines = json.dumps(request()).encode() + b"\n{broken\n"
 

@@ -55,7 +55,9 @@ def test_a_tool_that_raises_ends_the_turn_in_an_error_and_is_still_an_action(nam
     turn = turns_of(name)[1]
 
     assert (turn.utterance, turn.answer, turn.error) == ("Cancel order 1", None, "ValueError: no such order: 1")
-    assert [(action.name, action.input) for action in turn.actions or ()] == [("cancel_order", {"id": "1"})]
+    (action,) = turn.actions or ()
+    assert (action.name, action.input) == ("cancel_order", {"id": "1"})
+    assert action.error == "ValueError: no such order: 1"
     assert turn.findings == ()
 
 
@@ -81,7 +83,7 @@ def test_adk_without_content_says_topic_tools_and_tokens_and_which_setting_bring
     first, second = turns_of("adk_2")
 
     assert (first.utterance, first.answer, first.topic) == (None, None, "orders")
-    assert [action.name for action in first.actions or ()] == ["get_order"]
+    assert [(action.name, action.has_details) for action in first.actions or ()] == [("get_order", False)]
     assert second.actions is None
     assert first.tokens
     assert (first.tokens.input, first.tokens.output) == (30, 9)

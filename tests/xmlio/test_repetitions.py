@@ -40,7 +40,14 @@ SNIPPETS = (
     *("<expectation/>", "<expectation><name>x</name></expectation>", "<expectation ><name>x</name></expectation>"),
     *("<inputs>", "</inputs>", "<inputs/>", "<utterance>", "</utterance>", "<utterance/>", "<name>", "</name>"),
     *("<name>Twice</name>", "<name >x</name>", "<number>1</number>", "<number>0000000002</number>", "<number/>"),
-    *("<number>+3</number>", "<number>9</number>", "<number>x</number>", "<parameter/>", "<label>x</label>"),
+    *(
+        "<number>+3</number>",
+        "<number>9</number>",
+        "<number>\u0663</number>",
+        "<number>x</number>",
+        "<parameter/>",
+        "<label>x</label>",
+    ),
     "<testCase><inputs><utterance>x</utterance></inputs></testCase>",
     "<subjectType>AGENT</subjectType>",
 )

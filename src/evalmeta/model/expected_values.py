@@ -248,7 +248,7 @@ def _is_number(value: JsonValue) -> bool:
 _TYPES: Final[Mapping[str, Callable[[JsonValue], bool]]] = {
     "string": lambda value: isinstance(value, str),
     "number": _is_number,
-    "integer": lambda value: _is_number(value) and value == int(value),  # type: ignore[arg-type]
+    "integer": lambda value: _is_number(value) and float(value).is_integer(),  # type: ignore[arg-type]
     "boolean": lambda value: isinstance(value, bool),
     "object": lambda value: isinstance(value, Mapping),
     "array": lambda value: isinstance(value, list | tuple),

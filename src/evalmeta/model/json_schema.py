@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MAX_FAULTS: Final = 100
 _SHOWN: Final = 100
 # Of each type of JSON.
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _INSTANCES: Final[Sequence[JsonValue]] = (None, "", 0, [], {})
 
 
@@ -99,12 +100,15 @@ def _compiled(text: bytes) -> _Validator:
     if not schema:
         raise SchemaFault("an empty schema accepts every JSON value, so it checks nothing")
     draft = validator_for(schema, default=Draft202012Validator)
+    if schema.keys().isdisjoint(draft.VALIDATORS):
+        raise SchemaFault("it has no keyword of JSON Schema, so it checks nothing")
     try:
+        # Also what a meta-schema cannot resolve.
+        _check_parts(schema)
         draft.check_schema(schema)
     except SchemaError as error:
         raise SchemaFault(f"{error.json_path}: {error.message:.200}") from None
     try:
-        _check_parts(schema)
         validator = extend(draft, {"pattern": pattern})(schema, registry=REGISTRY)
         # Meets a reference that leads to itself.
         for instance in _INSTANCES:
@@ -126,13 +130,14 @@ def _check_parts(schema: JsonValue) -> None:
     while parts:
         resource, resolver = parts.pop()
         keys = resource.contents if isinstance(resource.contents, dict) else {}
-        if isinstance(reference := keys.get("$ref"), str):
-            try:
-                resolver.lookup(reference)
-            except Unresolvable:
-                raise SchemaFault(
-                    f"the $ref {reference!r:.200} is not in the schema, and no other one is loaded"
-                ) from None
+        for key in _REFERENCES:
+            if isinstance(reference := keys.get(key), str):
+                try:
+                    resolver.lookup(reference)
+                except Unresolvable:
+                    raise SchemaFault(
+                        f"the {key} {reference!r:.200} is not in the schema, and no other one is loaded"
+                    ) from None
         if "patternProperties" in keys:
             raise SchemaFault("patternProperties is not supported; use properties or additionalProperties")
         try:

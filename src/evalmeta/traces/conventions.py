@@ -62,7 +62,6 @@ _KINDS: Final = {
 _KIND_KEYS: Final = ("openinference.span.kind", "traceloop.span.kind", "mlflow.spanType")
 _HANDOFF: Final = re.compile(r"(?:transfer_to_|handoff(?:_to_| to )|transfer to )(\w[\w .-]*)", re.IGNORECASE)
 _HANDOFF_TOOLS: Final = frozenset({"transfer_to_agent", "handoff", "handoff_to_agent", "transfer"})
-_HANDOFF_KEYS: Final = ("agent_name", "agent", "name", "to", "target")
 _ARGUMENTS: Final = (
     "gen_ai.tool.call.arguments",
     "tool_arguments",
@@ -380,14 +379,6 @@ def error_of(span: Span) -> str | None:
             kind, message = (_text(event.attributes.get(f"exception.{key}")) for key in ("type", "message"))
             return ": ".join(filter(None, (kind, message))) or "an exception"
     return span.error or _text(span.attributes.get("error.type")) or "an error without a message"
-
-
-def handoff_of(name: str, arguments: JsonValue) -> str:
-    """Return the agent that a call hands the conversation to; empty for other calls."""
-    if name in _HANDOFF_TOOLS and isinstance(arguments, dict):
-        return next((text for key in _HANDOFF_KEYS if (text := _text(arguments.get(key)))), "")
-    match = _HANDOFF.fullmatch(name)
-    return match[1].strip() if match and name not in _HANDOFF_TOOLS else ""
 
 
 def is_handoff(name: str) -> bool:

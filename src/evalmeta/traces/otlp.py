@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import zlib
 from base64 import b64decode
-from binascii import Error as NotBase64
 from typing import TYPE_CHECKING, Final, Literal
 
 import orjson
@@ -75,16 +74,26 @@ def unpacked(data: bytes) -> bytes:
     """Return data without its gzip; raise FormatError if it is damaged or larger than `limits.MAX_TRACE_BYTES`."""
     if data[:2] == _GZIP:
         try:
-            stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            parts = stream.decompress(data, limits.MAX_TRACE_BYTES + 1)
+            data = _gunzipped(data)
         except zlib.error as error:
             raise FormatError(f"the gzip of the trace is damaged: {error}") from None
-        if not (stream.eof or len(parts) > limits.MAX_TRACE_BYTES):
-            raise FormatError("the gzip of the trace is cut")
-        data = parts
     if len(data) > limits.MAX_TRACE_BYTES:
         raise FormatError(f"the trace has more than {limits.MAX_TRACE_BYTES / 1e6:,.0f} MB")
     return data
+
+
+def _gunzipped(data: bytes) -> bytes:
+    """Return what all members of a gzip have together, or a little more than the limit of it."""
+    parts, size = [], 0
+    while data.rstrip(b"\0") and size <= limits.MAX_TRACE_BYTES:
+        stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        part = stream.decompress(data, limits.MAX_TRACE_BYTES + 1 - size)
+        size += len(part)
+        if not stream.eof and size <= limits.MAX_TRACE_BYTES:
+            raise FormatError("the gzip of the trace is cut")
+        parts.append(part)
+        data = stream.unused_data
+    return b"".join(parts)
 
 
 def _loads(data: bytes, label: str) -> JsonValue:
@@ -185,7 +194,8 @@ def _id(value: JsonValue) -> str:
         return text.lower() if text.strip("0") else ""
     try:
         return b64decode(text, validate=True).hex() if text else ""
-    except NotBase64:
+    except ValueError:
+        # It is not base64, or not even ASCII.
         return ""
 
 

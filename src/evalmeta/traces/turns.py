@@ -263,7 +263,11 @@ def _action(call: Call | None, span: Span | None) -> Action:
         arguments = says.arguments_of(span) if span else None
     name = call.name if call else says.tool_of(span) if span else ""
     output = says.result_of(span) if span else None
-    return Action(name, arguments if isinstance(arguments, dict) else {}, output, span.latency_ms if span else None)
+    if not isinstance(arguments, dict) and output is None:
+        # With a latency or an error, the action would say that it had no arguments.
+        return Action(name)
+    known = arguments if isinstance(arguments, dict) else {}
+    return Action(name, known, output, span.latency_ms if span else None, says.error_of(span) if span else None)
 
 
 def _tokens(steps: _Steps, rules: dict[str, str]) -> Tokens | None:
@@ -306,8 +310,8 @@ def _retrieved(steps: _Steps, rules: dict[str, str]) -> tuple[Passage, ...] | No
 
 
 def _latency(tops: Sequence[Span]) -> float | None:
-    start, end = min(span.start_ns for span in tops), max(span.end_ns for span in tops)
-    return (end - start) / 1e6 if start and end >= start else None
+    """Return the time from the begin of the first agent to the end of the last one."""
+    return tops[0]._replace(end_ns=max(span.end_ns for span in tops)).latency_ms
 
 
 def _findings(turn: TracedTurn, steps: _Steps) -> Iterator[str]:

@@ -30,7 +30,7 @@ _CONTROLS: Final = bytes(code for code in range(32) if code not in b"\t\n")
 _SPECIAL: Final = ("<!", "]]>", "\ufffe", "\uffff")
 _REST: Final = re.compile(
     r"[ \t\n]*+<inputs>[ \t\n]*+<utterance>([^<&]*+)</utterance>[ \t\n]*+</inputs>[ \t\n]*+"
-    r"(?:<number>(\d{1,9})</number>[ \t\n]*+)?</testCase>[ \t\n]*+"
+    r"(?:<number>([0-9]{1,9})</number>[ \t\n]*+)?</testCase>[ \t\n]*+"
 )
 
 
