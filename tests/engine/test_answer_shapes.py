@@ -180,11 +180,11 @@ TOKENS = Tokens(5, 2)
 @pytest.mark.parametrize(
     ("returned", "action", "tokens"),
     [
-        (COMPLETION, CALLED, TOKENS),
-        (ChatCompletion.model_validate(COMPLETION), CALLED, TOKENS),
+        (COMPLETION, CALLED, Tokens(5, 2, model="m")),
+        (ChatCompletion.model_validate(COMPLETION), CALLED, Tokens(5, 2, model="m")),
         (ChatCompletion.model_validate(COMPLETION).choices[0].message, CALLED, None),
-        (RESPONSE, CALLED, TOKENS),
-        (Response.model_validate(RESPONSE), CALLED, TOKENS),
+        (RESPONSE, CALLED, Tokens(5, 2, 0, "m")),
+        (Response.model_validate(RESPONSE), CALLED, Tokens(5, 2, 0, "m")),
         (LANGCHAIN, SENT, TOKENS),
         ({"messages": LANGCHAIN}, SENT, TOKENS),
         (BEDROCK, SENT, None),
@@ -200,6 +200,23 @@ def test_shapes_of_libraries_give_the_answer_and_its_calls(
 ) -> None:
     data = generated_data(returned)
     assert (data.outcome, data.actions, data.tokens, data.is_json) == ("Sent.", (action,), tokens, False)
+
+
+def test_replies_of_openai_say_their_model_and_how_many_tokens_were_cached() -> None:
+    completion = {
+        **COMPLETION,
+        "usage": {
+            "prompt_tokens": 1000,
+            "completion_tokens": 2,
+            "total_tokens": 1002,
+            "prompt_tokens_details": {"cached_tokens": 900},
+        },
+    }
+    details = {"cached_tokens": 900, "cache_write_tokens": 0}
+    response = {**RESPONSE, "usage": {**RESPONSE["usage"], "input_tokens": 1000, "input_tokens_details": details}}
+    for reply in (completion, ChatCompletion.model_validate(completion), response, Response.model_validate(response)):
+        assert generated_data(reply).tokens == Tokens(1000, 2, 900, "m")
+    assert generated_data({**COMPLETION, "usage": None}).tokens is None
 
 
 def test_the_author_of_the_last_event_is_the_topic() -> None:

@@ -267,7 +267,7 @@ def _is_completion(value: _Object) -> bool:
 
 def _of_completion(completion: _Object) -> Answer:
     message = _view((_view(cast("Sequence[object]", completion["choices"])[0]) or {}).get("message")) or {}
-    return {**_of_messages([{"role": "assistant", **message}]), "tokens": _tokens(completion.get("usage"))}
+    return {**_of_messages([{"role": "assistant", **message}]), "tokens": _reply_tokens(completion)}
 
 
 def _is_response(value: _Object) -> bool:
@@ -288,7 +288,22 @@ def _of_response(response: _Object) -> Answer:
     return {
         "outcome": "".join(_text(item.get("content")) for item in items if item["type"] == "message"),
         "actions": [_with_output(_response_call(call), outputs) for call in calls],
-        "tokens": _tokens(response.get("usage")),
+        "tokens": _reply_tokens(response),
+    }
+
+
+def _reply_tokens(reply: _Object) -> Answer | None:
+    """Return the tokens of a completion or a response, with the model and how many of them were cached."""
+    usage = _view(reply.get("usage"))
+    counts = _tokens(usage)
+    if usage is None or counts is None:
+        return None
+    details = _view(usage.get("prompt_tokens_details")) or _view(usage.get("input_tokens_details")) or {}
+    cached, model = details.get("cached_tokens"), reply.get("model")
+    return {
+        **counts,
+        "cached": cached if isinstance(cached, int) else None,
+        "model": model if isinstance(model, str) else None,
     }
 
 
