@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +19,15 @@ from evalmeta.engine.raters.llm.rater import bind_llm
 from evalmeta.engine.runner import execute, rescore
 from evalmeta.engine.spending import CURRENT, CostLimit, Ledger, Spending
 from evalmeta.engine.subjects.replay import bind_recorded
-from evalmeta.errors import CostLimitReached, RaterError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
+from evalmeta.errors import (
+    CostLimitReached,
+    RaterError,
+    SubjectBusy,
+    SubjectError,
+    SubjectRefused,
+    SubjectUnreachable,
+    TooManyErrors,
+)
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run_options import RunOptions
@@ -28,6 +37,8 @@ from evalmeta.model.tally import detail
 from evalmeta.store.judgements import MemoryRatings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evalmeta.engine.interfaces import Subject
     from evalmeta.model.run import CaseResult
 
@@ -203,3 +214,42 @@ def test_what_other_processes_spend_stops_a_run_and_they_learn_what_it_spends() 
         asyncio.run(execute(evaluation(9), Agent(answer), journal, options=options, spending=spending))
     # After 2 answers of its own, and 3 looks: at the start, and when each answer was committed.
     assert (len(journal.results), told[:3]) == (2, [0, COST, 2 * COST])
+
+
+class SlowPrices(Prices):
+    """A list of prices that takes until `released` to load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.released = threading.Event(), threading.Event()
+
+    def load(self) -> None:
+        self.begun.set()
+        assert self.released.wait(30)
+
+    def amount(self, _: Iterable[str], used: Spent) -> int | None:
+        return COST * used.replies
+
+
+def test_a_run_that_stops_while_the_prices_are_loaded_keeps_and_counts_the_paid_answer() -> None:
+    prices, journal, here = SlowPrices(), MemoryJournal(), {}
+    limit = CostLimit(9 * COST, run="mine", here=here)
+
+    async def answer(utterance: str) -> GeneratedData:
+        if utterance == "question 1":
+            return GeneratedData("x", tokens=TOLD)
+        while not prices.begun.is_set():
+            await asyncio.sleep(0.001)
+        raise SubjectError("broken")
+
+    options, spending = RunOptions(concurrency=2, max_errors=1), Spending(prices, "m", limit)
+    stopped = execute(
+        *(evaluation(2), Agent(answer), journal),
+        options=options,
+        on_results=lambda _: prices.released.set(),
+        spending=spending,
+    )
+    with pytest.raises(TooManyErrors):
+        asyncio.run(stopped)
+    assert sorted(result.number for result in journal.results) == [1, 2]
+    assert here == {"mine": COST}

@@ -178,9 +178,12 @@ class _Crew:
             for item in self._items:
                 begun = time.monotonic() - DELAYS.get()
                 result = await self._work(item)
-                if result.spent or self._spending.limit is not None:
-                    result = await self._spending.priced(result)
-                self._writer.add(self._marked(item.case, result))
+                try:
+                    if result.spent:
+                        await self._spending.load_prices(result)
+                finally:
+                    # A worker that is cancelled while it waits keeps the answer: it is paid.
+                    self._writer.add(self._marked(item.case, self._spending.priced(result)))
                 # After a crash, no answer that took time is asked for again, except those that were under way.
                 if time.monotonic() - DELAYS.get() - begun > limits.INSTANT_SECONDS:
                     await self._writer.committed()

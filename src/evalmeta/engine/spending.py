@@ -87,14 +87,21 @@ class Spending:
     model: str = ""
     limit: CostLimit | None = None
 
-    async def priced(self, result: CaseResult) -> CaseResult:
-        """Return a result whose replies have prices, as far as these are known, with a row for each model.
+    async def load_prices(self, result: CaseResult) -> None:
+        """Load the list of prices if a result is the first to need it.
 
-        The list of prices is loaded in a thread when it is first needed, so that no latency of another case has it.
+        It is loaded in a thread, so that no latency of another case has it, and not before the first question, because
+        the usual agent reports no tokens.
         """
         told = (row for row in result.spent if row.replies > row.unknown)
         if not self.prices.is_loaded and not all(self.prices.own(self._models(row)) for row in told):
             await asyncio.to_thread(self.prices.load)
+
+    def priced(self, result: CaseResult) -> CaseResult:
+        """Return a result whose replies have prices, as far as these are known, with a row for each model."""
+        if not result.spent and self.limit is None:
+            # The usual case costs next to nothing.
+            return result
         priced = result._replace(spent=merged(map(self._priced, result.spent)))
         if self.limit is not None:
             self.limit.add(priced)
