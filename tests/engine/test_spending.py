@@ -28,7 +28,7 @@ from evalmeta.errors import (
     SubjectUnreachable,
     TooManyErrors,
 )
-from evalmeta.model.evaluation import Case, Evaluation, Turn
+from evalmeta.model.evaluation import Case, Evaluation, Turn, WorkItem
 from evalmeta.model.generated_data import GeneratedData, Tokens
 from evalmeta.model.run_options import RunOptions
 from evalmeta.model.settings import PriceSettings
@@ -253,3 +253,16 @@ def test_a_run_that_stops_while_the_prices_are_loaded_keeps_and_counts_the_paid_
         asyncio.run(stopped)
     assert sorted(result.number for result in journal.results) == [1, 2]
     assert here == {"mine": COST}
+
+
+def test_what_a_run_has_spent_before_it_starts_counts_once() -> None:
+    item = WorkItem(1, case())
+    stored, here = {"first": 3 * COST, "second": 3 * COST}, {}
+
+    def elsewhere(_: int) -> int:
+        return sum(spent for run, spent in stored.items() if run not in here)
+
+    first = CostLimit(7 * COST, run="first", here=here, spent=stored["first"], exchange=elsewhere)
+    assert len([*first.items(iter([item]))]) == 1
+    CostLimit(7 * COST, run="second", here=here, spent=stored["second"], exchange=elsewhere)
+    assert len([*first.items(iter([item]))]) == 1

@@ -165,7 +165,7 @@ class CostLimit:
 
     def exchange(self) -> None:
         """Tell other processes what this run has spent, and read what the runs there have."""
-        self._seen = time.monotonic()
+        self._seen, self._runs = time.monotonic(), len(self._here)
         if self._exchange is not None:
             self._elsewhere = self._exchange(self._here[self._run])
 
@@ -180,7 +180,8 @@ class CostLimit:
         """Return why no other case may start; empty if one may."""
         if not self._is_known and self._unknown >= limits.ANSWERS_WITHOUT_PRICE:
             return f"{UNKNOWN_COST}: none of the first {self._unknown:,} answers has a price (max_cost)"
-        if time.monotonic() - self._seen > limits.SPENDING_SECONDS:
+        # What a run has spent before it started here is part of what was spent elsewhere, until the next look.
+        if len(self._here) != self._runs or time.monotonic() - self._seen > limits.SPENDING_SECONDS:
             self.exchange()
         spent = sum(self._here.values()) + self._elsewhere
         if spent < self._limit:
