@@ -3,6 +3,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalmeta.model.expected_calls import ExpectedCall, read_call
 from evalmeta.model.expected_values import Fault, json_key, read_value
@@ -20,14 +22,18 @@ def call(item: JsonValue) -> ExpectedCall:
 
 
 def differences(item: JsonValue, **made: object) -> tuple[str, ...]:
-    return call(item).compare(Action("A", **made), is_known=True).differences  # type: ignore[arg-type]
+    expected, action = call(item), Action("A", **made)  # type: ignore[arg-type]
+    texts = tuple(expected.differences(action, is_known=True))
+    assert expected.fits(action, is_known=True) in ({False} if texts else {True, None})
+    return texts
 
 
 def fits(expected: JsonValue, actual: JsonValue) -> bool:
     faults: list[Fault] = []
     value = read_value(expected, (), faults)
     assert not faults
-    return not list(value.differences(actual, "x"))
+    assert value.accepts(actual) == (not list(value.differences(actual, "x")))
+    return value.accepts(actual)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +114,33 @@ def test_outputs_and_errors_are_compared() -> None:
     ],
 )
 def test_what_an_agent_does_not_report_is_unknown(item: JsonValue, unknown: tuple[str, ...]) -> None:
-    comparison = call(item).compare(Action("A"), is_known=False)
-    assert (comparison.differences, comparison.unknown) == ((), unknown)
+    expected, action = call(item), Action("A")
+    assert expected.unknown(action, is_known=False) == unknown
+    assert list(expected.differences(action, is_known=False)) == []
+    assert expected.fits(action, is_known=False) is (None if unknown else True)
+
+
+def test_a_known_difference_decides_whatever_is_unknown() -> None:
+    expected = call({"name": "A", "input": {"id": 1}, "output": 1})
+    assert expected.fits(Action("A", {"id": 2}), is_known=False) is False
+    assert expected.fits(Action("A", {"id": 1}), is_known=False) is None
+    assert expected.fits(Action("A", {"id": 1}, 1), is_known=False) is True
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([1.0, "1", ""]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    max_leaves=6,
+)
+
+
+@given(wanted=JSON, actual=JSON, exact=st.booleans(), literal=st.booleans())
+def test_a_value_accepts_what_does_not_differ(
+    wanted: JsonValue, actual: JsonValue, *, exact: bool, literal: bool
+) -> None:
+    value = read_value(wanted, (), [], exact=exact, literal=literal)
+    assert value.accepts(wanted)
+    assert value.accepts(actual) == (not list(value.differences(actual, "x")))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.expected_values import ExpectedValue, Fault, Matcher, NamedValues, read_value, text_of
@@ -20,17 +19,6 @@ if TYPE_CHECKING:
 
 CALL_KEYS: Final = ("name", "input", "output", "error", "exact")
 """The keys of an expected call in test specs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """How a call differs from an expected one, and what is not known of it because the agent does not report it."""
-
-    differences: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-
-
-_SAME: Final = Comparison()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,33 +38,47 @@ class ExpectedCall:
         """Return whether more than name and input are compared."""
         return self.output is not None or self.error is not None
 
-    def compare(self, call: Action, *, is_known: bool) -> Comparison:
-        """Compare a call of the same name; if `is_known`, a missing input is known to be empty."""
-        if self.input is None and not self.compares_results:
-            return _SAME
-        known: list[Iterator[str]] = []
-        unknown = []
-        place = f"{self.name}.input"
+    def fits(self, call: Action, *, is_known: bool) -> bool | None:
+        """Return whether a call of the same name is the expected one; None if what is unknown decides.
+
+        If `is_known`, a missing input is known to be empty.
+        """
+        unreported = self._unreported(call, is_known=is_known)
+        accepts = (
+            (self.input is None or "input" in unreported or _accepts_input(self.input, call.input))
+            and (self.output is None or "output" in unreported or self.output.accepts(call.output))
+            and ("error" in unreported or self._accepts_error(call.error))
+        )
+        return (None if unreported else True) if accepts else False
+
+    def unknown(self, call: Action, *, is_known: bool) -> tuple[str, ...]:
+        """Return the compared parts of a call that the agent does not report."""
+        return tuple(f"{self.name}.{part}" for part in self._unreported(call, is_known=is_known))
+
+    def _unreported(self, call: Action, *, is_known: bool) -> list[str]:
+        parts = []
         if self.input is not None and not (is_known or call.has_details):
-            unknown.append(place)
-        elif self.input is not None:
-            text = _unreadable(call.input, self.input)
-            known.append(
-                iter([f"{place}: expected {self.input}, got text that is not JSON: {text_of(text)}"])
-                if text is not None
-                else self.input.differences(call.input, place)
-            )
-        if self.output is not None:
-            if call.output is None:
-                unknown.append(f"{self.name}.output")
-            else:
-                known.append(self.output.differences(call.output, f"{self.name}.output"))
-        if self.error is not None:
-            if call.error is None and call.output is None:
-                unknown.append(f"{self.name}.error")
-            else:
-                known.append(self._error_differences(call.error))
-        return Comparison(tuple(chain.from_iterable(known)), tuple(unknown))
+            parts.append("input")
+        if self.output is not None and call.output is None:
+            parts.append("output")
+        if self.error is not None and call.error is None and call.output is None:
+            parts.append("error")
+        return parts
+
+    def differences(self, call: Action, *, is_known: bool) -> Iterator[str]:
+        """Yield a text for each known difference of a call of the same name."""
+        unreported = self._unreported(call, is_known=is_known)
+        if self.input is not None and "input" not in unreported:
+            yield from _input_differences(self.input, call.input, f"{self.name}.input")
+        if self.output is not None and "output" not in unreported:
+            yield from self.output.differences(call.output, f"{self.name}.output")
+        if self.error is not None and "error" not in unreported:
+            yield from self._error_differences(call.error)
+
+    def _accepts_error(self, error: str | None) -> bool:
+        if self.error is None or isinstance(self.error, bool):
+            return self.error is None or self.error == (error is not None)
+        return error is not None and self.error.accepts(error)
 
     def _error_differences(self, error: str | None) -> Iterator[str]:
         place = f"{self.name}.error"
@@ -90,6 +92,18 @@ class ExpectedCall:
                 yield f"{place}: expected {self.error}, but there is no error"
             else:
                 yield from self.error.differences(error, place)
+
+
+def _accepts_input(expected: ExpectedValue, given: JsonObject) -> bool:
+    return _unreadable(given, expected) is None and expected.accepts(given)
+
+
+def _input_differences(expected: ExpectedValue, given: JsonObject, place: str) -> Iterator[str]:
+    text = _unreadable(given, expected)
+    if text is None:
+        yield from expected.differences(given, place)
+    else:
+        yield f"{place}: expected {expected}, got text that is not JSON: {text_of(text)}"
 
 
 def _unreadable(given: JsonObject, expected: ExpectedValue) -> str | None:

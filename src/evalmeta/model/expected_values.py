@@ -69,8 +69,11 @@ class _Scalar:
     def __str__(self) -> str:
         return text_of(self.value)
 
+    def accepts(self, actual: JsonValue) -> bool:
+        return json_key(actual) == self.key
+
     def differences(self, actual: JsonValue, place: str) -> Iterator[str]:
-        if json_key(actual) != self.key:
+        if not self.accepts(actual):
             yield f"{place}: expected {self}, got {text_of(actual)}"
 
 
@@ -82,6 +85,13 @@ class _Listed:
 
     def __str__(self) -> str:
         return f"[{', '.join(map(str, self.items))}]"
+
+    def accepts(self, actual: JsonValue) -> bool:
+        return (
+            isinstance(actual, list | tuple)
+            and len(actual) == len(self.items)
+            and all(item.accepts(other) for item, other in zip(self.items, actual, strict=True))
+        )
 
     def differences(self, actual: JsonValue, place: str) -> Iterator[str]:
         if not isinstance(actual, list | tuple):
@@ -102,6 +112,15 @@ class NamedValues:
 
     def __str__(self) -> str:
         return f"{{{', '.join(f'{json.dumps(name)}: {value}' for name, value in self.values.items())}}}"
+
+    def accepts(self, actual: JsonValue) -> bool:
+        """Return whether there is no difference; no texts are built."""
+        return (
+            isinstance(actual, Mapping)
+            and self.values.keys() <= actual.keys()
+            and (not self.is_exact or len(actual) == len(self.values))
+            and all(value.accepts(actual[name]) for name, value in self.values.items())
+        )
 
     def differences(self, actual: JsonValue, place: str) -> Iterator[str]:
         """Yield a text for each argument or other part that is not as expected."""
@@ -135,14 +154,21 @@ class Matcher:
     def __str__(self) -> str:
         return " and ".join(condition.says for condition in self.conditions)
 
+    def accepts(self, actual: JsonValue) -> bool:
+        """Return whether all conditions hold."""
+        return all(condition.holds(actual) for condition in self.conditions)
+
     def differences(self, actual: JsonValue, place: str) -> Iterator[str]:
         """Yield a text if a condition does not hold."""
-        if not all(condition.holds(actual) for condition in self.conditions):
+        if not self.accepts(actual):
             yield f"{place}: expected {self}, got {text_of(actual)}"
 
 
 ExpectedValue: TypeAlias = _Scalar | _Listed | NamedValues | Matcher
-"""What a value must be; `differences` yields a text for each place at which a value is something else."""
+"""What a value must be; `differences` yields a text for each place at which a value is something else.
+
+`accepts` is whether there is none, and builds no texts.
+"""
 
 
 def _count(number: int) -> str:
@@ -194,11 +220,7 @@ def _of_values(
         return f"'one_of' is {what}", "Write the values of which one must be equal: one_of: [a, b]."
     choices = [read_value(choice, (*steps, at), faults, exact=exact) for at, choice in enumerate(operand)]
     says = f"one of {', '.join(map(str, choices))}"
-    return _Condition(says, lambda actual: any(_fits(choice, actual) for choice in choices))
-
-
-def _fits(expected: ExpectedValue, actual: JsonValue) -> bool:
-    return next(expected.differences(actual, ""), None) is None
+    return _Condition(says, lambda actual: any(choice.accepts(actual) for choice in choices))
 
 
 def _matching(operand: JsonValue) -> _Condition | tuple[str, str]:

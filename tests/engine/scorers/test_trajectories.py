@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from typing import get_args
+from collections import Counter
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 from hypothesis import given
@@ -11,9 +12,13 @@ from evalmeta.engine.scorers.trajectories import _matching, calls_scorer, score_
 from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.definition import Expectation
 from evalmeta.model.expectations import render_actions
+from evalmeta.model.expected_calls import ExpectedCall
 from evalmeta.model.generated_data import Action, GeneratedData
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.model.run_options import ActionMatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MODES = ("EXACT", "IN_ORDER", "ANY_ORDER")
 JSON = st.recursive(
@@ -306,6 +311,48 @@ def test_calls_of_terms_that_cannot_be_compared_are_an_error() -> None:
 def test_many_calls_are_matched_in_time() -> None:
     result = expect([AT_LEAST_1] * 200, *map(a, range(200)), mode="any_order")
     assert (result.verdict, result.explanation) == (Verdict.FAILURE, "A.input.id: expected at least 1, got 0")
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Return how often calls are compared (`fits`), and how often their differences are written (`differences`)."""
+    counts: Counter[str] = Counter()
+
+    def counted(name: str) -> None:
+        method = getattr(ExpectedCall, name)
+
+        def counting(self: ExpectedCall, call: Action, *, is_known: bool) -> object:
+            counts[name] += 1
+            return method(self, call, is_known=is_known)
+
+        monkeypatch.setattr(ExpectedCall, name, counting)
+
+    counted("fits")
+    counted("differences")
+    return counts
+
+
+@pytest.mark.parametrize("mode", ["EXACT", "IN_ORDER", "ANY_ORDER"])
+@pytest.mark.parametrize("numbers", [[1] * 300, range(300)], ids=["equal", "different"])
+def test_as_many_recorded_calls_are_compared_as_were_made(
+    numbers: Iterable[int], mode: str, compared: Counter[str]
+) -> None:
+    calls = [("A", {"x": number}) for number in numbers]
+    result = judge(calls, *calls, match_type=mode)
+    assert (result.verdict, result.detail, result.explanation) == (Verdict.PASS, 1.0, "the calls are as expected")
+    assert compared == {"fits": 300}
+
+
+@pytest.mark.parametrize("mode", get_args(ActionMatch))
+def test_as_many_calls_are_compared_as_were_made(mode: ActionMatch, compared: Counter[str]) -> None:
+    result = expect([AT_LEAST_1] * 300, *map(a, range(1, 301)), mode=mode)
+    assert (result.verdict, result.detail) == (Verdict.PASS, 1.0)
+    assert compared == {"fits": 300}
+
+
+def test_differences_are_written_only_for_the_calls_that_are_shown(compared: Counter[str]) -> None:
+    result = expect(wanted(*range(30)), *map(a, range(100, 130)))
+    assert result.explanation.count("expected") == compared["differences"] == 10
 
 
 @given(st.lists(st.sets(st.integers(0, 5)), max_size=6))

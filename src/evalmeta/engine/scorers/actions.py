@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise
@@ -95,20 +95,25 @@ def similarity(expected: Items, actual: Items) -> float:
 
 
 def common_length(left: Items, right: Items) -> int:
-    """Return the length of the longest common subsequence.
-
-    Bit-parallel, after Hyyrö, "Bit-parallel LCS-length computation revisited" (2004):
-    one word operation handles many items, so long lists are cheap.
-    """
+    """Return the length of the longest common subsequence."""
     positions: Counter[Hashable] = Counter()
     for index, item in enumerate(left):
         positions[item] |= 1 << index
-    everything = (1 << len(left)) - 1
+    return common_length_of_masks(len(left), [positions[item] for item in right])
+
+
+def common_length_of_masks(number: int, masks: Iterable[int]) -> int:
+    """Return the length of the longest common subsequence of `number` items and others.
+
+    The bits of the mask of another item are the items that it equals. Bit-parallel, after Hyyrö, "Bit-parallel
+    LCS-length computation revisited" (2004): one word operation handles many items, so long lists are cheap.
+    """
+    everything = (1 << number) - 1
     row = everything
-    for item in right:
-        matches = row & positions[item]
+    for mask in masks:
+        matches = row & mask
         row = ((row + matches) | (row - matches)) & everything
-    return len(left) - row.bit_count()
+    return number - row.bit_count()
 
 
 def first_difference(expected: Items, actual: Items) -> int | None:

@@ -8,18 +8,24 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN, MATCH_RULES, action_scorer, match_name
+from evalmeta.engine.scorers.actions import (
+    ACTIONS_UNKNOWN,
+    MATCH_RULES,
+    action_scorer,
+    common_length_of_masks,
+    match_name,
+)
 from evalmeta.engine.scorers.results import averaged, broken, first_few, judged, threshold_of, undecided
-from evalmeta.model.expected_calls import Comparison, ExpectedCall, made_call_text, read_call
+from evalmeta.model.expected_calls import ExpectedCall, made_call_text, read_call
 from evalmeta.model.expected_values import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.model.definition import Expectation
@@ -34,8 +40,9 @@ _MAX_DIFFERENCES: Final = 5
 # The alignment of longer lists takes too long; they are shown call by call.
 _MAX_ALIGNED: Final = 40_000
 _NOTHING: Final = "-"
+# What counts as the expected call: only what is certain, or also what may be.
+_ACCEPTED: Final = (frozenset({True}), frozenset({True, None}))
 _RULES: Final[Mapping[str, ActionMatch]] = {"EXACT": "exact", "IN_ORDER": "in_order", "ANY_ORDER": "superset"}
-_OF_ANOTHER_NAME: Final = Comparison(("another name",))
 
 
 def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult:
@@ -75,12 +82,13 @@ def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult
     if made is None:
         return undecided(expectation, ACTIONS_UNKNOWN, expected=wanted)._replace(threshold=threshold_of(expectation))
     trajectory = Trajectory(expected, made, mode, is_known=True)
-    passed, explanation = trajectory.is_certain, trajectory.explanation
+    passed = trajectory.is_certain
     if passed:
         explanation = "the calls are as expected" if expected else "no calls were expected"
         if unexpected := trajectory.unexpected_text:
             explanation += f"; {unexpected}"
     else:
+        explanation = trajectory.explanation
         wanted, taken = trajectory.lines
     return averaged(
         expectation,
@@ -175,64 +183,84 @@ class Trajectory:
     mode: ActionMatch
     is_known: bool = False
 
+    def _fit(self, index: int, at: int) -> bool | None:
+        """Return whether a call is an expected one; None if it may be."""
+        expected, call = self.expected[index], self.made[at]
+        return expected.name == call.name and expected.fits(call, is_known=self.is_known)
+
     @cached_property
-    def _comparisons(self) -> Mapping[tuple[int, int], Comparison]:
-        """Return how the calls of the same name differ, by their indexes."""
+    def _diagonal(self) -> list[bool | None]:
+        """Return whether the calls are the expected ones at the same places, as far as both lists go."""
+        return [self._fit(at, at) for at in range(min(len(self.expected), len(self.made)))]
+
+    @cached_property
+    def _same_names(self) -> list[list[int]]:
+        """Return for each call the expected calls of its name."""
         places: dict[str, list[int]] = defaultdict(list)
         for index, call in enumerate(self.expected):
             places[call.name].append(index)
-        return {
-            (index, at): self.expected[index].compare(call, is_known=self.is_known)
-            for at, call in enumerate(self.made)
-            for index in places.get(call.name, ())
-        }
+        return [places.get(call.name, []) for call in self.made]
 
-    def _masks(self, *, with_unknown: bool) -> list[int]:
-        """Return for each call a number whose bits are the expected calls that it is."""
-        masks = [0] * len(self.made)
-        for (index, at), comparison in self._comparisons.items():
-            if not comparison.differences and (with_unknown or not comparison.unknown):
-                masks[at] |= 1 << index
-        return masks
+    @cached_property
+    def _masks(self) -> tuple[list[int], list[int]]:
+        """Return for each call a number whose bits are the expected calls that it is, and one of those it may be.
+
+        This compares every pair of calls of the same name.
+        """
+        certain, possible = [0] * len(self.made), [0] * len(self.made)
+        for at, indexes in enumerate(self._same_names):
+            for index in indexes:
+                fit = self._fit(index, at)
+                if fit is not False:
+                    possible[at] |= 1 << index
+                    certain[at] |= int(fit is True) << index
+        return certain, possible
 
     @cached_property
     def is_certain(self) -> bool:
         """Return whether the calls are as expected."""
-        return self._fits(self._masks(with_unknown=False))
+        return self._fits(with_unknown=False)
 
     @cached_property
     def is_possible(self) -> bool:
         """Return whether the calls may be as expected, if what is unknown is."""
-        return self._fits(self._masks(with_unknown=True))
+        return self._fits(with_unknown=True)
 
-    def _fits(self, masks: Sequence[int]) -> bool:
-        number = len(self.expected)
-        if self.mode == "exact":
-            return len(masks) == number and all(mask >> at & 1 for at, mask in enumerate(masks))
-        if self.mode == "in_order":
-            return _first_misplaced(number, masks) is None
-        if self.mode == "any_order" and len(masks) != number:
+    def _fits(self, *, with_unknown: bool) -> bool:
+        number, made = len(self.expected), len(self.made)
+        if self.mode in {"exact", "any_order"} and made != number:
             return False
-        return len(_matching(masks)) == (len(masks) if self.mode == "subset" else number)
+        is_same = made == number and _ACCEPTED[with_unknown].issuperset(self._diagonal)
+        if is_same or self.mode == "exact":
+            return is_same
+        if self.mode == "in_order":
+            return self._first_misplaced(with_unknown=with_unknown) is None
+        return len(_matching(self._masks[with_unknown])) == (made if self.mode == "subset" else number)
+
+    def _first_misplaced(self, *, with_unknown: bool) -> int | None:
+        """Return the first expected call that does not follow those before it; None if all do."""
+        index, number = 0, len(self.expected)
+        for at in range(len(self.made)):
+            if index < number and self._fit(index, at) in _ACCEPTED[with_unknown]:
+                index += 1
+        return index if index < number else None
 
     @cached_property
     def similarity(self) -> float:
         """Return the F1 of the longest common subsequence, 0 to 1; 1 if both are empty."""
-        total = len(self.expected) + len(self.made)
+        number, total = len(self.expected), len(self.expected) + len(self.made)
         if not total:
             return 1.0
-        # Bit-parallel, after Hyyrö, as in `common_length`.
-        everything = (1 << len(self.expected)) - 1
-        row = everything
-        for mask in self._masks(with_unknown=False):
-            matches = row & mask
-            row = ((row + matches) | (row - matches)) & everything
-        return 2 * (len(self.expected) - row.bit_count()) / total
+        is_whole = all(self._diagonal) and number <= len(self.made)
+        is_whole = is_whole or (self.mode == "in_order" and self.is_certain)
+        return 2 * (number if is_whole else common_length_of_masks(number, self._masks[0])) / total
 
     @cached_property
     def _pairs(self) -> dict[int, int]:
         """Return which call is which expected call, as many as possible."""
-        return _matching(self._masks(with_unknown=True))
+        if False not in self._diagonal:
+            return {at: at for at in range(len(self._diagonal))}
+        return _matching(self._masks[1])
 
     @cached_property
     def _changed(self) -> dict[int, int]:
@@ -284,8 +312,9 @@ class Trajectory:
 
     def _weight(self, index: int, at: int) -> int:
         """Return how well a call stands beside an expected one; 0 for another name."""
-        comparison = self._comparisons.get((index, at), _OF_ANOTHER_NAME)
-        return 0 if comparison is _OF_ANOTHER_NAME else 1 if comparison.differences else 2
+        if self.expected[index].name != self.made[at].name:
+            return 0
+        return 2 if self._masks[1][at] >> index & 1 else 1
 
     @property
     def unexpected_text(self) -> str:
@@ -309,42 +338,35 @@ class Trajectory:
         return "; ".join(part for part in parts if part)
 
     def _different(self, pair: tuple[int, int]) -> Iterator[str]:
-        return islice(self._comparisons[pair].differences, _MAX_DIFFERENCES)
+        index, at = pair
+        differences = self.expected[index].differences(self.made[at], is_known=self.is_known)
+        return islice(differences, _MAX_DIFFERENCES)
 
     def _order(self) -> str:
-        masks = self._masks(with_unknown=True)
         if self.mode == "exact":
-            if self._unexpected:
+            if self._unexpected or False not in self._diagonal:
                 return ""
-            index = next((at for at, mask in enumerate(masks) if not mask >> at & 1), None)
-            if index is None:
-                return ""
+            index = self._diagonal.index(False)
             return f"call {index + 1} is {made_call_text(self.made[index])}, not {self.expected[index]}"
-        index = _first_misplaced(len(self.expected), masks)
-        if index is None:
+        misplaced = self._first_misplaced(with_unknown=True)
+        if misplaced is None:
             return ""
-        return f"order: {self.expected[index]} does not come after {first_few(self.expected[:index])}"
+        return f"order: {self.expected[misplaced]} does not come after {first_few(self.expected[:misplaced])}"
 
     @property
     def unknown_text(self) -> str:
         """Return what the agent does not report of the calls that may be the expected ones."""
-        unknown = dict.fromkeys(
-            place for pair in self._pairs.items() for place in self._comparisons[pair].unknown
-        ) or dict.fromkeys(place for comparison in self._comparisons.values() for place in comparison.unknown)
-        return f"the agent does not report {first_few(list(unknown))}, so the calls cannot be compared"
+        same_names = ((index, at) for at, indexes in enumerate(self._same_names) for index in indexes)
+        unknown = self._unknown(self._pairs.items()) or self._unknown(same_names)
+        return f"the agent does not report {first_few(unknown)}, so the calls cannot be compared"
+
+    def _unknown(self, pairs: Iterable[tuple[int, int]]) -> list[str]:
+        places = (self.expected[index].unknown(self.made[at], is_known=self.is_known) for index, at in pairs)
+        return list(dict.fromkeys(chain.from_iterable(places)))
 
 
 def _one_line(text: str) -> str:
     return " ".join(text.splitlines())
-
-
-def _first_misplaced(number: int, masks: Sequence[int]) -> int | None:
-    """Return the first expected call that does not follow those before it; None if all do."""
-    index = 0
-    for mask in masks:
-        if index < number and mask >> index & 1:
-            index += 1
-    return index if index < number else None
 
 
 def _matching(masks: Sequence[int]) -> dict[int, int]:
