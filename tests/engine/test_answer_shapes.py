@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import enum
+import json
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -221,6 +222,57 @@ def test_replies_of_openai_say_their_model_and_how_many_tokens_were_cached() -> 
 
 def test_the_author_of_the_last_event_is_the_topic() -> None:
     assert generated_data(EVENTS).topic == "orders"
+
+
+ASKED_TWICE = [("get_order", {"id": 7}), ("get_order", {"id": 8}), ("get_time", {})]
+RETURNED = [{"state": "sent"}, {"state": "lost"}, {"hour": 9}]
+CHAT = [
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"function": {"name": name, "arguments": given}} for name, given in ASKED_TWICE],
+    },
+    *({"role": "tool", "content": json.dumps(output)} for output in RETURNED),
+    {"role": "assistant", "content": "Sent."},
+]
+CONVERSE = [
+    {"role": "assistant", "content": [{"toolUse": {"name": name, "input": given}} for name, given in ASKED_TWICE]},
+    {"role": "user", "content": [{"toolResult": {"content": [{"json": output}]}} for output in RETURNED]},
+    {"role": "assistant", "content": [{"text": "Sent."}]},
+]
+STEPS = [
+    *({"function_call": {"id": None, "name": name, "args": given}} for name, given in ASKED_TWICE),
+    # ADK's responses have names, and come in the order in which the tools end.
+    {"function_response": {"id": None, "name": "get_time", "response": RETURNED[2]}},
+    *({"function_response": {"id": None, "name": "get_order", "response": output}} for output in RETURNED[:2]),
+    {"text": "Sent."},
+]
+ITEMS = [
+    *({"type": "function_call", "name": name, "arguments": json.dumps(given)} for name, given in ASKED_TWICE),
+    *({"type": "function_call_output", "output": json.dumps(output)} for output in RETURNED),
+    {"type": "message", "content": [{"type": "output_text", "text": "Sent."}]},
+]
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [CHAT, CONVERSE, [{"author": "orders", "invocation_id": "i", "content": {"parts": STEPS}}], {"output": ITEMS}],
+    ids=["chat", "converse", "events", "response"],
+)
+def test_calls_without_ids_get_the_results_without_ids_in_order(returned: object) -> None:
+    called = [Action(name, given, output) for (name, given), output in zip(ASKED_TWICE, RETURNED, strict=True)]
+    assert generated_data(returned).actions == tuple(called)
+
+
+def test_a_call_without_an_id_does_not_get_the_result_of_another_call() -> None:
+    calls = [{"name": "get_time", "args": {}}, CALL]
+    returned = [
+        {"role": "assistant", "content": "", "tool_calls": calls},
+        {"role": "tool", "content": '{"state": "sent"}', "tool_call_id": "c1"},
+        {"role": "tool", "content": "9", "tool_call_id": None, "name": "get_date"},
+        {"role": "assistant", "content": "Sent."},
+    ]
+    assert generated_data(returned).actions == (Action("get_time"), SENT)
 
 
 def test_names_are_calls_without_input() -> None:

@@ -160,15 +160,18 @@ def _of_messages(messages: Sequence[_Object]) -> Answer:
     calls = [call for message in said for call in _calls(message)]
     tools = [message for message in new if _role(message) in _TOOL]
     results = [result for message in new for result in _blocks(message, "toolResult")]
-    outputs = {
-        **{str(tool.get("tool_call_id")): _output(_text(tool.get("content"))) for tool in tools},
-        **{str(result.get("toolUseId")): _result(result) for result in results},
-    }
+    outputs = [
+        *(
+            _ToolOutput(tool.get("tool_call_id"), tool.get("name"), _output(_text(tool.get("content"))))
+            for tool in tools
+        ),
+        *(_ToolOutput(result.get("toolUseId"), None, _result(result)) for result in results),
+    ]
     is_reported = bool(calls) or any(isinstance(message.get("tool_calls"), list) for message in said)
     return {
         "outcome": next((text for message in reversed(said) if (text := _said(message))), ""),
         "topic": name if isinstance(name := said[-1].get("name"), str) else None,
-        "actions": [_with_output(call, outputs) for call in calls] if is_reported else None,
+        "actions": _with_outputs(calls, outputs) if is_reported else None,
         "tokens": _tokens(*(message.get("usage_metadata") or message.get("usage") for message in said)),
     }
 
@@ -234,10 +237,33 @@ def _result(result: _Object) -> object:
     return next((part["json"] for part in parts if "json" in part), _output(_text(content)))
 
 
-def _with_output(call: _Object, outputs: Mapping[str, object]) -> object:
-    action = call_of(call)
-    output = outputs.get(str(call.get("id") or call.get("call_id")))
-    return action if output is None or not isinstance(action, dict) else {**action, "output": output}
+class _ToolOutput(NamedTuple):
+    """What a tool returned: the id of its call and the name of the tool, None if they are missing."""
+
+    call_id: object
+    name: object
+    output: object
+
+
+def _with_outputs(calls: Iterable[_Object], outputs: Sequence[_ToolOutput]) -> list[object]:
+    """Return calls as actions with their outputs, by id; calls without ids get those without ids, in order."""
+    by_id = {str(known.call_id): known.output for known in outputs if known.call_id}
+    waiting = [known for known in outputs if not known.call_id]
+    actions = []
+    for call in calls:
+        action, call_id = call_of(call), call.get("id") or call.get("call_id")
+        output = by_id.get(str(call_id)) if call_id else _next_output(action, waiting)
+        actions.append(action if output is None or not isinstance(action, dict) else {**action, "output": output})
+    return actions
+
+
+def _next_output(action: object, waiting: list[_ToolOutput]) -> object:
+    """Take and return the first output that may be an action's: its tool has the action's name, or none is known."""
+    name = action.get("name") if isinstance(action, dict) else None
+    for place, known in enumerate(waiting):
+        if not known.name or known.name == name:
+            return waiting.pop(place).output
+    return None
 
 
 def _tokens(*usages: object) -> Answer | None:
@@ -283,11 +309,11 @@ def _of_response(response: _Object) -> Answer:
         raise SubjectError(f"the response of the agent has the status {response['status']}: {why!s:.500}")
     items = [view for item in cast("Sequence[object]", response["output"]) if (view := _view(item))]
     done = [item for item in items if str(item["type"]).endswith("_output")]
-    outputs = {str(item.get("call_id")): _output(_text(item.get("output"))) for item in done}
+    outputs = [_ToolOutput(item.get("call_id"), None, _output(_text(item.get("output")))) for item in done]
     calls = [item for item in items if str(item["type"]).endswith("_call")]
     return {
         "outcome": "".join(_text(item.get("content")) for item in items if item["type"] == "message"),
-        "actions": [_with_output(_response_call(call), outputs) for call in calls],
+        "actions": _with_outputs(map(_response_call, calls), outputs),
         "tokens": _reply_tokens(response),
     }
 
@@ -328,11 +354,11 @@ def _of_events(events: Sequence[_Object]) -> Answer:
     if error := next((event for event in whole if event.get("error_code") and not event.get("content")), None):
         raise SubjectError(f"the agent's event is an error: {error['error_code']}: {error.get('error_message')}")
     parts = [part for event in whole for part in _event_parts(event)]
-    outputs = {
-        str(answer.get("id")): answer.get("response")
+    outputs = [
+        _ToolOutput(answer.get("id"), answer.get("name"), answer.get("response"))
         for part in parts
         if (answer := _view(part.get("function_response")))
-    }
+    ]
     calls = [call for part in parts if (call := _view(part.get("function_call")))]
     texts = [
         (event, text) for event in whole if event.get("author") != "user" and (text := _text([*_event_parts(event)]))
@@ -341,7 +367,7 @@ def _of_events(events: Sequence[_Object]) -> Answer:
     return {
         "outcome": texts[-1][1] if texts else "",
         "topic": author,
-        "actions": [_with_output(call, outputs) for call in calls],
+        "actions": _with_outputs(calls, outputs),
         "tokens": _tokens(*(event.get("usage_metadata") for event in whole)),
     }
 
@@ -375,11 +401,11 @@ def _of_openai_run(result: _Object) -> Answer:
     items = [
         (item, _view(getattr(item, "raw_item", None)) or {}) for item in cast("Iterable[object]", result["new_items"])
     ]
-    outputs = {
-        str(raw.get("call_id")): getattr(item, "output", None)
+    outputs = [
+        _ToolOutput(raw.get("call_id"), None, getattr(item, "output", None))
         for item, raw in items
         if getattr(item, "type", "") == "tool_call_output_item"
-    }
+    ]
     calls = [
         _response_call({"type": "tool", **raw}) for item, raw in items if getattr(item, "type", "") == "tool_call_item"
     ]
@@ -387,7 +413,7 @@ def _of_openai_run(result: _Object) -> Answer:
     return {
         "outcome": result["final_output"],
         "topic": getattr(result.get("last_agent"), "name", None),
-        "actions": [_with_output(call, outputs) for call in calls],
+        "actions": _with_outputs(calls, outputs),
         "tokens": _tokens(_usage_members(usage)),
     }
 
@@ -397,11 +423,11 @@ def _of_pydantic_run(result: _Object) -> Answer:
     parts = [part for message in messages for part in getattr(message, "parts", ())]
     calls = [part for part in parts if getattr(part, "part_kind", "") == "tool-call"]
     answers = [part for part in parts if getattr(part, "part_kind", "") == "tool-return"]
-    outputs = {str(part.tool_call_id): part.content for part in answers}
+    outputs = [_ToolOutput(part.tool_call_id, part.tool_name, part.content) for part in answers]
     views: list[_Object] = [{"id": part.tool_call_id, "name": part.tool_name, "args": part.args} for part in calls]
     return {
         "outcome": result["output"],
-        "actions": [_with_output(view, outputs) for view in views],
+        "actions": _with_outputs(views, outputs),
         "tokens": _tokens(_usage_members(result.get("usage"))),
     }
 
