@@ -10,7 +10,6 @@ from engine.builders import exchange
 from evalmeta.engine.scorers.actions import (
     action_scorer,
     common_length,
-    common_length_of_masks,
     score_max_actions,
     score_not_actions,
     similarity,
@@ -165,15 +164,6 @@ def _table(left: list[str], right: list[str]) -> int:
 @given(NAMES, NAMES)
 def test_the_common_length_is_that_of_the_textbook(left: list[str], right: list[str]) -> None:
     assert common_length(left, right) == _table(left, right)
-
-
-@given(st.lists(st.sets(st.integers(0, 5)), max_size=6))
-def test_the_common_length_of_masks_is_the_longest_ascending_choice(graph: list[set[int]]) -> None:
-    longest = [0] * 7  # by the smallest item that can follow
-    for ones in graph:
-        for one in sorted(ones, reverse=True):
-            longest[one + 1 :] = [max(best, longest[one] + 1) for best in longest[one + 1 :]]
-    assert common_length_of_masks(6, [sum(1 << one for one in ones) for ones in graph]) == longest[6]
 
 
 @given(NAMES, NAMES)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.builders import exchange
-from evalmeta.engine.scorers.trajectories import _matching, calls_scorer, score_trajectory
+from evalmeta.engine.scorers.trajectories import calls_scorer, score_trajectory
 from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.definition import Expectation
 from evalmeta.model.expectations import render_actions
@@ -353,16 +353,3 @@ def test_as_many_calls_are_compared_as_were_made(mode: ActionMatch, compared: Co
 def test_differences_are_written_only_for_the_calls_that_are_shown(compared: Counter[str]) -> None:
     result = expect(wanted(*range(30)), *map(a, range(100, 130)))
     assert result.explanation.count("expected") == compared["differences"] == 10
-
-
-@given(st.lists(st.sets(st.integers(0, 5)), max_size=6))
-def test_the_matching_is_the_largest(graph: list[set[int]]) -> None:
-    def largest(place: int, taken: frozenset[int]) -> int:
-        if place == len(graph):
-            return 0
-        free = [largest(place + 1, taken | {one}) + 1 for one in graph[place] - taken]
-        return max([largest(place + 1, taken), *free])
-
-    matching = _matching([sum(1 << one for one in ones) for ones in graph])
-    assert len(matching) == len({*matching.values()}) == largest(0, frozenset())
-    assert all(one in graph[at] for one, at in matching.items())

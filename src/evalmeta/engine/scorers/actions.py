@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from evalmeta.engine.scorers.matching import common_length_of_masks
 from evalmeta.engine.scorers.results import broken, first_few, judged, undecided
 from evalmeta.model.expectations import parse_actions, render_actions
 
@@ -100,20 +101,6 @@ def common_length(left: Items, right: Items) -> int:
     for index, item in enumerate(left):
         positions[item] |= 1 << index
     return common_length_of_masks(len(left), [positions[item] for item in right])
-
-
-def common_length_of_masks(number: int, masks: Iterable[int]) -> int:
-    """Return the length of the longest common subsequence of `number` items and others.
-
-    The bits of the mask of another item are the items that it equals. Bit-parallel, after Hyyrö, "Bit-parallel
-    LCS-length computation revisited" (2004): one word operation handles many items, so long lists are cheap.
-    """
-    everything = (1 << number) - 1
-    row = everything
-    for mask in masks:
-        matches = row & mask
-        row = ((row + matches) | (row - matches)) & everything
-    return number - row.bit_count()
 
 
 def first_difference(expected: Items, actual: Items) -> int | None:

@@ -13,21 +13,17 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from evalmeta.engine.scorers.actions import (
-    ACTIONS_UNKNOWN,
-    MATCH_RULES,
-    action_scorer,
-    common_length_of_masks,
-    match_name,
-)
+from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN, MATCH_RULES, action_scorer, match_name
+from evalmeta.engine.scorers.matching import aligned, common_length_of_masks, matching
 from evalmeta.engine.scorers.results import averaged, broken, first_few, judged, threshold_of, undecided
 from evalmeta.model.expected_calls import ExpectedCall, made_call_text, read_call
 from evalmeta.model.expected_values import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.engine.interfaces import Exchange, Scorer
+    from evalmeta.engine.scorers.matching import Row
     from evalmeta.model.definition import Expectation
     from evalmeta.model.generated_data import Action
     from evalmeta.model.json_value import JsonValue
@@ -170,10 +166,6 @@ def calls_of_terms(source: bytes, *, names_only: bool, are_recorded: bool) -> tu
     return tuple(ExpectedCall(call.name) for call in expected) if names_only else expected
 
 
-Row = tuple[int | None, int | None]
-"""The indexes of an expected call and of the call beside it; None if there is none."""
-
-
 @dataclass(frozen=True)
 class Trajectory:
     """Expected calls and the calls that an agent made; if `is_known`, calls without an input had none."""
@@ -235,7 +227,7 @@ class Trajectory:
             return is_same
         if self.mode == "in_order":
             return self._first_misplaced(with_unknown=with_unknown) is None
-        return len(_matching(self._masks[with_unknown])) == (made if self.mode == "subset" else number)
+        return len(matching(self._masks[with_unknown])) == (made if self.mode == "subset" else number)
 
     def _first_misplaced(self, *, with_unknown: bool) -> int | None:
         """Return the first expected call that does not follow those before it; None if all do."""
@@ -260,7 +252,7 @@ class Trajectory:
         """Return which call is which expected call, as many as possible."""
         if False not in self._diagonal:
             return {at: at for at in range(len(self._diagonal))}
-        return _matching(self._masks[1])
+        return matching(self._masks[1])
 
     @cached_property
     def _changed(self) -> dict[int, int]:
@@ -305,7 +297,7 @@ class Trajectory:
 
     def _rows(self) -> list[Row]:
         if self.mode in {"exact", "in_order"} and len(self.expected) * len(self.made) <= _MAX_ALIGNED:
-            return _aligned(len(self.expected), len(self.made), self._weight)
+            return aligned(len(self.expected), len(self.made), self._weight)
         together = {**self._pairs, **self._changed}
         rows: list[Row] = [(index, together.get(index)) for index in range(len(self.expected))]
         return [*rows, *((None, at) for at in self._unexpected)]
@@ -367,61 +359,3 @@ class Trajectory:
 
 def _one_line(text: str) -> str:
     return " ".join(text.splitlines())
-
-
-def _matching(masks: Sequence[int]) -> dict[int, int]:
-    """Return a maximum matching of expected calls, the bits of the masks, with calls (Kuhn's algorithm).
-
-    A greedy choice could give a call to an expected one that others fit too, and leave another without a call.
-    """
-    owner: dict[int, int] = {}
-    for call in range(len(masks)):
-        _augment(call, masks, owner)
-    return owner
-
-
-def _augment(start: int, masks: Sequence[int], owner: dict[int, int]) -> None:
-    """Give a call an expected one, for which others take other ones if necessary and possible."""
-    reached: dict[int, int] = {}
-    queue, seen, held = deque([start]), 0, {call: index for index, call in owner.items()}
-    while queue:
-        call = queue.popleft()
-        candidates = masks[call] & ~seen
-        seen |= candidates
-        while candidates:
-            index = (candidates & -candidates).bit_length() - 1
-            candidates &= candidates - 1
-            reached[index] = call
-            if index in owner:
-                queue.append(owner[index])
-                continue
-            step: int | None = index
-            while step is not None:
-                taker = reached[step]
-                owner[step], step = taker, held.get(taker)
-            return
-
-
-def _aligned(number: int, others: int, weight: Callable[[int, int], int]) -> list[Row]:
-    """Return the rows of two lists side by side, in their order, with the largest sum of weights."""
-    best = [[0] * (others + 1) for _ in range(number + 1)]
-    for index in range(number - 1, -1, -1):
-        for at in range(others - 1, -1, -1):
-            together = weight(index, at)
-            beside = best[index + 1][at + 1] + together if together else 0
-            best[index][at] = max(beside, best[index + 1][at], best[index][at + 1])
-    rows: list[Row] = []
-    index = at = 0
-    while index < number or at < others:
-        both = index < number and at < others
-        together = weight(index, at) if both else 0
-        if together and best[index][at] == best[index + 1][at + 1] + together:
-            rows.append((index, at))
-            index, at = index + 1, at + 1
-        elif at == others or (index < number and best[index][at] == best[index + 1][at]):
-            rows.append((index, None))
-            index += 1
-        else:
-            rows.append((None, at))
-            at += 1
-    return rows
