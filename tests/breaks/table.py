@@ -37,7 +37,7 @@ _SCORERS: Final = (
     ),
     Break(
         "true equals 1 in arguments",
-        "engine/scorers/trajectories.py",
+        "model/expected_values.py",
         '    if isinstance(value, bool):\n        return "truth", value\n',
         "",
         ("engine/scorers/test_trajectories.py::test_arguments_are_compared_as_json",),
@@ -45,8 +45,8 @@ _SCORERS: Final = (
     Break(
         "calls are compared without their arguments",
         "engine/scorers/trajectories.py",
-        "name if names_only else (name, _frozen(args))",
-        "name",
+        "tuple(ExpectedCall(call.name) for call in expected) if names_only else expected",
+        "tuple(ExpectedCall(call.name) for call in expected)",
         ("engine/scorers/test_trajectories.py::test_arguments_are_compared_as_json",),
     ),
     Break(
