@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -157,3 +158,30 @@ def test_a_report_has_a_page_that_shows_the_evaluations(project: Path) -> None:
     assert "tests/test_city.py::test_city" in text
     assert "no &lt;b&gt;way&lt;/b&gt;" in text
     assert "sk-1a2b3c4d5e6f7g8h9i0j1k2l" not in text
+
+
+SECRETS = """
+import evalmeta
+import pytest
+
+
+@evalmeta.evaluation
+@pytest.mark.parametrize("login", [{"password": "hunter2hunter2", "of": ["sk-1a2b3c4d5e6f7g8h9i0j1k2l"]}])
+@pytest.mark.parametrize("key", [b"-----BEGIN PRIVATE KEY-----", 7], ids=["bytes", "number"])
+def test_login(login, key):
+    assert not login, f"{'long ' * 57} sk-1a2b3c4d5e6f7g8h9i0j1k2l"
+"""
+
+
+def test_no_secret_of_an_evaluation_is_printed_or_written(project: Path) -> None:
+    (project / "tests/test_city.py").write_text(SECRETS)
+    printed = session(project, "--evalmeta-report-dir", "reports", "--junitxml", "junit.xml", "-rx", "-v")
+
+    assert "1 failed, 2 xfailed" in printed
+    [report] = (project / "reports").glob("*.json")
+    for text in (printed, report.read_text(), (project / "junit.xml").read_text()):
+        assert [secret for secret in ("hunter2", "sk-1a", "BEGIN") if secret in text] == []
+    cases = json.loads(report.read_text())["tests"]["tests/test_city.py::test_login"]["cases"]
+    login = {"password": "[secret]", "of": ["[secret]"]}
+    assert cases["1"]["inputs"] == {"key": "b'[secret]", "login": login}
+    assert cases["2"]["inputs"] == {"key": 7, "login": login}

@@ -32,9 +32,9 @@ def redacted_answer(answer: GeneratedData, hide: Callable[[str], str]) -> Genera
     """Return an answer whose texts are changed by a function: all but names of topics and actions, and ids."""
 
     def action(done: Action) -> Action:
-        inputs = {name: _redacted_json(value, hide) for name, value in done.input.items()}
+        inputs = {name: redacted_json(value, hide) for name, value in done.input.items()}
         error = None if done.error is None else hide(done.error)
-        return replace(done, input=inputs, output=_redacted_json(done.output, hide), error=error)
+        return replace(done, input=inputs, output=redacted_json(done.output, hide), error=error)
 
     def passage(found: Passage) -> Passage:
         return replace(found, uri=hide(found.uri), content=None if found.content is None else hide(found.content))
@@ -43,19 +43,20 @@ def redacted_answer(answer: GeneratedData, hide: Callable[[str], str]) -> Genera
         answer,
         outcome=hide(answer.outcome),
         actions=None if answer.actions is None else tuple(map(action, answer.actions)),
-        trace=_redacted_json(answer.trace, hide),
+        trace=redacted_json(answer.trace, hide),
         retrieved=None if answer.retrieved is None else tuple(map(passage, answer.retrieved)),
     )
 
 
-def _redacted_json(value: JsonValue, hide: Callable[[str], str]) -> JsonValue:
-    # Values are nested at most as deeply as `generated_data` allows.
+def redacted_json(value: JsonValue, hide: Callable[[str], str]) -> JsonValue:
+    """Return JSON whose texts and names are changed by a function."""
+    # Values of answers are nested at most as deeply as `generated_data` allows.
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, list):
-        return [_redacted_json(item, hide) for item in value]
+        return [redacted_json(item, hide) for item in value]
     if isinstance(value, dict):
-        return {hide(name): _redacted_json(item, hide) for name, item in value.items()}
+        return {hide(name): redacted_json(item, hide) for name, item in value.items()}
     return value
 
 

@@ -16,10 +16,11 @@ from _pytest._io.saferepr import saferepr
 from evalmeta.api.runs.finished import FinishedRun, FinishedRuns
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare_all
+from evalmeta.engine.redaction import redacted_json
 from evalmeta.errors import EvalmetaError, ProjectError
 from evalmeta.formats.baseline import read_baseline
 from evalmeta.model.fingerprints import fingerprint
-from evalmeta.model.redaction import redacted
+from evalmeta.model.redaction import hide_secrets
 from evalmeta.model.run import CaseResult, Coverage, Run, RunStatus, Summary, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions, Setup
 from evalmeta.model.statistics import CaseCounts
@@ -62,12 +63,12 @@ class CaseNote(TypedDict):
     nodeid: str
     case: str  # the id of the parameter set, empty without one
     place: list[int]  # the indices of the parameters, which sort the parameter sets
-    inputs: str | None  # the parameters as a JSON object; None if there are none
+    inputs: str | None  # the parameters as a JSON object, without secrets; None if there are none
     iteration: int  # from 1
     iterations: int
     min_pass_rate: float
     verdict: str  # PASS, FAILURE or ERROR
-    reason: str  # why the test did not pass, on one line
+    reason: str  # why the test did not pass, on one line, without secrets
     file: str  # the file of the test function
     line: int  # from 1
     alone: str  # why a coroutine function does not run beside others
@@ -372,7 +373,7 @@ class EvaluationResults:
 
 
 def _case_result(note: CaseNote) -> CaseResult:
-    verdict, reason = Verdict(note["verdict"]), redacted(note["reason"])
+    verdict, reason = Verdict(note["verdict"]), note["reason"]
     judged = () if verdict is Verdict.ERROR else (TestResult(_ASSERTIONS, verdict, explanation=reason),)
     return CaseResult(
         note["number"],
@@ -418,10 +419,11 @@ def _reason(report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
     if report.passed:
         return ""
     if call.excinfo is None:
-        return one_line(str(report.longrepr))
+        return one_line(hide_secrets(str(report.longrepr)))
     # The first line of an assertion error is the assertion; the others are pytest's explanation.
     first, *_ = call.excinfo.exconly(tryshort=True).strip().splitlines() or [""]
-    return one_line(first, chars=_REASON_CHARS)
+    # Hidden before the line is cut, because a part of a secret does not look like one.
+    return one_line(hide_secrets(first), chars=_REASON_CHARS)
 
 
 def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str, own_fixture: str) -> CaseNote:
@@ -484,16 +486,28 @@ def _source_of(item: pytest.Item) -> str:
 
 
 def inputs_text(parameters: Mapping[str, object]) -> str:
-    """Return parameters as a JSON object on one line; values that are not JSON become their `repr`."""
+    """Return parameters as a JSON object on one line, without secrets; values that are not JSON become their `repr`."""
     items = (f"{json.dumps(name)}: {_json_text(parameter)}" for name, parameter in parameters.items())
-    return escape_unsafe("{" + ", ".join(items) + "}")
+    text = "{" + ", ".join(items) + "}"
+    # Some secrets are only known by the name before them.
+    hidden = hide_secrets(text)
+    return escape_unsafe(hidden if _is_json(hidden) else text)
 
 
 def _json_text(value: object) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+        plain = json.loads(json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain))
+        return json.dumps(redacted_json(plain, hide_secrets), ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
-        return json.dumps(saferepr(value), ensure_ascii=False)
+        return json.dumps(hide_secrets(saferepr(value)), ensure_ascii=False)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _plain(value: object) -> object:
