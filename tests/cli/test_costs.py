@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from client.servers import listening
 from engine.raters.llm.model_server import judging, model_serving
+from engine.subjects.conversations import says
+from evalmeta.model.run import CaseResult
+from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -199,6 +203,57 @@ def test_an_estimate_follows_the_prices_of_now_and_the_agent(evalmeta: Program, 
         "Would cost an unknown amount; for 2 case results not everything has a known price. No case was run.",
     ]
     assert done.code == 0
+
+
+def test_an_estimate_prices_a_version_that_nobody_lists_as_a_run_does(evalmeta: Program, folder: Path) -> None:
+    (folder / "shop.py").write_text(AGENT.replace("clever-1", "clever-1-2026"))
+    settings = folder / "evalmeta.toml"
+    settings.write_text(settings.read_text().replace('"shop:answer"', '"shop:answer"\nmodel = "clever-1"'))
+    ran = evalmeta("test", "run", "t.yaml", "--wait").out
+    estimated = evalmeta("test", "run", "t.yaml", "--estimate").out
+
+    line = "cost of the agent (clever-1-2026): $0.004; 2,000 tokens in, 200 out"
+    assert (line in ran, line in estimated) == (True, True), estimated
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_estimate_knows_the_model_of_an_agent_behind_a_url(evalmeta: Program) -> None:
+    reply = {
+        "model": "clever-1-2026",
+        "choices": [{"message": {"content": "Monday."}}],
+        "usage": {"prompt_tokens": 1000, "completion_tokens": 100},
+    }
+    with listening(lambda _: says(reply)) as server:
+        call = ("run", "t.yaml", "--agent", f"{server.url}/v1", "--model", "clever-1")
+        ran = evalmeta(*call).out
+        estimated = evalmeta(*call, "--estimate").out
+
+    line = "cost of the agent (clever-1-2026): $0.004; 2,000 tokens in, 200 out"
+    assert (line in ran, line in estimated) == (True, True), estimated
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_estimate_keeps_no_results_in_memory(evalmeta: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    evalmeta("test", "run", "t.yaml", "--wait")
+    alive = [0]
+
+    class Counted(CaseResult):
+        def __del__(self) -> None:
+            alive[0] -= 1
+
+    most = 0
+
+    def stream(runs: Runs, run_id: str) -> Iterator[CaseResult]:
+        nonlocal most
+        [first, *_] = runs.page(run_id, after=(0, 0))
+        for _ in range(50):
+            alive[0] += 1
+            most = max(most, alive[0])
+            yield Counted(*first)
+
+    monkeypatch.setattr(Runs, "stream", stream)
+    assert "estimated from 1 run, 50 answers" in evalmeta("test", "run", "t.yaml", "--estimate").out
+    assert most <= 2
 
 
 def test_an_estimate_with_unknown_parts_says_at_least(evalmeta: Program, folder: Path) -> None:

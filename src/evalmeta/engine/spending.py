@@ -94,7 +94,7 @@ class Spending:
         the usual agent reports no tokens.
         """
         told = (row for row in result.spent if row.replies > row.unknown)
-        if not self.prices.is_loaded and not all(self.prices.own(self._models(row)) for row in told):
+        if not self.prices.is_loaded and not all(self.prices.own(models_of(row, self.model)) for row in told):
             await asyncio.to_thread(self.prices.load)
 
     def priced(self, result: CaseResult) -> CaseResult:
@@ -108,16 +108,20 @@ class Spending:
         return priced
 
     def _priced(self, row: Spent) -> Spent:
-        models = self._models(row)
+        models = models_of(row, self.model)
         named = row._replace(model=next(filter(None, models), ""))
         if row.replies <= row.unknown:
             return named
         amount = self.prices.amount(models, row)
         return named._replace(unknown=row.replies) if amount is None else named._replace(amount=amount)
 
-    def _models(self, row: Spent) -> tuple[str, ...]:
-        # The name in the settings has the price if the reported one is a version of it that nobody lists.
-        return (row.model, self.model) if row.role == "agent" else (row.model,)
+
+def models_of(row: Spent, settings_model: str) -> tuple[str, ...]:
+    """Return the models of which the first with a price has that of a reply: the reported one, then the settings'.
+
+    The reported name may be a version of the agent's model in its settings that nobody lists.
+    """
+    return (row.model, settings_model) if row.role == "agent" else (row.model,)
 
 
 class CostLimit:

@@ -6,10 +6,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.engine.prices import Prices
+from evalmeta.engine.spending import models_of
 from evalmeta.errors import EvalmetaError
 from evalmeta.model.registry import type_of_run
 from evalmeta.model.settings import find_subject
 from evalmeta.model.spending import Spent, merged
+from evalmeta.org.run_files import read_subject
 from evalmeta.org.subjects import agent_of
 from evalmeta.store.database import open_database
 from evalmeta.store.run_lists import RunFilter, newest_runs
@@ -58,15 +60,27 @@ def estimate_runs(call: RunCall, planned: Sequence[PlannedRun]) -> list[Estimate
 def _estimate(call: RunCall, planned: PlannedRun, database: Database) -> Estimate:
     asked = sum(not case.not_run for case in planned.cases) * planned.iterations
     runs = [] if call.target else [*_earlier(call, planned, database)]
-    cases = [case for run in runs for case in Runs(database).stream(run.id)]
-    if not cases:
+    prices, model = Prices(call.project.settings.prices), _model_of(call, planned)
+    answers = 0
+    used: tuple[Spent, ...] = ()
+    for run in runs:
+        for case in Runs(database).stream(run.id):
+            answers += 1
+            used = merged((*used, *(_priced(row, prices, model) for row in _rows(case))))
+    if not answers:
         return Estimate(planned.definition, asked)
-    prices = Prices(call.project.settings.prices)
-    used = merged(_priced(row, prices) for case in cases for row in _rows(case))
-    spent = tuple(_scaled(row, asked, len(cases)) for row in used)
-    return Estimate(
-        planned.definition, asked, len(runs), len(cases), spent if any(row.is_known for row in spent) else ()
-    )
+    spent = tuple(_scaled(row, asked, answers) for row in used)
+    known = spent if any(row.is_known for row in spent) else ()
+    return Estimate(planned.definition, asked, len(runs), answers, known)
+
+
+def _model_of(call: RunCall, planned: PlannedRun) -> str:
+    """Return the model in the settings of the agent that a run would ask: its file's own ones, or the project's."""
+    test, agent = planned.definition, planned.subject_name
+    own = (file.subject for file in call.files if (file.name, file.subject_name) == (test, agent) and file.subject)
+    subject = next(own, None)
+    settings = read_subject(subject) if subject else find_subject(call.project.settings.subjects, agent)
+    return settings.language_model if settings else ""
 
 
 def _earlier(call: RunCall, planned: PlannedRun, database: Database) -> Iterator[ListedRun]:
@@ -92,10 +106,12 @@ def _rows(case: CaseResult) -> Iterable[Spent]:
     return (*case.spent, Spent("agent", replies=answers, unknown=answers))
 
 
-def _priced(row: Spent, prices: Prices) -> Spent:
-    """Return what replies cost by the prices of now."""
+def _priced(row: Spent, prices: Prices, model: str) -> Spent:
+    """Return what replies cost by the prices of now, with the agent's model in its settings as in a run."""
+    models = models_of(row, model)
+    row = row._replace(model=next(filter(None, models), ""))
     told = row.replies - row.unknown
-    amount = prices.amount([row.model], row) if told or row.input or row.output else None
+    amount = prices.amount(models, row) if told or row.input or row.output else None
     if amount is not None:
         return row._replace(amount=amount, unknown=0 if not told else row.unknown)
     return row._replace(amount=0, unknown=row.replies)
