@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from evalmeta.model.run import CaseResult
 
 SPENDING = Spending(Prices({"m": PriceSettings(input=Decimal(1), output=Decimal(2))}), "m")
-TOLD = Tokens(10, 5)
+REPORTED = Tokens(10, 5)
 COST = 20_000_000
 
 
@@ -71,7 +71,7 @@ def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_answer_costs_what_its_model_does() -> None:
-    [other, own] = [GeneratedData("x", tokens=tokens) for tokens in (replace(TOLD, model="other"), TOLD)]
+    [other, own] = [GeneratedData("x", tokens=tokens) for tokens in (replace(REPORTED, model="other"), REPORTED)]
     first, second = run(agent(own, other), evaluation(2), concurrency=1)
 
     assert first.spent == (Spent("agent", "m", 1, 0, 10, 5, 0, COST),)
@@ -80,13 +80,13 @@ def test_an_answer_costs_what_its_model_does() -> None:
 
 
 def test_every_turn_counts() -> None:
-    [result] = run(agent(GeneratedData("x", tokens=TOLD)), Evaluation("E", "A", (case("a", "b", "c"),)))
+    [result] = run(agent(GeneratedData("x", tokens=REPORTED)), Evaluation("E", "A", (case("a", "b", "c"),)))
 
     assert total_of(result.spent, "agent").amount == 3 * COST
 
 
 def test_an_attempt_that_came_to_nothing_counts_too() -> None:
-    told = GeneratedData("x", tokens=TOLD)
+    told = GeneratedData("x", tokens=REPORTED)
     # The second turn of the first attempt breaks; the second attempt asks both turns again.
     subject = agent(told, SubjectUnreachable("reset"), told, told)
     [result] = run(subject, Evaluation("E", "A", (case("a", "b"),)), retries=1)
@@ -105,7 +105,7 @@ def test_an_attempt_that_came_to_nothing_counts_too() -> None:
     ],
 )
 def test_an_error_keeps_what_was_spent(error: Exception, unknown: int) -> None:
-    [result] = run(agent(GeneratedData("x", tokens=TOLD), error), Evaluation("E", "A", (case("a", "b"),)))
+    [result] = run(agent(GeneratedData("x", tokens=REPORTED), error), Evaluation("E", "A", (case("a", "b"),)))
 
     total = total_of(result.spent, "agent")
     assert (result.generated, total.amount, total.unknown) == (None, COST, unknown)
@@ -135,7 +135,7 @@ def test_half_known_tokens_have_no_price() -> None:
 
 
 def test_recorded_answers_cost_nothing_now() -> None:
-    recorded = GeneratedData("x", tokens=TOLD)
+    recorded = GeneratedData("x", tokens=REPORTED)
     given = Evaluation("E", "A", (Case(1, (Turn("a", recorded=recorded),)),))
     [replayed] = run(bind_recorded(), given)
     journal = MemoryJournal()
@@ -207,7 +207,7 @@ def test_what_other_processes_spend_stops_a_run_and_they_learn_what_it_spends() 
 
     async def answer(_: str) -> GeneratedData:
         await asyncio.sleep(0.02)
-        return GeneratedData("x", tokens=TOLD)
+        return GeneratedData("x", tokens=REPORTED)
 
     options, spending = RunOptions(concurrency=1), replace(SPENDING, limit=limit)
     with pytest.raises(CostLimitReached, match=r"cost limit of \$0.00014 reached"):
@@ -237,7 +237,7 @@ def test_a_run_that_stops_while_the_prices_are_loaded_keeps_and_counts_the_paid_
 
     async def answer(utterance: str) -> GeneratedData:
         if utterance == "question 1":
-            return GeneratedData("x", tokens=TOLD)
+            return GeneratedData("x", tokens=REPORTED)
         while not prices.begun.is_set():
             await asyncio.sleep(0.001)
         raise SubjectError("broken")

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 class Ledger:
     """The replies to one case, also those of attempts and samples that came to nothing."""
 
-    __slots__ = ("_is_told", "_rows", "_untold")
+    __slots__ = ("_is_reported", "_rows", "_unreported")
 
     def __init__(self) -> None:
         self._rows: list[Spent] = []
-        self._untold = 0
-        self._is_told = False
+        self._unreported = 0
+        self._is_reported = False
 
     def add(self, role: Role, model: str, tokens: Tokens | None) -> None:
         """Add a reply; without tokens, its cost is not known."""
@@ -38,7 +38,7 @@ class Ledger:
 
     def reuse(self, role: Role, model: str = "") -> None:
         """Add a recorded answer or a stored judgement, which costs nothing."""
-        self._is_told |= role == "agent"
+        self._is_reported |= role == "agent"
         self._rows.append(Spent(role, model, reused=1))
 
     def answered(self, tokens: Tokens | None, *, is_recorded: bool) -> None:
@@ -47,22 +47,22 @@ class Ledger:
             self.reuse("agent", tokens.model if tokens else "")
         elif tokens is None:
             # The usual agent reports no tokens, and then this is all that happens.
-            self._untold += 1
+            self._unreported += 1
         else:
-            self._is_told = True
+            self._is_reported = True
             self.add("agent", tokens.model, tokens)
 
     def failed(self) -> None:
         """Add a question that was sent and brought no answer: the agent may have used tokens for it."""
-        self._is_told = True
-        self._untold += 1
+        self._is_reported = True
+        self._unreported += 1
 
     def rows(self) -> tuple[Spent, ...]:
         """Return a row for each reply; nothing of an agent that answered everything and reports no tokens."""
-        if not self._rows and not self._is_told:
-            return ()
-        untold = (Spent("agent", replies=self._untold, unknown=self._untold),) if self._untold and self._is_told else ()
-        return (*self._rows, *untold)
+        unreported = self._unreported if self._is_reported else 0
+        if not unreported:
+            return tuple(self._rows)
+        return (*self._rows, Spent("agent", replies=unreported, unknown=unreported))
 
 
 def _reply(role: Role, model: str, tokens: Tokens | None) -> Spent:
@@ -93,8 +93,8 @@ class Spending:
         It is loaded in a thread, so that no latency of another case has it, and not before the first question, because
         the usual agent reports no tokens.
         """
-        told = (row for row in result.spent if row.replies > row.unknown)
-        if not self.prices.is_loaded and not all(self.prices.own(models_of(row, self.model)) for row in told):
+        reported = (row for row in result.spent if row.replies > row.unknown)
+        if not self.prices.is_loaded and not all(self.prices.own(models_of(row, self.model)) for row in reported):
             await asyncio.to_thread(self.prices.load)
 
     def priced(self, result: CaseResult) -> CaseResult:

@@ -221,7 +221,7 @@ class DetailedTally(Tally):
         self.quarantined: dict[int, QuarantinedCase] = {}
         self.asked_again = 0
         self._spent: tuple[Spent, ...] = ()
-        self._untold = 0
+        self._unreported = 0
 
     def add(self, case: CaseResult) -> None:
         """Count one case result."""
@@ -286,17 +286,17 @@ class DetailedTally(Tally):
     def _add_spent(self, spent: tuple[Spent, ...], answers: int) -> None:
         if not spent:
             # Most agents report no tokens.
-            self._untold += answers
+            self._unreported += answers
             return
         self._spent = merged((*self._spent, *spent))
         if not any(row.role == "agent" for row in spent):
-            self._untold += answers
+            self._unreported += answers
 
     @property
     def spent(self) -> tuple[Spent, ...]:
         """Return what the results cost, a row for each role and model; answers that say nothing have no price."""
-        untold = Spent("agent", replies=self._untold, unknown=self._untold)
-        return merged((*self._spent, untold)) if self._untold else self._spent
+        unreported = Spent("agent", replies=self._unreported, unknown=self._unreported)
+        return merged((*self._spent, unreported)) if self._unreported else self._spent
 
     @property
     def tokens(self) -> Tokens | None:

@@ -110,21 +110,21 @@ def _priced(row: Spent, prices: Prices, model: str) -> Spent:
     """Return what replies cost by the prices of now, with the agent's model in its settings as in a run."""
     models = models_of(row, model)
     row = row._replace(model=next(filter(None, models), ""))
-    told = row.replies - row.unknown
-    amount = prices.amount(models, row) if told or row.input or row.output else None
+    reported = row.replies - row.unknown
+    amount = prices.amount(models, row) if reported or row.input or row.output else None
     if amount is not None:
-        return row._replace(amount=amount, unknown=0 if not told else row.unknown)
+        return row._replace(amount=amount, unknown=0 if not reported else row.unknown)
     return row._replace(amount=0, unknown=row.replies)
 
 
 def _scaled(row: Spent, asked: int, basis: int) -> Spent:
     """Return the mean of a case, for as many cases as are asked; stored judgements count as if they were asked anew."""
     anew = row.reused if row.role == "rater" else 0
-    told = row.replies - row.unknown
-    share = (told + anew, told) if told else (1, 1)
+    reported = row.replies - row.unknown
+    share = (reported + anew, reported) if reported else (1, 1)
     numbers = (number * share[0] * asked // (share[1] * basis) for number in (row.input, row.output, row.cached))
     given, output, cached = numbers
-    unknown = row.unknown if told else row.unknown + anew
+    unknown = row.unknown if reported else row.unknown + anew
     return Spent(
         row.role,
         row.model,
