@@ -327,3 +327,14 @@ def test_a_cell_of_a_table_has_calls_as_json(tmp_path: Path, cell: str, fault: s
     calls = [{"name": item} if isinstance(item, str) else item for item in items]
     assert case.turns[0].expectations[0].terms == {"calls": calls}
     Draft202012Validator(SCHEMA).validate({"testCases": [{"input": "Hi", "actions": value}]})
+
+
+@pytest.mark.parametrize("mode", ["in_order", "superset", "subset", "any_order"])
+def test_no_actions_are_expected_exactly_in_every_mode(mode: str) -> None:
+    [found] = expectations(f"actions: []\n  action_match: {mode}")
+
+    assert found.terms["match"] == "exact"
+
+
+def test_an_empty_list_of_checks_of_json_is_reported() -> None:
+    assert "'json' is an empty list, which expects nothing" in problem("json: []")

@@ -180,3 +180,26 @@ def test_equal_json_has_equal_keys() -> None:
     assert json_key({"a": [1, 2]}) == json_key({"a": [1.0, 2]})
     assert json_key(True) != json_key(1)
     assert json_key([]) != json_key({})
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ({"name": "A", "input": {"n": {"at_least": 1, "atmost": 5}}}, "'atmost' is not a matcher"),
+        ({"name": "A", "input": {"n": {"atleast": 1}}}, "'atleast' is not a matcher"),
+        ({"name": "A", "input": {"n": {"at_least": 1, "at_mosst": 5}}}, "'at_mosst' is not a matcher"),
+        ({"name": "A", "output": None}, "'output' of A has no value, so it checks nothing"),
+        ({"name": "A", "error": None}, "'error' of A has no value, so it checks nothing"),
+        ({"name": "A", "input": None}, "'input' of A has no value, so it checks nothing"),
+    ],
+)
+def test_a_mistyped_matcher_and_a_value_that_is_missing_are_faults(item: JsonValue, said: str) -> None:
+    faults: list[Fault] = []
+    read_call(item, (), faults)
+
+    assert [fault.message for fault in faults] == [said]
+
+
+def test_names_of_arguments_that_resemble_matchers_are_literal() -> None:
+    for literal in ({"types": ["a"], "type": "b"}, {"equal": 1}, {"contain": "a", "size": 1}, {"matched": True}):
+        assert fits(literal, literal)

@@ -27,6 +27,9 @@ ELSEWHERE = "is not in the schema, and no other one is loaded"
         ({"$ref": "#"}, "leads to itself"),
         ({"properties": {"a": {"$dynamicRef": "https://example.com/a"}}}, ELSEWHERE),
         ({"$dynamicRef": "https://example.com/a"}, ELSEWHERE),
+        ({"type": "object", "requird": ["id"]}, "'requird' is not a keyword of JSON Schema; did you mean 'required'"),
+        ({"properties": {"a": {"typ": "string"}}}, "'typ' is not a keyword of JSON Schema; did you mean 'type'"),
+        ({"$schema": "http://x/y", "type": "object"}, "is not a draft that is known"),
         ({"requierd": ["a"]}, "it has no keyword of JSON Schema, so it checks nothing"),
         ({"properties": {"a": {"pattern": "(?=a)"}}}, "the pattern '\\(\\?=a\\)' is not a valid one"),
         ({"patternProperties": {"a": {"type": "string"}}}, "patternProperties is not supported"),
@@ -67,3 +70,12 @@ def test_a_pattern_takes_linear_time_and_a_long_value_is_cut() -> None:
     fault = fault_of({"pattern": "^(a+)+$"}, text)
     assert fault.startswith('$: expected pattern "^(a+)+$", got "aaa')
     assert len(fault) < 200
+
+
+@pytest.mark.parametrize(("value", "fits"), [(1.13, True), (0.3, True), (1.135, False), ("a", True), (True, True)])
+def test_multiples_are_those_of_decimal_numbers(value: JsonValue, *, fits: bool) -> None:
+    assert (fault_of({"multipleOf": 0.01}, value) == "") is fits
+
+
+def test_other_keywords_are_notes_of_the_author() -> None:
+    check_schema({"type": "object", "x-owner": "shop", "title": "An order", "properties": {"typ": {"type": "string"}}})

@@ -155,6 +155,8 @@ def _patterns(check: Check, case: YamlRecord) -> Iterator[Expectation]:
 def _json(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     key, value = check.name, case.raw(check.name)
     is_list = isinstance(value, list)
+    if value == []:
+        case.error("spec-value", f"{key!r} is an empty list, which expects nothing", key, hint="Leave it out.")
     for place, item in enumerate(value if isinstance(value, list) else [value]):
         record = case.at(item, *((key, place) if is_list else (key,)), called="a check of JSON")
         if record.is_object:

@@ -235,6 +235,9 @@ def _flagged(check: Expectation, flags: Mapping[str, bool | str]) -> Expectation
     row = all_checks().get(check.name)
     concerns = {"exact": row is not None and row.takes_exact, "empty": True, _ACTION_MATCH: check.name == ACTIONS}
     terms = {_TERMS.get(key, key): value for key, value in flags.items() if value and concerns[key]}
+    if "match" in terms and check.expected_value == "[]":
+        # In the modes that allow other actions, [] would pass for every answer.
+        terms["match"] = "exact"
     return replace(check, terms={**check.terms, **terms}) if terms else check
 
 

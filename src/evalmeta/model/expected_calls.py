@@ -136,6 +136,13 @@ def made_call_text(call: Action, *, with_results: bool = False) -> str:
     return text if call.error is None else f"{text}, error {text_of(call.error)}"
 
 
+def _without_value(item: JsonObject, name: str, steps: Steps) -> Iterator[Fault]:
+    for key in ("input", "output", "error"):
+        if key in item and item[key] is None:
+            hint = f"Leave it out, or write {key}: {{equals: null}}."
+            yield Fault((*steps, key), f"{key!r} of {name} has no value, so it checks nothing", hint)
+
+
 def read_call(item: JsonValue, steps: Steps, faults: list[Fault]) -> ExpectedCall:
     """Return the expected call of a name, or of a mapping with `CALL_KEYS`; add what is wrong with it to `faults`.
 
@@ -153,6 +160,7 @@ def read_call(item: JsonValue, steps: Steps, faults: list[Fault]) -> ExpectedCal
         if not (item["args"] is None or isinstance(item["args"], Mapping)):
             faults.append(Fault((*steps, "args"), f"the args of {name} are {text_of(item['args'])}, not a mapping"))
         return ExpectedCall(name, read_value(item["args"] or {}, (*steps, "args"), faults, exact=True, literal=True))
+    faults.extend(_without_value(item, name, steps))
     exact, error = item.get("exact"), item.get("error")
     if not (exact is None or isinstance(exact, bool)):
         faults.append(Fault((*steps, "exact"), f"'exact' of an action is {text_of(exact)}, not true or false"))

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 
 MATCHERS: Final = ("equals", "matches", "contains", "at_least", "at_most", "one_of", "type", "any")
+# Matchers whose names many tools have as names of arguments.
+_USUAL_NAMES: Final = frozenset({"type", "any", "contains", "matches"})
+_NEAR: Final = 0.8
 _MAX_CHARS: Final = 100
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _UNIQUE: Final = "write {equals: {...}} for a mapping that has these keys"
@@ -182,6 +186,8 @@ def read_value(
     if isinstance(value, Mapping):
         if not literal and is_matcher(value):
             return _matcher(value, steps, faults, exact=exact)
+        if not literal:
+            faults.extend(_near_misses(value, steps))
         inner = {
             name: read_value(item, (*steps, name), faults, exact=exact, literal=literal) for name, item in value.items()
         }
@@ -191,6 +197,24 @@ def read_value(
             tuple(read_value(item, (*steps, at), faults, exact=exact, literal=literal) for at, item in enumerate(value))
         )
     return _Scalar(value, json_key(value))
+
+
+def _near_misses(value: JsonObject, steps: Steps) -> Iterator[Fault]:
+    """Yield the keys that look like mistyped matchers: those that differ in signs only, and others beside a matcher."""
+    has_matcher = any(name in MATCHERS and name not in _USUAL_NAMES for name in value)
+    for name in value:
+        if name in MATCHERS:
+            continue
+        known = _BY_LETTERS.get(_letters(name)) or next(
+            iter(get_close_matches(name, MATCHERS, n=1, cutoff=_NEAR) if has_matcher else ()), ""
+        )
+        if known:
+            hint = f"Did you mean {known!r}? If it is the name of a value, {_UNIQUE}."
+            yield Fault((*steps, name), f"{name!r} is not a matcher", hint)
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).lower()
 
 
 def _matcher(value: JsonObject, steps: Steps, faults: list[Fault], *, exact: bool) -> Matcher:
@@ -292,6 +316,7 @@ def _anything(operand: JsonValue) -> _Condition | tuple[str, str]:
     return _Condition("any value", lambda _: True)
 
 
+_BY_LETTERS: Final = {_letters(name): name for name in MATCHERS if "_" in name}
 _CONDITIONS: Final[Mapping[str, Callable[[JsonValue], _Condition | tuple[str, str]]]] = {
     "matches": _matching,
     "contains": _containing,

@@ -6,6 +6,8 @@ answer can hang a run.
 
 from __future__ import annotations
 
+from decimal import Decimal
+from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol, cast
@@ -15,7 +17,8 @@ import orjson
 from evalmeta.model.checks import Pattern, PatternSyntax
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from evalmeta.model.json_value import JsonValue
 
@@ -24,6 +27,37 @@ _MAX_FAULTS: Final = 100
 _SHOWN: Final = 100
 # Of each type of JSON.
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+# Keywords that say something about the schema, or about others of its keywords.
+_ANNOTATIONS: Final = frozenset(
+    [
+        "title",
+        "description",
+        "default",
+        "examples",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "format",
+        "$comment",
+        "$id",
+        "id",
+        "$schema",
+        "$anchor",
+        "$defs",
+        "definitions",
+        "$dynamicAnchor",
+        "$recursiveAnchor",
+        "$vocabulary",
+        "contentEncoding",
+        "contentMediaType",
+        "contentSchema",
+        "then",
+        "else",
+        "minContains",
+        "maxContains",
+    ]
+)
+_NEAR: Final = 0.8
 _INSTANCES: Final[Sequence[JsonValue]] = (None, "", 0, [], {})
 
 
@@ -83,33 +117,47 @@ def _written(schema: JsonValue) -> bytes:
     return orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
 
 
-@lru_cache(maxsize=256)
-def _compiled(text: bytes) -> _Validator:
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError, ValidationError
-    from jsonschema.validators import extend, validator_for
-    from jsonschema_specifications import REGISTRY
+def _own_keywords() -> Mapping[str, Callable[[object, str, JsonValue, object], Iterator[Exception]]]:
+    """Return the keywords that are judged here: patterns that cannot hang, and multiples of decimal numbers."""
+    from jsonschema.exceptions import ValidationError
 
     def pattern(_: object, wanted: str, instance: JsonValue, __: object) -> Iterator[Exception]:
         if isinstance(instance, str) and not Pattern(wanted).is_in(instance):
             yield ValidationError(f"{instance!r:.100} does not match {wanted!r:.100}")
+
+    def multiple(_: object, of: str, instance: JsonValue, __: object) -> Iterator[Exception]:
+        is_number = isinstance(instance, int | float) and not isinstance(instance, bool)
+        # 1.13 is a multiple of 0.01, though not as a binary fraction.
+        if is_number and Decimal(str(instance)) % Decimal(str(of)):
+            yield ValidationError(f"{instance} is not a multiple of {of}")
+
+    return {"pattern": pattern, "multipleOf": multiple}
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: bytes) -> _Validator:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import extend, validator_for
+    from jsonschema_specifications import REGISTRY
 
     schema = orjson.loads(text)
     if not isinstance(schema, dict):
         raise SchemaFault("a schema is a mapping, such as {type: object}")
     if not schema:
         raise SchemaFault("an empty schema accepts every JSON value, so it checks nothing")
-    draft = validator_for(schema, default=Draft202012Validator)
-    if schema.keys().isdisjoint(draft.VALIDATORS):
-        raise SchemaFault("it has no keyword of JSON Schema, so it checks nothing")
+    draft = validator_for(schema, default=None) if "$schema" in schema else Draft202012Validator
+    if draft is None:
+        raise SchemaFault(f"its $schema is not a draft that is known: {_shown(schema['$schema'])}")
+    _check_keywords(schema, draft.VALIDATORS)
     try:
         # Also what a meta-schema cannot resolve.
-        _check_parts(schema)
+        _check_parts(schema, _ANNOTATIONS | draft.VALIDATORS.keys())
         draft.check_schema(schema)
     except SchemaError as error:
         raise SchemaFault(f"{error.json_path}: {error.message:.200}") from None
     try:
-        validator = extend(draft, {"pattern": pattern})(schema, registry=REGISTRY)
+        validator = extend(draft, _own_keywords())(schema, registry=REGISTRY)
         # Meets a reference that leads to itself.
         for instance in _INSTANCES:
             validator.is_valid(instance)
@@ -118,8 +166,13 @@ def _compiled(text: bytes) -> _Validator:
     return cast("_Validator", validator)
 
 
-def _check_parts(schema: JsonValue) -> None:
-    """Raise SchemaFault for a reference or a pattern that cannot be used."""
+def _check_keywords(schema: Mapping[str, JsonValue], keywords: Mapping[str, object]) -> None:
+    if schema.keys().isdisjoint(keywords):
+        raise SchemaFault("it has no keyword of JSON Schema, so it checks nothing")
+
+
+def _check_parts(schema: JsonValue, known: AbstractSet[str]) -> None:
+    """Raise SchemaFault for a reference or a pattern that cannot be used, and for a mistyped keyword."""
     from jsonschema_specifications import REGISTRY
     from referencing import Resource
     from referencing.exceptions import Unresolvable
@@ -130,6 +183,9 @@ def _check_parts(schema: JsonValue) -> None:
     while parts:
         resource, resolver = parts.pop()
         keys = resource.contents if isinstance(resource.contents, dict) else {}
+        for key in keys:
+            if key not in known and (near := get_close_matches(key, known, n=1, cutoff=_NEAR)):
+                raise SchemaFault(f"{key!r} is not a keyword of JSON Schema; did you mean {near[0]!r}?")
         for key in _REFERENCES:
             if isinstance(reference := keys.get(key), str):
                 try:

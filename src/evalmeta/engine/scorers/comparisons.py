@@ -204,8 +204,10 @@ def json_scorer(matches: Matches = "first") -> Scorer:
         comparison = comparison_of(replace(expectation, terms={**expectation.terms, "fenced": False}))
         if comparison and not (expectation.terms["operator"] == "contains" and isinstance(values[0], list)):
             return compare(comparison, exchange)._replace(name=expectation.name)
-        comparisons = [_inspected(expectation, value) for value in (values[:1] if matches == "first" else values)]
-        passed, actual, explanation = _decisive(comparisons, len(values), matches, called=_PATH)
+        # A schema describes every value at its path.
+        counted = "all" if expectation.terms.get("operator") == "schema" and matches == "first" else matches
+        comparisons = [_inspected(expectation, value) for value in (values[:1] if counted == "first" else values)]
+        passed, actual, explanation = _decisive(comparisons, len(values), counted, called=_PATH)
         wanted = _wanted(expectation)
         return judged(expectation, passed=passed, expected=wanted, actual=actual, explanation=explanation)
 
