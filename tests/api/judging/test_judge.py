@@ -17,6 +17,8 @@ from org.parts import make_project
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from evalmeta.api.judging.judge import Judgement
+
 pytest_plugins = ["pytester"]
 
 ASKED = ("Where is order 10045?", "It is on its way.", "The answer says where the order is.")
@@ -44,7 +46,7 @@ def test_a_language_model_judges_with_a_score_and_a_reason(stars: int, *, passed
     assert all(text in json.dumps(server.bodies[0]) for text in (question, answer, rubric))
 
 
-async def _awaited(judgement: evalmeta.api.judging.judge.Judgement) -> evalmeta.Check:
+async def _awaited(judgement: Judgement) -> evalmeta.Check:
     return await judgement
 
 
@@ -97,6 +99,68 @@ def test_a_function_can_be_the_rater(returned: Rating, check: evalmeta.Check) ->
 
     assert asyncio.run(_awaited(evalmeta.judge({"id": 7}, {"city": "Rom"}, "Names it.", rater=rate))) == check
     assert (seen[0].utterance, seen[0].actual, seen[0].expected) == ('{"id": 7}', '{"city": "Rom"}', "Names it.")
+
+
+class SlowRater:
+    """Rate when the event loop has turned a few times, and count how often that begins and ends."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.begun = self.ended = 0
+        self._error = error
+
+    async def __call__(self, _: Rubric) -> Rating:
+        self.begun += 1
+        try:
+            await asyncio.sleep(0.01)
+        finally:
+            self.ended += 1
+        if self._error is not None:
+            raise self._error
+        return rating(4)
+
+
+def test_tasks_that_await_one_judgement_ask_once() -> None:
+    async def both() -> list[evalmeta.Check]:
+        return await asyncio.gather(_awaited(judgement), _awaited(judgement))
+
+    rater = SlowRater()
+    judgement = evalmeta.judge(*ASKED, rater=rater)
+    first, second = asyncio.run(both())
+    assert first is second
+    assert asyncio.run(_awaited(judgement)) is first
+    assert rater.begun == 1
+
+
+def test_tasks_share_the_error_of_a_judgement_and_later_ones_ask_again() -> None:
+    async def both() -> list[evalmeta.Check | BaseException]:
+        return await asyncio.gather(_awaited(judgement), _awaited(judgement), return_exceptions=True)
+
+    rater = SlowRater(RaterError("nobody answers"))
+    judgement = evalmeta.judge(*ASKED, rater=rater)
+    assert [str(error) for error in asyncio.run(both())] == ["nobody answers"] * 2
+    assert rater.begun == 1
+    with pytest.raises(RaterError, match="nobody answers"):
+        assert judgement
+    assert rater.begun == 2
+
+
+def test_a_task_that_is_cancelled_takes_the_judgement_from_no_other() -> None:
+    async def cancel(judgement: Judgement, *, others: int) -> list[evalmeta.Check]:
+        cancelled = asyncio.create_task(_awaited(judgement))
+        waiting = [asyncio.create_task(_awaited(judgement)) for _ in range(others)]
+        while not rater.begun:
+            await asyncio.sleep(0)
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+        # The next one does not get the request that nobody waited for.
+        return await asyncio.gather(*waiting, _awaited(judgement))
+
+    rater = SlowRater()
+    assert len(asyncio.run(cancel(evalmeta.judge(*ASKED, rater=rater), others=1))) == 2
+    assert (rater.begun, rater.ended) == (1, 1)
+    rater = SlowRater()
+    assert len(asyncio.run(cancel(evalmeta.judge(*ASKED, rater=rater), others=0))) == 1
+    assert (rater.begun, rater.ended) == (2, 2)
 
 
 def test_without_a_language_model_the_error_names_the_setting_and_the_extra() -> None:

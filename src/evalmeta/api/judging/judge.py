@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from inspect import isawaitable
@@ -35,23 +36,50 @@ _LINES: Final = f'[score]\nrater = "judge"\n\n[raters.judge]\n{RATER_LINES}'
 _KEYWORD: Final = 'rater={"adapter": "llm", "model": "openai:gpt-4.1-mini"} (pip install "evalmeta[llm]")'
 
 
+class _Request:
+    """A question to the rater, which the tasks of one event loop wait for."""
+
+    def __init__(self, ask: Coroutine[None, None, Check]) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.waiting = 0
+        self._task = self.loop.create_task(ask)
+
+    async def answer(self) -> Check:
+        """Return or raise what comes of the question, which ends when nobody waits for it any more."""
+        self.waiting += 1
+        try:
+            return await asyncio.shield(self._task)
+        finally:
+            self.waiting -= 1
+            if not self.waiting:
+                self._task.cancel()
+
+
 class Judgement:
     """The judgement of an answer: `await` it, which returns a `Check`, or read it in a test that is not async.
 
-    The rater is asked when the judgement is awaited or read for the first time. It is true if the answer passed.
+    The rater is asked when the judgement is awaited or read for the first time; tasks that await it meanwhile get the
+    same `Check`. It is true if the answer passed.
     """
 
     def __init__(self, ask: Callable[[], Coroutine[None, None, Check]]) -> None:
         self._ask = ask
         self._check: Check | None = None
+        self._request: _Request | None = None
 
     def __await__(self) -> Generator[None, None, Check]:
         return self._asked().__await__()
 
     async def _asked(self) -> Check:
         if self._check is None:
-            self._check = await self._ask()
+            self._check = await self._shared_request().answer()
         return self._check
+
+    def _shared_request(self) -> _Request:
+        request = self._request
+        if request is None or not request.waiting or request.loop is not asyncio.get_running_loop():
+            request = self._request = _Request(self._ask())
+        return request
 
     def _read(self) -> Check:
         return self._check or run_to_end(self._asked())
