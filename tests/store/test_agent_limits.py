@@ -325,6 +325,12 @@ def test_the_runs_of_a_command_know_what_those_of_other_processes_have_spent(tmp
         assert RunSpending(database, other, {other.id: 0}).exchange(8) == 9 + 5
         assert shared.exchange(9) == 8
 
+        # A run that continues here counts here, also while the store is locked.
+        with open_database(store_in(tmp_path)) as holder, holder.transaction():
+            holder.execute("DELETE FROM pace")
+            here[other.id] = 8
+            assert shared.exchange(10) == 0
+
 
 def test_a_store_that_is_locked_does_not_stop_a_run_with_a_cost_limit(tmp_path: Path) -> None:
     with open_database(tmp_path) as database, open_database(tmp_path) as holder:

@@ -6,8 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import orjson
-
 from evalmeta import limits
 from evalmeta.errors import StoreError
 from evalmeta.store.database import Database, open_database
@@ -116,21 +114,17 @@ class RunSpending:
         self._database = database
         self._run = run
         self._here = here
-        self._elsewhere = 0
+        self._others: dict[str, int] = {}
 
     def exchange(self, spent: int) -> int:
         """Save what the run has spent, and return the sum of the runs of its command in other processes."""
         suite, database = self._run.options.origin.suite, self._database
-        sql = """
-            SELECT coalesce(sum(spent), 0) FROM run
-            WHERE suite = ? AND id NOT IN (SELECT value FROM json_each(?, '$'))
-        """
         with suppress(StoreError), database.waiting(0):
             database.execute("UPDATE run SET spent = ? WHERE id = ? AND spent <> ?", (spent, self._run.id, spent))
             if suite:
-                [(elsewhere,)] = database.query(sql, (suite, orjson.dumps([*map(str, self._here)]).decode()))
-                self._elsewhere = int(elsewhere)
-        return self._elsewhere
+                rows = database.query("SELECT id, spent FROM run WHERE suite = ? AND spent > 0", (suite,))
+                self._others = {str(run_id): int(amount) for run_id, amount in rows}
+        return sum(amount for run_id, amount in self._others.items() if run_id not in self._here)
 
 
 # An earlier run that gave no sign of life for this time does not keep free places from later ones.
