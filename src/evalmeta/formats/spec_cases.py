@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from math import isfinite
 from typing import TYPE_CHECKING, Final, get_args
 
 import orjson
@@ -21,7 +23,7 @@ from evalmeta.model.run_options import ActionMatch
 from evalmeta.plugins import all_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
 
     from evalmeta.model.json_value import JsonValue
 
@@ -132,8 +134,7 @@ INPUT_HINT: Final = "Write input: and the message to the agent."
 """What to write instead of a test case or a turn that is only a text."""
 _ONLY_OF_CASES: Final = ("input", "utterance", "expected", "turns", "name", "quarantine")
 _PYTHON: Final = LineSource(0)
-# The keys of a test case in Python whose values may be any JSON.
-_VALUES: Final = ("input", "turns", "expected", "equals", "json")
+_FINITE_HINT: Final = "Leave out keys without a value. A data frame may have missing values; pass it as it is."
 _UNREAD: Final = "'expected' is read by functions only, and no function judges this answer"
 _UNREAD_HINT: Final = "Add function, or use equals, json or expectedOutcome."
 _PER_CASE: Final = "Write it in each test case."
@@ -167,16 +168,32 @@ def case_of(values: Mapping[str, object], number: int, *, reads_expected: bool =
     """
     diagnostics = Diagnostics(f"case {number}")
     try:
-        if not all(isinstance(values.get(key, ""), str) for key in _VALUES):
-            # orjson writes null for NaN.
-            json.dumps(values, allow_nan=False, default=plain_json)
-        value: JsonValue = orjson.loads(orjson.dumps(values, plain_json))
+        source = orjson.dumps(values, plain_json)
+        # orjson writes null for NaN and infinity.
+        if b"null" in source and (fault := _not_finite(values)):
+            raise FormatError(f"case {number} is not valid: {fault}", actions=[_FINITE_HINT])
+        value: JsonValue = orjson.loads(source)
     except (TypeError, ValueError) as error:
         raise FormatError(f"case {number} is not valid: {error}") from None
     record = YamlRecord(_PYTHON, (), record_value(value), diagnostics, called="a test case")
     case = read_case(record, number, Defaults(reads_expected=reads_expected), own_keys=True)
     diagnostics.check()
     return case
+
+
+def _not_finite(value: object, path: str = "") -> str:
+    """Return which value in a test case of Python is NaN or infinite, and that it must not be; empty if none is."""
+    if value is None or isinstance(value, str | int):
+        return ""
+    if isinstance(value, float):
+        return "" if isfinite(value) else f"{path!r} is {float(value)}; expected a finite number"
+    if isinstance(value, Mapping):
+        inner = ((f"{path}.{key}" if path else str(key), each) for key, each in value.items())
+    elif isinstance(value, list | tuple):
+        inner = ((f"{path}[{place}]", each) for place, each in enumerate(value))
+    else:
+        return _not_finite(plain_json(value), path)
+    return next(filter(None, (_not_finite(each, place) for place, each in inner)), "")
 
 
 def _turns(case: YamlRecord, defaults: Defaults) -> tuple[Turn, ...]:

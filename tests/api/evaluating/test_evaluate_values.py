@@ -152,6 +152,49 @@ def judged(finished: FinishedRun) -> list[str]:
     return [f"{case.utterance} {case.verdict}" for case in finished.run.cases]
 
 
+@dataclasses.dataclass
+class Price:
+    amount: float
+
+
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("keys", "fault"),
+    [
+        ({"latency_ms": NAN}, "'latency_ms' is nan"),
+        ({"latency_ms": np.float32("nan")}, "'latency_ms' is nan"),
+        ({"max_actions": INFINITY}, "'max_actions' is inf"),
+        ({"max_actions": -INFINITY}, "'max_actions' is -inf"),
+        ({"not_contains": NAN}, "'not_contains' is nan"),
+        ({"contains": ["ok", NAN]}, "'contains[1]' is nan"),
+        ({"topic": NAN}, "'topic' is nan"),
+        ({"equals": NAN}, "'equals' is nan"),
+        ({"json": {"a": np.array([1, NAN])}}, "'json.a[1]' is nan"),
+        ({"json": {"at": date(2026, 1, 1), "none": None, "a": Price(NAN)}}, "'json.a.amount' is nan"),
+        ({"actions": [{"name": "A", "error": NAN}]}, "'actions[0].error' is nan"),
+        ({"actions": [{"name": "A", "output": NAN}]}, "'actions[0].output' is nan"),
+        ({"actions": [{"name": "A", "input": {"a": NAN}}]}, "'actions[0].input.a' is nan"),
+        ({"checks": [judged], "latency_ms": NAN}, "'latency_ms' is nan"),
+    ],
+)
+def test_nan_and_infinity_in_a_case_are_refused(keys: dict[str, object], fault: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        evaluate([{"input": "q"}, {"input": "q", "contains": "ok", **keys}], lambda _: "ok")
+    assert str(caught.value) == f"case 2 is not valid: {fault}; expected a finite number"
+
+
+def test_nan_in_a_turn_is_refused() -> None:
+    cases = [{"turns": [{"input": "q"}, {"input": "q", "latency_ms": NAN}]}]
+    with pytest.raises(FormatError, match=r"case 1 is not valid: 'turns\[1\].latency_ms' is nan"):
+        evaluate(cases, lambda _: "ok")
+
+
+def test_null_in_a_case_is_no_fault() -> None:
+    assert evaluate([{"input": "null", "contains": None, "equals": {"a": None}}], lambda _: {"a": None}).succeeded
+
+
 def test_expected_is_any_value_that_checks_receive() -> None:
     cases = [
         {"input": {"a": 1, "b": 2}, "expected": {"sum": 3.0}},
@@ -177,6 +220,8 @@ def test_the_rows_of_a_data_frame_are_cases_without_their_missing_values() -> No
     finished = evaluate(frame, str.upper)  # type: ignore[call-overload]
     assert judged(finished) == ["a PASS", "b PASS"]
     assert [len(case.results) for case in finished.run.cases] == [1, 1]
+    with pytest.raises(FormatError, match="case 1 is not valid: 'max_actions' is inf"):
+        evaluate(pd.DataFrame({"input": ["a"], "max_actions": [INFINITY]}), str.upper)  # type: ignore[call-overload]
     with pytest.raises(FormatError, match="a test case has no key 'question'"):
         evaluate(pd.DataFrame({"question": ["a"]}), str.upper)  # type: ignore[call-overload]
     with pytest.raises(UsageError, match="cannot evaluate int: pass a definition, a path, cases, a data frame"):
