@@ -26,7 +26,7 @@ PRINTED = (
         "[('equals \"It is on its way.\"', 1.0), ('function finds_it_once', 1.0), ('function length', 17.0), "
         "('function is_short', 1.0)]\n"
     ),
-    "<ComparedRuns WORSE, 8 suspect> True\n",
+    "<ComparedRuns WORSE, 8 suspect> True\n8\n",
     "1 2\n1 2\n",
     "2000 []\n",
     "Agentforce_for_Salesforce 2\n1.0\n",
