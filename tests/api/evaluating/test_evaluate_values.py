@@ -228,6 +228,15 @@ def test_the_rows_of_a_data_frame_are_cases_without_their_missing_values() -> No
         evaluate(3, str.upper)  # type: ignore[call-overload]
 
 
+@pytest.mark.parametrize(
+    ("columns", "name"), [(["input", "contains", "contains"], "contains"), (["input", 1, "1"], "1")]
+)
+def test_a_data_frame_with_two_columns_of_one_name_is_refused(columns: list[object], name: str) -> None:
+    frame = pd.DataFrame([["a", "no", "A"]], columns=columns)
+    with pytest.raises(FormatError, match=f"the data frame has two columns named '{name}'"):
+        evaluate(frame, str.upper)  # type: ignore[call-overload]
+
+
 def test_an_expected_value_that_nothing_reads_is_refused() -> None:
     with pytest.raises(FormatError, match="'expected' is read by functions only, and no function judges this answer"):
         evaluate([{"input": "a", "expected": 3}], str.upper)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Awaitable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from evalmeta.api.evaluating.loaded import LoadedEvaluation, Roots
 from evalmeta.engine.case_run import close
@@ -15,7 +16,7 @@ from evalmeta.engine.raters import offline_rater
 from evalmeta.engine.redaction import with_redaction
 from evalmeta.engine.spending import Spending
 from evalmeta.engine.subjects.objects import subject_of
-from evalmeta.errors import SettingsError, UsageError, did_you_mean
+from evalmeta.errors import FormatError, SettingsError, UsageError, did_you_mean
 from evalmeta.model.definition import Definition, Expectation
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.fingerprints import object_of
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 _CASE_EXAMPLE: Final = '{"input": "Hello!", "contains": "Hi"}'
 _Given = Iterable[Case | Mapping[str, object]]
 _Source = Definition | Evaluation | Path | str | _Given
+
+
+class _Frame(Protocol):
+    columns: Iterable[object]
 
 
 def check_keywords(given: Iterable[str], known: Collection[str], *, of: str) -> None:
@@ -131,7 +136,16 @@ def _load_one(what: _Source, name: str | None, roots: Roots) -> LoadedEvaluation
 
 
 def _rows_of(frame: object) -> list[Mapping[str, object]]:
-    """Return the rows of a data frame as cases; a missing value is a key that the case does not have."""
+    """Return the rows of a data frame as cases; a missing value is a key that the case does not have.
+
+    Raise FormatError if two columns have one name, because rows have only one of them.
+    """
+    names = Counter(map(str, cast("_Frame", frame).columns))
+    if repeated := next((name for name, times in names.items() if times > 1), None):
+        raise FormatError(
+            f"the data frame has two columns named {repeated!r}",
+            actions=["Rename or remove one of them. A cell may hold a list of values."],
+        )
     return [{key: value for key, value in row.items() if value is not None} for row in frame_rows(frame)]
 
 
