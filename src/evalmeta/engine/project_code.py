@@ -5,16 +5,17 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from traceback import FrameSummary, StackSummary, TracebackException
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from evalmeta import limits
+from evalmeta.engine.event_loop import Threads
 from evalmeta.engine.process import ProcessExit, exits_refused
 from evalmeta.errors import SettingsError
 from evalmeta.model.redaction import error_text, hide_secrets
@@ -129,28 +130,47 @@ class Function(Protocol):
         ...
 
 
-# The project's folder, and the functions that a call of `evaluate` was given, by their names in results.
-_functions: Final[ContextVar[tuple[Path | None, Mapping[str, Function]]]] = ContextVar("functions", default=(None, {}))
+class _Functions(NamedTuple):
+    """Where the functions of a run are found, and the threads in which they are called."""
+
+    root: Path | None = None  # the project's folder
+    given: Mapping[str, Function] = MappingProxyType({})  # what a call of `evaluate` was given, by names in results
+    threads: Threads | None = None
+
+
+_NO_RUN: Final = _Functions()
+_functions: Final[ContextVar[_Functions]] = ContextVar("functions", default=_NO_RUN)
 
 
 @contextmanager
 def functions_of(root: Path, given: Mapping[str, Function] = MappingProxyType({})) -> Iterator[None]:
     """Let functions be found in a project's folder too, wherever the process runs, and those that a call was given."""
-    token = _functions.set((root, given))
-    try:
-        yield
-    finally:
-        _functions.reset(token)
+    with closing(Threads()) as threads:
+        token = _functions.set(_Functions(root, given, threads))
+        try:
+            yield
+        finally:
+            _functions.reset(token)
+
+
+@contextmanager
+def function_threads() -> Iterator[Threads]:
+    """Give the threads in which the functions of this run are called; outside of a run, threads that end soon."""
+    if threads := _functions.get().threads:
+        yield threads
+        return
+    with closing(Threads()) as own:
+        yield own
 
 
 def functions_root() -> Path | None:
     """Return the project's folder, in which functions are found too; None outside of a run."""
-    return _functions.get()[0]
+    return _functions.get().root
 
 
 def given_function(name: str) -> Function | None:
     """Return a function that the call of the run was given; None if it was given none with this name."""
-    return _functions.get()[1].get(name)
+    return _functions.get().given.get(name)
 
 
 @lru_cache(maxsize=256)

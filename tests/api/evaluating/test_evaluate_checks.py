@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import evalmeta
 from evalmeta import Check, evaluate
 from evalmeta.errors import SettingsError, UsageError
 from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.run_options import RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -237,6 +239,21 @@ def test_a_journal_knows_the_checks_and_does_not_call_them_again(tmp_path: Path)
     assert [run(counts).summary.passed, run(counts).summary.passed, len(called)] == [2, 2, 2]
     with pytest.raises(UsageError, match="the cases are different"):
         run(counts, _by_any_name)
+
+
+def test_the_thread_of_checks_is_used_again_and_ends_with_the_run() -> None:
+    threads: set[threading.Thread] = set()
+
+    def is_short(_: str) -> bool:
+        threads.add(threading.current_thread())
+        return True
+
+    evaluate(
+        [{"input": f"{number}"} for number in range(20)], echo, checks=[is_short], options=RunOptions(concurrency=1)
+    )
+    [thread] = threads
+    thread.join(10)
+    assert not thread.is_alive()
 
 
 def test_a_check_is_true_only_if_it_passed() -> None:

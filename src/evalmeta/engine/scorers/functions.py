@@ -6,14 +6,13 @@ import inspect
 import math
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from evalmeta.engine.answers import context_of, history_of, turn_messages
-from evalmeta.engine.project_code import Function, find_function, functions_root, given_function
+from evalmeta.engine.project_code import Function, find_function, function_threads, functions_root, given_function
 from evalmeta.engine.scorers.results import broken, judged, measured
 from evalmeta.engine.subjects.objects import Calls, check_call
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectError, UsageError
@@ -233,11 +232,11 @@ async def _called(name: str, exchange: Exchange) -> object:
     function = given_function(name) or find_function(name, root)
     declared = _declared(function)
     arguments = (exchange.generated.value,) if declared.takes_answer else ()
-    call = partial(function, *arguments, **{name: _INPUTS[name](exchange) for name in declared.names})
+    call = partial(function, *arguments, **{parameter: _INPUTS[parameter](exchange) for parameter in declared.names})
     try:
         # A partial of a coroutine function is one too.
-        with closing(Calls(root or Path.cwd())) as calls:
-            return await calls.call(call)
+        with function_threads() as threads:
+            return await Calls(root or Path.cwd(), threads=threads).call(call)
     except SubjectError as error:
         if isinstance(error.__cause__, AssertionError):
             return Check(passed=False, reason=str(error.__cause__).partition("\n")[0] or str(error))

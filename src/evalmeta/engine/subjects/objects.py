@@ -346,13 +346,16 @@ class _Call(Protocol):
 
 
 class Calls:
-    """Call functions of the project in `root`, and turn their exceptions into errors of the subject."""
+    """Call functions of the project in `root`, and turn their exceptions into errors of the subject.
 
-    def __init__(self, root: Path, *, retry_on: tuple[str, ...] = ()) -> None:
+    Without `threads`, they run in threads of their own, which `close` ends.
+    """
+
+    def __init__(self, root: Path, *, retry_on: tuple[str, ...] = (), threads: Threads | None = None) -> None:
         self.root = root
         self._root = root.resolve()
         self._retry_on = retry_on
-        self._threads = Threads()
+        self._threads = threads or Threads()
 
     def of(self, function: Function) -> _Call:
         """Return a coroutine function that returns a function's result.

@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
-from evalmeta.engine.project_code import find_function, functions_root
+from evalmeta.engine.project_code import find_function, function_threads, functions_root
 from evalmeta.engine.scorers.results import averaged, broken, measured, threshold_of, undecided
 from evalmeta.engine.subjects.objects import Calls
 from evalmeta.errors import EvalmetaError, SettingsError
@@ -54,8 +53,8 @@ async def score_by_function(expectation: Expectation, exchange: Exchange) -> Tes
     try:
         invocations = _actual(expectation, exchange), _expected(expectation, exchange)
         call = partial(_call, str(name), adk_metric(expectation.name, criterion), *invocations)
-        with closing(Calls(functions_root() or Path.cwd())) as calls:
-            judgement = _judgement(await calls.call(call))
+        with function_threads() as threads:
+            judgement = _judgement(await Calls(functions_root() or Path.cwd(), threads=threads).call(call))
     except EvalmetaError as error:
         why = " ".join((error_text(error), *error.actions))
         if exchange.generated.actions is None:
