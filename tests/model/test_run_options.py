@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
@@ -94,3 +96,14 @@ def test_a_number_beyond_its_bounds_is_refused_everywhere(owner: type, option: O
     if option.group in TABLES:
         with pytest.raises(ValidationError):
             settings_with(option, number)
+
+
+@pytest.mark.parametrize("value", [True, float("nan"), "x", [1]])
+@pytest.mark.parametrize(("owner", "option"), WITH_BOUNDS)
+def test_what_is_no_number_is_refused_in_python(owner: type, option: Option, value: object) -> None:
+    assert f"{option.wire} is {value!r}; a number from " in (invalid_option(chosen(owner, option, value)) or "")
+
+
+def test_numbers_of_other_types_are_allowed() -> None:
+    options = RunOptions(max_cost=Decimal("0.5"), seed=2**63 - 1, iterations=np.int64(2), min_pass_rate=np.float32(0.5))  # type: ignore[arg-type]
+    assert invalid_option(options) is None

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from math import isnan
+from numbers import Real
 from types import NoneType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -276,6 +279,15 @@ def invalid_option(options: RunOptions) -> str | None:
                 continue
             least = bounds[0] if option.least_on_wire is None else option.least_on_wire
             most = limits.MAX_INTEGER if bounds[1] is None else bounds[1]
+            if not _is_number(value):
+                return f"{prefix}{option.wire} is {value!r}; a number from {least} to {most:g} is expected"
             if not least <= value <= most:
                 return f"{prefix}{option.wire} is {value}; {least} to {most:g} are allowed"
     return None
+
+
+def _is_number(value: object) -> bool:
+    """Return whether this is a number, also infinity; Booleans and NaN are none."""
+    if isinstance(value, int):
+        return not isinstance(value, bool)
+    return isinstance(value, Real | Decimal) and not isnan(value)

@@ -710,6 +710,23 @@ def test_a_cost_limit_of_an_iterator_is_red() -> None:
     assert (bool(cut), "more cases not run: cost limit of $1.00 reached" in str(cut)) == (False, True)
 
 
+@pytest.mark.parametrize(
+    ("limit", "fault"),
+    [
+        (True, "maxCost is True; a number from 1e-12 to 1e+06 is expected"),
+        (float("nan"), "maxCost is nan; a number from 1e-12 to 1e+06 is expected"),
+        ("x", "maxCost is 'x'; a number from 1e-12 to 1e+06 is expected"),
+        (-1, "maxCost is -1; 1e-12 to 1e+06 are allowed"),
+        (0, "maxCost is 0; 1e-12 to 1e+06 are allowed"),
+        (float("inf"), "maxCost is inf; 1e-12 to 1e+06 are allowed"),
+    ],
+)
+def test_a_cost_limit_that_is_no_amount_is_refused(limit: float, fault: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        evaluate(SIX, priced, max_cost=limit)
+    assert str(caught.value) == f"options: {fault}"
+
+
 def test_a_cost_limit_needs_a_price() -> None:
     with pytest.raises(SettingsError, match=r"needs the price of a model: mine has none"):
         evaluate(SIX, {"adapter": "openai", "model": "mine", "url": "http://127.0.0.1:9/v1"}, max_cost=1)
