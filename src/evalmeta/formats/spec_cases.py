@@ -174,7 +174,8 @@ def case_of(values: Mapping[str, object], number: int, *, reads_expected: bool =
             raise FormatError(f"case {number} is not valid: {fault}", actions=[_FINITE_HINT])
         value: JsonValue = orjson.loads(source)
     except (TypeError, ValueError) as error:
-        raise FormatError(f"case {number} is not valid: {error}") from None
+        # The cause is what `plain_json` said.
+        raise FormatError(f"case {number} is not valid: {error.__cause__ or error}") from None
     record = YamlRecord(_PYTHON, (), record_value(value), diagnostics, called="a test case")
     case = read_case(record, number, Defaults(reads_expected=reads_expected), own_keys=True)
     diagnostics.check()
