@@ -9,6 +9,7 @@ import orjson
 from evalmeta import limits
 from evalmeta.engine.redaction import redacted_answer
 from evalmeta.errors import FormatError, NotFound
+from evalmeta.model.generated_data import actions_json
 from evalmeta.model.redaction import hide_secrets
 from evalmeta.package.files import put_file, read_file, shown
 from evalmeta.traces import otlp
@@ -94,12 +95,7 @@ def recording_of(turn: TracedTurn) -> JsonObject:
         "utterance": utterance,
         "outcome": answer.outcome,
         "topic": answer.topic,
-        "actions": None
-        if answer.actions is None
-        else [
-            {"name": action.name, "input": action.input, "output": action.output, "latency_ms": action.latency_ms}
-            for action in answer.actions
-        ],
+        "actions": actions_json(answer.actions, with_latencies=True),
         "latency_ms": answer.latency_ms,
         "session_id": answer.session_id,
         "tokens": None

@@ -92,6 +92,22 @@ class GeneratedData:
             return self.outcome
 
 
+def actions_json(actions: Sequence[Action] | None, *, with_latencies: bool = False) -> list[JsonValue] | None:
+    """Return actions as answers of agents have them, each with an error if it failed; unknown actions are null."""
+    if actions is None:
+        return None
+    return [
+        {
+            "name": action.name,
+            "input": action.input,
+            "output": action.output,
+            **({"latency_ms": action.latency_ms} if with_latencies else {}),
+            **({} if action.error is None else {"error": action.error}),
+        }
+        for action in actions
+    ]
+
+
 def invoked_actions(actions: Sequence[Action]) -> JsonValue:
     """Return the calls as the Testing API nests them: one inner list for each step of the planner.
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.aggregation import coverage_of
+from evalmeta.model.generated_data import actions_json
 from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult, Verdict
 from evalmeta.model.spending import costs_json, merged
 from evalmeta.protocol.connect import write_case, write_quarantine, write_run
@@ -114,22 +115,11 @@ def _case(report: Report, case: CaseResult) -> JsonObject:
 def _answer(generated: GeneratedData | None) -> JsonObject:
     if generated is None:
         return dict.fromkeys(("outcome", "topic", "actions", "latency_ms", "tokens"))
-    tokens, actions = generated.tokens, generated.actions
+    tokens = generated.tokens
     return {
         "outcome": generated.outcome,
         "topic": generated.topic,
-        "actions": None
-        if actions is None
-        else [
-            {
-                "name": action.name,
-                "input": action.input,
-                "output": action.output,
-                "latency_ms": action.latency_ms,
-                **({} if action.error is None else {"error": action.error}),
-            }
-            for action in actions
-        ],
+        "actions": actions_json(generated.actions, with_latencies=True),
         "latency_ms": generated.latency_ms,
         **({} if generated.first_token_ms is None else {"first_token_ms": generated.first_token_ms}),
         "tokens": write_tokens(tokens) if tokens else None,

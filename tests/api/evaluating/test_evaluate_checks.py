@@ -59,6 +59,12 @@ def test_a_check_receives_only_the_parameters_that_it_declares() -> None:
     }
 
 
+def test_a_check_sees_why_an_action_failed() -> None:
+    failed = {"name": "find", "input": {}, "output": None, "error": "no such order"}
+    result = judged(lambda actions: actions == [failed], answer={"outcome": "Sorry.", "actions": [failed]})
+    assert result.verdict is Verdict.PASS
+
+
 def _no_tools(actions: list[object]) -> bool:
     return actions == []
 

@@ -18,6 +18,7 @@ from evalmeta.engine.subjects.objects import Calls, check_call
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectError, UsageError
 from evalmeta.model.evaluation import Evaluation, select_cases
 from evalmeta.model.expectations import OUTCOME, canonical_name
+from evalmeta.model.generated_data import actions_json
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
@@ -64,13 +65,6 @@ def _expected(exchange: Exchange) -> JsonValue:
     return None
 
 
-def _actions(exchange: Exchange) -> JsonValue:
-    actions = exchange.generated.actions
-    if actions is None:
-        return None
-    return [{"name": action.name, "input": action.input, "output": action.output} for action in actions]
-
-
 def _history(exchange: Exchange) -> object:
     turns = (message for turn in exchange.earlier for message in turn_messages(turn.utterance, turn.generated))
     return [*history_of(exchange.case), *turns]
@@ -80,7 +74,7 @@ _INPUTS: Final[Mapping[str, Callable[[Exchange], object]]] = {
     "answer": lambda exchange: exchange.generated.value,
     "expected": _expected,
     "case": lambda exchange: exchange.case,
-    "actions": _actions,
+    "actions": lambda exchange: actions_json(exchange.generated.actions),
     "trace": lambda exchange: exchange.generated.trace,
     "utterance": lambda exchange: exchange.utterance,
     "history": _history,

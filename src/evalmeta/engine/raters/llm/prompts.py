@@ -16,6 +16,7 @@ from evalmeta.engine.raters.labels import Labels, Pair, read_pairs
 from evalmeta.engine.raters.llm.scorer_prompts import session_data
 from evalmeta.engine.raters.llm.verdicts import judgement_schema, ruling_schema
 from evalmeta.errors import RaterError, SettingsError
+from evalmeta.model.generated_data import actions_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -252,12 +253,9 @@ def _context_fields(rubric: Rubric) -> JsonObject:
 
     Latencies are left out, because they differ every time.
     """
-    actions = rubric.actions
     return {
         "history": [{"role": message.role, "message": message.message} for message in rubric.history],
-        "actions": None
-        if actions is None
-        else [{"name": action.name, "input": action.input, "output": action.output} for action in actions],
+        "actions": actions_json(rubric.actions),
     }
 
 
