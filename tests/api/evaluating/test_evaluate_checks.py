@@ -262,6 +262,33 @@ def test_the_thread_of_checks_is_used_again_and_ends_with_the_run() -> None:
     assert not thread.is_alive()
 
 
+KEY = "sk-proj-abcdefghijklmnopqrstuvwx1234567890abcdefgh"
+
+
+def _asserts_with_key(answer: str) -> bool:
+    raise AssertionError(f"key {KEY} of {answer}")
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        _asserts_with_key,
+        lambda: Check(passed=False, reason=f"Authorization: Bearer {KEY}"),
+        lambda: {"score": 2, "reason": f"key {KEY}"},
+        lambda: f"key {KEY}",
+        lambda: Check(score=KEY),  # type: ignore[arg-type]
+    ],
+)
+def test_secrets_in_what_a_check_says_are_in_no_report_and_no_journal(tmp_path: Path, check: object) -> None:
+    finished = evaluate([{"input": "a"}], echo, checks=[check], journal=tmp_path / "runs")
+    result = finished.run.cases[0].results[-1]
+    assert "[secret]" in f"{result.explanation} {result.error}"
+    shown = finished.report() + finished.report("json")
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file())
+    assert KEY[:30] not in shown
+    assert KEY[:30].encode() not in kept
+
+
 def test_a_check_is_true_only_if_it_passed() -> None:
     assert [bool(Check(passed)) for passed in (True, False, None)] == [True, False, False]
 

@@ -19,7 +19,7 @@ from evalmeta.errors import EvalmetaError, SettingsError, SubjectError, UsageErr
 from evalmeta.model.evaluation import Evaluation, select_cases
 from evalmeta.model.expectations import OUTCOME, canonical_name
 from evalmeta.model.generated_data import actions_json
-from evalmeta.model.redaction import error_text
+from evalmeta.model.redaction import error_text, hide_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -233,12 +233,12 @@ async def _called(name: str, exchange: Exchange) -> object:
             return await Calls(root or Path.cwd(), threads=threads).call(call)
     except SubjectError as error:
         if isinstance(error.__cause__, AssertionError):
-            return Check(passed=False, reason=str(error.__cause__).partition("\n")[0] or str(error))
+            return Check(passed=False, reason=hide_secrets(str(error.__cause__)).partition("\n")[0] or str(error))
         raise
 
 
 def _outcome(returned: object) -> tuple[bool | None, float | None, str]:
-    """Return the verdict, score and reason that a function returned; raise SettingsError if there is none."""
+    """Return the verdict, score and reason without secrets of a function; raise SettingsError if there is none."""
     value = _plain(returned)
     if isinstance(value, bool):
         return value, None, ""
@@ -249,8 +249,12 @@ def _outcome(returned: object) -> tuple[bool | None, float | None, str]:
     if isinstance(value, Mapping):
         passed, score, reason = (_plain(value.get(key)) for key in ("passed", "score", "reason"))
         if (passed is None or isinstance(passed, bool)) and (passed is not None or score is not None):
-            return passed, None if score is None else _number(score), "" if reason is None else str(reason)
-    shown = "nothing (None)" if returned is None else repr(returned)[:_SHOWN_CHARS]
+            return (
+                passed,
+                None if score is None else _number(score),
+                "" if reason is None else hide_secrets(str(reason)),
+            )
+    shown = "nothing (None)" if returned is None else hide_secrets(repr(returned))[:_SHOWN_CHARS]
     raise SettingsError(f"it returned {shown}.", actions=(_RETURNS,))
 
 
@@ -262,5 +266,5 @@ def _plain(value: object) -> object:
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SettingsError(f"its score is {value!r:.50}.", actions=("Return a finite number.",))
+        raise SettingsError(f"its score is {hide_secrets(repr(value)):.50}.", actions=("Return a finite number.",))
     return float(value)
