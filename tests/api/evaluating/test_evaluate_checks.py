@@ -262,6 +262,58 @@ def test_the_thread_of_checks_is_used_again_and_ends_with_the_run() -> None:
     assert not thread.is_alive()
 
 
+def _longer_than(least: int) -> Callable[[str], bool]:
+    return lambda answer: len(answer) > least
+
+
+def _named_check(text: str) -> Callable[..., object]:
+    names: dict[str, Callable[..., object]] = {}
+    exec(text, names)  # noqa: S102 - code without a file, as in a console
+    return names["check"]
+
+
+def _returns_true(answer: str) -> bool:
+    return bool(answer) or True
+
+
+def _is_long(answer: str) -> bool:
+    return len(answer) > 100
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (_returns_true, _is_long),
+        (_named_check("def check(answer): return True"), _named_check("def check(answer): return len(answer) > 100")),
+        (_longer_than(0), _longer_than(100)),
+        (_AtMost(3), _AtMost(4)),
+        (partial(_at_most, 3), partial(_at_most, 4)),
+    ],
+)
+def test_a_journal_with_the_results_of_a_check_that_has_changed_is_refused(
+    tmp_path: Path, before: Callable[..., object], after: Callable[..., object]
+) -> None:
+    def run(check: Callable[..., object], *, of_case: bool) -> FinishedRun:
+        case: dict[str, object] = {"input": "a"}
+        if of_case:
+            return evaluate([{**case, "checks": check}], echo, journal=tmp_path / "of_case")
+        return evaluate([case], echo, checks=[check], journal=tmp_path / "of_all")
+
+    for of_case in (True, False):
+        assert run(before, of_case=of_case).summary.total == 1
+        assert run(before, of_case=of_case).summary.total == 1
+        with pytest.raises(UsageError, match=r"(?s)the cases are different.*resume=False"):
+            run(after, of_case=of_case)
+
+
+def test_a_check_that_was_changed_by_hand_since_its_run_is_refused(tmp_path: Path) -> None:
+    check = _AtMost(3)
+    assert evaluate([{"input": "a"}], echo, checks=[check], journal=tmp_path / "runs").summary.total == 1
+    check.most = 0
+    with pytest.raises(UsageError, match="the cases are different: a check"):
+        evaluate([{"input": "a"}], echo, checks=[check], journal=tmp_path / "runs")
+
+
 KEY = "sk-proj-abcdefghijklmnopqrstuvwx1234567890abcdefgh"
 
 

@@ -8,13 +8,14 @@ from dataclasses import fields, replace
 from functools import cache
 from hashlib import sha256
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from evalmeta import limits
 from evalmeta.api.runs.origins import new_origin
 from evalmeta.errors import StoreError, StoreLocked, UsageError
+from evalmeta.model.bound_functions import function_fingerprint
 from evalmeta.model.run import CaseResult, ContentKind, Run, RunContent, RunStatus, Summary
 from evalmeta.model.run_options import Origin, RunOptions, Setup
 from evalmeta.org.lease import is_free, keep_lease, new_worker
@@ -24,13 +25,15 @@ from evalmeta.store.kept_numbers import KeptTally
 from evalmeta.store.runs import RunJournal, Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from _typeshed import DataclassInstance
 
     from evalmeta.api.evaluating.loaded import LoadedEvaluation
     from evalmeta.engine.interfaces import Journal
+    from evalmeta.engine.project_code import Function
+    from evalmeta.model.evaluation import Case
 
 
 @contextmanager
@@ -38,14 +41,54 @@ def open_journal(folder: Path, loaded: Sequence[LoadedEvaluation], *, mixed: boo
     """Open a journal for evaluations, whose runs may have answers of several agents if they are `mixed`."""
     _check_journal(folder, loaded)
     with open_database(folder) as database:
-        yield FolderJournal(database, new_origin(loaded[0].root) if loaded else Origin(), mixed=mixed)
+        origin, functions = (new_origin(loaded[0].root), loaded[0].functions) if loaded else (Origin(), {})
+        fingerprints = Fingerprints(functions)
+        try:
+            yield FolderJournal(database, origin, fingerprints, mixed=mixed)
+        finally:
+            fingerprints.keep()
+
+
+# What runs of this process have brought checks to, and how these were before: they are still the same checks.
+_CHANGED_BY_RUNS: Final[dict[tuple[int, str], str]] = {}
+
+
+class Fingerprints:
+    """The fingerprints of the checks that one call was given as objects, as they were before its first run.
+
+    Runs may change what is bound to a check, such as a list that it fills.
+    """
+
+    def __init__(self, functions: Mapping[str, Function]) -> None:
+        self._functions = functions
+        self._known: dict[str, str] = {}
+
+    def read(self) -> None:
+        """Read the checks that are not known yet."""
+        for name, function in self._functions.items():
+            if name not in self._known:
+                now = function_fingerprint(function)
+                self._known[name] = _CHANGED_BY_RUNS.get((id(function), now), now)
+
+    def keep(self) -> None:
+        """Keep what the runs of the call have changed, so that the next call knows the checks."""
+        for name, before in self._known.items():
+            function = self._functions[name]
+            if (now := function_fingerprint(function)) != before:
+                _CHANGED_BY_RUNS[id(function), now] = before
+
+    def of(self, names: Iterable[str]) -> list[str]:
+        """Return the fingerprints of those of these functions that are objects."""
+        self.read()
+        return [self._known[name] for name in names if name in self._known]
 
 
 class FolderJournal:
     """A folder that keeps the results of runs, and the ratings of language models; `origin` is that of new runs."""
 
-    def __init__(self, database: Database, origin: Origin, *, mixed: bool = False) -> None:
+    def __init__(self, database: Database, origin: Origin, fingerprints: Fingerprints, *, mixed: bool = False) -> None:
         self._database = database
+        self._fingerprints = fingerprints
         self._origin = origin
         self._mixed = mixed
         self.ratings = Ratings(database)
@@ -55,8 +98,10 @@ class FolderJournal:
         """Open the record of a run, which is locked until it is closed."""
         database = self._database
         runs = Runs(database)
-        run = _earlier_run(runs, loaded, options) if resume else None
-        run = run or _new_run(runs, loaded, replace(options, origin=self._origin))
+        self._fingerprints.read()
+        content = _content(loaded, self._fingerprints)
+        run = _earlier_run(runs, loaded, content, options) if resume else None
+        run = run or _new_run(runs, loaded, content, replace(options, origin=self._origin))
         options = replace(options, setup=_setup_of(runs, run, options.setup, mixed=self._mixed))
         if run.status.is_over:
             yield StoredRecord(database, run, options)
@@ -113,13 +158,13 @@ def _check_journal(folder: Path, loaded: Sequence[LoadedEvaluation]) -> None:
         raise UsageError(f"{folder} is the project's own state folder: choose another folder for the journal")
 
 
-def _new_run(runs: Runs, loaded: LoadedEvaluation, options: RunOptions) -> Run:
+def _new_run(runs: Runs, loaded: LoadedEvaluation, content: RunContent, options: RunOptions) -> Run:
     evaluation = loaded.evaluation
     total = loaded.count_results(options)
     if not total:
         raise loaded.nothing_to_run()
     now = runs.next_timestamp(time.time())
-    run_id = runs.start(loaded.kind, evaluation, _content(loaded), options, total=total, now=now)
+    run_id = runs.start(loaded.kind, evaluation, content, options, total=total, now=now)
     return _found(runs, run_id)
 
 
@@ -130,11 +175,11 @@ def _found(runs: Runs, run_id: str) -> Run:
     return run
 
 
-def _earlier_run(runs: Runs, loaded: LoadedEvaluation, options: RunOptions) -> Run | None:
+def _earlier_run(runs: Runs, loaded: LoadedEvaluation, content: RunContent, options: RunOptions) -> Run | None:
     run = runs.latest(loaded.kind, loaded.evaluation.name)
     if run is None:
         return None
-    difference = [*_changes(runs.content(run.id), loaded), *_changed_options(run.options, options)]
+    difference = [*_changes(runs.content(run.id), content), *_changed_options(run.options, options)]
     if difference:
         what = "\n".join([f"the journal has run {run.id} of another {run.definition}:", *difference])
         raise UsageError(f"{what}\nChoose another folder, or add a new run to this one with resume=False.")
@@ -153,15 +198,27 @@ def _setup_of(runs: Runs, run: Run, now: Setup, *, mixed: bool) -> Setup:
     return before if run.status.is_over else before.joined(now)
 
 
-def _content(loaded: LoadedEvaluation) -> RunContent:
-    """Return what identifies the cases: the definition, or a hash of cases that have none."""
+def _content(loaded: LoadedEvaluation, fingerprints: Fingerprints) -> RunContent:
+    """Return what identifies the cases: the definition, or hashes of cases that have none and of their checks."""
     if loaded.content is not None:
         return RunContent(loaded.content)
-    digest = sha256()
+    digest, named = sha256(), dict[str, None]()
     for case in loaded.evaluation.cases:
         # Without the names of fields, which take longer to write than their values.
         digest.update(orjson.dumps(case, _values, orjson.OPT_PASSTHROUGH_DATACLASS))
-    return RunContent(orjson.dumps({"cases": digest.hexdigest()}), ContentKind.CASES)
+        if loaded.functions:
+            named.update(dict.fromkeys(_functions_of(case)))
+    content = {"cases": digest.hexdigest()}
+    if given := fingerprints.of(named):
+        content["checks"] = sha256(" ".join(given).encode()).hexdigest()
+    return RunContent(orjson.dumps(content), ContentKind.CASES)
+
+
+def _functions_of(case: Case) -> Iterator[str]:
+    for turn in case.turns:
+        for expectation in turn.expectations:
+            if expectation.terms and "function" in expectation.terms:
+                yield str(expectation.terms["function"])
 
 
 def _values(model: DataclassInstance | tuple[object, ...]) -> object:
@@ -174,10 +231,15 @@ def _reader_of(kind: type[DataclassInstance]) -> attrgetter[object]:
     return attrgetter(*(field.name for field in fields(kind) if field.name not in {"not_run", "quarantine"}))
 
 
-def _changes(before: RunContent, loaded: LoadedEvaluation) -> list[str]:
-    after = _content(loaded)
+def _changes(before: RunContent, after: RunContent) -> list[str]:
     if before == after:
         return []
+    if {before.kind, after.kind} == {ContentKind.CASES}:
+        old, new = orjson.loads(before.data), orjson.loads(after.data)
+        why = ": a check given as a function has changed, or a value that it uses" * (
+            old.get("cases") == new.get("cases")
+        )
+        return [f"  the cases are different{why}"]
     if ContentKind.CASES in {before.kind, after.kind}:
         return ["  the cases are different"]
     from evalmeta.api.changes import compare_contents
