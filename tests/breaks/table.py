@@ -184,8 +184,9 @@ _RUNNING: Final = (
     Break(
         "results are reported before they are saved",
         "engine/runner.py",
-        "self._journal.append(batch)\n            if self._on_results:\n                self._on_results(batch)",
-        "if self._on_results:\n                self._on_results(batch)\n            self._journal.append(batch)",
+        "self._journal.append(batch)\n            if self._limit",
+        "if self._on_results:\n                self._on_results(batch)\n"
+        "            self._journal.append(batch)\n            if self._limit",
         ("engine/test_runner.py::test_results_are_committed_before_they_are_reported",),
     ),
     Break(

@@ -152,7 +152,7 @@ def test_many_processes_may_open_a_new_schema_at_once(store: Store) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", script], **options) for _ in range(4)]
     assert [process.communicate()[1] for process in processes] == [""] * 4
     with open_database(store) as database:
-        assert database.query("SELECT version FROM evalmeta_layout") == [(1,)]
+        assert database.query("SELECT version FROM evalmeta_layout") == [(2,)]
 
 
 def test_rows_are_read_one_by_one_while_others_are_written(database: Database) -> None:
