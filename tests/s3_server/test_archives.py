@@ -122,7 +122,7 @@ def test_an_archive_on_s3_is_written_read_compared_viewed_and_found_again(
 def test_an_archive_on_s3_that_is_killed_is_not_one_and_the_same_command_completes_it(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    place = f"{ARCHIVE}/killed"
+    place = f"{ARCHIVE}-killed"
     words = ("test", "archive", "latest", place, "--delete")
     assert call(tmp_path, environment, *words, program=("-c", KILLED)).returncode == -9
     refused = call(tmp_path, environment, "test", "results", place)
@@ -149,7 +149,7 @@ def test_a_bucket_or_a_folder_that_is_not_there_is_an_error_with_its_address(
 def test_a_server_that_is_cut_off_is_an_error_and_the_runs_stay(
     tmp_path: Path, environment: dict[str, str], port: int
 ) -> None:
-    place = f"{ARCHIVE}/cut"
+    place = f"{ARCHIVE}-cut"
     with relay(port) as passing:
         cut_off = {**environment, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{passing.port}"}
         passing.cut()
