@@ -56,8 +56,6 @@ MAX_YAML_DEPTH: Final = 32
 MAX_ROW_BYTES: Final = 16_000_000
 # A request of OTLP, or a file of them, unpacked: a trace with 10,000 spans has about 20 MB.
 MAX_TRACE_BYTES: Final = 100_000_000
-# Functions and classes whose source says which version of a Python agent answered.
-MAX_AGENT_PARTS: Final = 100
 MAX_NUMBER_CHARS: Final = 20
 
 # Testing API Developer Guide, "Considerations": 1,000 test cases a definition.

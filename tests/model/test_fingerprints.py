@@ -1,19 +1,13 @@
 from __future__ import annotations
 
-import importlib
-import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from evalmeta.model.definition import Expectation, Parameter
 from evalmeta.model.evaluation import Case, Turn
-from evalmeta.model.fingerprints import CheckChanges, checks_of, compare_checks, fingerprint, object_of, options_of
+from evalmeta.model.fingerprints import CheckChanges, checks_of, compare_checks, fingerprint, options_of
 from evalmeta.model.run_options import Origin, RunOptions, Scoring, Setup
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CONTAINS = Expectation("contains", "Paris", "contains Paris")
 POLITE = Expectation("rubric", terms={"guidelines": ["Be polite."], "threshold": 0.8})
@@ -82,52 +76,3 @@ def test_options_are_those_that_decide_about_results() -> None:
     neutral = RunOptions(iterations=5, min_pass_rate=0.5, origin=Origin("a"), setup=Setup("b"))
     strict = RunOptions(undecided="fail", scoring=Scoring(threshold=4, rater="judge"))
     assert (options_of(neutral), options_of(strict)) == ("default", "threshold=4 undecided=fail")
-
-
-class Desk:
-    def answer(self, utterance: str) -> str:
-        return utterance
-
-
-def test_an_object_is_known_by_its_name_and_its_source() -> None:
-    name, version = object_of(Desk())
-    assert (name, len(version)) == (f"python {__name__}:Desk", 8)
-    assert object_of(Desk().answer)[0] == f"python {__name__}:Desk.answer"
-    assert object_of(print) == ("python builtins:print", "")
-
-
-AGENT = """
-class Shop:
-    def find(self):
-        return state()
-
-
-def state():
-    return "on its way"
-
-
-def answer(question):
-    return [Shop().find() for _ in question]
-
-
-def other():
-    return 1
-"""
-
-
-def version_of(folder: Path, name: str, text: str) -> str:
-    """Return the fingerprint of `answer` in a module with this text."""
-    (folder / f"{name}.py").write_text(text)
-    sys.path.insert(0, str(folder))
-    try:
-        return object_of(importlib.import_module(name).answer)[1]
-    finally:
-        sys.path.remove(str(folder))
-
-
-def test_what_an_agent_uses_of_its_module_belongs_to_its_version(tmp_path: Path) -> None:
-    whole = version_of(tmp_path, "whole_agent", AGENT)
-
-    assert version_of(tmp_path, "helper_changed", AGENT.replace("on its way", "lost")) != whole
-    assert version_of(tmp_path, "class_changed", AGENT.replace("return state()", "return state() + '!'")) != whole
-    assert version_of(tmp_path, "other_changed", AGENT.replace("return 1", "return 2")) == whole

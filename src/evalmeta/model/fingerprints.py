@@ -6,25 +6,18 @@ threshold that its terms set, which is not part of the hash. `-` stands for a ca
 
 from __future__ import annotations
 
-import builtins
-import inspect
 import json
-import sys
 import zlib
 from collections import Counter
 from dataclasses import fields
 from functools import lru_cache
-from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta import limits
 from evalmeta.model.run_options import RunOptions, Scoring
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from evalmeta.model.definition import Expectation, Parameter
     from evalmeta.model.evaluation import Case
 
@@ -127,50 +120,6 @@ def _moved_thresholds(removed: Counter[str], added: Counter[str]) -> tuple[int, 
 def _threshold(text: str) -> float:
     """Return a threshold; an expectation without one is the least strict, because its score is only reported."""
     return float(text.partition("@")[2] or "-inf")
-
-
-def object_of(thing: object) -> tuple[str, str]:
-    """Return what identifies a Python object that answers or judges, and a fingerprint of its source if it is known.
-
-    The source includes the functions and classes of its module that it uses, and those that these use.
-    """
-    kind = thing if inspect.isroutine(thing) or inspect.isclass(thing) else type(thing)
-    # Methods of built-in types have no module.
-    module = getattr(kind, "__module__", "builtins")
-    sources = list(_sources(kind, module))
-    return f"python {module}:{kind.__qualname__}", fingerprint("\n".join(sources)) if sources else ""
-
-
-def _sources(kind: object, module: str) -> Iterator[str]:
-    """Yield the source of a function or class, and of all that it uses of its module; nothing if its own is unknown."""
-    names = vars(sys.modules.get(module, builtins))
-    waiting, seen = [kind], {id(kind)}
-    while waiting and len(seen) <= limits.MAX_AGENT_PARTS:
-        part = waiting.pop(0)
-        try:
-            yield inspect.getsource(part)  # type: ignore[arg-type] # anything else is a TypeError
-        except (OSError, TypeError):
-            if part is kind:
-                return
-        for name in sorted(_names_used(part)):
-            used = names.get(name)
-            is_own = isinstance(used, type | FunctionType) and used.__module__ == module
-            if is_own and id(used) not in seen:
-                seen.add(id(used))
-                waiting.append(used)
-
-
-def _names_used(part: object) -> set[str]:
-    """Return the global names in the code of a function, of what it defines inside, or of a class's methods."""
-    if isinstance(part, type):
-        return set().union(*(_names_used(getattr(member, "__func__", member)) for member in vars(part).values()))
-    plain = inspect.unwrap(part) if callable(part) else part
-    codes, names = [getattr(getattr(plain, "__func__", plain), "__code__", None)], set[str]()
-    while codes:
-        if isinstance(code := codes.pop(), CodeType):
-            names.update(code.co_names)
-            codes.extend(code.co_consts)
-    return names
 
 
 def options_of(options: RunOptions) -> str:

@@ -19,8 +19,8 @@ from evalmeta.engine.subjects.objects import subject_of
 from evalmeta.errors import FormatError, SettingsError, UsageError, did_you_mean
 from evalmeta.model.definition import Definition, Expectation
 from evalmeta.model.evaluation import Case, Evaluation
-from evalmeta.model.fingerprints import object_of
 from evalmeta.model.json_value import frame_rows, is_frame
+from evalmeta.model.python_objects import object_of
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run_options import OFFLINE_RATER, RunOptions, Scoring, Setup
 from evalmeta.version import __version__

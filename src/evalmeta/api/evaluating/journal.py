@@ -15,7 +15,7 @@ import orjson
 from evalmeta import limits
 from evalmeta.api.runs.origins import new_origin
 from evalmeta.errors import StoreError, StoreLocked, UsageError
-from evalmeta.model.bound_functions import function_fingerprint
+from evalmeta.model.python_objects import function_fingerprint
 from evalmeta.model.run import CaseResult, ContentKind, Run, RunContent, RunStatus, Summary
 from evalmeta.model.run_options import Origin, RunOptions, Setup
 from evalmeta.org.lease import is_free, keep_lease, new_worker

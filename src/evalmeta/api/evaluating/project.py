@@ -24,7 +24,7 @@ from evalmeta.formats.document import reading_of
 from evalmeta.formats.files import read_document
 from evalmeta.model.entry_points import likely_target
 from evalmeta.model.evaluation import evaluation_of
-from evalmeta.model.fingerprints import object_of
+from evalmeta.model.python_objects import object_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION
 from evalmeta.model.run_options import RunOptions, Scoring, Setup
 from evalmeta.model.settings import RaterSettings, Settings, SubjectSettings

@@ -1,4 +1,7 @@
-"""Fingerprints of functions that judge: their code, what they use of their project, and the values bound to them."""
+"""Fingerprints of Python objects that answer or judge: their code, and what they use of their project.
+
+Of a function that judges, the values that are bound to it count too. Those of an agent may change while it answers.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from datetime import date
 from decimal import Decimal
 from enum import Enum
 from functools import cached_property, lru_cache, partial
+from itertools import islice
 from pathlib import PurePath
 from types import BuiltinFunctionType, CodeType, FunctionType, MemberDescriptorType, MethodType
 from typing import TYPE_CHECKING, Final
@@ -19,11 +23,17 @@ from evalmeta.model.fingerprints import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TypeAlias
+
+    _Container: TypeAlias = list[object] | tuple[object, ...] | set[object] | frozenset[object] | dict[object, object]
 
 _PLAIN: Final = (str, int, float, type(None))
 _WRITTEN: Final = (bytes, Decimal, PurePath, date, Enum)
 _METHODS: Final = (staticmethod, classmethod)
+_CONTAINERS: Final = (list, tuple, set, frozenset, dict)
+_CODE: Final = (FunctionType, MethodType, type, partial)
 _MAX_DEPTH: Final = 50
+_MAX_ITEMS: Final = 1_000
 _MAX_CACHED: Final = 1_024
 
 
@@ -33,28 +43,51 @@ def function_fingerprint(function: object) -> str:
     It is the same in every process as long as the code and the plain values that are bound to it are the same: those
     of closures, defaults, arguments of a partial, attributes, and global names. Of other values, only the type counts.
     """
-    return fingerprint(_Reader().form(function, is_root=True))
+    return fingerprint(_Reader(has_values=True).form(function, is_root=True))
+
+
+def object_of(thing: object) -> tuple[str, str]:
+    """Return what identifies a Python object that answers, and a fingerprint of its code if its source is known."""
+    kind = thing if inspect.isroutine(thing) or inspect.isclass(thing) else type(thing)
+    # Methods of built-in types have no module.
+    name = f"python {getattr(kind, '__module__', 'builtins')}:{kind.__qualname__}"
+    try:
+        source = inspect.getsource(kind)
+    except (OSError, TypeError):
+        return name, ""
+    return name, fingerprint(source, _Reader(has_values=False).form(kind, is_root=True))
 
 
 class _Reader:
-    """Turns a function into JSON; each object is described once."""
+    """Turns functions, classes and perhaps values into JSON; each object is described once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_values: bool) -> None:
+        self._has_values = has_values
         self._seen: dict[int, object] = {}  # objects by their ids, which stay alive so that no other gets the id
         self._depth = 0
 
     def form(self, value: object, *, is_root: bool = False) -> object:
         """Return the form of any value."""
         if isinstance(value, _PLAIN):
-            return value
+            return value if self._has_values else None
+        if not (self._has_values or isinstance(value, (*_CODE, *_CONTAINERS))):
+            return None
         if id(value) in self._seen or self._depth > _MAX_DEPTH:
-            return ["again"]
+            return ["again"] if self._has_values or isinstance(value, _CODE) else None
         self._seen[id(value)] = value
         self._depth += 1
         try:
+            if isinstance(value, _CONTAINERS) and not self._has_values:
+                return self._code_in(value) or None
             return [type(value).__qualname__, *self._members(value, is_root=is_root)]
         finally:
             self._depth -= 1
+
+    def _code_in(self, container: _Container) -> list[object]:
+        """Return the forms of the functions and classes in a container: a table of tools, and not what a cache has."""
+        items = container.values() if isinstance(container, dict) else container
+        forms = map(self.form, islice(items, _MAX_ITEMS))
+        return sorted((form for form in forms if form is not None), key=_sort_key)
 
     def _members(self, value: object, *, is_root: bool) -> Iterator[object]:
         if isinstance(value, _WRITTEN):
