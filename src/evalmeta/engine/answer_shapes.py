@@ -72,7 +72,7 @@ class _Members(Mapping[str, object]):
         return len(self._names)
 
 
-# What results of runs have, which are no mappings and whose `model_dump` would not have their methods.
+# Members of the results of runs. These are not mappings, and their `model_dump` leaves out methods.
 _RESULT_MEMBERS: Final = (
     *("final_output", "new_items", "last_agent", "context_wrapper", "output", "new_messages", "usage"),
     *("stop_reason", "message"),

@@ -76,7 +76,7 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
 
 
 def _read(answer: object) -> Mapping[object, object]:
-    """Return the mapping with `outcome` that an object which is no mapping stands for."""
+    """Return an object that is not a mapping as a mapping with `outcome`."""
     if answer is None:
         raise SubjectError(f"the agent returned nothing (None); expected its answer as {READ}")
     return _with_outcome(answer_of(answer) or {"outcome": answer})

@@ -184,23 +184,23 @@ class _Outcomes:
         self.is_handing_over = False
         # Whether all calls have been made, if the event loop waits for that.
         self.made: SimpleQueue[bool] = SimpleQueue()
-        self._is_told = False
+        self._is_woken = False
         self._finished: deque[tuple[_Done, _Outcome]] = deque()
 
     def add(self, done: _Done, outcome: _Outcome) -> None:
         """Add what a call returned or raised."""
         self._finished.append((done, outcome))
 
-    def tell(self) -> None:
+    def wake(self) -> None:
         """Wake the event loop, if nobody has done so; it may be closed when a late answer comes."""
-        if not self._is_told:
-            self._is_told = True
+        if not self._is_woken:
+            self._is_woken = True
             with suppress(RuntimeError):
                 self.loop.call_soon_threadsafe(self.deliver)
 
     def deliver(self) -> None:
         """Give outcomes to what waits for them; called in the event loop."""
-        self._is_told = False
+        self._is_woken = False
         while self._finished:
             done, outcome = self._finished.popleft()
             if not done.done():
@@ -327,11 +327,11 @@ class Threads:
             return self._next()
         if self._calls:
             # Telling lets other threads run, so it is not done between taking a call and making it.
-            outcomes.tell()
+            outcomes.wake()
             return self._next()
         following = self._next()
         # The outcome leads to another call, which can use this thread if it is idle by then.
-        outcomes.tell()
+        outcomes.wake()
         return following
 
     def _next(self) -> _Call | None:

@@ -43,6 +43,17 @@ def _integer(digits: str) -> int | str:
     return digits
 
 
+def decoded(value: JsonValue) -> JsonValue:
+    """Return the value in a JSON text; any other text or value is returned unchanged."""
+    if not isinstance(value, str):
+        return value
+    try:
+        inner = read_json(value)
+    except orjson.JSONDecodeError:
+        return value
+    return value if is_too_deep(inner) else inner
+
+
 def is_too_deep(value: JsonValue) -> bool:
     """Return whether a value read from JSON has more levels of lists and objects than `limits.MAX_JSON_DEPTH`.
 

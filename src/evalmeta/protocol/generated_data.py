@@ -63,8 +63,9 @@ def write_generated(generated: GeneratedData) -> JsonObject:
 
 def write_tokens(tokens: Tokens) -> JsonObject:
     """Write the tokens of an answer, as agents report them."""
-    told: JsonObject = {} if tokens.cached is None else {"cached": tokens.cached}
-    return {"input": tokens.input, "output": tokens.output, **told, **({"model": tokens.model} if tokens.model else {})}
+    cached: JsonObject = {} if tokens.cached is None else {"cached": tokens.cached}
+    model: JsonObject = {"model": tokens.model} if tokens.model else {}
+    return {"input": tokens.input, "output": tokens.output, **cached, **model}
 
 
 def _read_tokens(source: JsonObject) -> Tokens:

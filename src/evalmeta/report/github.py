@@ -114,11 +114,11 @@ def _blocks(reports: Sequence[Report]) -> Iterator[str]:
         yield f"\n{totals(reports)}\n"
     yield from (_matrix(report.matrix) for report in reports if report.matrix)
     for report in reports:
-        if len(reports) == 1 or not _is_told(report):
+        if len(reports) == 1 or not _is_shown(report):
             yield from _section(report)
 
 
-def _is_told(report: Report) -> bool:
+def _is_shown(report: Report) -> bool:
     """Return whether the row of a run in the table says all about it."""
     is_same = report.baseline is None or is_unchanged(report.baseline.comparison)
     statistics = report.statistics

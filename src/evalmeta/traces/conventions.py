@@ -12,6 +12,7 @@ from collections import defaultdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from evalmeta.model import json_value
 from evalmeta.model.generated_data import Passage, Tokens
 from evalmeta.traces.messages import Call, Message, decoded, messages_of, plain_result
 
@@ -132,10 +133,8 @@ def _attribute(key: str, *, role: str) -> Callable[[Span], list[Message]]:
 
 
 def _unquoted(value: JsonValue) -> JsonValue:
-    """Return a value of MLflow, which quotes texts as JSON."""
-    if isinstance(value, str) and value[:1] == '"' == value[-1:]:
-        return decoded(f"[{value}]")[0] if isinstance(decoded(f"[{value}]"), list) else value  # type: ignore[index]
-    return decoded(value)
+    """Return a value as `decoded` does; MLflow also quotes texts as JSON."""
+    return json_value.decoded(value) if isinstance(value, str) and value.startswith('"') else decoded(value)
 
 
 def _events(*names: str) -> Callable[[Span], list[Message]]:

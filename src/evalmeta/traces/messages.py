@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
-from evalmeta.model.json_value import is_too_deep, read_json
+from evalmeta.model import json_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,13 +41,7 @@ class Message(NamedTuple):
 
 def decoded(value: JsonValue) -> JsonValue:
     """Return the list or object in a JSON text; any other value unchanged, a text that was cut among them."""
-    if not isinstance(value, str) or not value.lstrip().startswith(_BRACKETS):
-        return value
-    try:
-        inner = read_json(value)
-    except orjson.JSONDecodeError:
-        return value
-    return value if is_too_deep(inner) else inner
+    return json_value.decoded(value) if isinstance(value, str) and value.lstrip().startswith(_BRACKETS) else value
 
 
 def is_cut(value: JsonValue) -> bool:

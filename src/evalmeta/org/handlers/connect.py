@@ -140,7 +140,7 @@ async def get_definition(call: _Call) -> Response:
 
 @_endpoint
 async def post_extend(call: _Call) -> Response:
-    """Add `iterations` to a finished run, or let it go on with another `maxCost`."""
+    """Add `iterations` to a finished run, or continue it with another `maxCost`."""
     body, run = await call.body(), call.run()
     iterations, max_cost = integer(body, "iterations", 0), number(body, "maxCost", None)
 

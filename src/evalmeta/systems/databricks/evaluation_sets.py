@@ -27,10 +27,10 @@ from evalmeta.formats.diagnostics import (
 from evalmeta.formats.document import Document
 from evalmeta.model.evaluation import Case, Evaluation
 from evalmeta.model.expectations import OUTCOME, canonical_name
+from evalmeta.model.json_value import decoded
 from evalmeta.systems.databricks.files import ValueRow, format_of, rows_in, rows_of_file
 from evalmeta.systems.databricks.metrics import Guidelines, select_metrics
 from evalmeta.systems.databricks.rows import Row, RowContext, is_plain, is_request, read_row
-from evalmeta.systems.databricks.traces import decoded
 
 if TYPE_CHECKING:
     from pathlib import Path

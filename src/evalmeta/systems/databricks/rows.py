@@ -19,8 +19,9 @@ from evalmeta.formats.diagnostics import Diagnostics, Record, kind_of
 from evalmeta.model.definition import HistoryMessage
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.generated_data import GeneratedData, Passage
+from evalmeta.model.json_value import decoded
 from evalmeta.systems.databricks.metrics import MetricSelection, RowExpectations, expectations_of
-from evalmeta.systems.databricks.traces import broken_json, content_text, decoded, known_text, read_trace, response_text
+from evalmeta.systems.databricks.traces import broken_json, content_text, known_text, read_trace, response_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

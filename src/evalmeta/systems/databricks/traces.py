@@ -18,7 +18,7 @@ from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.formats.diagnostics import kind_of
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
-from evalmeta.model.json_value import JsonObject, JsonValue, is_too_deep, read_json
+from evalmeta.model.json_value import JsonObject, JsonValue, decoded
 from evalmeta.model.redaction import redacted
 
 if TYPE_CHECKING:
@@ -26,17 +26,6 @@ if TYPE_CHECKING:
 
 
 _TEXT_KEYS: Final = ("response", "content", "output", "answer", "text", "result", "output_text")
-
-
-def decoded(value: JsonValue) -> JsonValue:
-    """Return the value in a JSON text; any other text or value is returned unchanged."""
-    if not isinstance(value, str):
-        return value
-    try:
-        inner = read_json(value)
-    except orjson.JSONDecodeError:
-        return value
-    return value if is_too_deep(inner) else inner
 
 
 def broken_json(text: str) -> str | None:
