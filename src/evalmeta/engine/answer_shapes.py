@@ -117,18 +117,8 @@ def call_of(call: object) -> object:
         return call
     action: Answer = {"name": named.get("name") or named.get("tool_name")}
     if key is not None:
-        action["input"] = _arguments(named[key])
+        action["input"] = named[key]
     return {**action, **{key: view[key] for key in ("output", "error") if view.get(key) is not None}}
-
-
-def _arguments(value: object) -> object:
-    """Return the arguments of a call, also if they are JSON text; other text becomes `{"arguments": text}`."""
-    if not isinstance(value, str):
-        return {} if value is None else value
-    arguments: object = value
-    with suppress(ValueError):
-        arguments = read_json(value) if value.strip() else {}
-    return arguments if isinstance(arguments, dict) else {"arguments": value}
 
 
 def _of_list(items: Sequence[_Object]) -> Answer | None:

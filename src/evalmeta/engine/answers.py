@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -171,13 +172,20 @@ def _input(given: object, name: str) -> JsonObject:
     if not given and (given is None or isinstance(given, Mapping)):
         return {}
     if isinstance(given, str):
-        # Language models write the arguments of calls as JSON.
-        given = parse_arguments(_text(given, f"input of {name}"))
+        given = _parsed(_text(given, f"input of {name}"))
     plain = given if type(given) is dict or not isinstance(given, Mapping) else dict(given)
     value = _json(plain, f"input of {name}")
     if not isinstance(value, Mapping):
         raise SubjectError(f"the input of {name} is {_kind(given)}; expected a mapping of names to JSON values")
     return value
+
+
+def _parsed(text: str) -> JsonObject:
+    """Return the arguments in a text: language models write them as JSON; other text becomes `{"arguments": text}`."""
+    arguments: JsonValue = None
+    with suppress(ValueError):
+        arguments = read_json(text) if text.strip() else {}
+    return arguments if isinstance(arguments, dict) else {"arguments": text}
 
 
 def _tokens(tokens: object) -> Tokens:
@@ -319,16 +327,3 @@ def context_of(case: Case) -> dict[str, JsonValue]:
 def plain_text(value: JsonValue) -> str:
     """Return a string as it is, and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def parse_arguments(value: JsonValue) -> JsonValue:
-    """Return the arguments of a tool call, also if they are JSON text; other text becomes `{"arguments": text}`."""
-    if not isinstance(value, str):
-        return value
-    if not value.strip():
-        return {}
-    try:
-        arguments = read_json(value)
-    except ValueError:
-        return {"arguments": value}
-    return arguments if isinstance(arguments, dict) else {"arguments": value}

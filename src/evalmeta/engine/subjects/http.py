@@ -11,7 +11,7 @@ import orjson
 from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
-from evalmeta.engine.answers import context_of, generated_data, history_of, parse_arguments, turn_messages
+from evalmeta.engine.answers import context_of, generated_data, history_of, turn_messages
 from evalmeta.engine.interfaces import NothingToClose, SimpleSubject, Subject
 from evalmeta.engine.references import TooManyMatches, compile_reference, resolve
 from evalmeta.errors import SettingsError, SubjectError
@@ -200,7 +200,7 @@ def _action(action: JsonValue, paths: _Paths) -> JsonValue:
         return action
     return {
         "name": paths.required("action_name", action)[0],
-        "input": parse_arguments(paths.first("action_input", action)),
+        "input": paths.first("action_input", action),
         "output": paths.first("action_output", action),
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.engine.answer_shapes import answer_of
-from evalmeta.engine.answers import generated_data, parse_arguments
+from evalmeta.engine.answers import generated_data
 from evalmeta.errors import SubjectError
 from evalmeta.model.redaction import redacted
 from evalmeta.protocol.json_fields import integer, list_of_objects, object_at, optional_text, text
@@ -96,7 +96,7 @@ def _calls_of_message(message: JsonObject) -> list[JsonObject]:
     for call in calls:
         if not isinstance(call, dict) or not isinstance(call.get("name"), str):
             raise SubjectError(f"the agent's tool_calls hold a call without a function's name: {_shown(call)}")
-        actions.append({"name": call["name"], "input": parse_arguments(call.get("arguments"))})
+        actions.append({"name": call["name"], "input": call.get("arguments")})
     return actions
 
 
