@@ -46,6 +46,7 @@ def test_a_word_that_no_row_has_is_refused_with_the_usage() -> None:
     assert "no row's name contains speed-of-light" in refused.stderr
 
 
+@pytest.mark.slow
 def test_performance_md_has_every_row_that_make_bench_prints() -> None:
     assert ROW.findall(PAGE.read_text(encoding="utf-8")) == list(names())
 

@@ -189,6 +189,7 @@ def test_definitions_outside_of_projects_are_collected_when_asked_for(
     run("--evalmeta-subject", "agent:answer", *words).assert_outcomes(passed=passed)
 
 
+@pytest.mark.slow
 def test_a_folder_of_a_project_needs_no_flag_and_foreign_files_are_neither_run_nor_hidden(
     desk: Callable[..., Path], run: Run
 ) -> None:
@@ -205,6 +206,7 @@ def test_a_folder_of_a_project_needs_no_flag_and_foreign_files_are_neither_run_n
     result.stdout.fnmatch_lines(["ERROR near.yaml - *"])
 
 
+@pytest.mark.slow
 def test_a_definition_whose_agent_only_an_org_has_is_skipped_unless_it_is_asked_for(
     desk: Callable[..., Path], run: Run
 ) -> None:
@@ -227,6 +229,7 @@ def test_every_test_with_a_mistake_in_a_folder_is_an_error(pytester: pytest.Pyte
     ran.stdout.fnmatch_lines_random([f"ERROR tests/{name} - *" for name in NEAR])
 
 
+@pytest.mark.slow
 def test_files_in_folders_that_are_not_tests_are_counted_and_listed(pytester: pytest.Pytester, run: Run) -> None:
     for name, content in FOREIGN.items():
         (pytester.path / name).write_text(content)
@@ -248,6 +251,7 @@ def test_hidden_and_ignored_files_are_not_collected_unless_they_are_named(desk: 
     run("--evalmeta", "other", ".hidden.yaml").assert_outcomes(errors=2)
 
 
+@pytest.mark.slow
 def test_the_cases_in_a_file_run_once_with_the_spec_that_names_it(desk: Callable[..., Path], run: Run) -> None:
     folder = desk(PASSING).parent
     (folder / DESK).unlink()
@@ -258,6 +262,7 @@ def test_the_cases_in_a_file_run_once_with_the_spec_that_names_it(desk: Callable
     collected.no_fnmatch_line("q.csv::*")
 
 
+@pytest.mark.slow
 def test_other_files_named_definition_are_not_collected(pytester: pytest.Pytester, run: Run) -> None:
     (pytester.path / "Definition.txt").touch()
 
@@ -640,6 +645,7 @@ def test_errors_fail_the_session_at_any_pass_rate(pytester: pytest.Pytester, run
     )
 
 
+@pytest.mark.slow
 def test_errors_of_an_agent_can_count_as_failed_tests(pytester: pytest.Pytester, run: Run) -> None:
     """One flaky response does not break the suite; an error of a fixture does."""
     pytester.makepyfile(
@@ -754,6 +760,7 @@ def test_methods_and_single_functions_are_evaluations_too(pytester: pytest.Pytes
     )
 
 
+@pytest.mark.slow
 def test_an_interrupted_evaluation_has_no_verdict(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(test_it=CITIES.format(rate=0.5, iterations=1), test_other="def test_other():\n    assert 0")
 
@@ -838,6 +845,7 @@ def test_files_that_cannot_run_are_named_before_the_first_case_and_others_run(
     assert "cannot run" not in run("--evalmeta", "--collect-only").stdout.str()
 
 
+@pytest.mark.slow
 def test_a_case_in_quarantine_is_an_expected_failure_that_may_pass(desk: Callable[..., Path], run: Run) -> None:
     listed = (
         f'[[quarantine]]\ntest = "desk"\ncase = {number}\nreason = "flaky"\nuntil = {today()}\n' for number in (1, 2, 3)
@@ -848,6 +856,7 @@ def test_a_case_in_quarantine_is_an_expected_failure_that_may_pass(desk: Callabl
     result.stdout.fnmatch_lines([f"*in quarantine until {today()}: flaky*"])
 
 
+@pytest.mark.slow
 def test_a_failure_says_that_the_quarantine_of_its_case_has_ended(desk: Callable[..., Path], run: Run) -> None:
     ended = f'[[quarantine]]\ntest = "desk"\ncase = 1\nreason = "flaky"\nuntil = {today() - timedelta(days=1)}\n'
     result = run(desk(FAILING, settings=SETTINGS + ended).name)

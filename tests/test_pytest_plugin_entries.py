@@ -186,12 +186,14 @@ async def test_agent(number):
     assert "event_loop.py" not in printed
 
 
+@pytest.mark.slow
 def test_last_failed_runs_the_entries_of_a_failed_evaluation(tmp_path: Path) -> None:
     test = TWENTY.replace("0.9", "1") + "\n\ndef test_other():\n    pass\n"
     assert "19 passed, 2 xfailed" in session(tmp_path, test)
     assert "18 passed, 2 xfailed" in session(tmp_path, test, "--lf")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["await asyncio.Event().wait()", "pytest.exit('enough')", "pytest.skip('later')"])
 def test_entries_can_end_as_other_tests_do(tmp_path: Path, ending: str) -> None:
     test = f"""

@@ -95,6 +95,7 @@ def test_a_session_in_a_project_has_a_run_of_each_evaluation_in_its_history(proj
     assert city.options.origin.suite == one.options.origin.suite != ""
 
 
+@pytest.mark.slow
 def test_sessions_can_be_compared_also_if_the_second_has_only_some_cases(project: Path) -> None:
     session(project)
     session(project, "-k", "Rome", BAD="1")
@@ -114,6 +115,7 @@ def test_a_session_that_was_stopped_is_not_a_complete_run(project: Path) -> None
     assert (run.status, run.error) == (RunStatus.TERMINATED, "the session was stopped")
 
 
+@pytest.mark.slow
 def test_a_secret_in_a_reason_is_not_stored(project: Path) -> None:
     session(project, BAD="1")
 
@@ -140,6 +142,7 @@ def test_tests_that_are_no_evaluations_write_nothing(project: Path) -> None:
     assert not (project / ".evalmeta").exists()
 
 
+@pytest.mark.slow
 def test_a_history_that_cannot_be_written_is_reported_and_fails_no_test(project: Path) -> None:
     (project / ".evalmeta").write_text("not a folder")
     printed = session(project)
@@ -148,6 +151,7 @@ def test_a_history_that_cannot_be_written_is_reported_and_fails_no_test(project:
     assert "10 passed" in printed
 
 
+@pytest.mark.slow
 def test_a_report_has_a_page_that_shows_the_evaluations(project: Path) -> None:
     printed = session(project, "--evalmeta-report-dir", "reports", BAD="1")
 
@@ -173,6 +177,7 @@ def test_login(login, key):
 """
 
 
+@pytest.mark.slow
 def test_no_secret_of_an_evaluation_is_printed_or_written(project: Path) -> None:
     (project / "tests/test_city.py").write_text(SECRETS)
     printed = session(project, "--evalmeta-report-dir", "reports", "--junitxml", "junit.xml", "-rx", "-v")

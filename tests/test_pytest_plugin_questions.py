@@ -48,6 +48,7 @@ def test_the_files_of_a_session_use_the_whole_concurrency_of_their_agent_and_ask
     assert suite.asked() == suite.questions
 
 
+@pytest.mark.slow
 def test_files_before_and_after_other_tests_do_not_run_during_these(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "project", tests=4, concurrency=6)
     folder = suite.root / "aiEvaluationDefinitions"

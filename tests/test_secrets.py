@@ -189,6 +189,7 @@ def test_a_browser_is_given_no_secret(machine: Machine, org: OAuthServer) -> Non
     assert machine.leaks(*sent, *org.access_tokens) == []
 
 
+@pytest.mark.slow
 def test_a_browser_that_brings_an_error_has_no_secret_shown(machine: Machine, org: OAuthServer) -> None:
     code = "import re, sys, urllib.parse, urllib.request\nto = urllib.parse.parse_qs(sys.argv[1].partition('?')[2])\n"
     back = {"error": "invalid", "error_description": f"no code for {TOKEN}"}
@@ -417,6 +418,7 @@ def test_an_exception_inside_a_handler_shows_a_fault_and_nothing_else(route: Rou
     assert (reply.status_code, reply.content) == (500, fault if "Soap" in path else error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", ["a run of a file", "a deployed test", "evaluate", "doctor"])
 def test_what_the_patterns_of_a_project_match_is_not_stored_or_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], door: str

@@ -3,6 +3,8 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING
 
+import pytest
+
 from evalmeta import limits
 from evalmeta.api.agent_tests import read_test
 from evalmeta.model.evaluation import Turn
@@ -10,8 +12,6 @@ from evalmeta.package.project import find_project
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from evalmeta.api.agent_tests import FileTest
 
@@ -31,6 +31,7 @@ def utterances(test: FileTest) -> list[str]:
     return [case.turns[0].utterance for case in test.evaluation.cases]
 
 
+@pytest.mark.slow
 def test_tests_of_many_files_keep_the_cases_of_few_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_REMEMBERED_CASES", FEW)
     tests = read_files(tmp_path, 20)

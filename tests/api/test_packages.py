@@ -42,6 +42,7 @@ def test_a_package_has_the_files_of_the_metadata_format(project: Project) -> Non
     assert entries["package.xml"] == MANIFEST.read_bytes().replace(b' standalone="yes"', b"")
 
 
+@pytest.mark.slow
 def test_the_same_files_give_the_same_bytes_anywhere(project: Project, tmp_path: Path) -> None:
     other = shutil.copytree(project.root, tmp_path / "elsewhere", copy_function=shutil.copyfile)
     here = build_package(project, Selection(), ZIP).sha256

@@ -121,6 +121,7 @@ def runs_here() -> list[str]:
         return [run.id for run in list_runs(database)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "deployed"),
     [
@@ -143,6 +144,7 @@ def test_merged_shards_equal_one_run_but_for_times_and_ids(
     assert timeless(matrix.project / "merged.json") == timeless(matrix.project / "whole.json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "deployed"), [(("--iterations", "2"), True), (("visits.yaml", "--agent", "desk:other"), False)]
 )
@@ -214,6 +216,7 @@ def test_all_that_reads_runs_reads_a_merged_one(evalmeta: Program, matrix: Matri
     assert evalmeta("test", "baseline", "-o", "base.json").code == 0
 
 
+@pytest.mark.slow
 def test_a_merged_run_is_extended_and_its_failures_run_again(evalmeta: Program, matrix: Matrix) -> None:
     matrix.run_all("visits.yaml", "--agent", "desk:other")
     evalmeta("test", "merge", str(matrix.folder), "-q")
@@ -224,6 +227,7 @@ def test_a_merged_run_is_extended_and_its_failures_run_again(evalmeta: Program, 
     assert "9 cases in 2 iterations, 18 case results: 16 passed, 2 failed" in extended.out
 
 
+@pytest.mark.slow
 def test_a_shard_without_cases_of_a_test_is_not_missing(evalmeta: Program, matrix: Matrix) -> None:
     matrix.run_all("-n", "Single", shards=4, deployed=True)
     merged = evalmeta("test", "merge", str(matrix.folder), "-q")
@@ -244,6 +248,7 @@ def test_a_missing_shard_is_named_and_nothing_is_saved(evalmeta: Program, matrix
     assert 0 < len(numbers) < 9
 
 
+@pytest.mark.slow
 def test_an_unfinished_shard_is_named_with_the_way_to_finish_it(
     evalmeta: Program, matrix: Matrix, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,6 +289,7 @@ def test_a_foreign_shard_is_named_with_what_differs(
     assert difference in " ".join(refused.err.split())
 
 
+@pytest.mark.slow
 def test_shards_of_a_changed_test_are_foreign(evalmeta: Program, matrix: Matrix) -> None:
     matrix.run("visits.yaml", shard="1/2")
     (matrix.project / "visits.yaml").write_text(SPEC.replace("Visit 9", "Visit 99"))
@@ -298,6 +304,7 @@ def test_shards_of_a_changed_test_are_foreign(evalmeta: Program, matrix: Matrix)
     assert runs_here() == []
 
 
+@pytest.mark.slow
 def test_results_that_are_there_twice_count_once(
     evalmeta: Program, matrix: Matrix, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,6 +348,7 @@ def test_merging_again_changes_nothing(evalmeta: Program, matrix: Matrix) -> Non
     assert len(runs_here()) == 1
 
 
+@pytest.mark.slow
 def test_shards_are_merged_again_if_a_merged_run_was_deleted(evalmeta: Program, matrix: Matrix) -> None:
     matrix.run_all(deployed=True)
     evalmeta("test", "merge", str(matrix.folder))
@@ -361,6 +369,7 @@ def test_a_damaged_store_is_named_and_nothing_is_saved(evalmeta: Program, matrix
     assert (refused.code, f"{path} is not a valid database" in refused.err, runs_here()) == (4, True, [])
 
 
+@pytest.mark.slow
 def test_suspect_cases_that_shards_asked_again_stay_decided(
     evalmeta: Program, matrix: Matrix, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -396,6 +405,7 @@ def test_shards_of_one_store_are_merged_in_place(evalmeta: Program, project: Pat
     assert "merged before" in evalmeta("test", "merge", str(project)).err
 
 
+@pytest.mark.slow
 def test_merged_runs_can_be_saved_in_another_folder(evalmeta: Program, matrix: Matrix) -> None:
     matrix.run_all("visits.yaml")
     merged = evalmeta("test", "merge", str(matrix.folder), "-o", "../merged", "--report", "merged.xml")

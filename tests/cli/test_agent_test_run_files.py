@@ -446,6 +446,7 @@ def test_companions_of_a_linked_file_are_beside_the_link(evalmeta: Program, fold
     assert codes == [100, 0]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_not_over_is_resumed_with_the_agent_that_was_named(evalmeta: Program, folder: Path) -> None:
     (folder / "slow_desk.py").write_text(SLOW_AGENT)
     left = evalmeta("test", "run", "orders.yaml", "--agent", "slow_desk:answer")
@@ -588,6 +589,7 @@ def test_a_spec_beside_its_definition_is_named_and_not_run(evalmeta: Program, fo
     assert "Would run 1 case:" in planned.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["orders.yaml", "Desk.aiEvaluationDefinition-meta.xml"])
 def test_suspect_cases_of_a_file_are_asked_again(evalmeta: Program, folder: Path, file: str) -> None:
     (folder / file).write_text({"orders.yaml": SPEC.format(topic="Orders")}.get(file) or DEFINITION)

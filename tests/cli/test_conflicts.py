@@ -288,6 +288,7 @@ def test_a_retrieve_after_a_killed_deployment_offers_to_keep_what_was_changed_si
     assert "Keep yours: evalmeta deploy\n" in evalmeta("retrieve").err
 
 
+@pytest.mark.slow
 def test_changes_of_others_after_a_killed_deployment_are_still_a_conflict(deployed: Team, evalmeta: Program) -> None:
     deployed.write("A", "second")
     killed("after it was committed", "deploy")
@@ -297,6 +298,7 @@ def test_changes_of_others_after_a_killed_deployment_are_still_a_conflict(deploy
     assert "A was changed here and in the org" in evalmeta("deploy").err
 
 
+@pytest.mark.slow
 def test_what_a_killed_deployment_sent_counts_once(deployed: Team, evalmeta: Program) -> None:
     deployed.write("A", "second")
     killed("after it was committed", "deploy")

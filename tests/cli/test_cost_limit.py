@@ -112,6 +112,7 @@ def test_shards_that_were_cut_are_not_merged(evalmeta: Program, folder: Path) ->
     assert (merged.code, "is not finished" in merged.err, asked(folder)) == (2, True, 2)
 
 
+@pytest.mark.slow
 def test_a_cost_limit_without_a_price_is_an_error_before_the_first_question(evalmeta: Program, folder: Path) -> None:
     agent = '[subjects.Shop]\nadapter = "openai"\nmodel = "ours-1"\nurl = "http://127.0.0.1:9/v1"\n'
     (folder / "evalmeta.toml").write_text(agent)

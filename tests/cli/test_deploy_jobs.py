@@ -187,6 +187,7 @@ def test_a_deployment_that_may_have_been_accepted_is_not_sent_twice(
     assert [call.name for call in calls_of(server)].count("deploy") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_ctrl_c_leaves_the_job_and_prints_suggestions(monkeypatch: pytest.MonkeyPatch, program: list[str]) -> None:
     with remote(monkeypatch, GOING_ON) as server:

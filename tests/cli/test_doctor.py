@@ -169,6 +169,7 @@ def test_agents_are_asked_a_question_or_only_loaded(folder: Path, evalmeta: Eval
     assert evalmeta("doctor", "--question", "a", "--no-questions").code == 2
 
 
+@pytest.mark.slow
 def test_secrets_and_control_characters_of_answers_are_not_shown(folder: Path, evalmeta: Evalmeta) -> None:
     token = f"00D000000000001!{'A' * 40}"
     bind(folder, leaky=f"def answer(question):\n    return '\\x1b[31mtoken {token}'\n")
@@ -200,11 +201,13 @@ def rated_by(folder: Path, evalmeta: Evalmeta, *ratings: bytes) -> tuple[str, st
         return findings(evalmeta("doctor", "--json"))["rater judge"]
 
 
+@pytest.mark.slow
 def test_a_judge_is_ok_if_it_judges_a_right_and_a_wrong_answer_correctly(folder: Path, evalmeta: Evalmeta) -> None:
     status, message, _ = rated_by(folder, evalmeta, judging(5), judging(0))
     assert (status, message) == ("ok", "llm: rated a correct answer with 5 of 5, and a wrong one with 0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ratings", "rated"), [((1, 0), '"Paris." to {} with 1 of 5'), ((5, 5), '"Rome." to {} with 5 of 5')]
 )
@@ -227,6 +230,7 @@ def test_settings_that_are_not_valid_are_reported_with_their_line(folder: Path, 
     assert "Write agents.desk:answer." in done.out
 
 
+@pytest.mark.slow
 def test_a_damaged_store_and_an_unknown_org_are_errors(folder: Path, evalmeta: Evalmeta) -> None:
     bind(folder, echo="def answer(question):\n    return question\n")
     (folder / ".evalmeta").mkdir()
@@ -238,6 +242,7 @@ def test_a_damaged_store_and_an_unknown_org_are_errors(folder: Path, evalmeta: E
     assert "nowhere" in found["org"][1]
 
 
+@pytest.mark.slow
 def test_another_org_is_checked_and_its_commands_name_it(
     folder: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,6 +326,7 @@ def test_every_extra_of_the_package_is_listed() -> None:
     assert set(EXTRAS) == set(project["optional-dependencies"]) - {"all"}
 
 
+@pytest.mark.slow
 def test_quarantines_that_have_ended_are_a_warning(folder: Path, evalmeta: Evalmeta) -> None:
     bind(folder, desk="def answer(utterance):\n    return utterance\n")
     quarantine = "quarantine: {reason: flaky, until: 2026-01-31}"
@@ -332,6 +338,7 @@ def test_quarantines_that_have_ended_are_a_warning(folder: Path, evalmeta: Evalm
     )
 
 
+@pytest.mark.slow
 def test_the_size_of_the_store_and_its_growth_are_shown(folder: Path, evalmeta: Evalmeta) -> None:
     bind(folder, desk="def answer(utterance):\n    return {'topic': 'Orders', 'outcome': 'Soon.'}\n")
     (folder / "orders.yaml").write_text("subject: desk\ncases:\n- input: When?\n  topic: Orders\n")

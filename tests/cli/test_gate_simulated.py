@@ -117,6 +117,7 @@ def check(evalmeta: Callable[..., Outcome], folder: Path, commands: Commands, la
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confirm", [True, False])
 def test_a_command_decides_as_the_simulation_does(
     evalmeta: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, confirm: bool

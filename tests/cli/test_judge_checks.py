@@ -70,6 +70,7 @@ def test_reports_of_a_checked_judge_have_the_rate_without_its_errors(tmp_path: P
     assert line in evalmeta("test", "results", "--use-most-recent").out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("server")
 def test_a_check_holds_only_for_its_judge_and_its_threshold(evalmeta: Program) -> None:
     evalmeta("rater", "check", "pairs.jsonl", "--rater", "judge", "--probes", "0")
@@ -77,6 +78,7 @@ def test_a_check_holds_only_for_its_judge_and_its_threshold(evalmeta: Program) -
         assert "corrected" not in evalmeta("run", "even.yaml", *others).out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("server")
 def test_evaluate_uses_the_check_of_its_projects_judge(tmp_path: Path, evalmeta: Program) -> None:
     evalmeta("rater", "check", "pairs.jsonl", "--rater", "judge", "--probes", "0")

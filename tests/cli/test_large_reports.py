@@ -176,6 +176,7 @@ def test_reports_that_are_written_at_the_same_time_are_both_complete(small: Stor
     assert printed == {(small.project / f"test-result-{small.run_id}.jsonl").read_bytes()}
 
 
+@pytest.mark.slow
 def test_an_answer_of_a_megabyte_is_complete_in_json_and_cut_in_reports_for_people(
     tmp_path: Path, texts_of: Callable[[Stored], dict[str, str]]
 ) -> None:

@@ -131,6 +131,7 @@ def test_without_a_command_the_help_is_shown(evalmeta: Callable[..., Outcome], c
     assert shown.out.startswith("Usage: evalmeta ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("call", [["run", "a.yaml"], ["rule", "nothing"]])
 def test_a_closed_stream_is_not_a_defect_and_no_file_takes_its_place(
@@ -147,6 +148,7 @@ def test_a_closed_stream_is_not_a_defect_and_no_file_takes_its_place(
         assert (folder / ".evalmeta" / "org.sqlite3").read_bytes().startswith(b"SQLite format 3\0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [["run", "a.yaml"], ["rule", "nothing"]])
 def test_errors_and_remarks_that_cannot_be_written_are_not_a_defect(
     program: list[str], folder: Path, call: list[str]
@@ -158,6 +160,7 @@ def test_errors_and_remarks_that_cannot_be_written_are_not_a_defect(
     assert [*folder.glob("evalmeta-*.log")] == []
 
 
+@pytest.mark.slow
 def test_a_terminal_that_goes_away_is_not_a_defect_and_the_results_stay(
     program: list[str], folder: Path, evalmeta: Program
 ) -> None:

@@ -40,6 +40,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
         os.kill(server.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_detached_server_responds_at_once(evalmeta: Callable[..., object], project: Project) -> None:
     outcome = evalmeta("org", "start", "--port", "0", "--detach")
     server = read_server(project.state_dir)
@@ -52,6 +53,7 @@ def test_a_detached_server_responds_at_once(evalmeta: Callable[..., object], pro
     assert read_server(project.state_dir) is None
 
 
+@pytest.mark.slow
 def test_an_org_with_a_certificate_is_used_over_tls(
     evalmeta: Callable[..., object], project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,6 +81,7 @@ def test_an_org_with_a_certificate_is_used_over_tls(
     assert "SSL_CERT_FILE=nowhere cannot be used: No such" in evalmeta("deploy", "-o", ADMIN.username).err
 
 
+@pytest.mark.slow
 def test_a_certificate_needs_its_key_and_the_host_in_it(evalmeta: Callable[..., object], project: Project) -> None:
     certificate = make_certificate(project.root, address="192.0.2.7")
     alone = evalmeta("org", "start", "--certfile", str(certificate.certfile))
@@ -122,6 +125,7 @@ def test_in_the_foreground_a_signal_ends_it_cleanly(program: list[str], project:
     assert err.endswith("Stopped.\n")
 
 
+@pytest.mark.slow
 def test_beyond_loopback_there_is_a_warning(evalmeta: Callable[..., object], project: Project) -> None:
     outcome = evalmeta("org", "start", "--port", "0", "--detach", "--host", "0.0.0.0", "--json")  # noqa: S104
     url = json.loads(outcome.out)["result"]["url"]
@@ -132,6 +136,7 @@ def test_beyond_loopback_there_is_a_warning(evalmeta: Callable[..., object], pro
     assert read_server(project.state_dir) is None
 
 
+@pytest.mark.slow
 def test_another_name_can_be_allowed(evalmeta: Callable[..., object], project: Project) -> None:
     evalmeta("org", "start", "--port", "0", "--detach", "--allow-host", "org.example")
     url = read_server(project.state_dir).url
@@ -187,6 +192,7 @@ def test_a_server_that_hangs_is_reported_and_can_be_stopped(
     assert read_server(project.state_dir) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["server-start.log", "server.log"])
 def test_a_link_in_the_state_folder_is_not_written_through(
     evalmeta: Callable[..., object], project: Project, tmp_path: Path, name: str
@@ -203,6 +209,7 @@ def test_a_link_in_the_state_folder_is_not_written_through(
     assert f"{name} is a link, which evalmeta does not follow in its state folder" in outcome.err
 
 
+@pytest.mark.slow
 def test_tokens_of_a_restored_store_are_void_and_its_org_goes_on(
     evalmeta: Callable[..., object], project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +238,7 @@ def test_tokens_of_a_restored_store_are_void_and_its_org_goes_on(
     ]
 
 
+@pytest.mark.slow
 def test_a_server_that_fails_to_start_says_why(evalmeta: Callable[..., object], project: Project) -> None:
     (project.state_dir / "logs" / "server.log").mkdir(parents=True)
     outcome = evalmeta("org", "start", "--port", "0", "--detach")
@@ -308,6 +316,7 @@ def test_tokens_are_listed_without_being_shown_and_revoked(evalmeta: Callable[..
         assert org.user_of(text) is None
 
 
+@pytest.mark.slow
 def test_a_server_that_is_left_running_is_not_ended_by_a_key(
     evalmeta: Callable[..., object],
     project: Project,  # noqa: ARG001 - its folder
@@ -372,6 +381,7 @@ def test_a_reset_is_not_made_without_being_confirmed(evalmeta: Callable[..., obj
         assert len(org.components.list("AiEvaluationDefinition")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "left"), [(b"n\n", 1), (b"y\n", 0)])
 def test_a_reset_asks_on_a_terminal(program: list[str], project: Project, answer: bytes, left: int) -> None:
     started(project, cases=1)

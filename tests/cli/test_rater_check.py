@@ -199,6 +199,7 @@ def test_examples_are_chosen_measured_and_saved(project: Path) -> None:
     assert len(file.read_text().splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_examples_of_the_rater_are_left_out_of_its_check(project: Path) -> None:
     (project / "known.jsonl").write_text("\n".join(map(json.dumps, PAIRS[:4])))
     with serving(learning) as server:

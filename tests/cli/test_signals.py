@@ -84,6 +84,7 @@ def test_the_first_signal_releases_the_run_and_says_how_to_go_on(tmp_path: Path,
     assert f"Resume: evalmeta {' '.join(RESUME)}" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [WAITING, STUBBORN, BLOCKING])
 def test_a_second_signal_ends_the_command_at_once(tmp_path: Path, body: str) -> None:
     code, err = end(begin(project_with(tmp_path, body)), signal.SIGINT, signal.SIGINT)
@@ -91,6 +92,7 @@ def test_a_second_signal_ends_the_command_at_once(tmp_path: Path, body: str) -> 
     assert err.endswith("Error (Interrupted): interrupted\n")
 
 
+@pytest.mark.slow
 def test_a_closed_terminal_releases_the_run(tmp_path: Path) -> None:
     project = project_with(tmp_path, WAITING)
     ours, theirs = pty.openpty()

@@ -275,6 +275,7 @@ def damage(project: Project, *, table: str, sql: str = "") -> None:
     store.write_bytes(content)
 
 
+@pytest.mark.slow
 def test_a_job_that_a_damaged_page_fails_says_what_to_do(tmp_path: Path) -> None:
     project = project_to_deploy(tmp_path)
     damage(project, table="component")
@@ -287,6 +288,7 @@ def test_a_job_that_a_damaged_page_fails_says_what_to_do(tmp_path: Path) -> None
     assert "Move org.sqlite3 away and deploy again; the definitions in the project stay as they are." in reply
 
 
+@pytest.mark.slow
 def test_an_unexpected_error_is_told_from_the_damage_that_led_to_it(tmp_path: Path) -> None:
     project = project_with(tmp_path)
     damage(project, table="mark", sql="UPDATE run SET options = '[5]'")

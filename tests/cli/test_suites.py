@@ -204,6 +204,7 @@ def test_an_interrupted_suite_is_resumed_and_asks_nothing_twice_that_was_answere
     }
 
 
+@pytest.mark.slow
 def test_what_prevents_one_run_does_not_stop_the_others(evalmeta: Program, suite: Path) -> None:
     (suite / "held").touch()
     folder = suite / "aiEvaluationDefinitions"
@@ -229,6 +230,7 @@ def test_one_choice_of_runs_is_needed(evalmeta: Program, suite: Path) -> None:
         assert (done.code, "Give one of --job-id, --use-most-recent and --unfinished." in done.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_the_cases_of_a_suite_of_many_files_are_not_in_memory_together(
     evalmeta: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -138,6 +138,7 @@ url = "{url}"
 """
 
 
+@pytest.mark.slow
 def test_runs_share_the_concurrency_of_their_rater(
     evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,6 +123,7 @@ def reported(outcome: Outcome) -> list[str]:
     return [run["evalmeta"]["definition"] for run in json.loads(outcome.out)["result"]]
 
 
+@pytest.mark.slow
 def test_a_suite_that_was_killed_says_what_is_missing_and_is_completed(evalmeta: Program, killed: Stopped) -> None:
     assert killed.missing
     results = evalmeta("test", "results", "--job-id", "latest")
@@ -156,6 +157,7 @@ def test_the_id_of_one_run_completes_its_suite(evalmeta: Program, stopped: Stopp
     assert (resumed.code, reported(resumed)) == (0, names(stopped.suite))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["edited", "deleted"])
 def test_a_test_that_changed_before_it_started_is_refused_and_the_others_are_completed(
     evalmeta: Program, stopped: Stopped, change: str
@@ -262,6 +264,7 @@ def test_the_failed_cases_of_a_suite_that_was_killed_are_completed(evalmeta: Pro
     assert set(suite.asked()) == set(wrong)
 
 
+@pytest.mark.slow
 def test_the_names_latest_and_previous_compare_two_suites(evalmeta: Program, suite: Suite) -> None:
     evalmeta("test", "run", ".", "--wait")
     suite.write("wrong", "Question 04 02")
@@ -309,6 +312,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str,
     return lambda url, token: user_logins().save(Login("me@dev.example", url, alias="dev"), Secrets(token))
 
 
+@pytest.mark.slow
 def test_a_wait_that_times_out_in_a_salesforce_org_leaves_tests_that_a_resume_starts(
     evalmeta: Program, elsewhere: Callable[[str, str], None]
 ) -> None:

@@ -184,6 +184,7 @@ def test_a_path_excludes_a_selection(evalmeta: Program, copy_samples: Callable[.
     assert (done.code, "PATH cannot be combined with" in done.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_backslash_in_forceignore_is_a_warning(evalmeta: Program, copy_samples: Callable[..., Path]) -> None:
     project = copy_samples("dx-project")
     (project / ".forceignore").write_text("force-app\\drafts\n")

@@ -55,6 +55,7 @@ def rest_error(code: str, message: str) -> bytes:
     return orjson.dumps([{"message": message, "errorCode": code}])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", EVERY_CALL)
 @pytest.mark.parametrize("reply", [HTML, HALF, b"", b"null", b"{", b"<a/>", b"[]", b"\xff\xfe\x00"])
 @pytest.mark.parametrize("status", [200, 302, 404, 500])

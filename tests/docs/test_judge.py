@@ -5,12 +5,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from engine.raters.llm.model_server import judgement, ruling, saying, serving
-
-if TYPE_CHECKING:
-    import pytest
 
 PAGE = (Path(__file__).parents[2] / "docs/judge.md").read_text()
 FILES = dict(re.findall(r'^```\w+ title="([^"]+)"\n(.*?)^```$', PAGE, re.DOTALL | re.MULTILINE))
@@ -25,6 +23,7 @@ def run(folder: Path, *command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_files_of_the_page_pass_with_a_judge_that_is_content(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

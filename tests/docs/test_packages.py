@@ -68,6 +68,7 @@ def evalmeta_in(folder: Path, *arguments: str) -> CompletedProcess[str]:
     return run(words, cwd=folder, env=os.environ | places, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_format_of_the_page(tmp_path: Path) -> None:
     section = (DOCS / "library.md").read_text().partition("\n## Formats of your own\n")[2]
     install(tmp_path, "formats", "quiz = acme:QUIZ", re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0])
@@ -122,6 +123,7 @@ asyncio.run(ask())
 """
 
 
+@pytest.mark.slow
 def test_the_handlers_of_the_page(tmp_path: Path) -> None:
     section = (DOCS / "library.md").read_text().partition("\n## Requests of your own\n")[2]
     install(tmp_path, "handlers", "acme = acme:HANDLERS", re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0])
@@ -135,6 +137,7 @@ def test_the_handlers_of_the_page(tmp_path: Path) -> None:
     assert described["paths"]["/services/data/acme/users"]["get"]["summary"] == "List the names of the users."
 
 
+@pytest.mark.slow
 def test_the_check_of_the_page(tmp_path: Path) -> None:
     section = (DOCS / "library.md").read_text().partition("\n## Checks of your own\n")[2]
     install(tmp_path, "checks", "mentions = acme:MENTIONS", re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0])
@@ -157,6 +160,7 @@ def test_the_check_of_the_page(tmp_path: Path) -> None:
     assert "the check 'mentions \"refund\"', for which definitions have no expectation" in converted.stderr
 
 
+@pytest.mark.slow
 def test_the_reporter_of_the_page(tmp_path: Path) -> None:
     section = (DOCS / "library.md").read_text().partition("\n## Reports of your own\n")[2]
     install(tmp_path, "reporters", "wiki = acme:render", re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0])

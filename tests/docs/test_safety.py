@@ -88,6 +88,7 @@ def test_every_command_has_a_row_and_is_called_here() -> None:
     assert {name for name, says in RUNS_CODE.items() if says.startswith("yes")} == {*RUNNING} - {*HARMLESS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", HARMLESS)
 def test_a_command_that_runs_no_code_imports_none(project: Path, command: str) -> None:
     if command in {"status", "diff", "retrieve", "test", "view"}:

@@ -170,6 +170,7 @@ def test_what_an_agent_does_in_a_turn_spoils_that_case_alone(
     check_that_all_can_tell(run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "words"), RAISED.items())
 def test_what_an_agent_does_when_it_is_opened_spoils_that_case_alone(
     tmp_path: Path, unharmed: bytes, fault: str, words: str
@@ -187,6 +188,7 @@ def test_what_an_agent_does_when_it_is_closed_spoils_nothing(tmp_path: Path, unh
     assert others(run) == unharmed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "words"),
     [

@@ -92,6 +92,7 @@ def test_all_cases_wait_while_the_agent_is_busy() -> None:
     assert [moment for moment in asked[3:] if moment < asked[0] + 0.1] == []
 
 
+@pytest.mark.slow
 def test_pauses_do_not_count_towards_the_time_limit() -> None:
     [result] = run(Flaky(SubjectBusy("later", after=1.2)), evaluation(1), case_timeout=1)
     assert result.verdict is Verdict.PASS

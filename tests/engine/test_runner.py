@@ -251,6 +251,7 @@ def test_results_that_were_waiting_when_the_run_was_cancelled_are_committed() ->
     assert 1 <= len(journal.results) == len(agent.asked)
 
 
+@pytest.mark.slow
 def test_a_cancelled_run_abandons_sessions_that_do_not_close() -> None:
     class Stuck(SomeHang):
         async def open(self, case: object) -> object:

@@ -82,6 +82,7 @@ def options_of_run(org: Organization, body: bytes) -> RunOptions:
     return replace(options, origin=options.origin._replace(project=""))
 
 
+@pytest.mark.slow
 def test_a_run_without_options_has_those_of_the_served_project(serving: Organization) -> None:
     assert options_of_run(serving, BODY) == CONFIGURED
 
@@ -93,6 +94,7 @@ def test_options_of_the_request_win_key_by_key(serving: Organization) -> None:
     assert found == replace(CONFIGURED, iterations=1, rate_limit=None, scoring=scoring)
 
 
+@pytest.mark.slow
 def test_changed_settings_apply_to_the_next_run(project: Project, serving: Organization) -> None:
     assert options_of_run(serving, BODY).iterations == 3
     file = project.root / "evalmeta.toml"
@@ -111,6 +113,7 @@ def test_broken_settings_refuse_the_run_and_are_logged(
     assert "evalmeta.toml:2:1: run.iterations" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_rescored_run_has_the_options_of_the_first_where_the_request_has_none(serving: Organization) -> None:
     run_id = rest(serving, "POST", RUNS, BODY).json()["runId"]
     rest(serving, "POST", f"{RUNS}/{run_id}/cancel", b"{}")

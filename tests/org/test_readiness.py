@@ -170,6 +170,7 @@ def test_what_an_agent_prints_while_it_is_imported_is_no_output(
     assert capsys.readouterr() == ("", "importing\n")
 
 
+@pytest.mark.slow
 def test_a_served_org_imports_agents_in_another_process(project: Project, org: Organization) -> None:
     (project.root / "desk.py").write_text(f"{PROCESS}print('x')\n{WRONG}")
     [fault] = faults(served(org, project.root), DESK)
@@ -177,6 +178,7 @@ def test_a_served_org_imports_agents_in_another_process(project: Project, org: O
     assert (project.root / "process.txt").read_text() != str(os.getpid())
 
 
+@pytest.mark.slow
 def test_an_agent_that_exits_while_it_is_imported_does_not_end_the_server(project: Project, org: Organization) -> None:
     (project.root / "desk.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
     serving = served(org, project.root)
@@ -225,6 +227,7 @@ def test_a_run_is_checked_before_it_continues(project: Project, org: Organizatio
     assert "desk.py:4" in str(fault.error)
 
 
+@pytest.mark.slow
 def test_a_served_org_refuses_a_run_with_everything_that_is_missing(project: Project, org: Organization) -> None:
     (project.root / "desk.py").write_text(WRONG)
     body = orjson.dumps({**orjson.loads(BODY), "runOptions": {"scoring": {"rater": "judge"}}})

@@ -56,6 +56,7 @@ def reserve_together(folder: Path, slots: list[int], *, processes: int) -> list[
     return sorted(float(first) + 0.5 * place for first, count in lines for place in range(int(count)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slots", [[1] * 50, [*range(1, 21)]], ids=["one by one", "slices"])
 def test_slots_of_several_processes_neither_overlap_nor_leave_gaps(tmp_path: Path, slots: list[int]) -> None:
     reserved = reserve_together(tmp_path, slots, processes=4)

@@ -46,6 +46,7 @@ def test_a_folder_that_cannot_be_read_or_written_is_an_error_with_its_name(tmp_p
         archive_folder(str(tmp_path)).read("name", max_bytes=1)
 
 
+@pytest.mark.slow
 def test_a_server_that_cannot_be_reached_is_an_error_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)

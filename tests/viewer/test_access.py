@@ -231,6 +231,7 @@ def test_a_new_login_of_a_browser_ends_its_session_before(project: Project, brow
     assert not is_in(before)
 
 
+@pytest.mark.slow
 def test_logins_of_one_user_end_no_session_of_others(project: Project, browser: Browser) -> None:
     token, of_ann = make_token(project), make_token(project, username="ann")
     assert browser.log_in(of_ann).status_code == httpx.codes.OK

@@ -170,6 +170,7 @@ def test_runs_that_are_over_are_counted_by_an_index(project: Project) -> None:
     assert plan[-1] == "SCAN run USING COVERING INDEX run_by_user"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pages", [1, 100])
 def test_one_look_at_the_database_serves_all_pages(
     project: Project, monkeypatch: pytest.MonkeyPatch, pages: int

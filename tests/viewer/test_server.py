@@ -103,6 +103,7 @@ pathlib.Path("seen.new").rename("seen")
 """
 
 
+@pytest.mark.slow
 def test_a_browser_is_opened_by_a_private_file_that_is_deleted_when_it_has_logged_in(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

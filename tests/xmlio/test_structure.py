@@ -173,6 +173,7 @@ def test_the_message_of_libxml2_is_reported_if_nothing_else_explains_it() -> Non
     assert found.problem.hint == "Compare the file with AiEvaluationDefinition.xsd."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["<testCase/>", "<x/>", "<name/>", "x<description/>", '<testCase id="1"/>'])
 def test_at_most_1000_problems_are_reported(unit: str) -> None:
     assert 900 < len(problems_of(HEAD + unit * 3000)) <= limits.MAX_PROBLEMS
@@ -197,6 +198,7 @@ for wrong in ("<!-- xsi:type='x' -->", "<x/>"):
 """
 
 
+@pytest.mark.slow
 def test_only_refused_files_load_xmlschema() -> None:
     done = subprocess.run([sys.executable, "-c", GOOD], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False", "True", "True"]

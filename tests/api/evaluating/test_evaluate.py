@@ -621,6 +621,7 @@ def test_the_projects_state_folder_cannot_be_a_journal(project: Project) -> None
         evaluate([project.root], journal=project.state_dir)
 
 
+@pytest.mark.slow
 def test_a_run_records_what_answered_what_judged_and_what_each_case_expected() -> None:
     def lenient(_: Rubric) -> None:
         return None

@@ -210,6 +210,7 @@ def agent(question):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("word", "wait", "stars", "outcome"), [("", "", 2, 1), ("async ", "await ", 4, 0)])
 def test_an_evaluation_in_pytest_judges_the_relevance_of_answers(
     pytester: pytest.Pytester, word: str, wait: str, stars: int, outcome: int

@@ -153,6 +153,7 @@ def test_an_agent_that_ends_the_process_is_an_error_with_a_report(folder: Path, 
     assert '<testsuites name="evalmeta" tests="2" failures="0" errors="1"' in (folder / "old.xml").read_text()
 
 
+@pytest.mark.slow
 def test_an_agent_that_ends_the_process_while_it_is_imported_is_refused(folder: Path) -> None:
     (folder / "quitter.py").write_text("import os\nos._exit(0)\n")
     command = [sys.executable, "-m", "evalmeta", "run", "spec.yaml", "--agent", "quitter:answer"]

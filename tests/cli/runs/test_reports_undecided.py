@@ -67,6 +67,7 @@ def test_a_plain_text_agents_topic_and_actions_are_undecided(evalmeta: Program, 
     assert "the agent does not report its actions; if it took none, it must return an empty list" in done.out
 
 
+@pytest.mark.slow
 def test_unknown_and_empty_differ_in_the_journal_and_in_recorded_answers(evalmeta: Program, folder: Path) -> None:
     (folder / "orders.yaml").write_text(ROUTED)
     (folder / "reporting.py").write_text(REPORTING)

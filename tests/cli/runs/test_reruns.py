@@ -108,6 +108,7 @@ def test_a_run_of_a_changed_definition_is_extended_only_with_ignore_changes(
     assert (extended.code, len(asked(project))) == (0, 4)
 
 
+@pytest.mark.slow
 def test_a_killed_run_of_a_changed_definition_is_resumed_only_with_ignore_changes(
     evalmeta: Program, project: Project, program: list[str]
 ) -> None:

@@ -123,6 +123,7 @@ def test_handlers_that_cannot_be_used_are_named(
     assert get(org, "/services/data").status_code == 200
 
 
+@pytest.mark.slow
 def test_deploying_retrieving_and_running_load_no_handlers(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")
     (project.root / "sfdx-project.json").write_text('{"packageDirectories": [{"path": "force-app"}]}')

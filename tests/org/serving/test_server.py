@@ -122,6 +122,7 @@ def test_a_rebound_name_and_another_origin_are_refused(shared: tuple[Project, st
     assert get(project, url, USERINFO, origin=url).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sent", "status"),
     [

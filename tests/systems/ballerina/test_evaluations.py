@@ -215,6 +215,7 @@ def test_a_report_has_rate_threshold_outcomes_and_inputs(
     }
 
 
+@pytest.mark.slow
 def test_every_session_has_a_report_of_its_own(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(test_it=SINGLE)
 
@@ -232,6 +233,7 @@ def test_a_session_without_evaluations_has_no_report(pytester: pytest.Pytester, 
     assert reports(pytester) == []
 
 
+@pytest.mark.slow
 def test_a_session_that_is_stopped_says_so_in_its_report(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(test_it=SINGLE, test_other="def test_other():\n    assert 0")
 

@@ -88,6 +88,7 @@ def test_transient_failures_are_retried(trouble: bytes, monkeypatch: pytest.Monk
         assert rate(server, monkeypatch).score == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
