@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from evalmeta.pytest_plugin.entries import Entries
     from evalmeta.pytest_plugin.files import EvaluationFile
-    from evalmeta.pytest_plugin.results import CaseNote, EvaluationResults, FileNote, SessionResults
+    from evalmeta.pytest_plugin.notes import CaseNote
+    from evalmeta.pytest_plugin.results import EvaluationResults, FileNote, SessionResults
 
 __all__: list[str] = []
 
@@ -227,7 +228,7 @@ class Evaluations:
         if self._loaded is None:
             from evalmeta.pytest_plugin.results import SessionResults
 
-            self._loaded = SessionResults(own_fixture=_ITERATION)
+            self._loaded = SessionResults()
         return self._loaded
 
     def pytest_sessionstart(self) -> None:
@@ -254,7 +255,7 @@ class Evaluations:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None]:
         """Number the cases of evaluations before options such as -k choose some, and prepare coroutine functions."""
         if marked := [item for item in items if item.get_closest_marker(_MARKER)]:
-            from evalmeta.pytest_plugin.results import number_cases
+            from evalmeta.pytest_plugin.notes import number_cases
 
             number_cases(marked, own_fixture=_ITERATION)
         yield
@@ -294,8 +295,11 @@ class Evaluations:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach to the report what the verdict on an evaluation or a file needs; its failures are expected."""
         report = yield
-        marker = item.get_closest_marker(_MARKER)
-        note = self._results().note_of(item, marker, report, call) if marker else None
+        note: CaseNote | None = None
+        if marker := item.get_closest_marker(_MARKER):
+            from evalmeta.pytest_plugin.notes import note_of
+
+            note = note_of(item, marker, report, call, own_fixture=_ITERATION)
         if note:
             vars(report)[_NOTE] = note
             if note["verdict"] == "FAILURE":

@@ -12,7 +12,7 @@ import pytest
 import evalmeta
 from evalmeta.errors import UsageError
 from evalmeta.formats.baseline import read_baseline
-from evalmeta.pytest_plugin.results import inputs_text
+from evalmeta.pytest_plugin.notes import inputs_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
