@@ -123,7 +123,6 @@ def test_servers_end_with_their_process(end: str) -> None:
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
         text=True,
     ) as process:
         started = [process.stdout.readline().split() for _ in range(2)]

@@ -141,7 +141,7 @@ CHECKS: Final = {
             "not_actions",
             "action patterns",
             "Actions that the agent must not take: names in which * and ? stand for other characters.",
-            "the agent took no action with such a name; `*` and `?` stand for other characters",
+            "the agent took no action whose name matches; `*` matches any text, and `?` one character",
             '["Delete_*"]',
             scorer=f"{_SCORERS}.actions:score_not_actions",
             rarity="unique",
@@ -202,7 +202,8 @@ CHECKS: Final = {
             "equals",
             "value",
             "The whole answer: a text, or a list or mapping for an answer in JSON.",
-            "the whole answer is this text; with a list or mapping, it is [JSON](#answers-in-json) that equals it",
+            "the whole answer is this text; with a list or mapping, the answer is "
+            "[JSON](#answers-in-json) with this value",
             "Paris",
             test=str.__eq__,
             reasons=("equals", "does not equal"),
@@ -245,7 +246,8 @@ CHECKS: Final = {
             "json",
             "json",
             "A value in an answer that is JSON.",
-            "the answer is JSON, and a [value in it](#answers-in-json) is as expected, or as a JSON Schema requires",
+            "the answer is JSON, and a [value in it](#answers-in-json) is as expected, "
+            "or is valid against a JSON Schema",
             "{path: $.city, equals: Paris}",
         ),
         Check(
@@ -280,7 +282,7 @@ CHECKS: Final = {
             "first_token_ms",
             "maximum",
             "The maximum of milliseconds until the first token of a streamed answer.",
-            "the first token of a [streamed](subjects.md#openai) answer came after at most this many milliseconds",
+            "the first token of a [streamed](subjects.md#openai) answer arrived within this many milliseconds",
             "500",
             scorer=f"{_SCORERS}.checks:score_first_token",
             rarity="usual",
