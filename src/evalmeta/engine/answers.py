@@ -165,7 +165,8 @@ def _action(action: object) -> Action:
     name = _text(name, "action's name")
     checked = None if output is None else _json(output, f"output of {name}")
     latency = None if latency_ms is None else _latency(latency_ms)
-    return Action(name, _input(given, name), checked, latency, _optional_text(error, f"error of {name}"))
+    failure = None if error is None else _text(error, f"error of {name}")
+    return Action(name, _input(given, name), checked, latency, failure)
 
 
 def _input(given: object, name: str) -> JsonObject:

@@ -241,7 +241,8 @@ class _Attempt:
         finally:
             if self._session is not None and not _has_nothing_to_close(self._session):
                 await close(self._session)
-        self._note_failure()
+        if self._asks:
+            self._note_failure()
         return self._timeout(begun)
 
     def _note_failure(self, error: BaseException | None = None) -> None:

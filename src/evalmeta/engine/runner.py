@@ -176,16 +176,15 @@ class _Crew:
     async def _run_cases(self) -> None:
         try:
             for item in self._items:
-                begun = time.monotonic() - DELAYS.get()
+                begun, delays = time.monotonic(), DELAYS.get()
                 result = await self._work(item)
-                try:
-                    if result.spent:
-                        await self._spending.load_prices(result)
-                finally:
-                    # A worker that is cancelled while it waits keeps the answer: it is paid.
-                    self._writer.add(self._marked(item.case, self._spending.priced(result)))
+                if result.spent or self._spending.limit is not None:
+                    await self._add_priced(item.case, result)
+                else:
+                    self._writer.add(self._marked(item.case, result))
                 # After a crash, no answer that took time is asked for again, except those that were under way.
-                if time.monotonic() - DELAYS.get() - begun > limits.INSTANT_SECONDS:
+                seconds = time.monotonic() - begun
+                if seconds > limits.INSTANT_SECONDS and seconds - DELAYS.get() + delays > limits.INSTANT_SECONDS:
                     await self._writer.committed()
                 if self._yielding.is_due():
                     await self._yielding.wait()
@@ -193,6 +192,13 @@ class _Crew:
                     return
         except Exception as error:  # noqa: BLE001 - `_run` raises it
             self._writer.fail(error)
+
+    async def _add_priced(self, case: Case, result: CaseResult) -> None:
+        try:
+            await self._spending.load_prices(result)
+        finally:
+            # A worker that is cancelled while it waits keeps the answer: it is paid.
+            self._writer.add(self._marked(case, self._spending.priced(result)))
 
     def _marked(self, case: Case, result: CaseResult) -> CaseResult:
         """Return the result of a case with its quarantine; a recorded result may have another one."""

@@ -59,6 +59,9 @@ class Ledger:
 
     def rows(self) -> tuple[Spent, ...]:
         """Return a row for each reply; nothing of an agent that answered everything and reports no tokens."""
+        if not self._is_reported and not self._rows:
+            # The usual agent reports no tokens.
+            return ()
         unreported = self._unreported if self._is_reported else 0
         if not unreported:
             return tuple(self._rows)
@@ -99,9 +102,6 @@ class Spending:
 
     def priced(self, result: CaseResult) -> CaseResult:
         """Return a result whose replies have prices, as far as these are known, with a row for each model."""
-        if not result.spent and self.limit is None:
-            # The usual case costs next to nothing.
-            return result
         priced = result._replace(spent=merged(map(self._priced, result.spent)))
         if self.limit is not None:
             self.limit.add(priced)
