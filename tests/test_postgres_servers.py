@@ -119,11 +119,7 @@ def test_a_relay_is_cut_and_mended(postgres_store: PostgresStore, postgres_serve
 def test_servers_end_with_their_process(end: str) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
     with subprocess.Popen(
-        [sys.executable, "-c", STARTED, end],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", STARTED, end], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         started = [process.stdout.readline().split() for _ in range(2)]
         process.communicate("\n")
