@@ -56,6 +56,9 @@ MAX_YAML_DEPTH: Final = 32
 MAX_ROW_BYTES: Final = 16_000_000
 # A request of OTLP, or a file of them, unpacked: a trace with 10,000 spans has about 20 MB.
 MAX_TRACE_BYTES: Final = 100_000_000
+# A request of OTLP that evalmeta writes or sends; collectors take 4 MB or more.
+TRACE_REQUEST_CHARS: Final = 1_000_000
+MAX_COLLECTOR_REPLY_BYTES: Final = 64_000
 MAX_NUMBER_CHARS: Final = 20
 
 # Testing API Developer Guide, "Considerations": 1,000 test cases a definition.
@@ -342,6 +345,9 @@ ARCHIVE_GROUP_BYTES: Final = 8_000_000
 MAX_ARCHIVE_GROUP_BYTES: Final = 256_000_000
 MAX_ARCHIVE_MANIFEST_BYTES: Final = 256_000_000
 ARCHIVE_PROGRESS_ROWS: Final = 100_000
+# Of one attempt at a request to a collector of traces, and of all attempts at it together.
+COLLECTOR_REQUEST_SECONDS: Final = 10.0
+COLLECTOR_SECONDS: Final = 60.0
 # Of one attempt at a request to S3; there are three.
 ARCHIVE_CONNECT_SECONDS: Final = 10.0
 ARCHIVE_REQUEST_SECONDS: Final = 30.0

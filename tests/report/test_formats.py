@@ -21,6 +21,7 @@ SUFFIXES = {
     "markdown": "md",
     "html": "html",
     "github": "github.txt",
+    "otlp": "otlp.jsonl",
 }
 
 

@@ -46,6 +46,7 @@ FORMATS: Final = {
     "markdown": Format("evalmeta.report.github", "md", "stream_markdown"),
     "html": Format("evalmeta.report.html", "html"),
     "github": Format("evalmeta.report.github", "github.txt"),
+    "otlp": Format("evalmeta.report.otlp", "otlp.jsonl"),
 }
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 _SUFFIX: Final = re.compile(r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)*")

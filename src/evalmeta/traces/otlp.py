@@ -222,15 +222,18 @@ def _objects(value: JsonValue) -> Iterable[Mapping[str, JsonValue]]:
     return (item for item in _list(value) if isinstance(item, dict))
 
 
+def protobuf_missing() -> UsageError:
+    """Return the error that the extra with the protobuf of OTLP is not installed."""
+    return UsageError("traces as protobuf need opentelemetry-proto, which is not installed", actions=[_INSTALL])
+
+
 def _from_protobuf(data: bytes, signal: Signal) -> Telemetry:
     try:
         from google.protobuf.message import DecodeError
         from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
     except ImportError:
-        raise UsageError(
-            "traces as protobuf need opentelemetry-proto, which is not installed", actions=[_INSTALL]
-        ) from None
+        raise protobuf_missing() from None
     try:
         if signal == "logs":
             logs = ExportLogsServiceRequest.FromString(data)

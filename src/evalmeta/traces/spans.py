@@ -21,6 +21,13 @@ class SpanEvent(NamedTuple):
     time_ns: int = 0
 
 
+class SpanLink(NamedTuple):
+    """A span that another one belongs to, in the same trace or in another."""
+
+    trace_id: str
+    span_id: str
+
+
 class Span(NamedTuple):
     """One step of an agent.
 
@@ -32,6 +39,7 @@ class Span(NamedTuple):
         end_ns: its end; 0 if it has not ended.
         error: the message of its status ERROR, which may be empty; None if the span has no such status.
         scope: the instrumentation that made it.
+        links: the spans that it names; they are only written.
     """
 
     trace_id: str
@@ -44,6 +52,7 @@ class Span(NamedTuple):
     events: tuple[SpanEvent, ...] = ()
     error: str | None = None
     scope: str = ""
+    links: tuple[SpanLink, ...] = ()
 
     @property
     def latency_ms(self) -> float | None:

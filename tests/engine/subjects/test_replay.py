@@ -177,6 +177,23 @@ def test_a_case_without_recordings_of_its_own_gets_all_in_turn(tmp_path: Path) -
     assert [each.outcome for each in ask(bound, "q", "q", "q", number=7)] == ["1", "2", "2"]
 
 
+def test_a_line_may_have_the_number_of_its_case(tmp_path: Path) -> None:
+    lines = [{"utterance": "q", "outcome": "of 2", "number": 2}, {"utterance": "q", "error": "gone", "number": 1}]
+    path = tmp_path / "run.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    recordings = read_recordings(path)
+    assert recordings.take("q", number=1) == Recording(error="gone", number=1)
+    assert recordings.take("q", number=2) == Recording(GeneratedData("of 2"), number=2)
+
+
+def test_a_number_in_a_structured_answer_is_a_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text('{"utterance": "q", "number": 2, "total": 5}\n')
+    recording = read_recordings(path).take("q", number=1)
+    assert recording is not None
+    assert recording.generated == GeneratedData('{"number": 2, "total": 5}', is_json=True)
+
+
 def test_a_line_is_what_a_function_may_return_and_the_utterance(tmp_path: Path) -> None:
     content = lines(
         {"utterance": "a", "outcome": "A", "topic": "Orders", "actions": ["Find"], "latency_ms": 7, "trace": [1]},

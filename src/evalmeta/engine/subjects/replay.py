@@ -151,7 +151,8 @@ def read_recordings(path: Path) -> Recordings:
 
     It is a results object of the Testing API or of Agentforce Studio, alone or in the CLI's envelope; a recorded
     session; a list of either; or JSONL. A line of JSONL is a session, a result of `--result-format jsonl`, an
-    `utterance` with the return value of a Python agent, or an `utterance` with an `error`.
+    `utterance` with the return value of a Python agent, or an `utterance` with an `error`. Beside an `outcome` or an
+    `error`, `number` is that of the case in the recorded run.
     """
     try:
         with path.open("rb") as file:
@@ -235,8 +236,14 @@ def _entries(line: bytes) -> Iterator[_Entry]:
         yield from _turns(source)
         return
     number = source.get("number")
-    if not (source.keys() >= _RESULT_KEYS and isinstance(number, int)):
+    if not isinstance(number, int):
         yield _entry(dict(source), None)
+        return
+    if not source.keys() >= _RESULT_KEYS:
+        # In a structured answer, which has neither of these keys, it is a value of the answer.
+        is_of_case = bool(source.keys() & {"outcome", "error"})
+        plain = {key: value for key, value in source.items() if key != "number" or not is_of_case}
+        yield _entry(plain, number if is_of_case else None)
         return
     for turn in list_of_objects(source, "earlier"):
         yield _entry(dict(turn), number)

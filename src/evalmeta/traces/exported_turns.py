@@ -1,0 +1,169 @@
+"""Turns that evalmeta has judged, as attributes of spans and back, so that an imported run has the same verdicts.
+
+Values have the names of the GenAI conventions. What these have no name for begins with `evalmeta.`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evalmeta.model.generated_data import Action, Passage
+from evalmeta.model.json_value import decoded
+from evalmeta.traces import conventions
+from evalmeta.traces.messages import is_cut
+from evalmeta.traces.requests import SCOPE, plain_json
+from evalmeta.traces.turns import TracedTurn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.traces.spans import Span, Trace
+
+TURN: Final = "evalmeta.turn.number"
+CASE: Final = "evalmeta.case.number"
+_TOPIC: Final = "evalmeta.turn.topic"
+_UNREPORTED: Final = "evalmeta.turn.unreported"
+_INPUT: Final = "gen_ai.input.messages"
+_OUTPUT: Final = "gen_ai.output.messages"
+_TYPE: Final = "gen_ai.output.type"
+_DOCUMENTS: Final = "gen_ai.retrieval.documents"
+_FIRST_CHUNK: Final = "gen_ai.response.time_to_first_chunk"
+_MICROSECOND: Final = 6
+
+
+def turn_attributes(utterance: str, generated: GeneratedData | None) -> dict[str, JsonValue]:
+    """Return what a turn says as attributes; those that are unknown are None."""
+    asked = _messages([("user", [{"type": "text", "content": utterance}])])
+    attributes: dict[str, JsonValue] = {"gen_ai.operation.name": "invoke_agent", _INPUT: asked}
+    if generated is None:
+        return attributes
+    tokens, first_ms = generated.tokens, generated.first_token_ms
+    if tokens:
+        attributes["gen_ai.response.model"] = tokens.model or None
+        attributes["gen_ai.usage.input_tokens"] = tokens.input
+        attributes["gen_ai.usage.output_tokens"] = tokens.output
+        attributes["gen_ai.usage.cache_read.input_tokens"] = tokens.cached
+    if generated.retrieved is not None:
+        documents: list[JsonValue] = [
+            {"id": found.uri} | ({} if found.content is None else {"content": found.content})
+            for found in generated.retrieved
+        ]
+        attributes[_DOCUMENTS] = plain_json(documents)
+    missing = [name for name in ("actions", "latency_ms") if getattr(generated, name) is None]
+    return {
+        **attributes,
+        _OUTPUT: _messages(_said(generated)),
+        _TYPE: "json" if generated.is_json else "text",
+        "gen_ai.conversation.id": generated.session_id,
+        _FIRST_CHUNK: None if first_ms is None else first_ms / 1000,
+        _TOPIC: generated.topic,
+        _UNREPORTED: missing or None,
+    }
+
+
+def _messages(messages: Sequence[tuple[str, list[JsonValue]]]) -> str:
+    return plain_json([{"role": role, "parts": parts} for role, parts in messages if parts])
+
+
+def _said(generated: GeneratedData) -> list[tuple[str, list[JsonValue]]]:
+    """Return the messages of an answer: the calls, their results, and the text."""
+    calls: list[JsonValue] = []
+    responses: list[JsonValue] = []
+    for number, action in enumerate(generated.actions or (), 1):
+        call: dict[str, JsonValue] = {"type": "tool_call", "id": f"call_{number}", "name": action.name}
+        calls.append(call | ({"arguments": action.input} if action.has_details else {}))
+        response: dict[str, JsonValue] = {"type": "tool_call_response", "id": call["id"], "response": action.output}
+        known: dict[str, JsonValue] = {"error": action.error, "latency_ms": action.latency_ms}
+        known = {name: value for name, value in known.items() if value is not None}
+        if known or action.output is not None:
+            responses.append(response | known)
+    return [("assistant", calls), ("tool", responses), ("assistant", [{"type": "text", "content": generated.outcome}])]
+
+
+def exported_turns(trace: Trace) -> list[TracedTurn] | None:
+    """Return the turns in a trace of a test run that evalmeta exported, in order; None if it is another trace.
+
+    Spans of the agent below a turn say nothing new: evalmeta has judged what the turn says.
+    """
+    if not any(span.scope == SCOPE for span in trace.spans.values()):
+        return None
+    spans = [span for span in trace.spans.values() if isinstance(span.attributes.get(TURN), int)]
+    return [_turn(span) for span in sorted(spans, key=_number)]
+
+
+def _number(span: Span) -> int:
+    number = span.attributes[TURN]
+    return number if isinstance(number, int) else 0
+
+
+def _turn(span: Span) -> TracedTurn:
+    attributes = span.attributes
+    missing, first = attributes.get(_UNREPORTED), attributes.get(_FIRST_CHUNK)
+    unreported = missing if isinstance(missing, list) else []
+    topic, case = attributes.get(_TOPIC), attributes.get(CASE)
+    said = [part for part in _parts(span, _OUTPUT) if part.get("type") == "text"]
+    known = {"topic": _TOPIC, "utterance": _INPUT, "answer": _OUTPUT, "actions": _OUTPUT, "tokens": "gen_ai.usage"}
+    cut = [key for key in (_INPUT, _OUTPUT, _DOCUMENTS) if is_cut(attributes.get(key))]
+    return TracedTurn(
+        span.trace_id,
+        next((_text(part.get("content")) for part in _parts(span, _INPUT)), None),
+        _text(said[-1].get("content")) if said else None,
+        topic if isinstance(topic, str) else None,
+        None if "actions" in unreported or not said else tuple(_actions(span)),
+        (topic,) if isinstance(topic, str) and topic else (),
+        conventions.tokens_of(span),
+        _passages(span),
+        None if "latency_ms" in unreported else span.latency_ms,
+        conventions.session_of(span),
+        span.start_ns,
+        conventions.error_of(span),
+        {name: f"{key} of the turn of a test run" for name, key in known.items()},
+        tuple(f"{key} of {span.name!r} was cut: raise or remove the limit of attributes" for key in cut),
+        attributes.get(_TYPE) == "json",
+        round(first * 1000, _MICROSECOND) if isinstance(first, float | int) else None,
+        case if isinstance(case, int) else None,
+    )
+
+
+def _parts(span: Span, key: str) -> Iterator[JsonObject]:
+    """Yield the parts of the messages in an attribute; none if it is absent or was cut."""
+    messages = decoded(span.attributes.get(key))
+    for message in messages if isinstance(messages, list) else ():
+        parts = message.get("parts") if isinstance(message, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, dict):
+                yield part
+
+
+def _actions(span: Span) -> Iterator[Action]:
+    parts = list(_parts(span, _OUTPUT))
+    responses = {part.get("id"): part for part in parts if part.get("type") == "tool_call_response"}
+    for part in parts:
+        if part.get("type") == "tool_call":
+            response = responses.get(part.get("id"), {})
+            arguments, latency, error = part.get("arguments"), response.get("latency_ms"), response.get("error")
+            yield Action(
+                _text(part.get("name")),
+                arguments if isinstance(arguments, dict) else {},
+                response.get("response"),
+                latency if isinstance(latency, float | int) else None,
+                error if isinstance(error, str) else None,
+            )
+
+
+def _passages(span: Span) -> tuple[Passage, ...] | None:
+    documents = decoded(span.attributes.get(_DOCUMENTS))
+    if not isinstance(documents, list):
+        return None
+    found = [document for document in documents if isinstance(document, dict)]
+    contents = [document.get("content") for document in found]
+    return tuple(
+        Passage(_text(document.get("id")), content if isinstance(content, str) else None)
+        for document, content in zip(found, contents, strict=True)
+    )
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else ""
