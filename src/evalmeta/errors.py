@@ -22,6 +22,7 @@ Problems of files and results of tests are values; an error stops a command.
     ├── TooManyErrors            1   a run stopped because too many of its cases ended in errors
     ├── CostLimitReached       100   a run stopped because of what it has cost
     ├── CostUnknown              1   a run with a cost limit stopped because no cost is known
+    ├── CollectorError           4   a collector of traces did not take an export; the results are stored
     ├── RaterError               1   an answer could not be rated (a result becomes ERROR)
     ├── OrgError                 4   the org, or the connection to it
     │   ├── OrgUnreachable           no response
@@ -240,6 +241,12 @@ class CostLimitReached(EvalmetaError):
 
 class CostUnknown(EvalmetaError):
     """The run stopped because its cost limit cannot be kept: no answer has a price; finished results are kept."""
+
+
+class CollectorError(EvalmetaError):
+    """A collector of traces did not take an export, or not all of it; results and reports do not depend on it."""
+
+    exit_code = EXIT_ORG
 
 
 class RaterError(EvalmetaError):

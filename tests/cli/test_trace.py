@@ -114,3 +114,97 @@ def test_what_is_not_a_trace_is_an_error_and_nothing_is_written(
 
     assert (ended.code, said in ended.err) == (code, True), ended.err
     assert not (folder / "recordings.jsonl").exists()
+
+
+RUN_AGENT = """\
+def answer(utterance):
+    if "cancel" in utterance:
+        raise ValueError("no such order")
+    if "total" in utterance:
+        return {"total": 12.5, "items": [{"id": 1}]}
+    if "silent" in utterance:
+        return "No report.\\n"
+    if "nothing" in utterance:
+        return {"outcome": "Nothing to do.", "topic": "", "actions": []}
+    found = {"name": "get_order", "input": {"id": "10045", "lines": [1, 2]}, "output": {"state": "sent"}}
+    mailed = {"name": "send_mail", "input": {"to": "a"}, "output": "[1]", "error": "no address", "latency_ms": 12.3}
+    tokens = {"input": 12, "output": 4, "cached": 3, "model": "m-1"}
+    actions = [found, mailed, "log"]
+    return {"outcome": "Your order 10045 is on its way.", "topic": "Orders", "actions": actions, "tokens": tokens}
+"""
+RUN_TESTS = """\
+subject: desk:answer
+testCases:
+- input: Where is order 10045?
+  contains: on its way
+  topic: Orders
+  tokens: 16
+  latency_ms: 60000
+  actions:
+  - {name: get_order, input: {id: "10045", lines: [1, 2]}, output: {state: sent}}
+  - {name: send_mail, output: "[1]", error: no address}
+  - log
+- {input: Where is order 10045?, topic: Returns}
+- {input: Where is it?, actions: [{name: get_order, input: {id: "1"}}, send_mail, log]}
+- {input: Please cancel, not_contains: x, actions: []}
+- {input: the total, json: {path: '$.items[0].id', equals: 1}}
+- {input: the total again, json: {path: $.total, at_least: 13}}
+- {input: silent, topic: Orders, contains: report}
+- {input: silent too, equals: No report.}
+- {input: nothing, topic: "", actions: []}
+- {input: nothing more, topic: Orders}
+- turns: [{input: first, contains: on its way}, {input: now cancel, contains: x}]
+- turns: [{input: one, contains: 10045}, {input: silent, contains: Zebra}, {input: one, topic: Orders}]
+- {input: a tone, rubric: [It is polite and kind.]}
+"""
+
+
+def judged(path: Path) -> list[tuple[object, ...]]:
+    results = [json.loads(line) for line in path.read_text().splitlines()]
+    return [
+        (
+            *(case[key] for key in ("iteration", "number", "verdict", "label")),
+            *((result["name"], result["verdict"], result["turn"], result["score"]) for result in case["results"]),
+        )
+        for case in results
+    ]
+
+
+def test_a_run_that_is_exported_and_imported_has_the_same_verdicts(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "desk.py").write_text(RUN_AGENT)
+    (folder / "tests.yaml").write_text(RUN_TESTS)
+    (folder / "evalmeta.toml").write_text('[subjects.recorded]\nadapter = "replay"\nfile = "recordings.jsonl"\n')
+    both = ("--iterations", "2")
+
+    first = evalmeta("run", "tests.yaml", *both, "--trace", "run.jsonl", "--report", "first.jsonl")
+    read = evalmeta("trace", "import", "run.jsonl", "-o", "recordings.jsonl")
+    second = evalmeta("run", "tests.yaml", *both, "--agent", "recorded", "--report", "second.jsonl")
+
+    assert (read.code, second.code) == (0, first.code), read.err
+    found = judged(folder / "first.jsonl")
+    assert judged(folder / "second.jsonl") == found
+    assert {case[2] for case in found} == {"PASS", "FAILURE", "ERROR", "UNDECIDED"}
+    assert len(found) == 26
+
+
+def test_results_are_exported_later_with_the_same_spans(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "desk.py").write_text(RUN_AGENT)
+    (folder / "tests.yaml").write_text(RUN_TESTS)
+
+    code = evalmeta("run", "tests.yaml", "--trace", "first.jsonl").code
+    again = evalmeta("test", "results", "latest", "--trace", "second.jsonl")
+
+    assert again.code == code
+    assert (folder / "second.jsonl").read_text() == (folder / "first.jsonl").read_text()
+
+
+def test_cases_of_the_same_utterance_get_their_own_recordings(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "desk.py").write_text("answers = iter('bca')\n\n\ndef answer(utterance):\n    return next(answers)\n")
+    cases = "".join(f"- {{input: Hello, equals: {letter}}}\n" for letter in "bca")
+    (folder / "tests.yaml").write_text(f"subject: desk:answer\ntestCases:\n{cases}")
+    (folder / "evalmeta.toml").write_text('[subjects.recorded]\nadapter = "replay"\nfile = "recordings.jsonl"\n')
+
+    evalmeta("run", "tests.yaml", "--concurrency", "1", "--trace", "run.jsonl")
+    evalmeta("trace", "import", "run.jsonl", "-o", "recordings.jsonl")
+
+    assert "3 passed" in evalmeta("run", "tests.yaml", "--agent", "recorded", "--seed", "7").out

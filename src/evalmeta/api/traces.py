@@ -1,4 +1,4 @@
-"""Traces of agents: read from files, and kept as recorded answers."""
+"""Traces: those of agents, read from files and kept as recorded answers, and those of runs, sent to a collector."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from evalmeta.errors import FormatError, NotFound
 from evalmeta.model.generated_data import actions_json
 from evalmeta.model.redaction import hide_secrets
 from evalmeta.package.files import put_file, read_file, shown
+from evalmeta.report import stream
 from evalmeta.traces import otlp
+from evalmeta.traces.exported_turns import exported_turns
 from evalmeta.traces.spans import traces_of
 from evalmeta.traces.turns import read_turn
 
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 
     from evalmeta.model.generated_data import Action
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.traces.spans import Telemetry
+    from evalmeta.report.report import Report
+    from evalmeta.traces.spans import Telemetry, Trace
     from evalmeta.traces.turns import TracedTurn
 
 
@@ -46,14 +49,23 @@ def import_traces(paths: Sequence[Path]) -> ImportedTraces:
             raise NotFound(f"the file {shown(path)} cannot be found")
         telemetry += otlp.read_file(read_file(path, max_bytes=limits.MAX_TRACE_BYTES), label=shown(path))
     traces = traces_of(telemetry)
-    turns = tuple(_without_secrets(turn) for trace in traces if (turn := read_turn(trace)))
+    read = [turns for trace in traces if (turns := _turns(trace)) is not None]
+    turns = tuple(_without_secrets(turn) for of_trace in read for turn in of_trace)
     if not turns:
         names = ", ".join(shown(path) for path in paths)
         raise NotFound(
             f"{names}: {len(traces)} traces, none of an agent or a model",
             actions=["Instrument the agent with a library that follows the GenAI conventions or OpenInference."],
         )
-    return ImportedTraces(turns, len(traces) - len(turns))
+    return ImportedTraces(turns, len(traces) - len(read))
+
+
+def _turns(trace: Trace) -> Sequence[TracedTurn] | None:
+    """Return the turns in a trace: those of a test run that evalmeta exported, or the one of an agent; None without."""
+    if (exported := exported_turns(trace)) is not None:
+        return exported
+    turn = read_turn(trace)
+    return [turn] if turn else None
 
 
 def _without_secrets(turn: TracedTurn) -> TracedTurn:
@@ -84,19 +96,20 @@ def write_recordings(path: Path, turns: Iterable[TracedTurn]) -> int:
 
 def recording_of(turn: TracedTurn) -> JsonObject:
     """Return a turn as a line of recorded answers; what is unknown is absent."""
-    utterance = turn.utterance or ""
+    asked: JsonObject = {"utterance": turn.utterance or "", **({} if turn.case is None else {"number": turn.case})}
     if turn.error is not None:
-        return {"utterance": utterance, "error": turn.error}
+        return {**asked, "error": turn.error}
     if turn.answer is None:
-        return {"utterance": utterance, "error": "the trace does not say what the agent answered"}
+        return {**asked, "error": "the trace does not say what the agent answered"}
     answer = turn.generated()
     tokens = answer.tokens
     known: dict[str, JsonValue] = {
-        "utterance": utterance,
-        "outcome": answer.outcome,
+        **asked,
+        "outcome": answer.value,
         "topic": answer.topic,
         "actions": actions_json(answer.actions, with_latencies=True),
         "latency_ms": answer.latency_ms,
+        "first_token_ms": answer.first_token_ms,
         "session_id": answer.session_id,
         "tokens": None
         if tokens is None
@@ -123,3 +136,17 @@ def turn_json(turn: TracedTurn) -> JsonObject:
 def arguments_text(action: Action) -> str:
     """Return the arguments of an action as they are written in a call."""
     return ", ".join(f"{name}={orjson.dumps(value).decode()}" for name, value in action.input.items())
+
+
+def check_collector(url: str) -> None:
+    """Raise UsageError if runs cannot be sent to the collector at an address: its URL, the headers, or the extra."""
+    from evalmeta.client.trace_collector import open_collector
+
+    open_collector(url)
+
+
+def send_runs(url: str, reports: Sequence[Report]) -> None:
+    """Send runs as traces to a collector; raise CollectorError if it does not take them."""
+    from evalmeta.client.trace_collector import open_collector, send
+
+    send(open_collector(url), stream("otlp", reports))

@@ -64,13 +64,13 @@ def open_http(url: str, *, transport: httpx.AsyncBaseTransport | None = None) ->
             transport=transport,
             timeout=limits.HTTP_TIMEOUT_SECONDS,
             trust_env=not is_loopback(host_of(url)),
-            verify=transport is not None or _trusted(),
+            verify=transport is not None or trusted_certificates(),
         )
     except httpx.InvalidURL as error:
         raise UsageError(f"{url!r} is not a valid address of an org: {error}") from None
 
 
-def _trusted() -> ssl.SSLContext:
+def trusted_certificates() -> ssl.SSLContext:
     """Return the certificates to trust, also on this machine; raise UsageError if SSL_CERT_FILE cannot be used."""
     try:
         return httpx.create_ssl_context()

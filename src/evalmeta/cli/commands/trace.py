@@ -81,7 +81,7 @@ def _values(turn: TracedTurn) -> Iterator[tuple[str, str]]:
     yield "utterance", _UNKNOWN if turn.utterance is None else turn.utterance
     if turn.answer is not None or turn.error is None:
         yield "answer", _UNKNOWN if turn.answer is None else turn.answer
-    yield "topic", turn.topic or _UNKNOWN
+    yield "topic", _UNKNOWN if turn.topic is None else turn.topic or "none"
     calls = turn.actions and ", ".join(f"{action.name}({api.traces.arguments_text(action)})" for action in turn.actions)
     yield "actions", _UNKNOWN if turn.actions is None else calls or "none"
     if turn.retrieved is not None:

@@ -13,7 +13,7 @@ from evalmeta import api, limits
 from evalmeta.cli.completions import complete_runs
 from evalmeta.cli.groups import remember_words
 from evalmeta.cli.options import Command, Decorator, FloatRange, IntRange, option_group
-from evalmeta.cli.runs.reports import ReportingCommand
+from evalmeta.cli.runs.report_files import ReportingCommand
 from evalmeta.errors import UsageError
 from evalmeta.model.evaluation import CaseList, parse_case_list, parse_shard
 from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS, Deciding, Group, Option, RunOptions
@@ -178,9 +178,10 @@ case_options = option_group("selection", _selection, _SELECTION)
 
 
 # Their effect is on what is reported of finished runs, or on the exit code.
-_NEED_RESULTS: Final = frozenset(
-    {"output_dir", "result_format", "report_files", "baseline", "confirm", "suspect", "history", *_names("policy")}
-)
+_NEED_RESULTS: Final = frozenset({
+    "output_dir", "result_format", "report_files", "traces", "baseline", "confirm", "suspect", "history",
+    *_names("policy"),
+})  # fmt: skip
 
 
 # Those of them that `test resume` has, with their values.
@@ -188,6 +189,7 @@ _OPTIONS_OF_RESUME: Final = {
     "--output-dir": "DIR",
     "--result-format": "FORMAT",
     "--report": "FILE",
+    "--trace": "FILE|URL",
     "--baseline": "FILE_OR_RUN",
     "--suspect": "show|fail",
 }

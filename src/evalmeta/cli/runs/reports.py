@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -16,15 +13,16 @@ from evalmeta.cli.options import FILE, FOLDER, Command, Decorator, option_group
 from evalmeta.cli.output import console, json_option, note, print_error, print_json, print_stream, warn
 from evalmeta.cli.runs.baselines import show_decision
 from evalmeta.cli.runs.observer import Printer
+from evalmeta.cli.runs.report_files import URL, create_folder, trace_file
 from evalmeta.cli.runs.rerun_commands import rerun_commands
 from evalmeta.errors import (
     EXIT_EXPECTATION_FAILED,
     EXIT_FAILED,
     EXIT_PASSED,
     EXIT_WAIT_RAN_OUT,
+    CollectorError,
     EvalmetaError,
     ProjectError,
-    SettingsError,
     Suggestion,
     UsageError,
 )
@@ -37,6 +35,7 @@ from evalmeta.report.text import JsonList, blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from click.shell_completion import CompletionItem
 
@@ -51,14 +50,16 @@ if TYPE_CHECKING:
 class Output(NamedTuple):
     """How to report runs: the format on stdout, a folder for files, or JSON in the sf envelope.
 
-    `detail` is what the human format shows; `files` are reports on all runs, in the formats of their extensions.
+    `detail` is what the human format shows; `files` are reports on all runs with their formats; `collectors` are the
+    addresses to which all runs are sent as traces.
     """
 
     result_format: str
     output_dir: Path | None
     as_json: bool
     detail: Detail = "failures"
-    files: tuple[Path, ...] = ()
+    files: tuple[tuple[Path, str], ...] = ()
+    collectors: tuple[str, ...] = ()
 
     @property
     def is_human(self) -> bool:
@@ -73,7 +74,7 @@ class Output(NamedTuple):
     def shows_statistics(self) -> bool:
         """Whether all results must be counted first; not for the verdict alone, nor for a line for each result."""
         is_plain = self.detail == "verdict" if self.is_human else self.result_format == "jsonl" and not self.as_json
-        return not is_plain or self.output_dir is not None or bool(self.files)
+        return not is_plain or self.output_dir is not None or bool(self.files or self.collectors)
 
     @property
     def shows_failures(self) -> bool:
@@ -82,7 +83,7 @@ class Output(NamedTuple):
 
 
 def report_options(command: Command) -> Command:
-    """Add --result-format, --output-dir and --report (checked before the command starts), --json, -v, -q: `output`."""
+    """Add --result-format, --output-dir, --report, --trace (checked before the command starts), --json, -v, -q."""
     output_dir = click.option(
         "-d", "--output-dir", type=FOLDER, help="Also write each run to a file test-result-ID in this folder."
     )
@@ -98,7 +99,15 @@ def report_options(command: Command) -> Command:
         metavar="FILE",
         help="Also write all runs to this file, in the format of its extension: .xml, .html, .md, ...; repeatable.",
     )
-    options: Sequence[Decorator] = (result_format_option, output_dir, files, json_option, verbose, quiet)
+    traces = click.option(
+        "--trace",
+        "traces",
+        multiple=True,
+        metavar="FILE|URL",
+        help="Also export all runs as OpenTelemetry traces: to a file *.jsonl, or to a collector (OTLP/HTTP); "
+        "repeatable.",
+    )
+    options: Sequence[Decorator] = (result_format_option, output_dir, files, traces, json_option, verbose, quiet)
     return option_group("output", _output, options)(command)
 
 
@@ -107,84 +116,24 @@ def _output(
     result_format: str,
     output_dir: Path | None,
     report_files: tuple[Path, ...],
+    traces: tuple[str, ...],
     as_json: bool,
     verbose: bool,
     quiet: bool,
 ) -> Output:
     if verbose and quiet:
         raise UsageError("--verbose and --quiet exclude each other", actions=["Leave out one of them."])
-    for path in report_files:
-        report.format_of(path.name)
-    for folder in [*filter(None, [output_dir]), *(path.parent for path in report_files)]:
-        _create_folder(folder)
+    collectors = tuple(target for target in traces if URL.match(target))
+    for url in collectors:
+        api.traces.check_collector(url)
+    files = [(path, report.format_of(path.name)) for path in report_files]
+    files += [(trace_file(target), "otlp") for target in traces if target not in collectors]
+    if twice := [f"{path}" for number, (path, _) in enumerate(files) if path in {other for other, _ in files[:number]}]:
+        raise UsageError(f"{twice[0]} is named twice", actions=["Write each report and each trace to its own file."])
+    for folder in [*filter(None, [output_dir]), *(path.parent for path, _ in files)]:
+        create_folder(folder)
     detail: Detail = "all" if verbose else "verdict" if quiet else "failures"
-    return Output(result_format, output_dir, as_json, detail, report_files)
-
-
-class ReportingCommand(click.Command):
-    """A command with --report: before anything else, it removes the earlier reports that it will replace."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Remove the files that --report names, also if the call is not valid; then parse the options."""
-        if not ctx.resilient_parsing:
-            remove_earlier_reports(args)
-        return super().parse_args(ctx, args)
-
-
-def remove_earlier_reports(words: Sequence[str]) -> None:
-    """Remove the files that a call names with --report, so that none is taken for the report of this call.
-
-    A call that only prints something removes nothing.
-    """
-    if _PRINTING.isdisjoint(words):
-        named, others = _split_reports(words)
-        read = {os.path.realpath(other.partition("=")[2] if other.startswith("--") else other) for other in others}
-        for path in named:
-            _remove_report(path, is_read=os.path.realpath(path) in read)
-
-
-_PRINTING: Final = frozenset({"--help", "-h", "--dry-run"})
-_REPORT: Final = "--report"
-
-
-def _split_reports(words: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Return the values of --report, and all other words."""
-    named, others, rest = [], [], iter(words)
-    for word in rest:
-        if word.startswith(f"{_REPORT}="):
-            named.append(Path(word.partition("=")[2]))
-        elif word == _REPORT:
-            named += [Path(value) for value in islice(rest, 1)]
-        else:
-            others.append(word)
-    return named, others
-
-
-def _remove_report(path: Path, *, is_read: bool) -> None:
-    if is_read:
-        message = f"--report {path} would replace a file that this command reads"
-        raise UsageError(message, actions=["Write the report to another file."])
-    # A file with another extension is not a report, and is refused with the other options.
-    with suppress(SettingsError):
-        report.format_of(path.name)
-        file = Path(os.path.realpath(path))
-        try:
-            if os.path.isfile(file):  # noqa: PTH113 - a name that is too long is refused when it is written
-                file.unlink()
-        except OSError as error:
-            message = f"the earlier report {path} cannot be removed: {error.strerror}"
-            raise UsageError(message, actions=["Remove it, or write the report to another file."]) from None
-
-
-def _create_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"the folder {str(folder)!r} cannot be created: {error.strerror}", actions=["Choose another folder."]
-        ) from None
-    if not os.access(folder, os.W_OK):
-        raise UsageError(f"the folder {str(folder)!r} is read-only", actions=["Choose another folder."])
+    return Output(result_format, output_dir, as_json, detail, tuple(files), collectors)
 
 
 class _ResultFormat(click.ParamType):  # type: ignore[explicit-any, type-arg]
@@ -315,27 +264,48 @@ def _print(reports: Sequence[Report], output: Output, closing: Sequence[str], *,
 
 
 def _write_files(reports: Sequence[Report], output: Output) -> None:
-    """Write all files; one that cannot be written does not keep the others from being written."""
-    faults = []
+    """Write all files and send all traces; one that cannot be written does not keep the others from being written."""
+    faults: list[EvalmetaError] = []
     for path, result_format, runs in _files(reports, output):
         try:
             put_pieces(path, (block.encode() for block in blocks(report.stream(result_format, runs))))
         except ProjectError as error:
-            faults.append(str(error))
+            faults.append(error)
         else:
-            if output.detail != "verdict":
-                note(f"Wrote {path}")
+            _note_written(f"Wrote {path}", output)
+    for url in output.collectors if reports else ():
+        try:
+            api.traces.send_runs(url, reports)
+        except CollectorError as error:
+            faults.append(error)
+        else:
+            _note_written(f"Sent the traces to {url}", output)
     if faults:
-        ids = [word for shown_report in reports for word in ("--job-id", shown_report.run.id)]
-        what = "The results are stored. Write them to another FILE"
-        way_out = Suggestion(what, "test", "resume", *ids, "--report", "FILE")
-        raise ProjectError("; ".join(faults), actions=[way_out] if ids else [])
+        raise _report_error(faults, [word for shown_report in reports for word in ("--job-id", shown_report.run.id)])
+
+
+def _note_written(text: str, output: Output) -> None:
+    if output.detail != "verdict":
+        note(text)
+
+
+def _report_error(faults: Sequence[EvalmetaError], ids: Sequence[str]) -> EvalmetaError:
+    """Return what went wrong with all files and traces, and the command that writes or sends them again."""
+    kind = type(faults[0])
+    is_file = kind is ProjectError
+    what = f"The results are stored. {'Write them to another FILE' if is_file else 'Send them again to the URL'}"
+    again = ("--report", "FILE") if is_file else ("--trace", "URL")
+    advice = [action for fault in faults for action in fault.actions]
+    return kind(
+        "; ".join(map(str, faults)),
+        actions=[*advice, *([Suggestion(what, "test", "resume", *ids, *again)] * bool(ids))],
+    )
 
 
 def _files(reports: Sequence[Report], output: Output) -> Iterator[tuple[Path, str, Sequence[Report]]]:
     """Yield the path, the format and the runs of each file; without runs, the folder gets an empty report too."""
-    for path in output.files:
-        yield path, report.format_of(path.name), reports
+    for path, result_format in output.files:
+        yield path, result_format, reports
     if output.output_dir:
         for run_id, runs in [(one.run.id, [one]) for one in reports] or [("none", [])]:
             yield output.output_dir / report.file_name(output.result_format, run_id), output.result_format, runs

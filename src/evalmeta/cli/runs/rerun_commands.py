@@ -9,11 +9,12 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.groups import CallOptions, completed
+from evalmeta.cli.runs.report_files import split_reports
 from evalmeta.errors import Suggestion
 from evalmeta.report.human import has_failing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from evalmeta.model.run import Run
     from evalmeta.package.project import Project
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 _PURPOSE: Final = "To run only these again"
 _LAST_FAILED: Final = ("--last-failed", "--lf")
-_REPORT: Final = "--report"
 
 
 def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call: bool) -> list[str]:
@@ -46,21 +46,13 @@ def rerun_commands(project: Project, reports: Sequence[Report], *, is_whole_call
     has_other_runs = context.params.get("extend") or context.params.get("baseline") or is_matrix
     if is_whole_call and words is not None and not has_other_runs:
         first = () if set(words) & set(_LAST_FAILED) else _LAST_FAILED[:1]
-        return [f"{_PURPOSE}: {context.command_path} {shlex.join((*first, *_without_reports(words)))}"]
+        # A report on some cases must not replace that on all.
+        _, others = split_reports(words)
+        return [f"{_PURPOSE}: {context.command_path} {shlex.join((*first, *others))}"]
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in (run for run in runs if api.runs.reruns.can_rerun(project, run)):
         groups.setdefault(api.runs.reruns.file_words(project, run, names_agent=is_matrix), []).append(run)
     return [completed(_by_runs(words, runs)) for words, runs in groups.items()]
-
-
-def _without_reports(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words of a call except --report, because a report on some cases must not replace that on all."""
-    left = iter(words)
-    for word in left:
-        if word == _REPORT:
-            next(left, None)
-        elif not word.startswith(f"{_REPORT}="):
-            yield word
 
 
 def _by_runs(words: Sequence[str], runs: Sequence[Run]) -> Suggestion:

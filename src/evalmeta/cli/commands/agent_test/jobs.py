@@ -26,7 +26,8 @@ from evalmeta.cli.runs.options import (
     run_options,
     scoring_options,
 )
-from evalmeta.cli.runs.reports import Output, ReportingCommand, report_options, report_outcome
+from evalmeta.cli.runs.report_files import ReportingCommand
+from evalmeta.cli.runs.reports import Output, report_options, report_outcome
 from evalmeta.errors import Suggestion
 from evalmeta.package.project import find_project
 from evalmeta.report.text import count

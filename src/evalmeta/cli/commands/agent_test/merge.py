@@ -12,7 +12,8 @@ from evalmeta import api
 from evalmeta.cli.options import FOLDER
 from evalmeta.cli.output import note, warn
 from evalmeta.cli.runs.baselines import BaselineOption, baseline_option
-from evalmeta.cli.runs.reports import Output, ReportingCommand, report_options, report_outcome
+from evalmeta.cli.runs.report_files import ReportingCommand
+from evalmeta.cli.runs.reports import Output, report_options, report_outcome
 from evalmeta.package.project import find_project
 from evalmeta.report.text import count
 
