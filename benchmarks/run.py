@@ -21,6 +21,7 @@ import evaluations
 import package
 import pages
 import programs
+import remote
 import report_memory
 import rouge
 import scale
@@ -45,7 +46,7 @@ SECTIONS = (
         "Starting, validating, packaging, deploying",
         (*startup.ROWS, *validate.ROWS, *worst.ROWS, *package.ROWS, *rouge.ROWS, *deploy.ROWS),
     ),
-    Section("scale", "Large suites and stores", scale.ROWS, is_apart=True),
+    Section("scale", "Large suites, stores and clusters", (*scale.ROWS, *remote.ROWS), is_apart=True),
 )
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 PART = re.compile(r"(<!-- make bench -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -91,6 +92,7 @@ def measure(chosen: list[tuple[str, list[Row]]], *, tiny: bool) -> Iterator[str]
             yield ""
     report_memory.close()
     pages.close()
+    remote.close()
     yield f"Measured on {describe()}; {peer_version()}. {others_since(before)}".rstrip()
     holding, missed = (sum(line.endswith(f"| {verdict} |") for line in lines) for verdict in (HOLDS, MISSED))
     yield f"{holding} of {holding + missed} goals hold."

@@ -20,17 +20,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.remote.ray_nodes import BIN, ray_nodes
 from evalmeta.model.store import STORE_VARIABLE, Store, read_store_url
 from evalmeta.store.database import open_database
 from postgres_servers import postgres_servers
+from ray_nodes import BIN, ray_nodes
 from relay import relay
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from engine.remote.ray_nodes import Nodes
     from postgres_servers import PostgresServers, PostgresStore
+    from ray_nodes import Nodes
     from relay import Relay
 
 IN_FLIGHT, LONGEST, MOST_COMMANDS = 50, 900, 5

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.remote.ray_nodes import ray_nodes
 from faults.run import ADDRESSES, FAULTS, ON_RAY, once, summary
 from postgres_servers import postgres_servers
+from ray_nodes import ray_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from engine.remote.ray_nodes import Nodes
     from postgres_servers import PostgresServers
+    from ray_nodes import Nodes
 
 HERE = [name for name in FAULTS if not name.endswith(ON_RAY)]
 THERE = [name for name in FAULTS if name.endswith(ON_RAY)]

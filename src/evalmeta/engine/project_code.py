@@ -6,7 +6,7 @@ import importlib
 import sys
 import threading
 from contextlib import closing, contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from evalmeta.model.redaction import error_text, hide_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextvars import Context
     from types import ModuleType
 
 
@@ -151,6 +152,13 @@ def functions_of(root: Path, given: Mapping[str, Function] = MappingProxyType({}
             yield
         finally:
             _functions.reset(token)
+
+
+def functions_context(root: Path, threads: Threads) -> Context:
+    """Return a copy of the context in which functions are found in a project's folder and called in these threads."""
+    context = copy_context()
+    context.run(_functions.set, _Functions(root, threads=threads))
+    return context
 
 
 @contextmanager

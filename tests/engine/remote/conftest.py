@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.remote.ray_nodes import ray_nodes
+from ray_nodes import ray_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from engine.remote.ray_nodes import Nodes
+    from ray_nodes import Nodes
 
 
 @pytest.fixture(scope="package")

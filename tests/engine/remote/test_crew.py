@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import threading
 from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ import pytest
 from engine.builders import Agent, MemoryJournal, answer_orders, evaluation, run
 from evalmeta import limits
 from evalmeta.engine.pacer import Pacer
+from evalmeta.engine.project_code import function_threads
 from evalmeta.engine.remote.crew import Crew, WorkerLost
 from evalmeta.engine.remote.worker import RemoteWorker
 from evalmeta.engine.runner import execute_elsewhere
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from evalmeta.model.generated_data import GeneratedData
 
 AGENTS: list[Agent] = []
+THREADS: list[threading.Thread] = []
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,21 @@ def test_results_are_those_of_a_run_in_this_process() -> None:
 
     assert [plain(result) for result in there] == [plain(result) for result in here]
     assert len(there) == 600
+
+
+async def answer_in_a_thread(utterance: str) -> GeneratedData:
+    with function_threads() as threads:
+        THREADS.append(await threads.call(threading.current_thread))
+    return await answer_orders(utterance)
+
+
+def test_functions_that_judge_use_the_threads_of_their_run_again() -> None:
+    THREADS.clear()
+    results = results_of(evaluation(200), Recipe(answer_in_a_thread), Process(), concurrency=5)
+
+    assert not [result.error for result in results if result.error]
+    assert len(THREADS) == 200
+    assert len(set(THREADS)) <= 5
 
 
 def test_all_workers_ask_cases_and_their_agents_are_closed_at_the_end() -> None:

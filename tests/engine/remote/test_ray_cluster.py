@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.remote.ray_nodes import BIN
 from evalmeta.engine.remote.ray_cluster import cluster_here
+from ray_nodes import BIN
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from engine.remote.ray_nodes import Nodes
+    from ray_nodes import Nodes
 
 _AGENT = """
 import asyncio, os

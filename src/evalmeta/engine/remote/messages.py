@@ -5,11 +5,19 @@ Messages are pickled: both sides are the same version of evalmeta, and belong to
 
 from __future__ import annotations
 
+import io
 import pickle
+from dataclasses import fields
+from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
+from evalmeta.model.definition import Expectation
+from evalmeta.model.evaluation import Case, Turn
+from evalmeta.model.generated_data import Action, GeneratedData
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from evalmeta.engine.interfaces import Scorer, Subject
@@ -67,9 +75,23 @@ class News(NamedTuple):
     failures: Sequence[tuple[int, str]] = ()  # runs, and why the worker cannot run their cases
 
 
+def _by_position(kind: type) -> Callable[[object], tuple[type, tuple[object, ...]]]:
+    values_of = attrgetter(*(field.name for field in fields(kind)))
+    return lambda value: (kind, values_of(value))
+
+
+class _Pickler(pickle.Pickler):
+    # Every case has many of these, and dataclasses with slots pickle themselves in slow Python code.
+    dispatch_table = MappingProxyType(
+        {kind: _by_position(kind) for kind in (Case, Turn, Expectation, GeneratedData, Action)}
+    )
+
+
 def pack(message: Orders | News) -> bytes:
     """Return a message as bytes."""
-    return pickle.dumps(tuple(message), pickle.HIGHEST_PROTOCOL)
+    data = io.BytesIO()
+    _Pickler(data, pickle.HIGHEST_PROTOCOL).dump(tuple(message))
+    return data.getvalue()
 
 
 def read_orders(data: bytes) -> Orders:

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, cast
 
 from evalmeta import limits
 from evalmeta.engine.case_run import CasePolicy, TimeLimit, close, run_case
+from evalmeta.engine.event_loop import Threads
 from evalmeta.engine.pacer import Pacer
-from evalmeta.engine.project_code import functions_of
+from evalmeta.engine.project_code import functions_context
 from evalmeta.engine.remote.messages import News, PaceEvent, pack, read_orders
 from evalmeta.errors import EvalmetaError
 from evalmeta.model.redaction import error_text
 
 if TYPE_CHECKING:
+    from contextvars import Context
     from pathlib import Path
 
     from evalmeta.engine.interfaces import Subject
@@ -68,10 +70,11 @@ class RemoteWorker:
                 await run.stop()
 
     def _begin(self, begun: Begin) -> None:
+        threads = Threads()
+        context = functions_context(self._root, threads)
         try:
             recipe = cast("Recipe", pickle.loads(begun.recipe))  # noqa: S301 - of the process that started this one
-            with functions_of(self._root):
-                subject, scorers = recipe.bind(self._root)
+            subject, scorers = context.run(recipe.bind, self._root)
         except ModuleNotFoundError as error:
             self._outbox.fail(begun.run, f"the module {error.name!r} is not installed there")
         except Exception as error:  # noqa: BLE001 - the run's own process reports it
@@ -80,7 +83,7 @@ class RemoteWorker:
         else:
             pacer = _RemotePacer(begun.run, self._outbox)
             policy = CasePolicy(scorers, TimeLimit(begun.seconds), retries=begun.retries, pacer=pacer)
-            self._runs[begun.run] = _Run(subject, policy, pacer, self._outbox, self._root)
+            self._runs[begun.run] = _Run(subject, policy, pacer, self._outbox, context, threads)
 
     async def _end_all(self) -> None:
         runs, self._runs = [*self._runs.values()], {}
@@ -171,13 +174,13 @@ class _Run:
     policy: CasePolicy
     pacer: Pacer
     outbox: _Outbox
-    root: Path
+    context: Context
+    threads: Threads
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def start(self, key: int, item: WorkItem) -> None:
         """Ask a case, whose result will be reported with this key."""
-        with functions_of(self.root):
-            task = asyncio.get_running_loop().create_task(self._ask(key, item))
+        task = asyncio.get_running_loop().create_task(self._ask(key, item), context=self.context.copy())
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
@@ -189,6 +192,7 @@ class _Run:
             # An agent that does not stop is abandoned.
             await asyncio.wait(self.tasks, timeout=limits.SHUTDOWN_SECONDS / 2)
         await close(self.subject)
+        self.threads.close()
 
     async def _ask(self, key: int, item: WorkItem) -> None:
         self.outbox.add(key, await run_case(item, self.subject, self.policy))

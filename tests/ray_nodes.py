@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BIN = Path(__file__).parents[3] / ".venv" / "ray" / "bin"
+BIN = Path(__file__).parents[1] / ".venv" / "ray" / "bin"
 _START_SECONDS = 120
 _PORTS = iter(range(6400 + os.getpid() % 300 * 10, 9900))
 
