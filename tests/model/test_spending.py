@@ -84,6 +84,15 @@ def test_nothing_is_said_of_agents_that_report_nothing() -> None:
     assert (list(cost_lines(rows)), costs_json(rows)) == ([], {})
 
 
+def test_recorded_answers_do_not_make_the_cost_of_others_worth_a_line() -> None:
+    silent = Spent("agent", replies=18, unknown=18)
+
+    assert list(cost_lines([silent, Spent("agent", reused=3)])) == []
+    assert list(cost_lines([silent._replace(input=5), Spent("agent", reused=3)])) == [
+        "cost of the agent: unknown, 18 answers without a price (3 recorded); 5 tokens in, 0 out"
+    ]
+
+
 def test_what_was_recorded_costs_nothing_and_is_said_to_be_recorded() -> None:
     assert list(cost_lines([Spent("agent", reused=3)])) == ["cost of the agent: $0.00 (3 recorded)"]
 

@@ -117,11 +117,13 @@ def _cost_json(total: Spent) -> JsonObject:
 
 
 def cost_lines(rows: Sequence[Spent], *, of: str = "cost") -> Iterator[str]:
-    """Yield what agent and rater cost, with their tokens, for people; nothing of what is not known at all."""
+    """Yield what agent and rater cost, with their tokens, for people; nothing of those that report none."""
     for role in ROLES:
         total = total_of(rows, role)
-        if total.is_known:
-            models = ", ".join(dict.fromkeys(row.model for row in rows if row.role == role and row.model))
+        models = ", ".join(dict.fromkeys(row.model for row in rows if row.role == role and row.model))
+        # Recorded answers say nothing of what the others cost.
+        is_reported = models or total.input or total.output or total.replies > total.unknown
+        if is_reported or (total.reused and not total.replies):
             cached = f" ({total.cached:,} of them cached)" if total.cached else ""
             used = f"; {total.input:,} tokens in{cached}, {total.output:,} out" if total.input or total.output else ""
             yield f"{of} of the {role}{models and f' ({models})'}: {_cost_text(total)}{used}"

@@ -8,11 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import evalmeta
@@ -442,6 +445,25 @@ def test_failures_of_specs_are_reported_with_their_lines_too(tmp_path: Path, mon
 def test_invalid_inputs_are_refused(what: object, options: RunOptions, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         evaluate(what, answer, options=options)
+
+
+@given(numbers=st.lists(st.integers(-2, 6), min_size=1, max_size=8))
+def test_two_cases_with_one_number_are_refused_wherever_they_stand(numbers: list[int]) -> None:
+    many = [case(number=number) for number in numbers]
+    expected = pytest.raises(UsageError) if len(set(numbers)) < len(numbers) else nullcontext()
+    with expected:
+        assert {result.number for result in evaluate(many, answer).run.cases} == set(numbers)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "action"),
+    [("iterations", "Pass options=RunOptions(iterations=...)."), ("jurnal", "Did you mean 'journal'?")],
+)
+def test_an_unknown_keyword_is_an_error_that_says_what_to_write(keyword: str, action: str) -> None:
+    with pytest.raises(UsageError, match=f"evaluate has no keyword '{keyword}'") as refused:
+        evaluate(twenty(), answer, **{keyword: 3})
+
+    assert list(refused.value.actions) == [action]
 
 
 def test_a_list_has_no_name() -> None:

@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
-from evalmeta.api.evaluating.inputs import Bindings, is_list, load_evaluations
+from evalmeta.api.evaluating.inputs import Bindings, check_keywords, is_list, load_evaluations
 from evalmeta.api.runs.finished import FinishedRun, FinishedRuns
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.project_code import functions_of
@@ -125,6 +125,7 @@ def evaluate(
         StoreError: The journal cannot be used, or another process works on the run.
         KeyboardInterrupt: Ctrl-C was pressed; the journal has all results so far.
     """
+    check_keywords(settings, EvaluateSettings.__annotations__, of="evaluate")
     work: Coroutine[None, None, FinishedRun | FinishedRuns] = evaluate_async(what, subject, **settings)
     return run_to_end(work)
 

@@ -42,10 +42,12 @@ class _Frame(Protocol):
 
 
 def check_keywords(given: Iterable[str], known: Collection[str], *, of: str) -> None:
-    """Refuse keywords that a function does not have; the error suggests the most similar one."""
+    """Refuse keywords that a function does not have; the error suggests the most similar one, or the run's options."""
     for name in given:
         if name not in known:
-            raise UsageError(f"{of} has no keyword {name!r}", actions=[did_you_mean(name, known)])
+            is_option = "options" in known and name in RunOptions.__annotations__
+            action = f"Pass options=RunOptions({name}=...)." if is_option else did_you_mean(name, known)
+            raise UsageError(f"{of} has no keyword {name!r}", actions=[action])
 
 
 def is_list(what: object) -> bool:
@@ -165,12 +167,19 @@ class _Cases:
     functions: GivenFunctions
 
     def __iter__(self) -> Iterator[Case]:
-        seen: set[int] = set()
+        # Numbers that follow one another, which is usual, take no memory.
+        first, following, others = 1, 1, set[int]()
         for place, given in enumerate(self.cases, 1):
             case = given if isinstance(given, Case) else _case_of(given, place, self.functions)
-            if case.number in seen:
-                raise UsageError(f"two cases have the number {case.number}")
-            seen.add(case.number)
+            number = case.number
+            if first <= number < following or number in others:
+                raise UsageError(f"two cases have the number {number}")
+            if number == following:
+                following += 1
+            elif place == 1:
+                first, following = number, number + 1
+            else:
+                others.add(number)
             yield case
 
 
