@@ -17,6 +17,8 @@ FULL = {
     "actions": ["Find", {"name": "Send", "input": {"to": "a"}, "output": {"ok": True}, "latency_ms": 12}],
     "latency_ms": 40,
     "session_id": "s-1",
+    "state": {"order": {"id": 7}},
+    "handoffs": ["Triage", "Orders"],
 }
 
 
@@ -26,13 +28,32 @@ def test_a_text_is_the_answer() -> None:
 
 def test_a_mapping_tells_everything() -> None:
     actions = (Action("Find"), Action("Send", {"to": "a"}, {"ok": True}, 12.0))
-    assert generated_data(FULL) == GeneratedData("Shipped.", "Orders", actions, 40.0, "s-1")
+    expected = GeneratedData(
+        "Shipped.", "Orders", actions, 40.0, "s-1", state={"order": {"id": 7}}, handoffs=("Triage", "Orders")
+    )
+    assert generated_data(FULL) == expected
 
 
-@pytest.mark.parametrize("reply", ["Shipped.", {"outcome": "Shipped."}, {**FULL, "topic": None, "actions": None}])
+UNREPORTED = dict.fromkeys(("topic", "actions", "state", "handoffs"))
+
+
+@pytest.mark.parametrize("reply", ["Shipped.", {"outcome": "Shipped."}, {**FULL, **UNREPORTED}])
 def test_what_the_agent_does_not_report_is_unknown(reply: object) -> None:
     data = generated_data(reply)
-    assert (data.topic, data.actions) == (None, None)
+    assert (data.topic, data.actions, data.state, data.handoffs) == (None, None, None, None)
+
+
+def test_an_empty_state_and_no_handoffs_are_known() -> None:
+    data = generated_data({"outcome": "Shipped.", "state": {}, "handoffs": []})
+    assert (data.state, data.handoffs) == ({}, ())
+
+
+@pytest.mark.parametrize(
+    "value", [{"state": "CA"}, {"states": ["CA"]}, {"state": "CA", "handoffs": 2}, {"state": "CA", "city": "Davis"}]
+)
+def test_a_structured_answer_may_have_these_names(value: dict[str, object]) -> None:
+    data = generated_data(value)
+    assert (data.value, data.state, data.handoffs) == (value, None, None)
 
 
 def test_an_agent_reports_that_it_chose_no_topic_and_took_no_action() -> None:
@@ -83,7 +104,7 @@ def test_an_unknown_key_names_the_nearest_one(key: str, message: str) -> None:
     with pytest.raises(SubjectError) as raised:
         generated_data({"answer": "Shipped.", key: "Shipped."})
     assert str(raised.value).startswith(message)
-    assert str(raised.value).endswith("'retrieved_context'")
+    assert str(raised.value).endswith("'handoffs'")
 
 
 def _action(**parts: object) -> dict[str, object]:
@@ -101,6 +122,10 @@ def _action(**parts: object) -> dict[str, object]:
         ({"outcome": {1}}, "which is not valid JSON (Object of type set"),
         ({"outcome": "x", "topic": ["Orders"]}, "topic is a value of type list"),
         ({"outcome": "x", "actions": "Find"}, "actions are a value of type str"),
+        ({"outcome": "x", "state": ["a"]}, "the agent's state is a value of type list; expected a mapping"),
+        ({"outcome": "x", "state": {"a": {1}}}, "the state is not valid JSON"),
+        ({"outcome": "x", "handoffs": "Orders"}, "handoffs are a value of type str; expected a list of names"),
+        ({"outcome": "x", "handoffs": ["Orders", None]}, "handoff's name is nothing"),
         ({"outcome": "x", "actions": [1]}, "actions hold a value of type int"),
         ({"outcome": "x", "latency_ms": float("nan")}, "latency_ms is nan; expected a finite number"),
         ({"outcome": "x", "latency_ms": float("inf")}, "latency_ms is inf"),
@@ -131,9 +156,23 @@ def test_anything_else_is_refused_by_name(answer: object, complaint: str | None)
     assert complaint in str(caught.value)
 
 
-def test_an_answer_over_the_limit_is_refused() -> None:
+LONG = "x" * (limits.MAX_ANSWER_CHARS + 1)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [LONG, {"outcome": "x", "state": {"a": LONG}}, {"outcome": "x", "handoffs": [LONG[:-2], "two"]}],
+    ids=["answer", "state", "handoffs"],
+)
+def test_an_answer_over_the_limit_is_refused(answer: object) -> None:
     with pytest.raises(SubjectError, match="the maximum is 1000000"):
-        generated_data("x" * (limits.MAX_ANSWER_CHARS + 1))
+        generated_data(answer)
+
+
+def test_a_state_that_could_not_be_kept_is_refused() -> None:
+    levels = "[" * limits.MAX_JSON_DEPTH + "]" * limits.MAX_JSON_DEPTH
+    with pytest.raises(SubjectError, match="the state is nested more than 100 levels deep"):
+        generated_data({"outcome": "x", "state": {"a": json.loads(levels)}})
 
 
 def test_an_output_that_contains_itself_is_refused() -> None:

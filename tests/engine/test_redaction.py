@@ -28,6 +28,8 @@ ANSWER = GeneratedData(
     Tokens(1, 2),
     {"raw": [CARD, True]},
     (Passage(f"file:///{CARD}", CARD), Passage("x")),
+    state={"card": [CARD], CARD: {"paid": True}},
+    handoffs=("Payments",),
 )
 HIDDEN = GeneratedData(
     "[secret] Byron pays with [secret].",
@@ -46,6 +48,8 @@ HIDDEN = GeneratedData(
     Tokens(1, 2),
     {"raw": ["[secret]", True]},
     (Passage("file:///[secret]", "[secret]"), Passage("x")),
+    state={"card": ["[secret]"], "[secret]": {"paid": True}},
+    handoffs=("Payments",),
 )
 
 

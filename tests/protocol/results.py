@@ -40,6 +40,8 @@ answers = st.builds(
     trace=json_values,
     retrieved=st.none() | st.lists(st.builds(Passage, texts, st.none() | texts), max_size=2).map(tuple),
     first_token_ms=st.none() | numbers,
+    state=st.none() | st.dictionaries(texts, json_values, max_size=2),
+    handoffs=st.none() | st.lists(texts, max_size=2).map(tuple),
 )
 results = st.builds(
     TestResult,

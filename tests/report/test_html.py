@@ -185,6 +185,13 @@ def test_a_short_run_took_milliseconds() -> None:
     assert re.search("<dt>took</dt><dd>0.2[0-9] ms</dd>", render([make.report_of(short)]))
 
 
+def test_a_reported_state_and_handoffs_are_shown() -> None:
+    answer = GeneratedData("Yes.", state={"order": "<b>"}, handoffs=("Triage", "<i>"))
+    text = render([make.report(make.PASSED._replace(generated=answer))])
+    assert "&#34;order&#34;: &#34;&lt;b&gt;&#34;" in text
+    assert "<span>handoffs <code>Triage</code> <code>&lt;i&gt;</code> </span>" in text
+
+
 def test_a_huge_hostile_answer_is_cut_and_its_control_characters_are_shown() -> None:
     answer = GeneratedData("\x1b[31m\u202ered</pre><script>" + "a" * 10_000_000)
     text = render([make.report(make.PASSED._replace(generated=answer))])

@@ -50,6 +50,17 @@ def test_a_streamed_answer_has_the_time_until_its_first_token() -> None:
     assert [turn["first_token_ms"] for turn in (line, *line["earlier"])] == [120.5, 120.5]
 
 
+def test_a_reported_state_and_handoffs_are_in_the_line() -> None:
+    answer = GeneratedData("Yes.", state={}, handoffs=())
+    earlier = (EarlierTurn("Where?", GeneratedData("Here.", state={"a": [1]}, handoffs=("Orders",))),)
+    case = make.case(1, Verdict.PASS, make.TOPIC_PASSED)._replace(generated=answer, earlier=earlier)
+    line = json.loads(render([make.report(case)]))
+    assert [(turn["state"], turn["handoffs"]) for turn in (line, *line["earlier"])] == [
+        ({}, []),
+        ({"a": [1]}, ["Orders"]),
+    ]
+
+
 def test_a_case_without_an_answer_says_why() -> None:
     line = json.loads(render([make.report(make.MIXED_CASES[2])]))
     assert (line["outcome"], line["verdict"]) == (None, "ERROR")

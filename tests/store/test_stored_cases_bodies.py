@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from types import MappingProxyType
 
 from hypothesis import given
@@ -29,6 +30,17 @@ def test_averaged_results_are_read_back_unchanged() -> None:
     case = CaseResult(3, 1, "Where is it?", Verdict.FAILURE, 1.0, 2.0, (judged,))
     assert decode_case(encode_case(case)) == case
     assert read_case(write_case(case)).results == (judged,)
+
+
+def test_an_answer_that_was_stored_before_it_could_have_a_state_has_an_unknown_one() -> None:
+    answer = GeneratedData("Here.", is_json=True, state={}, handoffs=())
+    case = CaseResult(3, 1, "Where is it?", Verdict.PASS, 1.0, 2.0, (), answer)
+    body = json.loads(encode_case(case))
+    assert (body[7][-2:], decode_case(encode_case(case))) == ([{}, []], case)
+    for length in range(7, 11):
+        older = decode_case(json.dumps([*body[:7], body[7][:length], *body[8:]]).encode()).generated
+        assert older is not None
+        assert (older.outcome, older.state, older.handoffs) == ("Here.", None, None)
 
 
 def test_the_error_of_an_action_is_kept() -> None:

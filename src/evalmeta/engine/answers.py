@@ -22,14 +22,17 @@ if TYPE_CHECKING:
 # Dictionaries keep the order for messages, and their keys are compared as sets.
 _ANSWER_KEYS: Final = dict.fromkeys((
     "outcome", "answer", "response", "topic", "actions", "latency_ms", "first_token_ms", "session_id", "tokens",
-    "trace", "retrieved", "retrieved_context",
+    "trace", "retrieved", "retrieved_context", "state", "handoffs",
 ))  # fmt: skip
+# Keys that structured answers have, too; a mapping with nothing else is such an answer.
+_USUAL_KEYS: Final = frozenset({"state", "handoffs"})
+_OWN_KEYS: Final = tuple(key for key in _ANSWER_KEYS if key not in _USUAL_KEYS)
 _PASSAGE_KEYS: Final = dict.fromkeys(("uri", "doc_uri", "content"))
 _ACTION_KEYS: Final = dict.fromkeys(("name", "input", "output", "latency_ms", "error"))
 _TOKEN_KEYS: Final = dict.fromkeys(("input", "output", "cached", "model"))
 # The largest integer that orjson writes.
 _MAX_TOKENS: Final = 2**63 - 1
-_SHOWN_KEYS: Final = 12
+_SHOWN_KEYS: Final = 14
 # How alike a key is to one of an answer if it is probably a misspelt one.
 _ALIKE: Final = 0.8
 _MAX_PLAIN: Final = 50
@@ -42,9 +45,9 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
     An answer is text, GeneratedData, or a mapping with `outcome` (or `answer`, or `response`). Optional keys: `topic`,
     `actions` (names, or mappings with `name`, `input`, `output`, `latency_ms`, `error`), `latency_ms` (`measured_ms`
     by default), `first_token_ms`, `session_id`, `tokens` (a mapping with `input` and `output`, and perhaps `cached` and
-    `model`), `trace` (any JSON), and `retrieved` or `retrieved_context` (mappings with `uri` or `doc_uri`, and
-    `content`). A missing key and None mean unknown; `actions: []` means that no action was taken, `topic: ""` that no
-    topic was chosen.
+    `model`), `trace` (any JSON), `retrieved` or `retrieved_context` (mappings with `uri` or `doc_uri`, and `content`),
+    `state` (a mapping), and `handoffs` (names). A missing key and None mean unknown; `actions: []` means that no action
+    was taken, `topic: ""` that no topic was chosen, `state: {}` that the session has no state.
 
     What libraries return is read by its shape (`answer_shapes`). Any other JSON value, dataclass or object of pydantic
     is a structured answer: the outcome is its JSON text. Anything else is a SubjectError.
@@ -55,13 +58,13 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
     if isinstance(answer, GeneratedData):
         values = (
             answer.outcome, answer.topic, answer.actions, answer.latency_ms, answer.session_id, answer.tokens,
-            answer.trace, answer.retrieved, answer.first_token_ms,
+            answer.trace, answer.retrieved, answer.first_token_ms, answer.state, answer.handoffs,
         )  # fmt: skip
         is_json = answer.is_json
     else:
         values = _values(answer if isinstance(answer, Mapping) else _read(answer))
         is_json = not isinstance(values[0], str)
-    outcome, topic, actions, latency_ms, session_id, tokens, trace, retrieved, first_token_ms = values
+    outcome, topic, actions, latency_ms, session_id, tokens, trace, retrieved, first_token_ms, state, handoffs = values
     return GeneratedData(
         _text(outcome, "answer") if isinstance(outcome, str) else _json_text(outcome, answer),
         None if topic is None else _text(topic, "topic"),
@@ -73,6 +76,8 @@ def generated_data(answer: object, *, measured_ms: float | None = None) -> Gener
         None if retrieved is None else _passages(retrieved),
         is_json,
         None if first_token_ms is None else _latency(first_token_ms, "first_token_ms"),
+        None if state is None else _state(state),
+        None if handoffs is None else _handoffs(handoffs),
     )
 
 
@@ -98,7 +103,7 @@ def _values(answer: Mapping[object, object]) -> tuple[object, ...]:
     _check_keys(answer, _ANSWER_KEYS, "a mapping")
     return (
         outcome, get("topic"), get("actions"), get("latency_ms"), get("session_id"), get("tokens"), get("trace"),
-        _first(answer, "retrieved", "retrieved_context"), get("first_token_ms"),
+        _first(answer, "retrieved", "retrieved_context"), get("first_token_ms"), get("state"), get("handoffs"),
     )  # fmt: skip
 
 
@@ -109,7 +114,8 @@ def _without_outcome(answer: Mapping[object, object]) -> Mapping[object, object]
     """
     if shape := answer_of(answer):
         return _with_outcome(shape)
-    if all(key in _ANSWER_KEYS or get_close_matches(f"{key}", _ANSWER_KEYS, n=1, cutoff=_ALIKE) for key in answer):
+    known = (key in _ANSWER_KEYS or get_close_matches(f"{key}", _OWN_KEYS, n=1, cutoff=_ALIKE) for key in answer)
+    if all(known) and not (answer and answer.keys() <= _USUAL_KEYS):
         _check_keys(answer, _ANSWER_KEYS, "a mapping")
         raise SubjectError(
             f"the agent returned a mapping with {_quoted(answer)}; expected 'outcome', 'answer' or 'response' in it"
@@ -223,6 +229,21 @@ def _passage(passage: object) -> Passage:
     _check_keys(passage, _PASSAGE_KEYS, "a passage")
     uri = passage.get("uri", passage.get("doc_uri"))
     return Passage(_text(uri, "passage's uri"), _optional_text(passage.get("content"), "passage's content"))
+
+
+def _state(state: object) -> JsonObject:
+    value = _json(dict(state) if isinstance(state, Mapping) else state, "state")
+    if not isinstance(value, dict):
+        raise SubjectError(f"the agent's state is {_kind(state)}; expected a mapping of names to JSON values")
+    return value
+
+
+def _handoffs(names: object) -> tuple[str, ...]:
+    if not isinstance(names, list | tuple):
+        raise SubjectError(f"the agent's handoffs are {_kind(names)}; expected a list of names of agents")
+    texts = tuple(_text(name, "handoff's name") for name in names)
+    _check_length(sum(map(len, texts)), "handoffs")
+    return texts
 
 
 def _json(value: object, what: str) -> JsonValue:

@@ -29,7 +29,7 @@ def with_redaction(subject: Subject, patterns: Sequence[str]) -> Subject:
 
 
 def redacted_answer(answer: GeneratedData, hide: Callable[[str], str]) -> GeneratedData:
-    """Return an answer whose texts are changed by a function: all but names of topics and actions, and ids."""
+    """Return an answer whose texts are changed by a function: all but names of topics, actions and agents, and ids."""
 
     def action(done: Action) -> Action:
         inputs = {name: redacted_json(value, hide) for name, value in done.input.items()}
@@ -39,12 +39,14 @@ def redacted_answer(answer: GeneratedData, hide: Callable[[str], str]) -> Genera
     def passage(found: Passage) -> Passage:
         return replace(found, uri=hide(found.uri), content=None if found.content is None else hide(found.content))
 
+    state = answer.state and {hide(name): redacted_json(value, hide) for name, value in answer.state.items()}
     return replace(
         answer,
         outcome=hide(answer.outcome),
         actions=None if answer.actions is None else tuple(map(action, answer.actions)),
         trace=redacted_json(answer.trace, hide),
         retrieved=None if answer.retrieved is None else tuple(map(passage, answer.retrieved)),
+        state=state,
     )
 
 

@@ -67,6 +67,8 @@ class GeneratedData:
         retrieved: the passages that the answer is based on; None if they were not reported.
         is_json: whether the agent returned a value that is not text; the outcome is its JSON text.
         first_token_ms: the time until the first part of a streamed answer in milliseconds; None if it was not streamed.
+        state: the state of the agent's session after the turn; empty if it has none, None if it was not reported.
+        handoffs: the agents to which the conversation went in this turn; empty if it stayed, None if not reported.
     """
 
     outcome: str
@@ -79,6 +81,8 @@ class GeneratedData:
     retrieved: tuple[Passage, ...] | None = None
     is_json: bool = False
     first_token_ms: float | None = None
+    state: JsonObject | None = None
+    handoffs: tuple[str, ...] | None = None
 
     @property
     def value(self) -> JsonValue:

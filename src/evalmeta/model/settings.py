@@ -286,8 +286,8 @@ class RedactSettings(Table):
     """What is replaced with `[secret]` in agents' answers before they are judged, stored and reported.
 
     Attributes:
-        patterns: regular expressions of Python, for the texts of answers, of actions' inputs and outputs, of traces and
-            of retrieved passages.
+        patterns: regular expressions of Python, for the texts of answers, of actions' inputs and outputs, of traces, of
+            retrieved passages and of states of sessions.
     """
 
     patterns: tuple[Annotated[str, AfterValidator(_checked_pattern)], ...] = ()

@@ -25,8 +25,9 @@ def read_generated(source: JsonObject) -> GeneratedData:
     spent = [integer(tokens, key, None) for key in ("input", "output")]
     retrieved = list_of_objects(source, "retrieved")
     passages = tuple(Passage(text(value, "uri"), optional_text(value, "content")) for value in retrieved)
-    if is_too_deep(trace):
-        raise MessageUnreadable("the trace is nested too deeply")
+    state, handoffs = source.get("sessionState"), source.get("handoffs")
+    if is_too_deep(trace) or is_too_deep(state):
+        raise MessageUnreadable("the trace or the session's state is nested too deeply")
     return GeneratedData(
         outcome=text(source, "outcome") or text(source, "generatedResponse"),
         topic=optional_text(source, "topic"),
@@ -38,6 +39,8 @@ def read_generated(source: JsonObject) -> GeneratedData:
         retrieved=passages if "retrieved" in source else None,
         is_json=source.get("outcomeIsJson") is True,
         first_token_ms=number(source, "firstTokenMilliseconds", None),
+        state=state if isinstance(state, dict) else None,
+        handoffs=_action_names(handoffs) if isinstance(handoffs, list) else None,
     )
 
 
@@ -58,6 +61,8 @@ def write_generated(generated: GeneratedData) -> JsonObject:
         **({} if generated.retrieved is None else {"retrieved": passages}),
         **({"outcomeIsJson": True} if generated.is_json else {}),
         **({} if generated.first_token_ms is None else {"firstTokenMilliseconds": generated.first_token_ms}),
+        **({} if generated.state is None else {"sessionState": generated.state}),
+        **({} if generated.handoffs is None else {"handoffs": list(generated.handoffs)}),
     }
 
 

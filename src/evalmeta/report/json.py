@@ -123,6 +123,8 @@ def _answer(generated: GeneratedData | None) -> JsonObject:
         "latency_ms": generated.latency_ms,
         **({} if generated.first_token_ms is None else {"first_token_ms": generated.first_token_ms}),
         "tokens": write_tokens(tokens) if tokens else None,
+        **({} if generated.state is None else {"state": generated.state}),
+        **({} if generated.handoffs is None else {"handoffs": list(generated.handoffs)}),
     }
 
 

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     _Action: TypeAlias = tuple[str, JsonObject, JsonValue, float | None, *tuple[str, ...]]
     _Tokens: TypeAlias = tuple[int | None, int | None, *tuple[int | str | None, ...]]
     _Passages: TypeAlias = list[tuple[str, str | None]]
+    _Rare: TypeAlias = tuple[_Passages | None, bool, float | None, JsonObject | None, Sequence[str] | None]
     _Generated: TypeAlias = tuple[
         str, str | None, list[_Action] | None, float | None, str | None, _Tokens | None, JsonValue,
-        *tuple[_Passages | bool | float | None, ...],
+        *tuple[_Passages | bool | float | JsonObject | Sequence[str] | None, ...],
     ]  # fmt: skip
     _Result: TypeAlias = tuple[str | float | bool | Verdicts | None, ...]
     _Spent: TypeAlias = tuple[Role, str, *tuple[int, ...]]
@@ -183,6 +184,9 @@ def _from_generated(generated: GeneratedData) -> _Generated:
     )
     passages = None if retrieved is None else [(passage.uri, passage.content) for passage in retrieved]
     # Defaults at the end are left out.
+    if generated.state is not None or generated.handoffs is not None:
+        rare = passages, generated.is_json, generated.first_token_ms, generated.state, generated.handoffs
+        return (*plain, *rare)
     if generated.first_token_ms is not None:
         return (*plain, passages, generated.is_json, generated.first_token_ms)
     if generated.is_json:
@@ -240,8 +244,8 @@ def _verdict(name: str) -> Verdict:
 def _generated(source: _Generated) -> GeneratedData:
     outcome, topic, actions, latency_ms, session_id, tokens, trace, *rare = source
     # What a shorter array leaves out is a default.
-    others = (*rare, *(None, False, None)[len(rare) :])
-    retrieved, is_json, first_token_ms = cast("tuple[_Passages | None, bool, float | None]", others)
+    others = (*rare, *(None, False, None, None, None)[len(rare) :])
+    retrieved, is_json, first_token_ms, state, handoffs = cast("_Rare", others)
     return GeneratedData(
         outcome,
         topic,
@@ -253,4 +257,6 @@ def _generated(source: _Generated) -> GeneratedData:
         None if retrieved is None else tuple(Passage(*passage) for passage in retrieved),
         is_json,
         first_token_ms,
+        state,
+        None if handoffs is None else tuple(handoffs),
     )

@@ -93,9 +93,13 @@ NOTE = "import os, sys\nprint(os.getpid(), file=open('pids', 'a'))\n" + LOOP
 def test_a_program_answers_what_a_function_may_answer(tmp_path: Path) -> None:
     body = (
         "print(json.dumps({'outcome': 'Sent. ü', 'topic': 'Orders', 'actions': ['A', {'name': 'B', 'input': {'x': 1}}],"
-        " 'latency_ms': 5, 'session_id': 's', 'tokens': {'input': 1, 'output': 2}, 'trace': [1]}))"
+        " 'latency_ms': 5, 'session_id': 's', 'tokens': {'input': 1, 'output': 2}, 'trace': [1],"
+        " 'state': {'a': {}}, 'handoffs': ['O']}))"
     )
-    expected = GeneratedData("Sent. ü", "Orders", (Action("A"), Action("B", {"x": 1})), 5.0, "s", Tokens(1, 2), [1])
+    actions = (Action("A"), Action("B", {"x": 1}))
+    expected = GeneratedData(
+        "Sent. ü", "Orders", actions, 5.0, "s", Tokens(1, 2), [1], state={"a": {}}, handoffs=("O",)
+    )
     assert ask(subject(tmp_path, body)) == [expected]
 
 

@@ -86,6 +86,8 @@ def test_everything_is_found_by_its_path() -> None:
             {"tool": {"name": "Ping"}},
         ],
         "usage": {"in": 9},
+        "session": {"cart": [7]},
+        "path": [{"agent": "Triage"}, {"agent": "Orders"}],
     }
     given = answer(
         reply,
@@ -98,7 +100,10 @@ def test_everything_is_found_by_its_path() -> None:
         input_tokens="$.usage.in",
         output_tokens="$.usage.out",
         trace="$.usage",
+        state="$.session",
+        handoffs="$.path[*].agent",
     )
+    assert (given.state, given.handoffs) == ({"cart": [7]}, ("Triage", "Orders"))
     assert given.outcome == "It is\nsent."
     assert given.topic == "Orders"
     assert given.actions == (
@@ -146,6 +151,13 @@ def test_an_endpoint_that_omits_empty_values_reports_them_by_omission() -> None:
 )
 def test_actions_that_the_reply_does_not_have_are_unknown(reply: JsonValue, path: str) -> None:
     assert answer(reply, actions=path).actions is None
+
+
+def test_a_state_and_handoffs_that_the_reply_does_not_have_are_unknown() -> None:
+    given = answer({"answer": "Yes."}, state="$.state", handoffs="$.path[*].agent", omits_empty=True)
+    assert (given.state, given.handoffs) == (None, None)
+    given = answer({"answer": "Yes.", "state": {}, "path": []}, state="$.state", handoffs="$.path[*].agent")
+    assert (given.state, given.handoffs) == ({}, ())
 
 
 @pytest.mark.parametrize(

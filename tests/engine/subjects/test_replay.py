@@ -265,14 +265,15 @@ def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
 
 
 def test_results_as_json_lines_are_replayed_case_by_case(tmp_path: Path) -> None:
-    answers = [CaseResult(2, 1, "q", Verdict.PASS, 0, 0, (), GeneratedData("first", "T", (FOUND,), 5.0))]
+    first = GeneratedData("first", "T", (FOUND,), 5.0, state={"cart": []}, handoffs=("T",))
+    answers = [CaseResult(2, 1, "q", Verdict.PASS, 0, 0, (), first)]
     answers += [CaseResult(3, 1, "q", Verdict.ERROR, 0, 0, (), None, "gone")]
     run = Run("r", "d", "s", RunStatus.COMPLETED, 0, 2, cases=tuple(answers))
     path = tmp_path / "run.jsonl"
     path.write_text(render("jsonl", [Report(run, summarise(answers, run.options))]))
     recordings = read_recordings(path)
     assert recordings.take("q", number=3) == Recording(error="gone", number=3)
-    assert recordings.take("q", number=2) == Recording(GeneratedData("first", "T", (FOUND,), 5.0), number=2)
+    assert recordings.take("q", number=2) == Recording(first, number=2)
 
 
 @pytest.mark.parametrize("form", ["jsonl", "json"])

@@ -100,6 +100,12 @@ def test_what_is_not_kept_is_named_in_the_file(path: Path) -> None:
     assert json.loads(path.read_text())["description"] == "Not kept: 2 verdicts, 3 topics."
 
 
+def test_a_state_and_handoffs_are_counted_as_not_kept(path: Path) -> None:
+    stateful = {"outcome": "Yes.", "state": {"cart": 1}, "handoffs": ["Orders"]}
+    saved(evalmeta.evaluate(CASES[2:], lambda _: stateful), path)
+    assert json.loads(path.read_text())["description"] == "Not kept: 1 verdict, 2 session states, 2 handoff lists."
+
+
 def test_the_format_is_one_of_the_commands_too() -> None:
     from evalmeta.report import file_name, format_names
 

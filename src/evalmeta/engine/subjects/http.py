@@ -20,7 +20,7 @@ from evalmeta.model.redaction import address_in_words
 from evalmeta.model.settings import SubjectSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from evalmeta.engine.http_endpoint import Endpoint
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _PATHS: Final = (
     "answer", "topic", "actions", "action_name", "action_input", "action_output",
-    "session", "input_tokens", "output_tokens", "trace",
+    "session", "input_tokens", "output_tokens", "trace", "state", "handoffs",
 )  # fmt: skip
 _MAX_SHOWN_KEYS: Final = 20
 _SELECTIONS: Final = (Everything, Filter, Range)
@@ -65,6 +65,8 @@ class HttpSubject(SubjectSettings):
     input_tokens: str = ""
     output_tokens: str = ""
     trace: str = ""
+    state: str = ""
+    handoffs: str = ""
 
     def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Return a subject for the endpoint; raise SettingsError if a setting is not valid."""
@@ -181,18 +183,27 @@ def _generated(reply: JsonValue, paths: _Paths, session: JsonValue, *, omits_emp
             "session_id": str(session) if isinstance(session, int) else session,
             "tokens": None if tokens == {"input": None, "output": None} else tokens,
             "trace": paths.first("trace", reply),
+            "state": paths.first("state", reply),
+            "handoffs": _items("handoffs", reply, paths),
         }
     )
 
 
 def _actions(reply: JsonValue, paths: _Paths) -> list[JsonValue] | None:
-    """Return the actions in a reply, None if it does not report them: the path may match a list, or every action."""
-    actions: Sequence[JsonValue] = paths.matches("actions", reply)
-    if len(actions) == 1 and isinstance(actions[0], list):
-        actions = actions[0]
-    elif not actions or (len(actions) == 1 and actions[0] is None):
-        return [] if paths.matches_list("actions", reply) else None
-    return [_action(action, paths) for action in actions]
+    """Return the actions in a reply, None if it does not report them."""
+    actions = _items("actions", reply, paths)
+    return None if actions is None else [_action(action, paths) for action in actions]
+
+
+def _items(name: str, reply: JsonValue, paths: _Paths) -> list[JsonValue] | None:
+    """Return the items at a path, None if the reply does not report them: the path may match a list, or every item."""
+    match paths.matches(name, reply):
+        case (list() as items,):
+            return items
+        case () | (None,):
+            return [] if paths.matches_list(name, reply) else None
+        case items:
+            return list(items)
 
 
 def _action(action: JsonValue, paths: _Paths) -> JsonValue:

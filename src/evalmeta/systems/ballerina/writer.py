@@ -67,6 +67,10 @@ def _losses(case: CaseResult) -> Iterator[str]:
             yield "count of tokens"
         if generated.retrieved:
             yield "list of retrieved passages"
+        if generated.state:
+            yield "session state"
+        if generated.handoffs:
+            yield "handoff list"
 
 
 def _answers(case: CaseResult) -> Iterator[GeneratedData]:
