@@ -64,7 +64,7 @@ Who?,"[""a"", ""b""]","A, B",,,
 
 @pytest.mark.parametrize("key", CHECKS)
 def test_a_cell_of_each_check_is_read_as_in_a_spec(spec: Path, key: str) -> None:
-    value = {"json": '{"path": "$.a"}', "function": "a:b"}.get(key, "7")
+    value = {"json": '{"path": "$.a"}', "function": "a:b", "state": '{"a": 7}'}.get(key, "7")
     cell = value.replace('"', '""')
     [case] = cases_of(spec, "q.csv", f'input,{key}\nHi,"{cell}"\n')
     [own] = read_spec(f"testCases:\n- input: Hi\n  {key}: {value}\n".encode(), label="t.yaml").cases

@@ -57,6 +57,14 @@ LINES: list[tuple[str, list[tuple[str, str | None, str | None]]]] = [
     ("not_actions: Delete_*", [("not_actions", "Delete_*", "not_actions Delete_*")]),
     ("handoffs: [Triage, Orders]", [("handoffs", "['Triage', 'Orders']", "handoffs Triage, Orders")]),
     ("handoffs: []", [("handoffs", "[]", "handoffs none")]),
+    (
+        "state: {order.status: shipped, '$.items[0]': {count: {at_least: 2}}, user:name: null}",
+        [
+            ("state", None, 'state order.status "shipped"'),
+            ("state", None, 'state $.items[0] {"count": {"at_least": 2}}'),
+            ("state", None, "state user:name null"),
+        ],
+    ),
     ("max_actions: 0", [("max_actions", "0", "max_actions at most 0")]),
     ("json: {path: $.a, equals: b}", [("json", None, 'json $.a equals "b"')]),
     (
@@ -249,6 +257,40 @@ def test_every_short_form_needs_a_value(key: str) -> None:
                 " the test, such as schemas/order.json, or the schema itself."
             ),
         ),
+        (
+            "state: {}",
+            (
+                "t.yaml:3:10 'state' is an empty mapping, which expects nothing [spec-value]"
+                " Leave it out, or write state: {$: {equals: {}}} for a state without values."
+            ),
+        ),
+        (
+            "state: [a]",
+            (
+                "t.yaml:3:10 a check of the state is a list, not a mapping [spec-type]"
+                " Write state: {order.status: shipped}."
+            ),
+        ),
+        (
+            "state: {'order[': 1}",
+            (
+                "t.yaml:3:21 the path 'order[' cannot be used: the reference is not a supported JSONPath; it ends"
+                " too early [spec-value] Write state: {order.status: shipped}."
+            ),
+        ),
+        ("state: {' ': 1}", "t.yaml:3:16 a path is empty [spec-value] Write state: {order.status: shipped}."),
+        (
+            "state: {id: {at_least: x}}",
+            "t.yaml:3:26 'at_least' is \"x\", not a number [spec-value] Write a number without quotes.",
+        ),
+        (
+            "state: {id: 007}",
+            (
+                "t.yaml:3:15 the number 007 may be read differently by other programs [spec-number]"
+                ' Put it in quotes: "007".'
+            ),
+        ),
+        ("final_state: {a: 1}", "t.yaml:3:3 a test case has no key 'final_state' [spec-key] Use state."),
         ("contian: x", "t.yaml:3:3 a test case has no key 'contian' [spec-key] Did you mean 'contains'?"),
         (
             "not-contains: x",

@@ -16,12 +16,13 @@ from evalmeta.model.checks import JSON_OPERATORS, Check, Pattern, PatternSyntax,
 from evalmeta.model.definition import Expectation
 from evalmeta.model.expectations import METRICS, render_actions
 from evalmeta.model.expected_calls import CALL_KEYS, read_call
+from evalmeta.model.expected_values import Fault, read_value
+from evalmeta.model.session_state import state_reference
 from evalmeta.plugins import all_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from evalmeta.model.expected_values import Fault
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
@@ -37,6 +38,8 @@ _CALL_HINTS: Final = {
 }
 _SCHEMA: Final = "Write a path relative to the file of the test, such as schemas/order.json, or the schema itself."
 _JSON_EXAMPLE: Final = "Write json: {path: $.city, equals: Paris}."
+_STATE_EXAMPLE: Final = "Write state: {order.status: shipped}."
+_NO_STATE: Final = "Leave it out, or write state: {$: {equals: {}}} for a state without values."
 
 
 def _text(check: Check, case: YamlRecord) -> Iterator[Expectation]:
@@ -128,6 +131,24 @@ def _names(check: Check, case: YamlRecord) -> Iterator[Expectation]:
             case.error("spec-value", f"{check.name!r} has an empty name", *steps, hint="Write what is expected.")
     text = render_actions(name.strip() for _, name in names)
     yield Expectation(check.name, text, f"{check.name} {_shortened(', '.join(name for _, name in names) or 'none')}")
+
+
+def _state(check: Check, case: YamlRecord) -> Iterator[Expectation]:
+    record = case.at(case.raw(check.name), check.name, called="a check of the state", hint=_STATE_EXAMPLE)
+    if record.is_object and not record.values:
+        case.error(
+            "spec-value", f"{check.name!r} is an empty mapping, which expects nothing", check.name, hint=_NO_STATE
+        )
+    for path, item in record.values.items():
+        if why := _why_not_state_path(path):
+            case.error("spec-value", why, check.name, path, hint=_STATE_EXAMPLE)
+        _check_numbers(case, item, (check.name, path))
+        value, faults = json_value(item), list[Fault]()
+        read_value(value, (check.name, path), faults)
+        for fault in faults:
+            case.error("spec-value", fault.message, *fault.steps, hint=fault.hint)
+        label = f"{check.name} {path.strip()} {_shown(value)}"
+        yield Expectation(check.name, label=label, terms={"path": path.strip(), "expected": value})
 
 
 def _texts(check: Check, case: YamlRecord) -> Iterator[Expectation]:
@@ -228,6 +249,15 @@ def _why_not_path(path: str) -> str:
     return reference if isinstance(reference, str) else why_unreachable(reference) or ""
 
 
+def _why_not_state_path(path: str) -> str:
+    from evalmeta.model.jsonpath_parser import read_reference
+
+    if not path.strip():
+        return "a path is empty"
+    reference = read_reference(state_reference(path))
+    return f"the path {path!r:.100} cannot be used: {reference}" if isinstance(reference, str) else ""
+
+
 def _criteria(check: Check, case: YamlRecord) -> Iterator[Expectation]:
     for _, text in _not_empty(case, check.name):
         yield Expectation(check.name, label=_label(check.name, text), terms={"guidelines": [text]})
@@ -274,6 +304,7 @@ SHAPES: Final[Mapping[Shape, _ShapeOfValue]] = {
     "actions": _ShapeOfValue(_actions, "names", "actions"),
     "action patterns": _ShapeOfValue(_action_patterns, "names", "oneOrMore"),
     "names": _ShapeOfValue(_names, "names", "texts"),
+    "state": _ShapeOfValue(_state, "object", "state"),
 }
 
 

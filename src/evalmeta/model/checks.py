@@ -49,6 +49,7 @@ Shape = Literal[
     "actions",
     "action patterns",
     "names",
+    "state",
 ]
 """What the value of a check is.
 
@@ -57,7 +58,7 @@ which each must hold. any text: a list of which one must hold. patterns: regular
 model judges. functions: `module:function`. json: a mapping with a path and an operator, or a list. maximum: a whole
 number above 0. count: a whole number, also 0. actions: a name or a call with its input, or a list of them. action
 patterns: names in which `*` and `?` stand for other characters. names: a name or
-a list of names.
+a list of names. state: a mapping of paths to values and matchers.
 """
 LATENCY: Final = "output_latency_milliseconds"
 
@@ -166,6 +167,14 @@ CHECKS: Final = {
             scorer=f"{_SCORERS}.actions:score_handoffs",
             rarity="unique",
             other_names=("handoff", "agents", "agent_path", "expected_agents"),
+        ),
+        Check(
+            "state",
+            "state",
+            "Values, or matchers, in the state of the agent's session after the turn, by their paths.",
+            "the [state of the agent's session](#state-of-the-session) has these values after the turn",
+            "{order.status: shipped}",
+            other_names=("session_state", "final_state", "expected_state", "final_session_state", "finalSessionState"),
         ),
         Check(
             "contains",

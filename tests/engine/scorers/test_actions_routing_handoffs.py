@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine.builders import exchange
@@ -41,6 +43,15 @@ def test_without_a_reported_handoff_the_result_is_undecided(action: Action) -> N
 @pytest.mark.parametrize("expected", [None, " "])
 def test_without_an_expected_agent_nothing_is_decided(expected: str | None) -> None:
     assert judge(expected, TOLD).verdict is Verdict.UNDECIDED
+
+
+def test_handoffs_that_the_agent_reports_count_instead_of_its_transfers() -> None:
+    def told(*names: str) -> TestResult:
+        generated = GeneratedData("", actions=(TOLD,), handoffs=names)
+        return score_handoff(Expectation("agent_handoff_match", "Desk"), exchange(generated))
+
+    assert told("Events", "Desk").verdict is Verdict.PASS
+    assert (told().verdict, told().explanation) == (Verdict.FAILURE, "the agent handed off to no other, not to Desk")
 
 
 TO_TRIAGE, TO_ORDERS = Action("transfer_to_agent", {"agent_name": "Triage"}), Action("transfer_to_Orders")
@@ -85,3 +96,38 @@ def test_no_handoffs_are_expected_only_of_an_agent_that_reports_them() -> None:
         Verdict.FAILURE,
         Verdict.UNDECIDED,
     ]
+
+
+REPORTED = ("Triage", "Orders")
+
+
+@pytest.mark.parametrize(
+    ("turns", "verdict", "explanation"),
+    [
+        ([GeneratedData("", "Other", (TOLD,), handoffs=REPORTED)], Verdict.PASS, "the handoffs are as expected"),
+        (
+            [
+                GeneratedData("", handoffs=("Triage",)),
+                GeneratedData("", handoffs=REPORTED),
+                GeneratedData("", handoffs=()),
+            ],
+            Verdict.PASS,
+            "the handoffs are as expected",
+        ),
+        ([GeneratedData("", "Triage"), GeneratedData("", handoffs=("Orders",))], Verdict.PASS, "the handoffs are"),
+        ([GeneratedData("", "Triage", handoffs=())], Verdict.FAILURE, "handoff 1: expected Triage, got no other one"),
+        (
+            [GeneratedData("", handoffs=REPORTED), GeneratedData("")],
+            Verdict.UNDECIDED,
+            "the agent reports no handoffs in",
+        ),
+    ],
+)
+def test_reported_handoffs_of_a_turn_count_instead_of_its_topic_and_transfers(
+    turns: list[GeneratedData], verdict: Verdict, explanation: str
+) -> None:
+    *earlier, last = [replace(turn, outcome="Done.") for turn in turns]
+    asked = exchange(last)._replace(earlier=tuple(EarlierTurn("Hi", generated) for generated in earlier))
+    result = score(Expectation("handoffs", "['Triage', 'Orders']"), asked)
+    assert isinstance(result, TestResult)
+    assert (result.verdict, result.explanation[: len(explanation)]) == (verdict, explanation)

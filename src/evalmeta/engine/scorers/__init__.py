@@ -19,6 +19,7 @@ from evalmeta.engine.scorers.comparisons import comparison_scorer, json_scorer
 from evalmeta.engine.scorers.functions import score_by_check
 from evalmeta.engine.scorers.judged import custom_scorer, judge_scorers, no_scorer, rated_by
 from evalmeta.engine.scorers.results import broken, not_passing_silence, score_unjudged
+from evalmeta.engine.scorers.state import state_scorer
 from evalmeta.engine.scorers.trajectories import calls_scorer, score_trajectory
 from evalmeta.errors import RaterError, SettingsError
 from evalmeta.model.checks import CHECKS, Check
@@ -68,6 +69,7 @@ def _built_in_scorers(scoring: Scoring, rater: Rater, find_custom: FindScorer = 
         **{name: scorer if as_orgs else not_passing_silence(scorer) for name, scorer in of_orgs.items()},
         **_check_scorers(CHECKS.values()),
         "json": not_passing_silence(json_scorer(scoring.matches)),
+        "state": not_passing_silence(state_scorer(scoring.matches)),
         **judge_scorers(rater, threshold=scoring.threshold),
         "topic_sequence_match": topic_scorer(scoring.topics, aliases=not as_orgs),
         "agent_handoff_match": score_handoff,

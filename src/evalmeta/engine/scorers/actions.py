@@ -17,7 +17,7 @@ from evalmeta.model.expectations import parse_actions, render_actions
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Exchange, Scorer
     from evalmeta.model.definition import Expectation
-    from evalmeta.model.generated_data import Action
+    from evalmeta.model.generated_data import Action, GeneratedData
     from evalmeta.model.run import TestResult
     from evalmeta.model.run_options import ActionMatch, TopicMatch
 
@@ -236,41 +236,44 @@ def plain_topic(name: str) -> str:
 
 
 def score_handoff(expectation: Expectation, exchange: Exchange) -> TestResult:
-    """Pass if the last transfer among the actions names the expected agent; names are case-sensitive.
+    """Pass if the last handoff of the turn is to the expected agent; names are case-sensitive.
 
-    The score is 1 or 0. Without a transfer the result is UNDECIDED, because not every subject reports them.
+    The agent reports its handoffs, or they are the transfers among its actions. The score is 1 or 0. Without either the
+    result is UNDECIDED, because not every subject reports them.
     """
     expected = (expectation.expected_value or "").strip()
     if not expected:
         return undecided(expectation, "expectedValue is missing, so the agent cannot be compared")
-    agents = [agent for action in exchange.generated.actions or () if (agent := _agent_of(action))]
-    if not agents:
+    generated = exchange.generated
+    agents = _transfers(generated) if generated.handoffs is None else generated.handoffs
+    if not agents and generated.handoffs is None:
         explanation = "the agent reported no handoff: no action transfer_to_agent with agent_name, or transfer_to_NAME"
         return undecided(expectation, explanation, expected=expected)
-    actual = agents[-1]
+    actual = agents[-1] if agents else ""
     passed = actual == expected
-    explanation = f"the agent handed off to {actual}" + ("" if passed else f", not to {expected}")
+    explanation = f"the agent handed off to {actual or 'no other'}" + ("" if passed else f", not to {expected}")
     return judged(expectation, passed=passed, expected=expected, actual=actual, explanation=explanation)
 
 
 def score_handoffs(expectation: Expectation, exchange: Exchange) -> TestResult:
     """Pass if the conversation up to this turn went through the expected agents or topics, in this order.
 
-    A turn adds the agents that its transfers name, and then its topic; a repeated name counts once until another one
-    follows. A turn without a topic stays where it was if the agent reports transfers. What is not reported is
-    UNDECIDED.
+    A turn adds the handoffs that the agent reports; or else the agents that its transfers name, and then its topic. A
+    repeated name counts once until another one follows. A turn without a topic stays where it was if the agent reports
+    transfers. What is not reported is UNDECIDED.
     """
     expected = parse_actions(expectation.expected_value or "") or ()
     text = render_actions(expected)
     turns = [*(turn.generated for turn in exchange.earlier), exchange.generated]
-    transfers = [[name for action in turn.actions or () if (name := _agent_of(action))] for turn in turns]
-    has_transfers = any(transfers)
-    for place, (turn, agents) in enumerate(zip(turns, transfers, strict=True), 1):
-        if turn.topic is None and not agents and (turn.actions is None or not has_transfers):
+    has_transfers = any(map(_transfers, turns))
+    went: list[str] = []
+    for place, turn in enumerate(turns, 1):
+        agents = _went_to(turn, has_transfers=has_transfers)
+        if agents is None:
             of_turn = f" in turn {place}" if len(turns) > 1 else ""
-            why = f"the agent reports no handoffs{of_turn}: neither a topic, nor an action transfer_to_agent"
+            why = f"the agent reports no handoffs{of_turn}: no topic, and no action transfer_to_agent"
             return undecided(expectation, why, expected=text)
-    went = [name for turn, agents in zip(turns, transfers, strict=True) for name in (*agents, turn.topic) if name]
+        went += filter(None, agents)
     actual = tuple(name for place, name in enumerate(went) if not place or went[place - 1] != name)
     passed = actual == expected
     taken = render_actions(actual)
@@ -282,6 +285,20 @@ def score_handoffs(expectation: Expectation, exchange: Exchange) -> TestResult:
         wanted, got = ((names[place] if place < len(names) else "no other one") for names in (expected, actual))
         why = f"handoff {place + 1}: expected {wanted}, got {got}"
     return judged(expectation, passed=passed, expected=text, actual=taken, explanation=why)
+
+
+def _went_to(turn: GeneratedData, *, has_transfers: bool) -> Sequence[str] | None:
+    """Return the agents or topics to which the conversation went in a turn; None if that is not reported."""
+    if turn.handoffs is not None:
+        return turn.handoffs
+    agents = _transfers(turn)
+    if turn.topic is None and not agents and (turn.actions is None or not has_transfers):
+        return None
+    return [*agents, turn.topic or ""]
+
+
+def _transfers(turn: GeneratedData) -> list[str]:
+    return [name for action in turn.actions or () if (name := _agent_of(action))]
 
 
 def _agent_of(action: Action) -> str:

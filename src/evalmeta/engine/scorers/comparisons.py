@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from evalmeta.model.run_options import Matches
 
 
+MATCHED_PATH: Final = "the path"
+"""What matches several values, in explanations."""
 _MAX_CACHED: Final = 1_024
 _MAX_SHOWN: Final = 100
-_PATH: Final = "the path"
 _STRING_OPERATORS: Final[Mapping[str, Callable[[str, str], bool]]] = {
     "equals": eq,
     "contains": contains,
@@ -64,10 +65,12 @@ class Criterion(NamedTuple):
     operator: str
     actual: Read
     expected: Read
-    compare: Callable[[str, JsonValue, JsonValue], _Comparison]
+    compare: Callable[[str, JsonValue, JsonValue], Comparison]
 
 
-class _Comparison(NamedTuple):
+class Comparison(NamedTuple):
+    """Whether a value is as expected, its text, and why."""
+
     passed: bool
     actual: str
     explanation: str
@@ -100,7 +103,7 @@ def comparison_scorer(
             return _without_value(expectation, error, expected=wanted)
         counted = actual[:1] if matches == "first" else actual
         comparisons = [compare(operator, value, expected[0]) for value in counted]
-        decisive = _decisive(comparisons, len(actual), matches, called=called)
+        decisive = deciding_comparison(comparisons, len(actual), matches, called=called)
         explanation = decisive.explanation
         if len(expected) > 1:
             explanation += f"; the reference of expected has {len(expected)} matches: the first counts"
@@ -120,7 +123,7 @@ def _without_value(expectation: Expectation, error: NoValue, *, expected: str, a
     return broken(expectation, str(error), expected=expected, actual=actual)
 
 
-def _decisive(comparisons: Sequence[_Comparison], values: int, matches: Matches, *, called: str) -> _Comparison:
+def deciding_comparison(comparisons: Sequence[Comparison], values: int, matches: Matches, *, called: str) -> Comparison:
     """Return the comparison that decides; it explains why if a reference or path matches several values."""
     if values == 1:
         return comparisons[0]
@@ -132,29 +135,29 @@ def _decisive(comparisons: Sequence[_Comparison], values: int, matches: Matches,
     return decisive._replace(explanation=f"{decisive.explanation}; {called} has {values} matches: {holding}{rule}")
 
 
-def _compare_strings(operator: str, actual: JsonValue, expected: JsonValue) -> _Comparison:
+def _compare_strings(operator: str, actual: JsonValue, expected: JsonValue) -> Comparison:
     actual_text, expected_text = _text(actual), _text(expected)
     if expected is None:
-        return _Comparison(False, actual_text, "the expected value is null: there is nothing to compare with")
+        return Comparison(False, actual_text, "the expected value is null: there is nothing to compare with")
     if actual is None:
-        return _Comparison(False, actual_text, f"the actual value is null, expected {_short(expected_text)}")
+        return Comparison(False, actual_text, f"the actual value is null, expected {_short(expected_text)}")
     holds = _STRING_OPERATORS[operator](actual_text, expected_text)
     return _comparison(operator, actual_text, expected_text, holds=holds)
 
 
-def _compare_numbers(operator: str, actual: JsonValue, expected: JsonValue) -> _Comparison:
+def _compare_numbers(operator: str, actual: JsonValue, expected: JsonValue) -> Comparison:
     expected_number, actual_number = parse_number(expected), parse_number(actual)
     if expected_number is None:
-        return _Comparison(False, _text(actual), f"the expected value is not a number: {_short(_text(expected))}")
+        return Comparison(False, _text(actual), f"the expected value is not a number: {_short(_text(expected))}")
     if actual_number is None:
-        return _Comparison(False, _text(actual), f"the actual value is not a number: {_short(_text(actual))}")
+        return Comparison(False, _text(actual), f"the actual value is not a number: {_short(_text(actual))}")
     holds = _NUMBER_OPERATORS[operator](actual_number, expected_number)
     return _comparison(operator, _text(actual), _text(expected), holds=holds)
 
 
-def _comparison(operator: str, actual: str, expected: str, *, holds: bool) -> _Comparison:
+def _comparison(operator: str, actual: str, expected: str, *, holds: bool) -> Comparison:
     phrase = _PHRASES[operator][0 if holds else 1]
-    return _Comparison(holds, actual, f"{_short(actual)} {phrase} {_short(expected)}")
+    return Comparison(holds, actual, f"{_short(actual)} {phrase} {_short(expected)}")
 
 
 def _text(value: JsonValue) -> str:
@@ -193,7 +196,7 @@ def json_scorer(matches: Matches = "first") -> Scorer:
     agent returned. Without an operator, the path must match something.
     `matches` says which of several matches count, as for custom criteria, and the explanation says so.
     """
-    compare = comparison_scorer(matches, called=_PATH)
+    compare = comparison_scorer(matches, called=MATCHED_PATH)
 
     def score_json(expectation: Expectation, exchange: Exchange) -> TestResult:
         try:
@@ -207,7 +210,7 @@ def json_scorer(matches: Matches = "first") -> Scorer:
         # A schema describes every value at its path.
         counted = "all" if expectation.terms.get("operator") == "schema" and matches == "first" else matches
         comparisons = [_inspected(expectation, value) for value in (values[:1] if counted == "first" else values)]
-        passed, actual, explanation = _decisive(comparisons, len(values), counted, called=_PATH)
+        passed, actual, explanation = deciding_comparison(comparisons, len(values), counted, called=MATCHED_PATH)
         wanted = _wanted(expectation)
         return judged(expectation, passed=passed, expected=wanted, actual=actual, explanation=explanation)
 
@@ -257,7 +260,7 @@ def _unfenced(answer: str) -> str:
     return "\n".join(blocks[0]) if blocks else answer
 
 
-def _inspected(expectation: Expectation, value: JsonValue) -> _Comparison:
+def _inspected(expectation: Expectation, value: JsonValue) -> Comparison:
     """Return whether a value exists, is as a schema requires, is null, or contains an item or a text."""
     operator, expected = expectation.terms.get("operator"), expectation.terms.get("expected")
     text = orjson.dumps(value).decode()
@@ -265,14 +268,14 @@ def _inspected(expectation: Expectation, value: JsonValue) -> _Comparison:
         from evalmeta.model.json_schema import fault_of
 
         fault = fault_of(expected, value, path=str(expectation.terms["path"]))
-        return _Comparison(not fault, text, fault or f"{expectation.terms['path']} is as the schema requires")
+        return Comparison(not fault, text, fault or f"{expectation.terms['path']} is as the schema requires")
     if operator == "contains" and isinstance(value, list):
         has = "has" if expected in value else "does not have"
-        return _Comparison(expected in value, text, f"the list {has} the item {orjson.dumps(expected).decode()}")
+        return Comparison(expected in value, text, f"the list {has} the item {orjson.dumps(expected).decode()}")
     holds = operator is None or value is None
     if operator == "contains":
         holds = isinstance(value, str) and str(expected) in value
-    return _Comparison(holds, text, f"{expectation.terms['path']} is {text}")
+    return Comparison(holds, text, f"{expectation.terms['path']} is {text}")
 
 
 def _wanted(expectation: Expectation) -> str:
