@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta import evaluate
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -125,7 +127,7 @@ def answer(utterance):
     if "silent" in utterance:
         return "No report.\\n"
     if "nothing" in utterance:
-        return {"outcome": "Nothing to do.", "topic": "", "actions": []}
+        return {"outcome": "Nothing to do.", "topic": "", "actions": [], "trace": {"steps taken": 0}}
     found = {"name": "get_order", "input": {"id": "10045", "lines": [1, 2]}, "output": {"state": "sent"}}
     mailed = {"name": "send_mail", "input": {"to": "a"}, "output": "[1]", "error": "no address", "latency_ms": 12.3}
     tokens = {"input": 12, "output": 4, "cached": 3, "model": "m-1"}
@@ -181,6 +183,9 @@ def test_a_run_that_is_exported_and_imported_has_the_same_verdicts(folder: Path,
     second = evalmeta("run", "tests.yaml", *both, "--agent", "recorded", "--report", "second.jsonl")
 
     assert (read.code, second.code) == (0, first.code), read.err
+    recordings = [json.loads(line) for line in (folder / "recordings.jsonl").read_text().splitlines()]
+    assert {"total": 12.5, "items": [{"id": 1}]} in [recording.get("outcome") for recording in recordings]
+    assert {"steps taken": 0} in [recording.get("trace") for recording in recordings]
     found = judged(folder / "first.jsonl")
     assert judged(folder / "second.jsonl") == found
     assert {case[2] for case in found} == {"PASS", "FAILURE", "ERROR", "UNDECIDED"}
@@ -208,3 +213,27 @@ def test_cases_of_the_same_utterance_get_their_own_recordings(folder: Path, eval
     evalmeta("trace", "import", "run.jsonl", "-o", "recordings.jsonl")
 
     assert "3 passed" in evalmeta("run", "tests.yaml", "--agent", "recorded", "--seed", "7").out
+
+
+def test_runs_in_python_are_saved_as_traces_that_can_be_imported(folder: Path, evalmeta: Evalmeta) -> None:
+    run = evaluate([{"input": "Where?", "contains": "way"}], lambda _: {"outcome": "On its way.", "actions": []})
+
+    run.save(folder / "run.otlp.jsonl")
+    shown = evalmeta("trace", "import", "run.otlp.jsonl")
+
+    assert ("utterance  Where?\n" in shown.out, "actions    none\n" in shown.out) == (True, True), shown.out
+    assert not shown.err
+
+
+def test_runs_that_ask_the_same_are_warned_of_and_iterations_are_not(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "desk.py").write_text("def answer(utterance):\n    return utterance\n")
+    spec = "subject: desk:answer\ntestCases:\n- {input: Hello, contains: Hello}\n"
+    for name in ("one.yaml", "two.yaml"):
+        (folder / name).write_text(spec)
+
+    evalmeta("run", "one.yaml", "--iterations", "2", "--trace", "one.jsonl")
+    evalmeta("run", "one.yaml", "two.yaml", "--trace", "two.jsonl")
+
+    assert not evalmeta("trace", "import", "one.jsonl", "-o", "recordings.jsonl").err
+    warned = evalmeta("trace", "import", "two.jsonl", "-o", "recordings.jsonl").err
+    assert "Warning: 1 utterance in cases of the same number of several runs" in warned

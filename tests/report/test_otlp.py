@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from google.protobuf.json_format import ParseDict
 from hypothesis import given
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 import report_runs as make
 from evalmeta import limits
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from evalmeta.traces.spans import LogEvent, Span
 
 EVENT = "gen_ai.evaluation.result"
+IDS = ("traceId", "spanId", "parentSpanId")
 
 
 def exported(*reports: Report) -> tuple[list[Span], list[LogEvent]]:
@@ -79,9 +84,22 @@ def test_each_verdict_is_an_event_of_the_span_of_a_turn(report: Report) -> None:
     )
 
 
+def with_base64(value: object) -> object:
+    """Gives a request with ids as `json_format` takes them."""
+    if isinstance(value, dict):
+        return {
+            key: b64encode(bytes.fromhex(item)).decode() if key in IDS else with_base64(item)
+            for key, item in value.items()
+        }
+    return [with_base64(item) for item in value] if isinstance(value, list) else value
+
+
 @given(make.reports)
-def test_any_run_is_valid_protobuf(report: Report) -> None:
-    assert all(read_signal(line)[1] for line in render("otlp", [report]).splitlines())
+def test_any_run_is_what_the_messages_of_opentelemetry_read(report: Report) -> None:
+    for line in render("otlp", [report]).splitlines():
+        signal, body = read_signal(line)
+        kind = ExportTraceServiceRequest if signal == "traces" else ExportLogsServiceRequest
+        assert ParseDict(with_base64(json.loads(line)), kind()) == kind.FromString(body)
 
 
 def test_a_verdict_has_name_score_label_and_explanation_as_the_conventions_say() -> None:

@@ -41,6 +41,7 @@ answers = st.builds(
     retrieved=st.none() | st.lists(st.builds(Passage, texts, st.none() | texts), max_size=2).map(tuple),
     is_json=st.booleans(),
     first_token_ms=milliseconds,
+    trace=values,
 )
 
 

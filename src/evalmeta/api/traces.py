@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -76,6 +77,7 @@ def _without_secrets(turn: TracedTurn) -> TracedTurn:
         actions=answer.actions,
         retrieved=answer.retrieved,
         error=None if turn.error is None else hide_secrets(turn.error),
+        exported=turn.exported and answer,
     )
 
 
@@ -92,6 +94,18 @@ def write_recordings(path: Path, turns: Iterable[TracedTurn]) -> int:
         raise FormatError("no trace says what the user asked, so there is nothing to record")
     put_file(path, b"\n".join(lines) + b"\n")
     return len(lines)
+
+
+def count_shared(turns: Iterable[TracedTurn]) -> int:
+    """Return how many utterances were asked by a case of the same number in several runs.
+
+    Recordings do not say which run they are from, so such a case may get the answer of another run.
+    """
+    runs: dict[tuple[int | None, str], set[str]] = defaultdict(set)
+    for turn in turns:
+        if turn.run and turn.utterance is not None:
+            runs[turn.case, " ".join(turn.utterance.split())].add(turn.run)
+    return sum(len(names) > 1 for names in runs.values())
 
 
 def recording_of(turn: TracedTurn) -> JsonObject:
@@ -111,6 +125,7 @@ def recording_of(turn: TracedTurn) -> JsonObject:
         "latency_ms": answer.latency_ms,
         "first_token_ms": answer.first_token_ms,
         "session_id": answer.session_id,
+        "trace": answer.trace,
         "tokens": None
         if tokens is None
         else {"input": tokens.input, "output": tokens.output, "cached": tokens.cached, "model": tokens.model or None},
@@ -123,9 +138,10 @@ def recording_of(turn: TracedTurn) -> JsonObject:
 
 def turn_json(turn: TracedTurn) -> JsonObject:
     """Return a turn as JSON: its recorded answer, with the trace, the agents, and the rule that gave each value."""
+    recorded = {key: value for key, value in recording_of(turn).items() if key != "trace"}
     return {
         "trace": turn.trace_id,
-        **recording_of(turn),
+        **recorded,
         "utterance": turn.utterance,
         "agents": list(turn.agents),
         "rules": turn.rules,

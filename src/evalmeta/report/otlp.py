@@ -13,7 +13,7 @@ from evalmeta.model.run import RunStatus, TestResult, Verdict
 from evalmeta.report.details import case_name, counted_reason, exchanges, results_of
 from evalmeta.report.report import Report, why_incomplete
 from evalmeta.report.text import attributes_json, clean, escape_unsafe
-from evalmeta.traces.exported_turns import CASE, TURN, turn_attributes
+from evalmeta.traces.exported_turns import CASE, RUN, TEST, TURN, turn_attributes
 from evalmeta.traces.requests import request_lines
 from evalmeta.traces.spans import LogEvent, Span, SpanEvent, SpanLink
 
@@ -85,9 +85,8 @@ def _run_span(report: Report) -> Span:
         _nanoseconds(run.started),
         _nanoseconds(run.started + report.duration),
         {
-            "test.suite.name": run.definition,
             "test.suite.run.status": status,
-            **_subject(run),
+            **_identity(run),
             "evalmeta.run.decision": report.outcome(),
             "evalmeta.run.iterations": run.options.iterations,
             "evalmeta.run.pass_rate": summary.pass_rate,
@@ -107,9 +106,10 @@ def _status(report: Report) -> str:
     return "success" if report.counts_as_passed else "failure"
 
 
-def _subject(run: Run) -> JsonObject:
+def _identity(run: Run) -> JsonObject:
     return {
-        "evalmeta.run.id": run.id,
+        TEST: run.definition,
+        RUN: run.id,
         "evalmeta.subject.name": run.subject_name,
         "evalmeta.subject.version": run.subject_version,
     }
@@ -118,7 +118,7 @@ def _subject(run: Run) -> JsonObject:
 def _case_records(report: Report, case: CaseResult, run: Span) -> Iterator[Span | LogEvent]:
     key = (*_run_key(report.run), case.iteration, case.number)
     own = _link(*key)
-    identity = {**_subject(report.run), CASE: case.number, "evalmeta.case.iteration": case.iteration}
+    identity = {**_identity(report.run), CASE: case.number, "evalmeta.case.iteration": case.iteration}
     yield _case_span(report, case, own, run, identity)
     start = _nanoseconds(case.started)
     turns = exchanges(case)
@@ -139,7 +139,6 @@ def _case_span(report: Report, case: CaseResult, own: SpanLink, run: Span, ident
     verdict, (file, line) = report.verdict_of(case), report.place_of(case.number)
     is_counted = not report.why_not_counted(case)
     attributes: dict[str, JsonValue] = {
-        "test.suite.name": report.run.definition,
         "test.case.name": case_name(case, report.run),
         # The conventions have no status for an error or for what nothing could judge.
         "test.case.result.status": _LABELS[verdict] if verdict in {Verdict.PASS, Verdict.FAILURE} else None,

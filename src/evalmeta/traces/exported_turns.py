@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.generated_data import Action, Passage
-from evalmeta.model.json_value import decoded
+from evalmeta.model.generated_data import Action, GeneratedData, Passage
+from evalmeta.model.json_value import decoded, read_json
 from evalmeta.traces import conventions
 from evalmeta.traces.messages import is_cut
 from evalmeta.traces.requests import SCOPE, plain_json
@@ -17,13 +17,15 @@ from evalmeta.traces.turns import TracedTurn
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.traces.spans import Span, Trace
 
 TURN: Final = "evalmeta.turn.number"
 CASE: Final = "evalmeta.case.number"
+RUN: Final = "evalmeta.run.id"
+TEST: Final = "test.suite.name"
 _TOPIC: Final = "evalmeta.turn.topic"
+_TRACE: Final = "evalmeta.turn.trace"
 _UNREPORTED: Final = "evalmeta.turn.unreported"
 _INPUT: Final = "gen_ai.input.messages"
 _OUTPUT: Final = "gen_ai.output.messages"
@@ -59,6 +61,7 @@ def turn_attributes(utterance: str, generated: GeneratedData | None) -> dict[str
         "gen_ai.conversation.id": generated.session_id,
         _FIRST_CHUNK: None if first_ms is None else first_ms / 1000,
         _TOPIC: generated.topic,
+        _TRACE: None if generated.trace is None else plain_json(generated.trace),
         _UNREPORTED: missing or None,
     }
 
@@ -99,31 +102,62 @@ def _number(span: Span) -> int:
 
 
 def _turn(span: Span) -> TracedTurn:
-    attributes = span.attributes
-    missing, first = attributes.get(_UNREPORTED), attributes.get(_FIRST_CHUNK)
-    unreported = missing if isinstance(missing, list) else []
-    topic, case = attributes.get(_TOPIC), attributes.get(CASE)
-    said = [part for part in _parts(span, _OUTPUT) if part.get("type") == "text"]
+    attributes, answer = span.attributes, _answer(span)
+    case = attributes.get(CASE)
+    utterance = next((_text(part.get("content")) for part in _parts(span, _INPUT)), None)
     known = {"topic": _TOPIC, "utterance": _INPUT, "answer": _OUTPUT, "actions": _OUTPUT, "tokens": "gen_ai.usage"}
-    cut = [key for key in (_INPUT, _OUTPUT, _DOCUMENTS) if is_cut(attributes.get(key))]
-    return TracedTurn(
+    cut = [key for key in (_INPUT, _OUTPUT, _DOCUMENTS, _TRACE) if is_cut(attributes.get(key))]
+    turn = TracedTurn(
         span.trace_id,
-        next((_text(part.get("content")) for part in _parts(span, _INPUT)), None),
-        _text(said[-1].get("content")) if said else None,
-        topic if isinstance(topic, str) else None,
-        None if "actions" in unreported or not said else tuple(_actions(span)),
-        (topic,) if isinstance(topic, str) and topic else (),
-        conventions.tokens_of(span),
-        _passages(span),
-        None if "latency_ms" in unreported else span.latency_ms,
+        utterance,
+        None,
+        None,
+        None,
+        (),
+        None,
+        None,
+        None,
         conventions.session_of(span),
         span.start_ns,
         conventions.error_of(span),
         {name: f"{key} of the turn of a test run" for name, key in known.items()},
         tuple(f"{key} of {span.name!r} was cut: raise or remove the limit of attributes" for key in cut),
-        attributes.get(_TYPE) == "json",
-        round(first * 1000, _MICROSECOND) if isinstance(first, float | int) else None,
-        case if isinstance(case, int) else None,
+        case=case if isinstance(case, int) else None,
+        run=" ".join(filter(None, (_text(attributes.get(key)) for key in (TEST, RUN)))),
+    )
+    if answer is None:
+        return turn
+    return turn._replace(
+        answer=answer.outcome,
+        topic=answer.topic,
+        actions=answer.actions,
+        agents=(answer.topic,) if answer.topic else (),
+        tokens=answer.tokens,
+        retrieved=answer.retrieved,
+        latency_ms=answer.latency_ms,
+        exported=answer,
+    )
+
+
+def _answer(span: Span) -> GeneratedData | None:
+    """Return the answer as the run judged it; None if there was none, or its messages were cut."""
+    attributes = span.attributes
+    said = [part for part in _parts(span, _OUTPUT) if part.get("type") == "text"]
+    if not said:
+        return None
+    missing, first, topic = (attributes.get(key) for key in (_UNREPORTED, _FIRST_CHUNK, _TOPIC))
+    unreported = missing if isinstance(missing, list) else []
+    return GeneratedData(
+        _text(said[-1].get("content")),
+        topic=topic if isinstance(topic, str) else None,
+        actions=None if "actions" in unreported else tuple(_actions(span)),
+        latency_ms=None if "latency_ms" in unreported else span.latency_ms,
+        session_id=conventions.session_of(span) or None,
+        tokens=conventions.tokens_of(span),
+        trace=_json(attributes.get(_TRACE)),
+        retrieved=_passages(span),
+        is_json=attributes.get(_TYPE) == "json",
+        first_token_ms=round(first * 1000, _MICROSECOND) if isinstance(first, float | int) else None,
     )
 
 
@@ -163,6 +197,14 @@ def _passages(span: Span) -> tuple[Passage, ...] | None:
         Passage(_text(document.get("id")), content if isinstance(content, str) else None)
         for document, content in zip(found, contents, strict=True)
     )
+
+
+def _json(value: JsonValue) -> JsonValue:
+    """Return the value in an attribute with JSON; None if it is absent or was cut."""
+    try:
+        return read_json(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def _text(value: JsonValue) -> str:

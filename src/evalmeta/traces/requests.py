@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
-from typing import TYPE_CHECKING, Final, NamedTuple
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import orjson
 
@@ -14,7 +15,10 @@ from evalmeta.traces.spans import Span
 from evalmeta.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
+    from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans
 
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.traces.spans import LogEvent
@@ -25,7 +29,11 @@ SCHEMA_URL: Final = "https://opentelemetry.io/schemas/gen-ai/0.1.0"
 _INTERNAL: Final = 1
 _ERROR: Final = 2
 _INTEGERS: Final = range(-(2**63), 2**63)
-_IDS: Final = ("traceId", "spanId", "parentSpanId")
+_CAPITAL: Final = re.compile("[A-Z]")
+_READERS: Final[Mapping[str, Callable[[str], object]]] = {
+    **dict.fromkeys(("traceId", "spanId", "parentSpanId"), bytes.fromhex),
+    **dict.fromkeys(("startTimeUnixNano", "endTimeUnixNano", "timeUnixNano", "observedTimeUnixNano", "intValue"), int),
+}
 
 
 def request_lines(records: Iterable[Span | LogEvent]) -> Iterator[str]:
@@ -125,21 +133,35 @@ def read_signal(line: str) -> tuple[Signal, bytes]:
     Raise UsageError if opentelemetry-proto is not installed.
     """
     try:
-        from google.protobuf.json_format import ParseDict
         from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
     except ImportError:
         raise protobuf_missing() from None
-    request: dict[str, list[dict[str, list[dict[str, list[dict[str, JsonValue]]]]]]] = orjson.loads(line)
-    signal: Signal = "traces" if "resourceSpans" in request else "logs"
-    group, scopes, key = (
-        ("resourceSpans", "scopeSpans", "spans") if signal == "traces" else ("resourceLogs", "scopeLogs", "logRecords")
-    )
-    for resource in request[group]:
-        for scope in resource[scopes]:
-            scope[key] = [_with_protobuf_ids(record) for record in scope[key]]
-    message = ExportTraceServiceRequest() if signal == "traces" else ExportLogsServiceRequest()
-    return signal, ParseDict(request, message).SerializeToString()
+    ((group, content),) = _fields(orjson.loads(line)).items()
+    # Messages are also made of mappings, which the types do not say.
+    if group == "resource_spans":
+        traces = ExportTraceServiceRequest(resource_spans=cast("list[ResourceSpans]", content))
+        return "traces", traces.SerializeToString()
+    return "logs", ExportLogsServiceRequest(resource_logs=cast("list[ResourceLogs]", content)).SerializeToString()
+
+
+def _fields(values: Mapping[str, JsonValue]) -> dict[str, object]:
+    """Return an object of a request as the fields of its message; `json_format` takes five times as long."""
+    return {
+        _field_name(key): reader(value) if isinstance(value, str) and (reader := _READERS.get(key)) else _field(value)
+        for key, value in values.items()
+    }
+
+
+def _field(value: JsonValue) -> object:
+    if isinstance(value, dict):
+        return _fields(value)
+    return [_fields(item) for item in value] if isinstance(value, list) else value
+
+
+@cache
+def _field_name(key: str) -> str:
+    return _CAPITAL.sub(lambda letter: f"_{letter[0].lower()}", key)
 
 
 class Rejection(NamedTuple):
@@ -167,14 +189,3 @@ def read_reply(signal: Signal, reply: bytes, *, is_json: bool = False) -> Reject
     partial = message.partial_success
     number = getattr(partial, "rejected_spans" if signal == "traces" else "rejected_log_records")
     return Rejection(number, partial.error_message) if number > 0 else None
-
-
-def _with_protobuf_ids(record: JsonObject) -> dict[str, JsonValue]:
-    """Return a span, a log event or a link with ids as the JSON of protobuf has them, which is not that of OTLP."""
-    encoded: dict[str, JsonValue] = dict(record)
-    for key in _IDS:
-        if isinstance(value := encoded.get(key), str):
-            encoded[key] = b64encode(bytes.fromhex(value)).decode()
-    if isinstance(links := encoded.get("links"), list):
-        encoded["links"] = [_with_protobuf_ids(link) for link in links]
-    return encoded

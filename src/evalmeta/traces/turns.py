@@ -46,9 +46,9 @@ class TracedTurn(NamedTuple):
         error: why the turn as a whole failed; None if it did not.
         rules: the rule that gave each value, by the value's name.
         findings: what is damaged or missing, and what to do about it.
-        is_json: whether the answer is the JSON text of a structured answer.
-        first_token_ms: the time until the first part of a streamed answer.
-        case: the number of the case in the test run that evalmeta exported; None for other traces.
+        exported: the whole answer, in a test run that evalmeta exported; None for other traces, as is `case`.
+        case: the number of the case.
+        run: the test and the run; empty for other traces.
     """
 
     trace_id: str
@@ -65,12 +65,14 @@ class TracedTurn(NamedTuple):
     error: str | None
     rules: Mapping[str, str]
     findings: tuple[str, ...]
-    is_json: bool = False
-    first_token_ms: float | None = None
+    exported: GeneratedData | None = None
     case: int | None = None
+    run: str = ""
 
     def generated(self) -> GeneratedData:
         """Return the turn as the answer of an agent."""
+        if self.exported:
+            return self.exported
         return GeneratedData(
             self.answer or "",
             topic=self.topic,
@@ -79,8 +81,6 @@ class TracedTurn(NamedTuple):
             session_id=self.session or None,
             tokens=self.tokens,
             retrieved=self.retrieved,
-            is_json=self.is_json,
-            first_token_ms=self.first_token_ms,
         )
 
 

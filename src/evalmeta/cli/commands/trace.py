@@ -10,12 +10,12 @@ import click
 from evalmeta import api
 from evalmeta.cli.groups import FullHelpGroup
 from evalmeta.cli.options import PATH
-from evalmeta.cli.output import json_option, note, print_json
+from evalmeta.cli.output import json_option, note, print_json, warn
 from evalmeta.package.files import shown
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from evalmeta.traces.turns import TracedTurn
 
@@ -46,16 +46,27 @@ def import_traces(*, files: tuple[Path, ...], output: Path | None, verbose: bool
     """
     found = api.traces.import_traces(files)
     written = api.traces.write_recordings(output, found.turns) if output else 0
+    warnings = _shared_warnings(found.turns) if output else []
     if as_json:
         turns = [api.traces.turn_json(turn) for turn in found.turns]
-        print_json({"turns": turns, "otherTraces": found.others, "written": written})
+        print_json({"turns": turns, "otherTraces": found.others, "written": written}, warnings=warnings)
         return
     for number, turn in enumerate(found.turns, 1):
         click.echo("\n".join(_lines(number, turn, verbose=verbose)) + "\n")
     if found.others:
         note(f"{count(found.others, 'trace')} not of an agent or a model.")
+    for text in warnings:
+        warn(text)
     if output:
         _say_how_to_judge(output, written, len(found.turns))
+
+
+def _shared_warnings(turns: Sequence[TracedTurn]) -> list[str]:
+    if not (shared := api.traces.count_shared(turns)):
+        return []
+    asked = f"{count(shared, 'utterance')} in cases of the same number of several runs"
+    way_out = "Export each run to its own file: evalmeta test results --job-id RUN --trace FILE"
+    return [f"{asked}: a case may get the answer of another run. {way_out}"]
 
 
 def _say_how_to_judge(output: Path, written: int, turns: int) -> None:
