@@ -84,7 +84,7 @@ lint: $(VENV)/ready
 bench: $(VENV)/ready $(VENV)/peers/ready  ## performance ratios, each measured in one run, with their goals
 	PYTHONPATH=tests $(BIN)/python benchmarks/run.py $(ROWS)
 
-bench-scale: $(VENV)/ready $(VENV)/peers/ready  ## the same for a million results and for stores in Postgres: 5 minutes
+bench-scale: $(VENV)/ready $(VENV)/peers/ready $(RAY)  ## the same for a million results, stores in Postgres and clusters of Ray: 15 minutes
 	$(MAKE) bench ROWS=scale
 
 fuzz: $(VENV)/ready  ## INPUTS damaged inputs for all that reads untrusted input; exits with 1 on an undocumented error

@@ -356,3 +356,27 @@ def test_evaluate_asks_a_cluster(cluster: Nodes, tmp_path: Path) -> None:
     assert counts == [[40, 40], [40, 40], [1, 1]]
     assert is_same
     assert "cannot be sent to the workers" in refused
+
+
+_PAID_AGENT = """
+def answer(utterance):
+    return {"outcome": "Hello", "tokens": {"input": 1000, "output": 0, "model": "clever-1"}}
+"""
+# An answer costs $1.
+_PRICES = (
+    '[subjects.Shop]\nadapter = "python"\ntarget = "shop:answer"\n\n[prices."clever-1"]\ninput = 1000\noutput = 0\n'
+)
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(600)
+def test_a_cost_limit_holds_for_all_workers_together(project: Path, cluster: Nodes) -> None:
+    (project / "shop.py").write_text(_PAID_AGENT)
+    (project / "evalmeta.toml").write_text(_PRICES)
+    write_cases(project / "cases.jsonl", 60)
+    words = command("cases.jsonl", "--max-cost", "10", "--concurrency", "3", "--on", "ray")
+
+    output = run(project, cluster, words, code=100)
+
+    assert re.search(r"4\d cases not run: cost limit of \$10.00 reached, \$1[0-2].00 spent", output), output
+    assert 10 <= stored(project).total() <= 12
