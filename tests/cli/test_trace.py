@@ -119,6 +119,9 @@ def test_what_is_not_a_trace_is_an_error_and_nothing_is_written(
 
 
 RUN_AGENT = """\
+STATE = {"state": {"cart": [1]}, "handoffs": []}
+
+
 def answer(utterance):
     if "cancel" in utterance:
         raise ValueError("no such order")
@@ -127,7 +130,7 @@ def answer(utterance):
     if "silent" in utterance:
         return "No report.\\n"
     if "nothing" in utterance:
-        return {"outcome": "Nothing to do.", "topic": "", "actions": [], "trace": {"steps taken": 0}}
+        return {"outcome": "Nothing to do.", "topic": "", "actions": [], "trace": {"steps taken": 0}, **STATE}
     found = {"name": "get_order", "input": {"id": "10045", "lines": [1, 2]}, "output": {"state": "sent"}}
     mailed = {"name": "send_mail", "input": {"to": "a"}, "output": "[1]", "error": "no address", "latency_ms": 12.3}
     tokens = {"input": 12, "output": 4, "cached": 3, "model": "m-1"}
@@ -185,6 +188,7 @@ def test_a_run_that_is_exported_and_imported_has_the_same_verdicts(folder: Path,
     assert (read.code, second.code) == (0, first.code), read.err
     recordings = [json.loads(line) for line in (folder / "recordings.jsonl").read_text().splitlines()]
     assert {"total": 12.5, "items": [{"id": 1}]} in [recording.get("outcome") for recording in recordings]
+    assert ({"cart": [1]}, []) in [(recording.get("state"), recording.get("handoffs")) for recording in recordings]
     assert {"steps taken": 0} in [recording.get("trace") for recording in recordings]
     found = judged(folder / "first.jsonl")
     assert judged(folder / "second.jsonl") == found

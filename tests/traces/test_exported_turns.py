@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,19 +31,21 @@ milliseconds = st.none() | st.integers(0, 10**6).map(lambda tenths: tenths / 10)
 actions = st.builds(
     Action, texts, st.dictionaries(texts, values, max_size=2), values, milliseconds, st.none() | texts
 )  # fmt: skip
-answers = st.builds(
-    GeneratedData,
-    texts,
-    topic=st.none() | texts,
-    actions=st.none() | st.lists(actions, max_size=3).map(tuple),
-    latency_ms=milliseconds,
-    session_id=st.none() | st.text("abc", min_size=1),
-    tokens=st.none() | st.builds(Tokens, st.integers(0, 9), counts, counts, st.sampled_from(["", "gpt-9"])),
-    retrieved=st.none() | st.lists(st.builds(Passage, texts, st.none() | texts), max_size=2).map(tuple),
-    is_json=st.booleans(),
-    first_token_ms=milliseconds,
-    trace=values,
-)
+fields: dict[str, st.SearchStrategy[object]] = {
+    "outcome": texts,
+    "topic": st.none() | texts,
+    "actions": st.none() | st.lists(actions, max_size=3).map(tuple),
+    "latency_ms": milliseconds,
+    "session_id": st.none() | st.text("abc", min_size=1),
+    "tokens": st.none() | st.builds(Tokens, st.integers(0, 9), counts, counts, st.sampled_from(["", "gpt-9"])),
+    "retrieved": st.none() | st.lists(st.builds(Passage, texts, st.none() | texts), max_size=2).map(tuple),
+    "is_json": st.booleans(),
+    "first_token_ms": milliseconds,
+    "trace": values,
+    "state": st.none() | st.dictionaries(texts, values, max_size=2),
+    "handoffs": st.none() | st.lists(texts, max_size=2).map(tuple),
+}
+answers = st.builds(GeneratedData, **fields)
 
 
 def exported(utterance: str, generated: GeneratedData | None, *, error: str | None = None) -> Span:
@@ -55,6 +58,10 @@ def exported(utterance: str, generated: GeneratedData | None, *, error: str | No
 def imported(*spans: Span) -> list[TracedTurn] | None:
     (trace,) = traces_of(read_file("\n".join(request_lines(spans)).encode(), label="t.jsonl"))
     return exported_turns(trace)
+
+
+def test_no_value_of_an_answer_is_forgotten() -> None:
+    assert {field.name for field in dataclasses.fields(GeneratedData)} == fields.keys()
 
 
 @given(texts, answers)

@@ -126,6 +126,8 @@ def recording_of(turn: TracedTurn) -> JsonObject:
         "first_token_ms": answer.first_token_ms,
         "session_id": answer.session_id,
         "trace": answer.trace,
+        "state": answer.state,
+        "handoffs": None if answer.handoffs is None else list(answer.handoffs),
         "tokens": None
         if tokens is None
         else {"input": tokens.input, "output": tokens.output, "cached": tokens.cached, "model": tokens.model or None},

@@ -26,6 +26,8 @@ RUN: Final = "evalmeta.run.id"
 TEST: Final = "test.suite.name"
 _TOPIC: Final = "evalmeta.turn.topic"
 _TRACE: Final = "evalmeta.turn.trace"
+_STATE: Final = "evalmeta.turn.state"
+_HANDOFFS: Final = "evalmeta.turn.handoffs"
 _UNREPORTED: Final = "evalmeta.turn.unreported"
 _INPUT: Final = "gen_ai.input.messages"
 _OUTPUT: Final = "gen_ai.output.messages"
@@ -62,6 +64,8 @@ def turn_attributes(utterance: str, generated: GeneratedData | None) -> dict[str
         _FIRST_CHUNK: None if first_ms is None else first_ms / 1000,
         _TOPIC: generated.topic,
         _TRACE: None if generated.trace is None else plain_json(generated.trace),
+        _STATE: None if generated.state is None else plain_json(generated.state),
+        _HANDOFFS: None if generated.handoffs is None else list(generated.handoffs),
         _UNREPORTED: missing or None,
     }
 
@@ -106,7 +110,7 @@ def _turn(span: Span) -> TracedTurn:
     case = attributes.get(CASE)
     utterance = next((_text(part.get("content")) for part in _parts(span, _INPUT)), None)
     known = {"topic": _TOPIC, "utterance": _INPUT, "answer": _OUTPUT, "actions": _OUTPUT, "tokens": "gen_ai.usage"}
-    cut = [key for key in (_INPUT, _OUTPUT, _DOCUMENTS, _TRACE) if is_cut(attributes.get(key))]
+    cut = [key for key in (_INPUT, _OUTPUT, _DOCUMENTS, _TRACE, _STATE) if is_cut(attributes.get(key))]
     turn = TracedTurn(
         span.trace_id,
         utterance,
@@ -147,6 +151,7 @@ def _answer(span: Span) -> GeneratedData | None:
         return None
     missing, first, topic = (attributes.get(key) for key in (_UNREPORTED, _FIRST_CHUNK, _TOPIC))
     unreported = missing if isinstance(missing, list) else []
+    state, handoffs = _json(attributes.get(_STATE)), attributes.get(_HANDOFFS)
     return GeneratedData(
         _text(said[-1].get("content")),
         topic=topic if isinstance(topic, str) else None,
@@ -158,6 +163,8 @@ def _answer(span: Span) -> GeneratedData | None:
         retrieved=_passages(span),
         is_json=attributes.get(_TYPE) == "json",
         first_token_ms=round(first * 1000, _MICROSECOND) if isinstance(first, float | int) else None,
+        state=state if isinstance(state, dict) else None,
+        handoffs=tuple(map(_text, handoffs)) if isinstance(handoffs, list) else None,
     )
 
 
