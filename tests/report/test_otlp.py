@@ -60,6 +60,12 @@ def test_several_runs_have_a_span_of_the_suite_that_links_to_them() -> None:
     assert suite["links"] == [{key: span[key] for key in ("traceId", "spanId")} for span in (run, second)]
 
 
+def test_a_suite_passes_only_if_all_its_runs_did() -> None:
+    passed, failed, cut = make.report(make.PASSED), make.mixed(), make.broken_off()
+    errors = [exported(passed, other)[0][0].error for other in (passed, failed, cut)]
+    assert errors == [None, "1 of 2 runs not passed", "1 of 2 runs not passed"]
+
+
 def test_a_case_is_a_trace_with_its_turns_and_has_a_link_to_its_run() -> None:
     (line, _) = render("otlp", [make.conversations()]).splitlines()
     run, *spans = json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]

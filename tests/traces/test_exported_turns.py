@@ -109,6 +109,13 @@ def test_a_trace_of_an_agent_is_not_one_of_a_test_run() -> None:
     assert exported_turns(Trace(TRACE, [agent])) is None
 
 
+def test_the_trace_of_a_case_whose_turn_was_lost_is_that_of_its_agent() -> None:
+    case = Span(TRACE, SPAN, "", "test case 1", BEGIN, BEGIN, {CASE: 1}, scope="evalmeta")
+    agent = Span(TRACE, "2" * 16, SPAN, "chat", BEGIN, BEGIN, {"gen_ai.operation.name": "chat"}, scope="shop")
+    assert exported_turns(Trace(TRACE, [case])) == []
+    assert exported_turns(Trace(TRACE, [case, agent])) is None
+
+
 def test_spans_of_the_agent_below_a_turn_change_nothing() -> None:
     turn = exported("q", GeneratedData("a", topic="Orders", actions=()))._replace(scope="evalmeta")
     agent = Span(

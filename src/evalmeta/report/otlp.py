@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _EVALUATION: Final = "gen_ai.evaluation.result"
 _LABELS: Final = {Verdict.PASS: "pass", Verdict.FAILURE: "fail", Verdict.ERROR: "error", Verdict.UNDECIDED: "undecided"}
+_NOT_PASSED: Final = frozenset({"failure", "aborted"})
 _COUNTS: Final = ("total", "passed", "partly_judged", "failed", "errors", "undecided", "quarantined")
 
 
@@ -62,7 +63,7 @@ def _run_key(run: Run) -> tuple[object, ...]:
 def _suite(reports: Sequence[Report]) -> Span:
     keys = [_run_key(report.run) for report in reports]
     own, runs = _link("suite", *sorted(map(str, keys))), tuple(_link(*key) for key in keys)
-    failed = [report for report in reports if _status(report) == "failure"]
+    failed = [report for report in reports if _status(report) in _NOT_PASSED]
     return Span(
         *own,
         "",
@@ -93,7 +94,7 @@ def _run_span(report: Report) -> Span:
             "evalmeta.run.min_pass_rate": summary.min_pass_rate,
             **{f"evalmeta.run.cases.{name}": counts[key] for name, key in zip(_COUNTS, counts, strict=True)},
         },
-        error=report.outcome() if status in {"failure", "aborted"} else None,
+        error=report.outcome() if status in _NOT_PASSED else None,
     )
 
 

@@ -94,10 +94,10 @@ def exported_turns(trace: Trace) -> list[TracedTurn] | None:
 
     Spans of the agent below a turn say nothing new: evalmeta has judged what the turn says.
     """
-    if not any(span.scope == SCOPE for span in trace.spans.values()):
-        return None
     spans = [span for span in trace.spans.values() if isinstance(span.attributes.get(TURN), int)]
-    return [_turn(span) for span in sorted(spans, key=_number)]
+    if spans:
+        return [_turn(span) for span in sorted(spans, key=_number)]
+    return [] if all(span.scope == SCOPE for span in trace.spans.values()) else None
 
 
 def _number(span: Span) -> int:
