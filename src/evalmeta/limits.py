@@ -59,6 +59,11 @@ MAX_TRACE_BYTES: Final = 100_000_000
 # A request of OTLP that evalmeta writes or sends; collectors take 4 MB or more.
 TRACE_REQUEST_CHARS: Final = 1_000_000
 MAX_COLLECTOR_REPLY_BYTES: Final = 64_000
+# The tree of steps that is kept of a trace: its steps and levels, the bytes of each text, and of all texts.
+MAX_STEPS: Final = 500
+MAX_STEP_DEPTH: Final = 20
+MAX_STEP_TEXT_BYTES: Final = 4_000
+MAX_STEPS_BYTES: Final = 200_000
 MAX_NUMBER_CHARS: Final = 20
 
 # Testing API Developer Guide, "Considerations": 1,000 test cases a definition.

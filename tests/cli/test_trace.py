@@ -29,6 +29,21 @@ testCases:
   contains: welcome
   actions: []
 """
+STEPS = """\
+          steps     agent Orders                    34 ms
+                      model chat                  0.36 ms  13 tokens
+                      tool get_order(id="10045")    14 ms
+                      model chat                  0.25 ms  13 tokens
+                      tool cancel_order(id="1")    2.9 ms
+                        error: ValueError: no such order: 1
+                      model chat                  0.25 ms  13 tokens
+"""
+CHECK = """
+def calls(answer, *, trace):
+    (agent,) = trace["steps"]
+    called = [(step["name"], step["input"]) for step in agent["steps"] if step["kind"] == "tool"]
+    return called == [("get_order", {"id": "10045"}), ("cancel_order", {"id": "1"})]
+"""
 
 
 @pytest.fixture
@@ -95,6 +110,75 @@ def test_secrets_in_traces_are_hidden(folder: Path, evalmeta: Evalmeta) -> None:
 
     assert shown.code == 0
     assert bearer not in shown.out + (folder / "recordings.jsonl").read_text()
+
+
+@pytest.fixture
+def failed_run(folder: Path, evalmeta: Evalmeta) -> Outcome:
+    """Judge the recorded answers of an agent of Strands, of which a check in Python gets the steps."""
+    evalmeta("trace", "import", str(RECORDINGS / "strands.jsonl"), "-o", "recordings.jsonl")
+    (folder / "evalmeta.toml").write_text('[subjects.recorded]\nadapter = "replay"\nfile = "recordings.jsonl"\n')
+    (folder / "checks.py").write_text(CHECK)
+    case = "- input: Where is order 10045?\n  contains: refunded\n  function: checks:calls\n"
+    (folder / "desk.yaml").write_text(f"subject: recorded\ntestCases:\n{case}")
+    return evalmeta("run", "desk.yaml")
+
+
+def test_the_steps_are_stored_and_shown_with_the_expectation_that_failed(
+    failed_run: Outcome, evalmeta: Evalmeta
+) -> None:
+    shown = evalmeta("test", "results", "latest", "-v")
+
+    assert failed_run.code == shown.code == 100
+    assert STEPS in shown.out
+    assert shown.out.index("cancel_order(") < shown.out.index('contains "refunded": FAILURE')
+    assert "1 failed" in shown.out
+    assert "tool get_order" not in failed_run.out
+
+
+def test_a_check_in_python_gets_the_steps_with_their_arguments(failed_run: Outcome, evalmeta: Evalmeta) -> None:
+    line = json.loads(evalmeta("test", "results", "latest", "--result-format", "jsonl").out)
+
+    assert failed_run.code == 100
+    assert [(result["name"], result["verdict"]) for result in line["results"]] == [
+        ("contains", "FAILURE"), ("function", "PASS"),
+    ], line["results"]  # fmt: skip
+
+
+def test_results_as_json_have_the_steps_and_can_be_judged_again_with_them(
+    folder: Path, failed_run: Outcome, evalmeta: Evalmeta
+) -> None:
+    assert failed_run.code == 100
+    (run,) = json.loads(evalmeta("test", "results", "latest", "--json").out)["result"]
+    shown = run["testCases"][0]["generatedData"]
+    lines = evalmeta("test", "results", "latest", "--result-format", "jsonl").out
+    (folder / "recordings.jsonl").write_text(lines)
+
+    evalmeta("run", "desk.yaml")
+
+    (agent,) = shown["trace"]["steps"]
+    assert [(step["kind"], step.get("action")) for step in agent["steps"]] == [
+        ("model", None), ("tool", 0), ("model", None), ("tool", 1), ("model", None),
+    ]  # fmt: skip
+    assert json.loads(lines)["trace"] == shown["trace"]
+    assert STEPS in evalmeta("test", "results", "latest", "-v").out
+
+
+@pytest.mark.slow
+def test_rescored_runs_and_archives_keep_the_steps(failed_run: Outcome, evalmeta: Evalmeta) -> None:
+    assert failed_run.code == 100
+    evalmeta("test", "rescore", "latest")
+    rescored = evalmeta("test", "results", "latest", "-v")
+    evalmeta("test", "archive", "latest", "kept")
+
+    assert STEPS in rescored.out
+    assert STEPS in evalmeta("test", "results", "kept", "-v").out
+
+
+def test_a_turn_as_json_has_its_steps_beside_the_id_of_the_trace(evalmeta: Evalmeta) -> None:
+    turn = json.loads(evalmeta("trace", "import", str(LANGCHAIN), "--json").out)["result"]["turns"][0]
+
+    assert turn["trace"] == "cf8005ccf56a56c8bbd5636c4d81b79b"
+    assert [step["name"] for step in turn["steps"]] == ["order_desk"]
 
 
 @pytest.mark.parametrize(

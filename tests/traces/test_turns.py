@@ -12,6 +12,7 @@ RECORDINGS = Path(__file__).parent / "recordings"
 ORDER = "Your order 10045 is on its way."
 GET_ORDER = ("get_order", {"id": "10045"}, {"id": "10045", "state": "sent"})
 
+LANGCHAIN = ("langchain_openinference", "langchain_openllmetry")
 FAILED_TOOL = ("cancel_order", {"id": "1"}, "Error: no such order: 1")
 
 
@@ -34,6 +35,7 @@ def turns_of(name: str) -> list[TracedTurn]:
         ("agent_framework_content", "Orders", (20, 6), ""),
         ("adk_2_content", "orders", (30, 9), "5c3e5eb8-0a24-4c9f-859b-8ec5ecbd67f8"),
         ("adk_1", "orders", (30, 9), "92997037-8e66-40c6-9878-4e2dbc0c7bf1"),
+        ("mlflow", "order_desk", (30, 11), ""),
     ],
 )
 def test_a_trace_of_a_real_library_says_what_the_agent_did(
@@ -62,7 +64,16 @@ def test_a_tool_that_raises_ends_the_turn_in_an_error_and_is_still_an_action(nam
 
 
 @pytest.mark.parametrize(
-    "name", ["langchain_openinference", "langchain_openllmetry", "strands", "strands_latest", "adk_1", "adk_2_content"]
+    "name",
+    [
+        "langchain_openinference",
+        "langchain_openllmetry",
+        "strands",
+        "strands_latest",
+        "adk_1",
+        "adk_2_content",
+        "mlflow",
+    ],
 )
 def test_the_second_turn_of_a_conversation_is_not_mixed_with_the_first(name: str) -> None:
     turn = turns_of(name)[1]
@@ -98,8 +109,16 @@ def test_agent_framework_without_content_says_topic_tools_and_tokens_and_which_c
     assert "call enable_instrumentation(enable_sensitive_data=True)" in turn.findings[0]
 
 
-def test_passages_come_from_spans_of_retrievals() -> None:
-    turn = turns_of("langchain_openinference")[0]
+def test_the_model_in_quotes_of_mlflow_is_known() -> None:
+    tokens = turns_of("mlflow")[0].tokens
+
+    assert tokens
+    assert tokens.model == "small"
+
+
+@pytest.mark.parametrize("name", ["langchain_openinference", "mlflow"])
+def test_passages_come_from_spans_of_retrievals(name: str) -> None:
+    turn = turns_of(name)[0]
 
     assert turn.retrieved
     assert [(passage.uri, passage.content) for passage in turn.retrieved] == [

@@ -63,7 +63,7 @@ class GeneratedData:
         latency_ms: the time until the answer in milliseconds; the runner measures it if the subject does not.
         session_id: the agent's id of the conversation.
         tokens: the tokens that the answer used.
-        trace: the agent's own trace as unchanged JSON.
+        trace: the agent's steps (`evalmeta.model.steps`), or its own trace as unchanged JSON.
         retrieved: the passages that the answer is based on; None if they were not reported.
         is_json: whether the agent returned a value that is not text; the outcome is its JSON text.
         first_token_ms: the time until the first part of a streamed answer in milliseconds; None if it was not streamed.

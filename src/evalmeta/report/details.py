@@ -12,7 +12,8 @@ from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult, Ve
 from evalmeta.plugins import is_check
 from evalmeta.report.report import VERDICT_WORDS, Report
 from evalmeta.report.results import averages_of, both_verdicts, label_of, mean_text, missed_averages, score_text
-from evalmeta.report.text import clean, count, one_line, side_by_side, wrap
+from evalmeta.report.steps import STEPS_LABEL, steps_text
+from evalmeta.report.text import LINE_CHARS, clean, count, one_line, side_by_side, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 
 _LABEL_CHARS: Final = 10
+_INNER_INDENT: Final = 2
 _LISTED_ITERATIONS: Final = 10
 # The expectations of calls, which are shown in columns.
 _CALLS: Final = frozenset({ACTIONS, "tool_trajectory_avg_score"})
@@ -202,11 +204,14 @@ def not_passed(case: CaseResult) -> tuple[TestResult, ...]:
     return tuple(result for verdict in _ORDER for result in judged if result.verdict is verdict)
 
 
-def case_text(case: CaseResult, summary: Summary | None = None, *, indent: str = "", traceback: bool = False) -> str:
+def case_text(
+    case: CaseResult, summary: Summary | None = None, *, indent: str = "", traceback: bool = False, steps: bool = False
+) -> str:
     """Return everything in `blocks` as clean, indented, wrapped lines."""
     lines = []
-    for title, fields in blocks(case, summary, traceback=traceback):
-        inner = indent + "  " * bool(title)
+    steps_chars = LINE_CHARS - len(indent) - _INNER_INDENT - _LABEL_CHARS if steps else 0
+    for title, fields in blocks(case, summary, traceback=traceback, steps_chars=steps_chars):
+        inner = indent + " " * _INNER_INDENT * bool(title)
         if title:
             lines.append(indent + one_line(title))
         for field in fields:
@@ -216,12 +221,13 @@ def case_text(case: CaseResult, summary: Summary | None = None, *, indent: str =
 
 
 def blocks(
-    case: CaseResult, summary: Summary | None = None, *, traceback: bool = False
+    case: CaseResult, summary: Summary | None = None, *, traceback: bool = False, steps_chars: int = 0
 ) -> Iterator[tuple[str, list[Field]]]:
     """Yield titles with fields: first those of the case, without a title, then those of each result that did not pass.
 
     A case of several turns has a title for each turn, followed by its results. The case's means in the run's `summary`
-    come with the case.
+    come with the case. The steps of the agent, in lines of `steps_chars`, come last in a turn, beside its results; they
+    are left out by default.
     """
     results = not_passed(case)
     errors = [Field("error", case.error)] if case.error else [Field("why", text) for text in _orgs_verdict(case)]
@@ -231,13 +237,13 @@ def blocks(
     means = [Field("mean", f"{average.name} {mean_text(average)}: {average.verdict}") for average in averages]
     if not case.earlier:
         first, *others = _exchange_fields(exchanges(case)[-1], results)
-        yield "", [first, *errors, *others, *means]
+        yield "", [first, *errors, *others, *means, *_steps_fields(exchanges(case)[-1], steps_chars)]
         yield from map(_block, _with_same_reason(results))
         return
     yield "", [*errors, *means]
     for exchange in exchanges(case):
         own = results_of(exchange, case, results)
-        yield f"turn {exchange.turn}", list(_exchange_fields(exchange, own))
+        yield f"turn {exchange.turn}", [*_exchange_fields(exchange, own), *_steps_fields(exchange, steps_chars)]
         yield from map(_block, _with_same_reason(own))
 
 
@@ -293,6 +299,11 @@ def _exchange_fields(exchange: Exchange, results: Sequence[TestResult]) -> Itera
     answer = exchange.generated.outcome if exchange.generated else None
     if answer and not any(_is_comparable(result) and result.actual == answer for result in results):
         yield Field("answer", answer)
+
+
+def _steps_fields(exchange: Exchange, chars: int) -> Iterator[Field]:
+    if chars and exchange.generated and (text := steps_text(exchange.generated, chars=chars)):
+        yield Field(STEPS_LABEL, text)
 
 
 def _result_fields(result: TestResult) -> Iterator[Field]:

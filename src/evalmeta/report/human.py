@@ -55,11 +55,11 @@ class Line(NamedTuple):
 
 
 class CaseDetails(NamedTuple):
-    """A case that is shown in full, with the traceback of its error or without."""
+    """A case that is shown in full, with the traceback of its error and the agent's steps, or without them."""
 
     report: Report
     group: CaseGroup
-    traceback: bool = False
+    is_verbose: bool = False
 
 
 class Limits(NamedTuple):
@@ -153,7 +153,7 @@ def _cases(report: Report, findings: Findings, *, is_all: bool) -> Iterator[Line
             start = f"{word:{_WORD_CHARS}} {name}"
             yield Line(f"{start} {passed_text(group.case)}".rstrip(), "word")
         else:
-            yield CaseDetails(report, group, traceback=is_all)
+            yield CaseDetails(report, group, is_verbose=is_all)
     if is_all:
         return
     for numbers, what in ((findings.failing, "did not pass"), (findings.undecided, "undecided")):
@@ -193,11 +193,12 @@ def _verdict(reports: Sequence[Report], *, is_short: bool = False) -> Iterator[L
 
 
 def _details(part: CaseDetails) -> str:
-    report, (case, verdict, *_), traceback = part
+    report, (case, verdict, *_), is_verbose = part
     start = f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {group_title(report, part.group)}"
     where = report.location(case)
     head = f"{start} {one_line(where, chars=400)}" if where else start
-    return f"{head}\n{case_text(case, report.summary, indent=_DETAILS_INDENT, traceback=traceback)}"
+    details = case_text(case, report.summary, indent=_DETAILS_INDENT, traceback=is_verbose, steps=is_verbose)
+    return f"{head}\n{details}"
 
 
 def limits_of(reports: Sequence[Report]) -> list[Limits]:

@@ -11,6 +11,7 @@ from evalmeta.model.aggregation import coverage_of
 from evalmeta.model.generated_data import actions_json
 from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult, Verdict
 from evalmeta.model.spending import costs_json, merged
+from evalmeta.model.steps import step_tree
 from evalmeta.protocol.connect import write_case, write_quarantine, write_run
 from evalmeta.protocol.generated_data import write_tokens
 from evalmeta.protocol.json_fields import object_at
@@ -125,6 +126,7 @@ def _answer(generated: GeneratedData | None) -> JsonObject:
         "tokens": write_tokens(tokens) if tokens else None,
         **({} if generated.state is None else {"state": generated.state}),
         **({} if generated.handoffs is None else {"handoffs": list(generated.handoffs)}),
+        **({"trace": generated.trace} if generated.trace is not None and step_tree(generated) else {}),
     }
 
 

@@ -18,6 +18,7 @@ from evalmeta.model.run import Verdict
 from evalmeta.report.details import Field, blocks, group_title
 from evalmeta.report.human import CaseDetails, Detail, Line, human_parts, stream
 from evalmeta.report.report import VERDICT_WORDS, Report
+from evalmeta.report.steps import ERROR_WORD, STEPS_LABEL
 from evalmeta.report.text import clean, escape_commands, one_line, shorten
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ _PASSED_FROM: Final = 100
 _FAILED_FROM: Final = 80
 _TIME_FROM: Final = 60
 _LABEL_CHARS: Final = 9
+# The borders of a panel, and the gaps of the columns in it.
+_FRAME_CHARS: Final = 8
+_ERROR_LINE: Final = rf"(?m)^ +{ERROR_WORD}.*"
 _STYLES: Final = {
     Verdict.PASS: "green",
     Verdict.FAILURE: "bold red",
@@ -56,7 +60,7 @@ def print_human(
             continue
         if where := part.report.location(part.group.case):
             _print_line(Line(one_line(where, chars=400), "whole"), console)
-        console.print(_panel(part))
+        console.print(_panel(part, console.width))
 
 
 def _print_line(line: Line, console: Console) -> None:
@@ -83,11 +87,12 @@ def _broken(line: Line, width: int) -> Sequence[Text]:
     return styled
 
 
-def _panel(part: CaseDetails) -> Panel:
-    report, group, traceback = part
+def _panel(part: CaseDetails, width: int) -> Panel:
+    report, group, is_verbose = part
     style = _STYLES[group.verdict]
     parts: list[Text | Table] = []
-    for title, fields in blocks(group.case, report.summary, traceback=traceback):
+    steps_chars = max(width - _FRAME_CHARS - _LABEL_CHARS, 1) if is_verbose else 0
+    for title, fields in blocks(group.case, report.summary, traceback=is_verbose, steps_chars=steps_chars):
         if title:
             parts += [Text(), _text(one_line(title), "bold")]
         parts.append(_grid(fields))
@@ -100,7 +105,10 @@ def _grid(fields: Sequence[Field]) -> Table:
     grid.add_column(no_wrap=True, min_width=_LABEL_CHARS)
     grid.add_column(overflow="fold")
     for field in fields:
-        grid.add_row(_text(field.label, "dim"), _text(shorten(field.text)))
+        text = _text(shorten(field.text))
+        if field.label == STEPS_LABEL:
+            text.highlight_regex(_ERROR_LINE, "red")
+        grid.add_row(_text(field.label, "dim"), text)
     return grid
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta.model import json_value
 from evalmeta.model.generated_data import Passage, Tokens
+from evalmeta.model.steps import StepKind
 from evalmeta.traces.messages import Call, Message, decoded, messages_of, plain_result
 
 if TYPE_CHECKING:
@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from evalmeta.traces.spans import Span
 
 _Fact = TypeVar("_Fact")
-
-
-class StepKind(StrEnum):
-    """What a span is about."""
-
-    AGENT = "agent"
-    MODEL = "model"
-    TOOL = "tool"
-    RETRIEVAL = "retrieval"
-    OTHER = "other"
 
 
 class Found(NamedTuple):
@@ -306,8 +296,8 @@ def tokens_of(span: Span) -> Tokens | None:
 
 def model_of(span: Span) -> str:
     """Return the model of a call; empty if it is unknown."""
-    keys = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
-    names = (_text(span.attributes.get(key)) for key in keys)
+    keys = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "mlflow.llm.model")
+    names = (_text(_unquoted(span.attributes.get(key))) for key in keys)
     return next((name for name in names if name and name != "unknown"), "")
 
 

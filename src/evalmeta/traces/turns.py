@@ -10,9 +10,11 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
+from evalmeta.model.steps import StepTree, tree_json
 from evalmeta.traces import conventions as says
-from evalmeta.traces.conventions import StepKind
 from evalmeta.traces.messages import Call, Message, is_cut
+from evalmeta.traces.steps import TracedAction, read_steps
+from evalmeta.traces.turn_spans import TurnSpans, top_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,6 +51,8 @@ class TracedTurn(NamedTuple):
         exported: the whole answer, in a test run that evalmeta exported; None for other traces, as is `case`.
         case: the number of the case.
         run: the test and the run; empty for other traces.
+        steps: what agents, models and tools did; None in exported runs. It names `actions` by number, so an answer gets
+            both or neither.
     """
 
     trace_id: str
@@ -68,6 +72,7 @@ class TracedTurn(NamedTuple):
     exported: GeneratedData | None = None
     case: int | None = None
     run: str = ""
+    steps: StepTree | None = None
 
     def generated(self) -> GeneratedData:
         """Return the turn as the answer of an agent."""
@@ -80,23 +85,25 @@ class TracedTurn(NamedTuple):
             latency_ms=self.latency_ms,
             session_id=self.session or None,
             tokens=self.tokens,
+            trace=tree_json(self.steps) if self.steps else None,
             retrieved=self.retrieved,
         )
 
 
 def read_turn(trace: Trace) -> TracedTurn | None:
     """Return the turn in a trace; None if it calls neither an agent nor a model."""
-    tops = _tops(trace)
+    tops = top_spans(trace)
     if not tops:
         return None
-    steps = _Steps(trace, tops)
+    steps = TurnSpans(trace, tops)
     rules: dict[str, str] = {}
+    actions = _actions(steps, rules)
     turn = TracedTurn(
         trace.trace_id,
         _utterance(steps, rules),
         _answer(steps, rules),
         _topic(steps, rules),
-        _actions(steps, rules),
+        None if actions is None else tuple(traced.action for traced in actions),
         steps.agents,
         _tokens(steps, rules),
         _retrieved(steps, rules),
@@ -106,71 +113,9 @@ def read_turn(trace: Trace) -> TracedTurn | None:
         next((error for span in reversed(tops) if (error := says.error_of(span)) is not None), None),
         rules,
         (),
+        steps=read_steps(steps, actions or ()),
     )
     return turn._replace(findings=tuple(_findings(turn, steps)))
-
-
-def _tops(trace: Trace) -> list[Span]:
-    """Return the topmost spans of agents; if there are none, the roots above calls of models."""
-    tops: list[Span] = []
-    waiting = [root for root in trace.roots if says.is_conversation(root)]
-    while waiting:
-        span = waiting.pop(0)
-        if says.kind_of(span) is StepKind.AGENT:
-            tops.append(span)
-        else:
-            waiting.extend(trace.children(span))
-    if tops:
-        return sorted(tops, key=lambda span: span.start_ns)
-    return [root for root in trace.roots if any(says.kind_of(span) is StepKind.MODEL for span in trace.below(root))]
-
-
-class _Steps:
-    """The spans of a turn by their kinds.
-
-    Of calls of models right inside each other, which two instrumentations make of one call, only the outermost counts.
-    """
-
-    def __init__(self, trace: Trace, tops: Sequence[Span]) -> None:
-        self.trace, self.tops = trace, tops
-        self.all = [span for top in tops for span in trace.below(top)]
-        self.tools = self._of(StepKind.TOOL)
-        self.models = self._outermost(StepKind.MODEL)
-        self.retrievals = self._outermost(StepKind.RETRIEVAL)
-        self.agents = tuple(_without_repeats(self.agent_of(span)[1] for span in self.models))
-
-    def _of(self, kind: StepKind) -> list[Span]:
-        return sorted((span for span in self.all if says.kind_of(span) is kind), key=lambda span: span.start_ns)
-
-    def _outermost(self, kind: StepKind) -> list[Span]:
-        return [span for span in self._of(kind) if not self._is_inside(span, kind)]
-
-    def _is_inside(self, span: Span, kind: StepKind) -> bool:
-        """Return whether a span is inside another of its kind, without an agent or a tool between them."""
-        for above in self._above(span):
-            if (outer := says.kind_of(above)) is not StepKind.OTHER:
-                return outer is kind
-        return False
-
-    def _above(self, span: Span) -> Iterator[Span]:
-        seen = {span.span_id}
-        while (parent := self.trace.spans.get(span.parent_id)) and parent.span_id not in seen:
-            seen.add(parent.span_id)
-            yield parent
-            span = parent
-
-    def agent_of(self, span: Span) -> tuple[str, str]:
-        """Return the agent that a span belongs to, and the rule that found it."""
-        named = (says.agent_of(step) for step in (span, *self._above(span)))
-        return next((found for found in named if found[1]), ("", ""))
-
-
-def _without_repeats(names: Iterable[str]) -> Iterator[str]:
-    before = ""
-    for name in names:
-        if name and name != before:
-            yield name
-            before = name
 
 
 def _last(messages: Iterable[Message], role: str) -> str:
@@ -179,7 +124,7 @@ def _last(messages: Iterable[Message], role: str) -> str:
     return texts[-1] if texts else ""
 
 
-def _utterance(steps: _Steps, rules: dict[str, str]) -> str | None:
+def _utterance(steps: TurnSpans, rules: dict[str, str]) -> str | None:
     for where, spans in (("first model call", steps.models[:1]), ("agent", steps.tops[:1])):
         for span in spans:
             rule, messages = says.messages_to(span)
@@ -189,7 +134,7 @@ def _utterance(steps: _Steps, rules: dict[str, str]) -> str | None:
     return None
 
 
-def _answer(steps: _Steps, rules: dict[str, str]) -> str | None:
+def _answer(steps: TurnSpans, rules: dict[str, str]) -> str | None:
     top = steps.tops[-1]
     if text := says.final_result(top):
         rules["answer"] = "final_result of the agent"
@@ -206,7 +151,7 @@ def _answer(steps: _Steps, rules: dict[str, str]) -> str | None:
     return None
 
 
-def _topic(steps: _Steps, rules: dict[str, str]) -> str | None:
+def _topic(steps: TurnSpans, rules: dict[str, str]) -> str | None:
     rule, name = steps.agent_of(steps.models[-1] if steps.models else steps.tops[-1])
     if not name:
         return None
@@ -215,24 +160,28 @@ def _topic(steps: _Steps, rules: dict[str, str]) -> str | None:
 
 
 class _Called(NamedTuple):
-    time_ns: int
+    model: Span
     call: Call
 
 
-def _actions(steps: _Steps, rules: dict[str, str]) -> tuple[Action, ...] | None:
+def _actions(steps: TurnSpans, rules: dict[str, str]) -> list[TracedAction] | None:
     calls, known = _calls(steps.models)
     if not (known or steps.tools):
         return None
     spans = _joined([called.call for called in calls], steps.tools)
-    left = [span for span in steps.tools if span not in spans]
+    joined = {span.span_id for span in spans if span}
     made = [
-        (called.time_ns, _action(called.call, span))
+        TracedAction(called.model.start_ns, _action(called.call, span), span, called.model)
         for called, span in zip(calls, spans, strict=True)
         if not says.is_handoff(called.call.name)
     ]
-    made += [(span.start_ns, _action(None, span)) for span in left if not says.is_handoff(says.tool_of(span))]
+    made += [
+        TracedAction(span.start_ns, _action(None, span), span, None)
+        for span in steps.tools
+        if span.span_id not in joined and not says.is_handoff(says.tool_of(span))
+    ]
     rules["actions"] = "model calls" if calls else "tool spans"
-    return tuple(action for _, action in sorted(made, key=lambda pair: pair[0]))
+    return sorted(made, key=lambda action: action.time_ns)
 
 
 def _calls(models: Sequence[Span]) -> tuple[list[_Called], bool]:
@@ -242,7 +191,7 @@ def _calls(models: Sequence[Span]) -> tuple[list[_Called], bool]:
     for span in models:
         _, messages = says.messages_from(span)
         known = known or bool(messages)
-        calls += [_Called(span.start_ns, call) for message in messages for call in message.calls]
+        calls += [_Called(span, call) for message in messages for call in message.calls]
     return calls, known
 
 
@@ -278,7 +227,7 @@ def _action(call: Call | None, span: Span | None) -> Action:
     return Action(name, known, output, span.latency_ms if span else None, says.error_of(span) if span else None)
 
 
-def _tokens(steps: _Steps, rules: dict[str, str]) -> Tokens | None:
+def _tokens(steps: TurnSpans, rules: dict[str, str]) -> Tokens | None:
     used = [says.tokens_of(span) for span in steps.models]
     known = [tokens for tokens in used if tokens]
     if known and len(known) == len(used):
@@ -310,7 +259,7 @@ def _added(counts: Iterable[int | None]) -> int | None:
     return total
 
 
-def _retrieved(steps: _Steps, rules: dict[str, str]) -> tuple[Passage, ...] | None:
+def _retrieved(steps: TurnSpans, rules: dict[str, str]) -> tuple[Passage, ...] | None:
     if not steps.retrievals:
         return None
     rules["retrieved"] = "retrieval spans"
@@ -322,7 +271,7 @@ def _latency(tops: Sequence[Span]) -> float | None:
     return tops[0]._replace(end_ns=max(span.end_ns for span in tops)).latency_ms
 
 
-def _findings(turn: TracedTurn, steps: _Steps) -> Iterator[str]:
+def _findings(turn: TracedTurn, steps: TurnSpans) -> Iterator[str]:
     if len(steps.tops) > 1:
         names = ", ".join(span.name for span in steps.tops)
         yield f"the trace has {len(steps.tops)} agents side by side ({names}): the answer is that of the last one"
@@ -341,6 +290,6 @@ def _findings(turn: TracedTurn, steps: _Steps) -> Iterator[str]:
         yield f"the trace has no content ({' and '.join(missing)} unknown): {_setting(steps)}"
 
 
-def _setting(steps: _Steps) -> str:
+def _setting(steps: TurnSpans) -> str:
     scopes = {span.scope for span in steps.all}
     return next((setting for scope, setting in _CONTENT_SETTINGS.items() if scope in scopes), _ANY_SETTING)

@@ -269,7 +269,7 @@ def _key(result: tuple[Row, Shard]) -> tuple[int, int]:
 
 
 def _refuse_other(name: str, row: Row, shard: Shard, other_row: Row, other: Shard) -> None:
-    """Raise UsageError if two results of a case differ in more than times and ids of sessions."""
+    """Raise UsageError if two results of a case differ in more than times, ids of sessions, and traces."""
     iteration, number, verdict, body = row
     *_, other_verdict, other_body = other_row
     if body == other_body or _essence(decode_case(body)) == _essence(decode_case(other_body)):
@@ -290,4 +290,4 @@ def _essence(case: CaseResult) -> CaseResult:
 
 def _timeless(generated: GeneratedData) -> GeneratedData:
     actions = generated.actions and tuple(replace(action, latency_ms=None) for action in generated.actions)
-    return replace(generated, latency_ms=None, first_token_ms=None, session_id=None, actions=actions)
+    return replace(generated, latency_ms=None, first_token_ms=None, session_id=None, actions=actions, trace=None)

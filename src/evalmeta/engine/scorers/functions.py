@@ -20,6 +20,7 @@ from evalmeta.model.evaluation import Evaluation, select_cases
 from evalmeta.model.expectations import OUTCOME, canonical_name
 from evalmeta.model.generated_data import actions_json
 from evalmeta.model.redaction import error_text, hide_secrets
+from evalmeta.model.steps import trace_with_actions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -75,7 +76,7 @@ _INPUTS: Final[Mapping[str, Callable[[Exchange], object]]] = {
     "expected": _expected,
     "case": lambda exchange: exchange.case,
     "actions": lambda exchange: actions_json(exchange.generated.actions),
-    "trace": lambda exchange: exchange.generated.trace,
+    "trace": lambda exchange: trace_with_actions(exchange.generated),
     "utterance": lambda exchange: exchange.utterance,
     "history": _history,
     "context": lambda exchange: context_of(exchange.case),
