@@ -140,3 +140,31 @@ def test_a_definition_cannot_hold_a_state_and_the_loss_is_named(evalmeta: Progra
     losses = [loss["what"] for loss in json.loads(done.out)["result"]["losses"]]
     assert "the check 'state cart.items []', for which definitions have no expectation" in losses
     assert evalmeta("convert", "cart.yaml", "--to", "definition", "--subject-name", "Cart", "--strict").code != 0
+
+
+CONVERSATION = """\
+subject: agents:Agent
+defaults: {expectedOutcome: Done.}
+testCases:
+- turns:
+  - {input: Hello, state: {user:name: Ada}}
+  - {input: Add A-7, state: {user:name: Ada}}
+"""
+
+
+def test_an_eval_set_of_adk_has_the_state_after_the_last_turn(evalmeta: Program, folder: Path) -> None:
+    (folder / "cart.yaml").write_text(CONVERSATION)
+    done = evalmeta("convert", "cart.yaml", "--to", "adk", "-o", "cart.evalset.json")
+    assert done.code == 0
+    assert "the state that is expected; ADK has only that at the end of a case" in done.err
+    [case] = json.loads((folder / "cart.evalset.json").read_text())["eval_cases"]
+    assert (len(case["conversation"]), case["final_session_state"]) == (2, {"user:name": "Ada"})
+
+    passed = evalmeta("run", "cart.evalset.json", "--agent", "agents:Agent")
+    assert (passed.code, "3 of 5 results were judged" in passed.out) == (0, True), passed.out
+    case["final_session_state"] = {"user:name": "Grace"}
+    (folder / "cart.evalset.json").write_text(json.dumps({"eval_set_id": "cart", "eval_cases": [case]}))
+    failed = evalmeta("run", "cart.evalset.json", "--agent", "agents:Agent")
+    assert (failed.code, 'user:name: expected "Grace", got "Ada"' in failed.out) == (100, True)
+    back = evalmeta("convert", "cart.evalset.json", "--to", "adk", "--dialect", "typescript")
+    assert '"finalSessionState": {\n        "user:name": "Grace"' in back.out

@@ -25,7 +25,7 @@ from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from evalmeta.formats.diagnostics import Loss, Written
@@ -63,10 +63,13 @@ class Source:
     notes: tuple[Problem, ...] = ()
 
 
-def read_source(path: Path, names: DefinitionNames = _NO_NAMES, *, needs_subject: bool = True) -> Source:
+def read_source(
+    path: Path, names: DefinitionNames = _NO_NAMES, *, needs_subject: bool = True, kept_checks: Collection[str] = ()
+) -> Source:
     """Read a file of any format as a definition; the format is detected from the content.
 
     `needs_subject` says whether the definition becomes metadata, which must name its agent and have valid histories.
+    `kept_checks` names checks that are kept for another format although definitions cannot hold them.
     """
     label = shown(path)
     source_format = format_of(path, label=label)
@@ -77,7 +80,9 @@ def read_source(path: Path, names: DefinitionNames = _NO_NAMES, *, needs_subject
             subject_name = names.subject_name or spec.definition.subject_name
             if needs_subject and not subject_name:
                 raise _no_subject(label)
-            definition, losses = spec_definition(spec, name=names.name, subject_name=subject_name or "agent")
+            definition, losses = spec_definition(
+                spec, name=names.name, subject_name=subject_name or "agent", kept_checks=kept_checks
+            )
             version = names.subject_version or definition.subject_version
             return Source(replace(definition, subject_version=version), losses)
     if spec is not None or source_format == "definition":
@@ -99,7 +104,9 @@ def read_source(path: Path, names: DefinitionNames = _NO_NAMES, *, needs_subject
     subject_name = names.subject_name or document.evaluation.subject_name
     if needs_subject and not subject_name:
         raise _no_subject(label)
-    definition, losses = definition_of(document, subject_name=subject_name or "agent", is_metadata=needs_subject)
+    definition, losses = definition_of(
+        document, subject_name=subject_name or "agent", is_metadata=needs_subject, kept_checks=kept_checks
+    )
     return Source(replace(definition, subject_version=names.subject_version), losses, document.notes)
 
 
@@ -119,7 +126,8 @@ def convert_file(
     target_format = format_to_write(target).in_dialect(dialect)
     written = _rewritten(path, target_format, names)
     if written is None:
-        source = read_source(path, names, needs_subject=target in {"definition", "testspec"})
+        is_metadata, kept_checks = target in {"definition", "testspec"}, target_format.kept_checks
+        source = read_source(path, names, needs_subject=is_metadata, kept_checks=kept_checks)
         written = target_format.write(source.definition)
         written = replace(written, losses=(*source.losses, *written.losses))
     if strict and written.losses:

@@ -21,7 +21,7 @@ from evalmeta.model.expected_values import is_matcher
 from evalmeta.plugins import all_checks, is_check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from evalmeta.formats.document import Document
     from evalmeta.model.evaluation import Case, Turn
@@ -38,17 +38,18 @@ _COUNTED: Final = re.compile(r"(?:[a-z]+[- _])?(\d+)")
 
 
 def definition_of(
-    document: Document, *, subject_name: str | None = None, is_metadata: bool = False
+    document: Document, *, subject_name: str | None = None, is_metadata: bool = False, kept_checks: Collection[str] = ()
 ) -> tuple[Definition, tuple[Loss, ...]]:
     """Convert a document of another format into a definition; return it with the losses.
 
     Expected tool calls become action_sequence_match and comparisons of their arguments, expected answers
     bot_response_rating, and the state of a session context variables, as text. A turn without a known answer is missing
     in the history of later ones: orgs accept only pairs of question and answer. `is_metadata` says whether the
-    histories must follow the rules of definitions. Raise FormatError if evalmeta can run none of the cases.
+    histories must follow the rules of definitions, and `kept_checks` names checks that are kept although definitions
+    cannot hold them. Raise FormatError if evalmeta can run none of the cases.
     """
     evaluation = document.evaluation
-    converter = _Converter(is_metadata=is_metadata)
+    converter = _Converter(is_metadata=is_metadata, kept_checks=kept_checks)
     definition = Definition(
         name=converter.text(evaluation.name, "definition"),
         subject_name=converter.text(subject_name or evaluation.subject_name, "definition"),
@@ -71,8 +72,9 @@ def definition_of(
 class _Converter:
     """Converts cases, and collects each loss once, in the order in which it is found."""
 
-    def __init__(self, *, is_metadata: bool) -> None:
+    def __init__(self, *, is_metadata: bool, kept_checks: Collection[str]) -> None:
         self._is_metadata = is_metadata
+        self._kept_checks = kept_checks
         self._losses: dict[Loss, None] = {}
 
     @property
@@ -160,7 +162,11 @@ class _Converter:
         for expectation in turn.expectations:
             for converted in self._converted(expectation, where):
                 name = canonical_name(converted.name)
-                if converted.parameters or all(canonical_name(other.name) != name for other in kept):
+                if (
+                    converted.parameters
+                    or name in self._kept_checks
+                    or all(canonical_name(other.name) != name for other in kept)
+                ):
                     kept.append(converted)
                 elif converted not in kept:
                     what = f"the expectation {expectation.name!r}; a test case can have only one of its kind"
@@ -184,6 +190,8 @@ class _Converter:
         elif name == TOPIC and terms.get("match") == "contains":
             expected = self.text(expectation.expected_value or "", where)
             yield comparison_with(expectation, "contains", "$.generatedData.topic", expected)
+        elif name in self._kept_checks:
+            yield expectation
         elif is_check(name):
             self.lose(where, f"the check {expectation.label or name!r}, for which definitions have no expectation")
         elif expectation_kind(name) is None or expectation.is_custom:

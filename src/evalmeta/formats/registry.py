@@ -82,6 +82,7 @@ class Format:
         other_files: what is said of files in folders that are not tests, declared with the keys that show it.
         settings_file: the name of the file beside its files that has their settings; empty if there is none.
         is_written: whether definitions can be written in this format.
+        kept_checks: checks that definitions cannot hold and that are written in this format.
         takes_names: whether a file that has the format already can be converted to it with another name or agent.
     """
 
@@ -99,6 +100,7 @@ class Format:
     other_files: tuple[tuple[str, tuple[str, ...]], ...] = ()
     settings_file: str = ""
     is_written: bool = False
+    kept_checks: tuple[str, ...] = ()
     takes_names: bool = True
 
     def recognises(self, value: JsonValue) -> bool:

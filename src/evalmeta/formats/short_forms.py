@@ -17,7 +17,7 @@ from evalmeta.model.definition import Expectation
 from evalmeta.model.expectations import METRICS, render_actions
 from evalmeta.model.expected_calls import CALL_KEYS, read_call
 from evalmeta.model.expected_values import Fault, read_value
-from evalmeta.model.session_state import state_reference
+from evalmeta.model.session_state import expected_state, state_reference
 from evalmeta.plugins import all_checks
 
 if TYPE_CHECKING:
@@ -147,8 +147,7 @@ def _state(check: Check, case: YamlRecord) -> Iterator[Expectation]:
         read_value(value, (check.name, path), faults)
         for fault in faults:
             case.error("spec-value", fault.message, *fault.steps, hint=fault.hint)
-        label = f"{check.name} {path.strip()} {_shown(value)}"
-        yield Expectation(check.name, label=label, terms={"path": path.strip(), "expected": value})
+        yield expected_state(path, value)
 
 
 def _texts(check: Check, case: YamlRecord) -> Iterator[Expectation]:

@@ -38,7 +38,7 @@ from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, TEST_TYPES, TESTING_DEFINITION, MetadataType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from evalmeta.model.json_value import JsonValue
 
@@ -142,14 +142,17 @@ def read_testspec(data: bytes, *, label: str, folder: Path | None = None) -> Def
 
 
 def spec_definition(
-    spec: Spec, *, name: str | None = None, subject_name: str | None = None
+    spec: Spec, *, name: str | None = None, subject_name: str | None = None, kept_checks: Collection[str] = ()
 ) -> tuple[Definition, tuple[Loss, ...]]:
-    """Return the definition of a spec, and what it cannot hold; the names replace those of the spec."""
+    """Return the definition of a spec, and what it cannot hold; the names replace those of the spec.
+
+    `kept_checks` names checks that are kept although definitions cannot hold them.
+    """
     header = replace(spec.definition, name=name or spec.definition.name)
     if not spec.is_own:
         return header, ()
     document = spec.document(header.name)
-    definition, losses = definition_of(document, subject_name=subject_name, is_metadata=True)
+    definition, losses = definition_of(document, subject_name=subject_name, is_metadata=True, kept_checks=kept_checks)
     return replace(definition, description=header.description), losses
 
 

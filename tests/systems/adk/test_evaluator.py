@@ -652,3 +652,18 @@ def test_warnings_have_the_line_of_the_caller(write: Callable[..., Path]) -> Non
     with pytest.warns(DeprecationWarning, match="its rows are the turns") as caught:
         adk.evaluate(agent, write(LEGACY_PYTHON))
     assert {each.filename for each in caught} == {__file__}
+
+
+def test_the_final_state_is_compared_with_the_state_that_the_agent_reports(write: Callable[..., Path]) -> None:
+    path = write(eval_set({**GREETING, "finalSessionState": {"user:greeted": True}}))
+
+    def greet(state: dict[str, object] | None) -> Callable[[str], dict[str, object]]:
+        return lambda _: {"outcome": "Hello! How can I help you today?", "state": state}
+
+    assert adk.evaluate(greet({"user:greeted": True, "count": 1}), path).succeeded
+    assert "state for greeting-test failed: user:greeted: expected true, got false" in str(
+        failure(greet({"user:greeted": False}), path)
+    )
+    assert "user:greeted: expected true, but it is missing" in str(failure(greet({}), path))
+    [run] = adk.evaluate(greet(None), path, 1)
+    assert [result.verdict for result in run.run.cases[0].results if result.name == "state"] == ["UNDECIDED"]

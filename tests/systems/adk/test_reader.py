@@ -207,13 +207,43 @@ def test_keys_with_null_are_as_if_they_were_not_there() -> None:
 
 def test_an_answer_without_a_text_is_no_answer_and_told() -> None:
     silent = {**turn("Hi"), "finalResponse": {"parts": [{"functionCall": {"name": "a"}}]}}
-    document = read(eval_set(case("c", silent, turn("b", "B"), finalSessionState={"a": 1})))
+    document = read(eval_set(case("c", silent, turn("b", "B"))))
 
     assert expected(next(iter(document.evaluation.cases))) == (None, None)
     assert [note.message for note in document.notes] == [
-        "the final response has functionCall and no text; no answer is compared with it",
-        "'finalSessionState' is ignored: no metric uses it",
+        "the final response has functionCall and no text; no answer is compared with it"
     ]
+
+
+@pytest.mark.parametrize("key", ["finalSessionState", "final_session_state"])
+def test_the_final_state_is_expected_after_the_last_turn_and_has_no_matchers(key: str) -> None:
+    final = {"user:name": "Ada", "cart.total": None, "filter": {"type": "open"}}
+    document = read(eval_set(case("c", turn("a", "A"), turn("b", "B"), **{key: final})))
+    [found] = document.evaluation.cases
+
+    first, last = ([each for each in turn.expectations if each.name == "state"] for turn in found.turns)
+    assert (document.notes, first) == ((), [])
+    assert [(each.label, each.terms) for each in last] == [
+        ('state user:name "Ada"', {"path": "user:name", "expected": "Ada", "literal": True}),
+        ("state $['cart.total'] null", {"path": "$['cart.total']", "expected": None, "literal": True}),
+        ('state filter {"type": "open"}', {"path": "filter", "expected": {"type": "open"}, "literal": True}),
+    ]
+
+
+@pytest.mark.parametrize("final", [{}, None])
+def test_a_final_state_without_values_expects_nothing(final: JsonObject | None) -> None:
+    [found] = cases(eval_set(case("c", turn("a", "A"), final_session_state=final)))
+    assert {each.name for each in found.turns[0].expectations} == {"tool_trajectory_avg_score", "response_match_score"}
+
+
+def test_a_final_state_alone_is_enough_to_judge_a_case() -> None:
+    assert read(eval_set(case("c", turn("Hi"), finalSessionState={"greeted": True}))).notes == ()
+
+
+def test_a_final_state_that_is_not_an_object_is_an_error() -> None:
+    [problem] = problems(eval_set(case("c", turn("Hi"), finalSessionState=["a"])))
+    assert "'finalSessionState'" in problem
+    assert "not an object" in problem
 
 
 def test_outputs_of_tools_are_not_replaced_and_told() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +20,7 @@ from evalmeta.model.definition import (
     TestCase,
 )
 from evalmeta.model.expectations import render_actions
+from evalmeta.model.session_state import expected_state
 from evalmeta.systems.adk.reader import read_adk, read_adk_file
 from evalmeta.systems.adk.writer import write_adk, write_adk_cases
 from examples import at_most
@@ -26,6 +28,7 @@ from strategies import definitions, xml_texts
 from systems.adk.adkfiles import FULL, LEGACY_PYTHON, MULTI_TURN, STATEFUL, eval_set
 
 if TYPE_CHECKING:
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.systems.adk.cases import AdkCase
 
 spoken = xml_texts.filter(bool)
@@ -120,7 +123,10 @@ def test_python_has_snake_case_and_typescript_camel_case() -> None:
     assert typescript["evalCases"][0]["sessionInput"]["state"] == {"userName": "Ada"}
 
 
-@pytest.mark.parametrize("data", [FULL, eval_set(MULTI_TURN, STATEFUL), LEGACY_PYTHON])
+FINAL = {**MULTI_TURN, "finalSessionState": {"userName": "Ada", "cart": {"itemIds": [7]}}}
+
+
+@pytest.mark.parametrize("data", [FULL, eval_set(FINAL, STATEFUL), LEGACY_PYTHON])
 @pytest.mark.parametrize("dialect", ["python", "typescript"])
 def test_cases_of_a_file_are_written_again(data: bytes, dialect: str) -> None:
     cases = read_adk_file(data, label="a.test.json").cases
@@ -131,7 +137,12 @@ def test_cases_of_a_file_are_written_again(data: bytes, dialect: str) -> None:
 
 
 def told(case: AdkCase) -> object:
-    return case.eval_id, case.session, [(turn.utterance, turn.reference, turn.calls) for turn in case.turns]
+    return (
+        case.eval_id,
+        case.session,
+        case.final_state,
+        [(turn.utterance, turn.reference, turn.calls) for turn in case.turns],
+    )
 
 
 def of_case(*expected: Expectation, inputs: Inputs | None = None, number: int | None = None) -> Definition:
@@ -201,3 +212,49 @@ def of_case(*expected: Expectation, inputs: Inputs | None = None, number: int | 
 )
 def test_every_loss_is_named(definition: Definition, losses: list[str]) -> None:
     assert [str(loss) for loss in write_adk(definition).losses] == losses
+
+
+def of_states(*states: Expectation, **said: Inputs) -> TestCase:
+    return TestCase(said.get("inputs", Inputs("u")), states)
+
+
+@pytest.mark.parametrize(
+    ("expected", "final", "lost"),
+    [
+        ({"a": 1, "order.status": "sent", "$.order.id": 7}, {"a": 1, "order": {"status": "sent", "id": 7}}, []),
+        ({"$['cart.total']": [1, {"x": None}], "order": {}}, {"cart.total": [1, {"x": None}], "order": {}}, []),
+        ({"order": {"id": 7}, "order.status": "sent"}, {"order": {"id": 7, "status": "sent"}}, []),
+        ({"a": {"at_least": 1}, "b": [{"any": True}], "c": 1}, {"c": 1}, ["a", "b"]),
+        ({"a[0]": 1, "a.*": 2, "$": {"b": 1}}, {}, ["a[0]", "a.*", "$"]),
+        ({"a": 1, "a.b": 2, "$.a": 3}, {"a": 1}, ["a.b", "$.a"]),
+    ],
+)
+def test_expected_states_without_matchers_are_the_final_state(
+    expected: JsonObject, final: JsonObject, lost: list[str]
+) -> None:
+    before = deepcopy(expected)
+    states = [expected_state(path, value) for path, value in expected.items()]
+    written = write_adk(Definition("n", "s", test_cases=(of_states(*states),)))
+
+    [case] = json.loads(written.content)["eval_cases"]
+    assert case.get("final_session_state", {}) == final
+    losses = [f"the expectation {label_of(path, expected)!r}, which ADK cannot express" for path in lost]
+    assert [loss.what for loss in written.losses] == losses
+    assert expected == before
+
+
+def label_of(path: str, expected: JsonObject) -> str | None:
+    return expected_state(path, expected[path]).label
+
+
+def test_only_the_state_after_the_last_turn_is_kept() -> None:
+    first = TestCase(Inputs("a"), (Expectation("bot_response_rating", "A"), expected_state("step", 1)))
+    said = (HistoryMessage("user", "a", None, 0), HistoryMessage("agent", "A", None, 1))
+    last = of_states(expected_state("step", 2), inputs=Inputs("b", (), said))
+    written = write_adk(Definition("n", "s", test_cases=(first, last)), dialect="typescript")
+
+    [case] = json.loads(written.content)["evalCases"]
+    assert (len(case["conversation"]), case["finalSessionState"]) == (2, {"step": 2})
+    assert [str(loss) for loss in written.losses] == [
+        "test case 1: the state that is expected; ADK has only that at the end of a case"
+    ]

@@ -42,6 +42,7 @@ class _Adk(Format):
     )
     settings_file = ADK_CONFIG
     is_written = True
+    kept_checks = ("state",)
     takes_names = False
 
     def is_test(self, head: FileHead) -> bool:

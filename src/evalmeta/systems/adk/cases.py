@@ -123,6 +123,7 @@ class AdkCase:
     turns: tuple[AdkTurn, ...]
     session: Session | None = None  # the start of its session; None when the file has none
     rubrics: tuple[Rubric, ...] = ()
+    final_state: JsonObject = field(default_factory=dict)  # what the state of the session must have at the end
     not_run: str = ""  # why the case cannot be run; empty if it can
 
 
@@ -220,9 +221,6 @@ def _case(record: AdkRecord) -> AdkCase:
     eval_id = record.required_text("evalId")
     if record.has("evalId") and not eval_id.strip():
         record.error("adk-id", "the id of a case is empty", "evalId")
-    if record.raw("finalSessionState"):
-        message = f"{record.key('finalSessionState')!r} is ignored: no metric uses it"
-        record.warn("adk-unused", message, "finalSessionState")
     session = read_session(record.record("sessionInput", called="a session's input"))
     if record.has("conversationScenario"):
         return AdkCase(eval_id, (_first_turn(record, eval_id),), session, not_run=_NO_USER)
@@ -230,7 +228,7 @@ def _case(record: AdkRecord) -> AdkCase:
         message = f"the conversation of case {eval_id!r} is empty: add at least one turn"
         record.error("adk-empty", message, "conversation")
     turns = tuple(map(_turn, record.records("conversation", called="a turn")))
-    return AdkCase(eval_id, turns, session, read_rubrics(record))
+    return AdkCase(eval_id, turns, session, read_rubrics(record), record.object("finalSessionState"))
 
 
 _NO_USER: Final = "it has a conversation scenario, and evalmeta does not simulate users"

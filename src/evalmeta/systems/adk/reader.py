@@ -22,6 +22,7 @@ from evalmeta.formats.sources import JsonFile, read_json
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Case, Evaluation, Turn
 from evalmeta.model.problem import Location, Problem, Severity
+from evalmeta.model.session_state import expected_state, state_path
 from evalmeta.package.files import shown
 from evalmeta.systems.adk.cases import (
     ADK_CONFIG,
@@ -166,7 +167,7 @@ def _note_idle(file: AdkFile, config: AdkConfig, diagnostics: Diagnostics) -> No
         return
     for case, line in zip(file.cases, file.lines, strict=True):
         has_data = any(_has_data(criterion, case, turn) for criterion in config.criteria for turn in case.turns)
-        if case.turns and not (case.not_run or has_data):
+        if case.turns and not (case.not_run or has_data or case.final_state):
             message = f"case {case.eval_id!r} runs but is not judged: it has no data for any criterion"
             diagnostics.warn("adk-idle", message, line=line, column=1)
 
@@ -192,6 +193,9 @@ def _case(number: int, case: AdkCase, config: AdkConfig) -> Case:
 
 
 def _expectations(case: AdkCase, turn: AdkTurn, config: AdkConfig, *, is_last: bool) -> Iterator[Expectation]:
+    if is_last:
+        for name, value in case.final_state.items():
+            yield expected_state(state_path(name), value, literal=True)
     for criterion in config.criteria:
         if "function" not in criterion.terms:
             yield _expectation(criterion, case, turn, config)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -9,6 +11,10 @@ import orjson
 
 from evalmeta.formats.diagnostics import Loss, Written, case_name, number_losses, subject_losses
 from evalmeta.model.expectations import ACTIONS, OUTCOME, canonical_name, parse_actions
+from evalmeta.model.expected_values import is_matcher
+from evalmeta.model.jsonpath import Names
+from evalmeta.model.jsonpath_parser import read_reference
+from evalmeta.model.session_state import STATE, state_reference
 from evalmeta.systems.adk.cases import KEYS, AdkCase, AdkTurn, Call, Dialect, Session, both, snake
 from evalmeta.systems.adk.reader import LEGACY, read_adk_file
 
@@ -41,10 +47,13 @@ def write_adk(definition: Definition, *, dialect: Dialect = "python") -> Written
         link = _TurnBuilder(case, definition.subject_name, case_name(case, place))
         losses += link.losses
         if before and link.follows(before):
-            cases[-1] = AdkCase(cases[-1].eval_id, (*cases[-1].turns, link.turn), cases[-1].session)
+            losses += before.state_losses()
+            turns = (*cases[-1].turns, link.turn)
+            cases[-1] = replace(cases[-1], turns=turns, final_state=link.final_state)
         else:
             losses += link.history_losses()
-            cases.append(AdkCase(f"case-{len(cases) + 1}", (*link.questions(), link.turn), link.session))
+            turns = (*link.questions(), link.turn)
+            cases.append(AdkCase(f"case-{len(cases) + 1}", turns, link.session, final_state=link.final_state))
         before = link
     config = None
     if any(turn.calls for case in cases for turn in case.turns):
@@ -77,6 +86,7 @@ class _TurnBuilder:
         self._inputs = case.inputs
         self._where = where
         self.losses: list[Loss] = []
+        self.final_state: dict[str, JsonValue] = {}
         prompts = "\n".join(f"{prompt.reference_name}: {prompt.value}" for prompt in case.inputs.prompt_inputs)
         self.turn = AdkTurn(case.inputs.utterance or prompts, *self._expected(case.expectations))
         state = {variable.name: variable.value for variable in case.inputs.context_variables}
@@ -110,6 +120,11 @@ class _TurnBuilder:
         for role in dict.fromkeys(message.role for message in history if message.role not in {"user", "agent"}):
             yield Loss(self._where, f"the {role} messages of the history; ADK's agents have their own")
 
+    def state_losses(self) -> Iterator[Loss]:
+        """Yield the expected state if another turn follows in the same case."""
+        if self.final_state:
+            yield Loss(self._where, "the state that is expected; ADK has only that at the end of a case")
+
     def _expected(self, expectations: Sequence[Expectation]) -> tuple[str | None, tuple[Call, ...] | None]:
         reference: str | None = None
         calls: tuple[Call, ...] | None = None
@@ -120,8 +135,11 @@ class _TurnBuilder:
                 reference = value
             elif names is not None and calls is None:
                 calls = tuple(Call(action, {}) for action in names)
+            elif name == STATE and _add_value(self.final_state, expectation):
+                continue
             else:
-                self._lose(f"the expectation {expectation.name!r}, which ADK cannot express")
+                shown = expectation.label if name == STATE else expectation.name
+                self._lose(f"the expectation {shown!r}, which ADK cannot express")
                 continue
             if expectation.name != name:
                 self._lose(f"the name {expectation.name!r}; {name!r} means the same")
@@ -135,6 +153,31 @@ class _TurnBuilder:
             self.losses.append(loss)
 
 
+def _add_value(state: dict[str, JsonValue], expectation: Expectation) -> bool:
+    """Add the value that a check of the state expects; return whether ADK can hold it: at names, without matchers."""
+    value = expectation.terms.get("expected")
+    reference = read_reference(state_reference(str(expectation.terms.get("path"))))
+    steps = () if isinstance(reference, str) else reference.steps
+    names = [step.names[0] for step in steps if isinstance(step, Names) and len(step.names) == 1]
+    is_plain = expectation.terms.get("literal") is True or not _has_matcher(value)
+    if not names or len(names) < len(steps) or not is_plain:
+        return False
+    *outer, last = names
+    inner: JsonValue = state
+    for name in outer:
+        inner = inner.setdefault(name, {}) if isinstance(inner, dict) else None
+    if not isinstance(inner, dict) or inner.get(last, value) != value:
+        return False
+    inner[last] = deepcopy(value)
+    return True
+
+
+def _has_matcher(value: JsonValue) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_matcher, value))
+    return is_matcher(value) or (isinstance(value, dict) and any(map(_has_matcher, value.values())))
+
+
 def _said(inputs: Inputs) -> list[tuple[str | None, str | None]]:
     return [(message.role, message.message) for message in inputs.conversation_history]
 
@@ -145,6 +188,8 @@ def _case_json(case: AdkCase) -> JsonObject:
     if case.session:
         session = case.session
         eval_case["sessionInput"] = {"appName": session.app_name, "userId": session.user_id, "state": session.state}
+    if case.final_state:
+        eval_case["finalSessionState"] = case.final_state
     return eval_case
 
 
