@@ -50,6 +50,11 @@ MAX_LABELS_BYTES: Final = 50_000_000
 MAX_SPEC_BYTES: Final = 5_000_000
 MAX_SPEC_VALUES: Final = 200_000
 MAX_CASE_FILES: Final = 100
+# Columns of a table, or different keys in JSON Lines.
+MAX_CASE_NAMES: Final = 1_000
+# The metadata of a test case: its values, and all of it as JSON, which each result of the case repeats.
+MAX_METADATA_VALUES: Final = 100
+MAX_METADATA_BYTES: Final = 10_000
 MAX_CASE_FILES_BYTES: Final = 50_000_000
 MAX_YAML_DEPTH: Final = 32
 # One row of an evaluation set in JSON Lines: a trace with many spans has several MB.

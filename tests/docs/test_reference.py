@@ -36,4 +36,4 @@ def test_attributes_are_read_over_several_lines() -> None:
 def test_every_table_of_the_settings_is_described() -> None:
     tables = set(re.findall(r"^## `\[+(\w+)", "".join(describe_settings()), re.MULTILINE))
 
-    assert {field.alias or name for name, field in Settings.model_fields.items()} - tables == {"tags"}
+    assert {field.alias or name for name, field in Settings.model_fields.items()} - tables == {"columns", "tags"}

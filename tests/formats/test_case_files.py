@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,6 +37,10 @@ def cases_of(spec: Path, name: str, content: str) -> list[Case]:
 
 def checks(case: Case) -> list[tuple[str, str | None]]:
     return [(expectation.name, expectation.expected_value) for expectation in case.turns[0].expectations]
+
+
+def way_out(title: str) -> str:
+    return f"Rename it, map it with 'columns', or name it metadata.{title} to keep it as metadata."
 
 
 def problems(spec: Path, name: str, content: str) -> list[str]:
@@ -123,7 +128,7 @@ def test_cases_of_files_follow_those_of_the_spec(spec: Path) -> None:
             [
                 (
                     "data/q.csv:1 column 1 has the unknown title 'Question' [csv-columns]"
-                    " Use input for the message to the agent."
+                    f" Use input for the message to the agent. {way_out('Question')}"
                 ),
                 (
                     "data/q.csv:1 the column 'input' is missing [csv-columns]"
@@ -134,7 +139,12 @@ def test_cases_of_files_follow_those_of_the_spec(spec: Path) -> None:
         (
             "q.csv",
             "input,contian\nHi,x\n",
-            ["data/q.csv:1 column 2 has the unknown title 'contian' [csv-columns] Did you mean 'contains'?"],
+            [
+                (
+                    "data/q.csv:1 column 2 has the unknown title 'contian' [csv-columns]"
+                    f" Did you mean 'contains'? {way_out('contian')}"
+                )
+            ],
         ),
         ("q.csv", "input,input\nHi,x\n", ["data/q.csv:1 column 2, 'input', is repeated [csv-columns]"]),
         ("q.csv", "", [("data/q.csv:1 the table is empty [csv-columns] Its first line names the keys of the cells.")]),
@@ -184,7 +194,12 @@ def test_cases_of_files_follow_those_of_the_spec(spec: Path) -> None:
         (
             "q.jsonl",
             '{"input": "a", "contian": "b"}\n',
-            ["data/q.jsonl:1 a test case has no key 'contian' [spec-key] Did you mean 'contains'?"],
+            [
+                (
+                    "data/q.jsonl:1 a test case has no key 'contian' [spec-key]"
+                    f" Did you mean 'contains'? {way_out('contian')}"
+                )
+            ],
         ),
     ],
 )
@@ -288,7 +303,7 @@ def test_columns_with_other_titles_are_mapped_to_keys(mapped: Path, name: str, c
         (
             "q.csv",
             "Question,Expected\nHi,Hello\n",
-            "data/q.csv:1 the column 'Expected answer', which 'columns' of the spec names for 'contains'",
+            "data/q.csv:1 the column 'Expected answer', which 'columns' names for 'contains'",
         ),
         (
             "q.csv",
@@ -298,7 +313,7 @@ def test_columns_with_other_titles_are_mapped_to_keys(mapped: Path, name: str, c
         (
             "q.jsonl",
             '{"input": "Hi", "Expected answer": "Hello"}\n',
-            "data/q.jsonl:1 the column 'Question', which 'columns' of the spec names for 'input', does not exist",
+            "data/q.jsonl:1 the column 'Question', which 'columns' names for 'input', does not exist",
         ),
         (
             "q.jsonl",
@@ -331,3 +346,105 @@ def test_columns_name_keys_of_test_cases_once(spec: Path, columns: str, problem:
 def test_columns_without_a_file_are_an_error(spec: Path) -> None:
     spec.write_text("columns: {input: Question}\ncases: [{input: Hi}]\n")
     assert problems(spec, "q.csv", "")[0].startswith("t.yaml:1:10 'columns' is for files with test cases")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("q.csv", 'input,contains,Region ,owner,metadata.topc,metadata\nHi,Hello,EU,,x,"{""sla"": 2}"\nBye,Bye,,,,\n'),
+        (
+            "q.jsonl",
+            (
+                '{"input": "Hi", "contains": "Hello", "Region": "EU", "metadata.topc": "x", "metadata": {"sla": 2}}\n'
+                '{"input": "Bye", "contains": "Bye"}\n'
+            ),
+        ),
+    ],
+)
+def test_other_columns_are_kept_as_metadata(spec: Path, name: str, content: str) -> None:
+    first, second = cases_of(spec, name, content)
+    assert (first.metadata, second.metadata) == ({"sla": 2, "Region": "EU", "topc": "x"}, {})
+    assert checks(first) == [("contains", "Hello"), ("not_contains", "sorry")]
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *("contians", "Contains", "topc", "Expected Topic?", "expected_topic", "expected_anwser", "regex", "Answer"),
+        *("response", "ground truth", "Latency", "iterations", "min_pass_rate", "skip", "tool_calls"),
+    ],
+)
+@pytest.mark.parametrize("lines", [False, True])
+def test_a_title_that_may_be_meant_as_a_check_is_never_metadata(spec: Path, title: str, *, lines: bool) -> None:
+    content = f'{{"input": "Hi", "{title}": "x"}}\n' if lines else f"input,{title} \nHi,x\n"
+    [problem] = problems(spec, "q.jsonl" if lines else "q.csv", content)
+    assert problem.endswith(way_out(title))
+
+
+@pytest.mark.parametrize("title", ["category", "region", "owner", "priority", "id", "description", "language"])
+def test_a_title_that_resembles_no_key_is_metadata(spec: Path, title: str) -> None:
+    [case] = cases_of(spec, "q.csv", f"input,{title}\nHi,x\n")
+    assert case.metadata == {title: "x"}
+
+
+def test_a_spec_maps_a_column_to_metadata_and_has_metadata_of_its_own(spec: Path) -> None:
+    spec.write_text(
+        "cases:\n- data/q.csv\n- {input: Bye, metadata: {level: 3}}\ncolumns: {metadata.subject: Topc, input: Q}\n"
+    )
+    own, of_file = cases_of(spec, "q.csv", "Q,Topc\nHi,x\n")
+    assert (own.metadata, of_file.metadata) == ({"level": 3}, {"subject": "x"})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("q.csv", "input,\nHi,x\n", "data/q.csv:1 column 2 has no title [csv-columns] Write one, or remove it."),
+        ("q.csv", "input,Area,Area\nHi,x,y\n", "data/q.csv:1 column 3, 'Area', is repeated [csv-columns]"),
+        (
+            "q.csv",
+            'input,Area,metadata\nHi,x,"{""Area"": 1}"\n',
+            "data/q.csv:2 the metadata of the test case has 'Area' twice [spec-both] Keep one of them.",
+        ),
+        (
+            "q.csv",
+            "input,metadata\nHi,x\n",
+            "data/q.csv:2 'metadata' of a test case is a text, not a mapping [spec-type]",
+        ),
+        (
+            "q.csv",
+            f"input,Area\nHi,{'x' * limits.MAX_METADATA_BYTES}\n",
+            (
+                "data/q.csv:2 the metadata has 10,011 bytes as JSON; at most 10,000 are allowed [spec-limit]"
+                " Keep only what reports or functions need."
+            ),
+        ),
+        (
+            "q.jsonl",
+            json.dumps({"input": "Hi"} | {f"{number}-x": 1 for number in range(limits.MAX_METADATA_VALUES + 1)}),
+            (
+                "data/q.jsonl:1 the metadata has 101 values; at most 100 are allowed [spec-limit]"
+                " Keep only what reports or functions need."
+            ),
+        ),
+        (
+            "q.csv",
+            f"input,{','.join(f'{number}-x' for number in range(limits.MAX_CASE_NAMES))}\nHi\n",
+            (
+                "data/q.csv:1 the file has more than 1,000 different columns or keys [csv-limit]"
+                " Put values of one kind into one JSON object."
+            ),
+        ),
+        (
+            "q.jsonl",
+            "".join(f'{{"input": "Hi", "{number}-x": 1}}\n' for number in range(limits.MAX_CASE_NAMES)),
+            (
+                "data/q.jsonl:1000 the file has more than 1,000 different columns or keys [csv-limit]"
+                " Put values of one kind into one JSON object."
+            ),
+        ),
+    ],
+)
+def test_metadata_without_a_name_or_beyond_its_limits_is_an_error(
+    spec: Path, name: str, content: str, problem: str
+) -> None:
+    assert problems(spec, name, content) == [problem]

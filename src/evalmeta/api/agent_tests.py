@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
@@ -142,18 +143,22 @@ def read_test(
     endpoint: JsonObject | None = None,
     is_asked: bool = True,
     config: Path | None = None,
+    columns: Mapping[str, str] = MappingProxyType({}),
 ) -> FileTest:
     """Read the test in a file, and find the agent under test; see `FileTest.unbound` if it `is_asked`.
 
     `subject` is a name that the project binds, `module:name` of a Python object, or a URL, whose agent may have the
     settings `endpoint`. By default, it is the agent that the file names, the answers in the file, or the only agent
     that the project binds. `config` is the file with the criteria of ADK's eval sets, by default the project's.
+    `columns` are keys of test cases with columns of tables and JSON Lines, which replace the project's.
     """
     # Other files of the test are next to a link, not next to the file that it leads to.
     real = path.parent.resolve() / path.name
     file = real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
     kind, name = test_in(file)
-    reading = reading_of(project.settings, root=project.root, is_asked=subject is not None, config=config)
+    reading = reading_of(
+        project.settings, root=project.root, is_asked=subject is not None, config=config, columns=columns
+    )
     document, digest, warnings = _read(path, real, name, reading)
     subject_name, settings = _subject(project, document, subject, endpoint, label=shown(path))
     bound, unbound = project.settings.subjects, None
@@ -181,7 +186,7 @@ def _read(path: Path, real: Path, name: str, reading: Reading) -> tuple[Document
         refuse_errors(warnings)
     if definition is None:
         document = read_document(path, label=shown(path), name=name, reading=reading)
-        warnings = tuple(find_rule_problems(path, document))
+        warnings = tuple(find_rule_problems(path, document, reading))
         refuse_errors(warnings)
     else:
         document = Document(evaluation_of(definition, name=name))

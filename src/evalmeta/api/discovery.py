@@ -6,6 +6,7 @@ import os
 import re
 from collections import ChainMap
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta import limits
@@ -41,6 +42,7 @@ _FOUND: Final = """\
 A test is a definition (XML), a test spec (YAML), a table or JSON Lines with the keys of test cases, a table of the \
 Testing Center (CSV), or an eval set (JSON)."""
 _SHOWN_FILES: Final = 3
+_NO_COLUMNS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class FoundTests(NamedTuple):
@@ -154,12 +156,12 @@ def _components_of(folder: Path) -> list[Path]:
     return [component.path for component in find_components(project) if component.type.is_test]
 
 
-def check_other_test(path: Path) -> Sequence[Problem]:
-    """Return the problems of a test in another format."""
-    label = shown(path)
+def check_other_test(path: Path, columns: Mapping[str, str] = _NO_COLUMNS) -> Sequence[Problem]:
+    """Return the problems of a test in another format; `columns` are those of `Reading`."""
+    label, reading = shown(path), reading_at(path, columns)
     try:
-        document = read_document(path, label=label, name=label, reading=_reading_of(path))
-        return [*document.notes, *find_rule_problems(path, document)]
+        document = read_document(path, label=label, name=label, reading=reading)
+        return [*document.notes, *find_rule_problems(path, document, reading)]
     except FormatError as error:
         return problems_of(error, label)
 
@@ -190,10 +192,10 @@ def read_all(paths: Iterable[Path], read: Callable[[Path], _Test]) -> list[_Test
     raise first
 
 
-def find_rule_problems(path: Path, document: Document) -> list[Problem]:
+def find_rule_problems(path: Path, document: Document, reading: Reading) -> list[Problem]:
     """Return what the rules of definitions say about the checks of a test spec or a table, and ended quarantines."""
     label = shown(path)
-    if format_of(path, label=label) not in {"testspec", "csv"}:
+    if format_of(path, label=label, reading=reading) not in {"testspec", "csv"}:
         return []
     try:
         policy = rule_policy(find_project(path.parent).declared)
@@ -211,12 +213,15 @@ def _ended_quarantines(document: Document, label: str, files: Mapping[int, str])
             yield ended_problem(location, f"case {case.number}", case.quarantine.until)
 
 
-def _reading_of(path: Path) -> Reading:
+def reading_at(path: Path, columns: Mapping[str, str] = _NO_COLUMNS) -> Reading:
+    """Return how a file is read that is not run: as its project says; `columns` replace those of the project."""
     try:
         project = find_project(path.parent)
     except ProjectError:
-        return Reading()
-    return reading_of(project.declared, root=project.root, is_asked=False) if project.declared else Reading()
+        project = None
+    if project is None or project.declared is None:
+        return Reading(columns=tuple(columns.items()))
+    return reading_of(project.declared, root=project.root, is_asked=False, columns=columns)
 
 
 _NOT_IN_NAMES: Final = re.compile(r"[\W_]+")

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta import limits
-from evalmeta.errors import FormatError, InvalidMetadata, NotFound, ProjectError
+from evalmeta.errors import FormatError, InvalidMetadata, NotFound, ProjectError, UsageError
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import DESTRUCTIVE_FILES, MANIFEST_FILES, NEWEST_API_VERSION, TYPES, WILDCARD, Component
 from evalmeta.package.agent_files import AgentFiles
@@ -91,7 +92,13 @@ def write(definition: Definition, path: Path) -> None:
     put_file(path, write_definition(definition))
 
 
-def validate(paths: Sequence[Path] = (), *, start: Path | None = None, profile: Profile | None = None) -> Validation:
+def validate(
+    paths: Sequence[Path] = (),
+    *,
+    start: Path | None = None,
+    profile: Profile | None = None,
+    columns: Mapping[str, str] = MappingProxyType({}),
+) -> Validation:
     """Validate files, or those of a project, and return all problems.
 
     Args:
@@ -100,6 +107,7 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None, profile: 
             its folder `manifest`, and the tests in other formats in all its folders.
         start: where to look for the project; the current folder if None.
         profile: how strict the rules are; by default, as the project of each file says, or else `orgs`.
+        columns: keys of test cases, each with its column of tables and JSON Lines, which replace the project's.
 
     Raises:
         NotFound: a path does not exist.
@@ -108,8 +116,10 @@ def validate(paths: Sequence[Path] = (), *, start: Path | None = None, profile: 
         SettingsError: the project's settings are not valid.
     """
     if paths:
-        files, others = _tests_among(_each_once(_named_files(paths, takes_tests=True)), paths)
-        return replace(_validate_files(files, profile), others=others)
+        if columns:
+            _refuse_columns_without_table(paths)
+        files, others = _tests_among(_each_once(_named_files(paths, takes_tests=True, columns=columns)), paths)
+        return replace(_validate_files(files, profile, columns), others=others)
     project = find_project(start or Path.cwd())
     tests, others = _tests_among(sorted(files_below(project.root)))
     found = _validate_files([*files_to_check(start=start), *(test for test in tests if not _is_checked(test))], profile)
@@ -242,8 +252,19 @@ def _policy_of(project: Project, profile: Profile | None) -> RulePolicy:
     return rule_policy(project.declared, profile=profile, declared_variables=agents.declared_variables)
 
 
-def _validate_files(files: Sequence[Path], profile: Profile | None) -> Validation:
-    return _validation(files, map_chunks(partial(_check_files, profile), files), profile)
+def _refuse_columns_without_table(paths: Sequence[Path]) -> None:
+    from evalmeta.formats.document import CASE_FILES
+
+    if not any(path.is_dir() or path.suffix.lower() in CASE_FILES for path in paths):
+        raise UsageError("--columns is only for tables and JSON Lines, and there are none among the files")
+
+
+def _validate_files(
+    files: Sequence[Path], profile: Profile | None, columns: Mapping[str, str] = MappingProxyType({})
+) -> Validation:
+    # Processes receive it.
+    titles = dict(columns)
+    return _validation(files, map_chunks(partial(_check_files, profile, titles), files), profile)
 
 
 def _validation(files: Sequence[Path], checked: Sequence[CheckedFile], profile: Profile | None) -> Validation:
@@ -264,12 +285,12 @@ def _validation(files: Sequence[Path], checked: Sequence[CheckedFile], profile: 
     return Validation((*names, *problems, *together), len(files))
 
 
-def _check_files(profile: Profile | None, files: Sequence[Path]) -> list[CheckedFile]:
+def _check_files(profile: Profile | None, columns: Mapping[str, str], files: Sequence[Path]) -> list[CheckedFile]:
     in_force = cache(partial(_in_force, profile))
-    return [_check_file(path, in_force) for path in files]
+    return [_check_file(path, in_force, columns) for path in files]
 
 
-def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> CheckedFile:
+def _check_file(path: Path, in_force: Callable[[Path], _InForce], columns: Mapping[str, str]) -> CheckedFile:
     parsed = parse_file_name(path.name)
     if parsed is not None:
         force = in_force(path.parent)
@@ -278,7 +299,7 @@ def _check_file(path: Path, in_force: Callable[[Path], _InForce]) -> CheckedFile
         return CheckedFile(tuple(_check_manifest(path)))
     from evalmeta.api import discovery
 
-    return CheckedFile(tuple(discovery.check_other_test(path)))
+    return CheckedFile(tuple(discovery.check_other_test(path, columns)))
 
 
 def _check_some(components: Sequence[Component], *, policy: RulePolicy, version: ApiVersion) -> list[CheckedFile]:
@@ -325,14 +346,16 @@ def _check_manifest(path: Path) -> Iterator[Problem]:
         )
 
 
-def _named_files(paths: Sequence[Path], *, takes_tests: bool = False) -> Iterator[Path]:
+def _named_files(
+    paths: Sequence[Path], *, takes_tests: bool = False, columns: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
             below = sorted(files_below(path))
             yield from below if takes_tests else (file for file in below if _is_checked(file) and file.is_file())
         elif not path.exists():
             raise NotFound(f"the file or folder {str(path)!r} cannot be found", actions=slash_hint(path))
-        elif not (_is_named(path) or (takes_tests and _is_other_test(path))):
+        elif not (_is_named(path) or (takes_tests and _is_other_test(path, columns))):
             suffixes = " or ".join(f".{row.suffix}" for row in TYPES)
             raise FormatError(
                 f"{str(path)!r} is neither a definition nor a manifest",
@@ -355,10 +378,11 @@ def _tests_among(files: Sequence[Path], named: Sequence[Path] = ()) -> tuple[lis
     return discovery.without_parts(searched._replace(tests=tests), {*map(os.path.realpath, named)})
 
 
-def _is_other_test(path: Path) -> bool:
+def _is_other_test(path: Path, columns: Mapping[str, str]) -> bool:
+    from evalmeta.api.discovery import reading_at
     from evalmeta.formats.files import format_of
 
-    return format_of(path, label=shown(path)) != "definition"
+    return format_of(path, label=shown(path), reading=reading_at(path, columns)) != "definition"
 
 
 def _is_checked(path: Path) -> bool:

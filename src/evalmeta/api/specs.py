@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
+from evalmeta.api.discovery import reading_at
 from evalmeta.api.files import bytes_of
 from evalmeta.errors import FormatError, InvalidMetadata, UsageError, did_you_mean
 from evalmeta.formats.definitions import definition_of
+from evalmeta.formats.document import CASE_FILES
 from evalmeta.formats.files import format_of, read_document
 from evalmeta.formats.registry import Format, format_to_write
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
@@ -25,7 +28,7 @@ from evalmeta.xmlio.definitions import read_definition, write_definition
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from evalmeta.formats.diagnostics import Loss, Written
@@ -64,18 +67,26 @@ class Source:
 
 
 def read_source(
-    path: Path, names: DefinitionNames = _NO_NAMES, *, needs_subject: bool = True, kept_checks: Collection[str] = ()
+    path: Path,
+    names: DefinitionNames = _NO_NAMES,
+    *,
+    needs_subject: bool = True,
+    kept_checks: Collection[str] = (),
+    columns: Mapping[str, str] = MappingProxyType({}),
 ) -> Source:
     """Read a file of any format as a definition; the format is detected from the content.
 
     `needs_subject` says whether the definition becomes metadata, which must name its agent and have valid histories.
     `kept_checks` names checks that are kept for another format although definitions cannot hold them.
+    `columns` are keys of test cases with columns of tables and JSON Lines, which replace those of the file's project.
     """
-    label = shown(path)
-    source_format = format_of(path, label=label)
+    label, reading = shown(path), reading_at(path, columns)
+    if columns and path.suffix.lower() not in CASE_FILES:
+        raise UsageError(f"--columns is only for tables and JSON Lines, and {label} is neither")
+    source_format = format_of(path, label=label, reading=reading)
     spec = None
     if source_format == "testspec":
-        spec = read_spec_file(path, label=label)
+        spec = read_spec_file(path, label=label, columns=reading.columns)
         if spec.is_own:
             subject_name = names.subject_name or spec.definition.subject_name
             if needs_subject and not subject_name:
@@ -120,14 +131,23 @@ def write_as(definition: Definition, target: str, *, dialect: str = "python") ->
 
 
 def convert_file(
-    path: Path, target: str, *, names: DefinitionNames = _NO_NAMES, strict: bool = False, dialect: str = "python"
+    path: Path,
+    target: str,
+    *,
+    names: DefinitionNames = _NO_NAMES,
+    strict: bool = False,
+    dialect: str = "python",
+    columns: Mapping[str, str] = MappingProxyType({}),
 ) -> Written:
-    """Return the content of a file of any known format in another format; `strict` refuses losses."""
+    """Return the content of a file of any known format in another format; `strict` refuses losses.
+
+    `columns` are those of `read_source`.
+    """
     target_format = format_to_write(target).in_dialect(dialect)
-    written = _rewritten(path, target_format, names)
+    written = None if columns else _rewritten(path, target_format, names)
     if written is None:
         is_metadata, kept_checks = target in {"definition", "testspec"}, target_format.kept_checks
-        source = read_source(path, names, needs_subject=is_metadata, kept_checks=kept_checks)
+        source = read_source(path, names, needs_subject=is_metadata, kept_checks=kept_checks, columns=columns)
         written = target_format.write(source.definition)
         written = replace(written, losses=(*source.losses, *written.losses))
     if strict and written.losses:
@@ -142,7 +162,7 @@ def convert_file(
 def _rewritten(path: Path, target: Format, names: DefinitionNames) -> Written | None:
     """Rewrite a file that has the format already, with what definitions cannot express; None for other files."""
     label = shown(path)
-    if format_of(path, label=label) != target.name:
+    if format_of(path, label=label, reading=reading_at(path)) != target.name:
         return None
     if names != _NO_NAMES and not target.takes_names:
         raise UsageError(f"{label} is a file of {target.name} already, which has no names of definitions")

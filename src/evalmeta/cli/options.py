@@ -17,7 +17,7 @@ from evalmeta.model import registry
 from evalmeta.package.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evalmeta.api.specs import DefinitionNames
     from evalmeta.model.registry import ApiVersion
@@ -80,6 +80,26 @@ def selection_options(
 
     return option_group("selection", build, options)
 
+
+def _read_columns(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> Mapping[str, str]:
+    columns: dict[str, str] = {}
+    for text in texts:
+        key, equals, title = (part.strip() for part in text.partition("="))
+        if not (key and equals and title):
+            raise click.BadParameter(f"{text!r} is not a key with its column, such as input=Question")
+        if key in columns:
+            raise click.BadParameter(f"{key!r} has two columns, {columns[key]!r} and {title!r}; keep one of them")
+        columns[key] = title
+    return columns
+
+
+columns_option = click.option(
+    "--columns",
+    multiple=True,
+    callback=_read_columns,
+    metavar="KEY=TITLE",
+    help="The column of tables and JSON Lines for a key of test cases, such as input=Question; repeatable.",
+)
 
 target_org_option = click.option(
     "-o",

@@ -201,7 +201,9 @@ class _Crew:
             self._writer.add(self._marked(case, self._spending.priced(result)))
 
     def _marked(self, case: Case, result: CaseResult) -> CaseResult:
-        """Return the result of a case with its quarantine; a recorded result may have another one."""
+        """Return the result of a case with its metadata and quarantine; a recorded result may have others."""
+        if case.metadata or result.metadata:
+            result = result._replace(metadata=case.metadata or None)
         if case.quarantine is None and not self._quarantines.listed and result.quarantine is None:
             # The usual case costs next to nothing.
             return result

@@ -5,7 +5,6 @@ A definition's test case has one question, so each turn becomes a test case whos
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from dataclasses import replace
@@ -18,6 +17,7 @@ from evalmeta.model.checks import JSON_OPERATORS, WHOLE_ANSWERS, comparison_of, 
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, OUTCOME, TOPIC, canonical_name, expectation_kind, render_actions
 from evalmeta.model.expected_values import is_matcher
+from evalmeta.model.json_value import json_text
 from evalmeta.plugins import all_checks, is_check
 
 if TYPE_CHECKING:
@@ -120,6 +120,8 @@ class _Converter:
             self.lose(where, f"its name {case.label!r:.120}")
         if case.tags:
             self.lose(where, f"its tags {', '.join(case.tags)}")
+        if case.metadata:
+            self.lose(where, f"its metadata {', '.join(case.metadata)}")
         if case.quarantine:
             self.lose(where, f"its quarantine until {case.quarantine.until}; list it in evalmeta.toml: [[quarantine]]")
 
@@ -154,7 +156,7 @@ class _Converter:
                 continue
             if not isinstance(value, str):
                 self.lose(where, f"the type of the state {name!r}, which is written as text")
-            yield ContextVariable(self.text(name, where), self.text(_plain(value), where))
+            yield ContextVariable(self.text(name, where), self.text(json_text(value), where))
 
     def _expectations(self, turn: Turn, where: str) -> tuple[Expectation, ...]:
         """Return the expectations that a definition can hold: one of each kind, and any number of comparisons."""
@@ -182,7 +184,7 @@ class _Converter:
                 self.lose(where, f"the facts that {name!r} expects")
             if expectation.expected_value is not None:
                 threshold = terms.get("threshold")
-                scale = "" if threshold is None else f" and its threshold {_plain(threshold)}"
+                scale = "" if threshold is None else f" and its threshold {json_text(threshold)}"
                 self.lose("definition", f"the metric {name!r}{scale}; its expected answer is judged as {OUTCOME}")
                 yield Expectation(OUTCOME, self.text(expectation.expected_value, where))
         elif (comparison := comparison_of(expectation, all_checks())) is not None:
@@ -209,7 +211,7 @@ class _Converter:
             how = "must match exactly" if match == "exact" else f"are matched as {match}"
             self.lose(where, f"that the actions {how}; set it with --actions {match}")
         if expectation.name == OUTCOME and threshold not in {None, _PASSING_RATING}:
-            self.lose(where, f"the threshold {_plain(threshold)} of {expectation.name!r}; set it with --threshold")
+            self.lose(where, f"the threshold {json_text(threshold)} of {expectation.name!r}; set it with --threshold")
 
     def _comparison(self, check: Expectation, comparison: Expectation, where: str) -> Iterator[Expectation]:
         row = all_checks().get(check.name)
@@ -227,7 +229,7 @@ class _Converter:
             what = f"the match type {terms['match_type']} of {expectation.name!r}; set it with --actions"
             self.lose("definition", what)
         if terms.get("threshold", 1.0) != 1.0:
-            scale = f"the threshold {_plain(terms.get('threshold'))} of {expectation.name!r}"
+            scale = f"the threshold {json_text(terms.get('threshold'))} of {expectation.name!r}"
             self.lose("definition", f"{scale}; every test case is judged on its own")
         self._note_terms(expectation, where)
         taken = [call for call in calls if isinstance(call, dict)]
@@ -298,10 +300,6 @@ def _known(turn: Turn, recorded: str | None, *names: str) -> str | None:
     """Return the first expected value of these names, or else the recorded value."""
     values = (expected.expected_value for expected in turn.expectations if canonical_name(expected.name) in names)
     return next((value for value in values if value is not None), recorded)
-
-
-def _plain(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 _UNKNOWN_TOPIC: Final = "unknown"

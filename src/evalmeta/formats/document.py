@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta import limits
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.model.evaluation import Evaluation
-    from evalmeta.model.json_value import JsonObject
+    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.problem import Problem
     from evalmeta.model.run_options import RunOptions
     from evalmeta.model.settings import AdkDialect, MissingData, Settings
@@ -65,6 +66,7 @@ class Reading:
         global_guidelines: the guidelines for every answer to an evaluation set of Databricks.
         metrics: the metrics of Databricks to compute; None for all.
         config: the file with ADK's criteria; None for test_config.json beside each file.
+        columns: keys of test cases, each with the column of tables, or key of JSON Lines, that has another title.
     """
 
     is_asked: bool = False
@@ -73,6 +75,7 @@ class Reading:
     global_guidelines: tuple[str, ...] = ()
     metrics: tuple[str, ...] | None = None
     config: str | None = None
+    columns: tuple[tuple[str, str], ...] = ()
 
     def json(self) -> JsonObject:
         """Return it as JSON for `reading_from`."""
@@ -81,17 +84,34 @@ class Reading:
 
 def reading_from(source: JsonObject) -> Reading:
     """Return a reading from what `Reading.json` returned; missing keys have their defaults."""
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in source.items()}
+    values = {name: tuple(map(_plain, value)) if isinstance(value, list) else value for name, value in source.items()}
     return Reading(**cast("dict[str, str]", values))  # type: ignore[arg-type] # written by `json`
 
 
-def reading_of(settings: Settings, *, root: Path, is_asked: bool, config: Path | None = None) -> Reading:
-    """Return how the settings of the project in a folder say that files are read; `config` replaces theirs."""
+def _plain(item: JsonValue) -> object:
+    return tuple(item) if isinstance(item, list) else item
+
+
+def reading_of(
+    settings: Settings,
+    *,
+    root: Path,
+    is_asked: bool,
+    config: Path | None = None,
+    columns: Mapping[str, str] = MappingProxyType({}),
+) -> Reading:
+    """Return how the settings of the project in a folder say that files are read.
+
+    `config` and `columns` replace theirs.
+    """
     adk, databricks = settings.adk, settings.databricks
     if config is None and adk.config is not None:
         config = root / adk.config
     chosen = None if config is None else str(config.resolve())
-    return Reading(is_asked, adk.dialect, adk.missing, databricks.global_guidelines, databricks.metrics, chosen)
+    titles = {**settings.columns, **columns}.items()
+    return Reading(
+        is_asked, adk.dialect, adk.missing, databricks.global_guidelines, databricks.metrics, chosen, tuple(titles)
+    )
 
 
 _CHUNK_BYTES: Final = 1_000_000

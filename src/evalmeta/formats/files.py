@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -12,7 +13,16 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, FormatError
-from evalmeta.formats.document import SEARCHED, SPEC_NAMES, TABLE_NAMES, Document, Reading, chunks_of, read_bytes
+from evalmeta.formats.document import (
+    CASE_FILES,
+    SEARCHED,
+    SPEC_NAMES,
+    TABLE_NAMES,
+    Document,
+    Reading,
+    chunks_of,
+    read_bytes,
+)
 from evalmeta.formats.registry import (
     HEAD_BYTES,
     FileKind,
@@ -22,7 +32,7 @@ from evalmeta.formats.registry import (
     recognise,
     settings_files,
 )
-from evalmeta.formats.sources import read_json
+from evalmeta.formats.sources import read_json, titles_of
 from evalmeta.model.redaction import error_text
 from evalmeta.plugins import plugin_names
 
@@ -38,6 +48,7 @@ Write test cases as a list:
     - input: What is the capital of France?
       contains: Paris"""
 _DEFAULT_READING: Final = Reading()
+_UTF8_MARK: Final = b"\xef\xbb\xbf"
 
 
 def read_document(path: Path, *, label: str, name: str, reading: Reading = _DEFAULT_READING) -> Document:
@@ -45,7 +56,7 @@ def read_document(path: Path, *, label: str, name: str, reading: Reading = _DEFA
 
     Raise NotFound if it cannot be read, FormatError if it does not fit a format, and InvalidMetadata for a definition.
     """
-    source_format = all_formats()[format_of(path, label=label)]
+    source_format = all_formats()[format_of(path, label=label, reading=reading)]
     try:
         return source_format.read(path, label=label, name=name, reading=reading)
     except Exception as error:
@@ -56,11 +67,18 @@ def read_document(path: Path, *, label: str, name: str, reading: Reading = _DEFA
         raise FormatError(message, actions=[action]) from error
 
 
-def format_of(path: Path, *, label: str) -> str:
-    """Detect the format of a file from its content; raise FormatError if it is unknown, or not a test."""
+def format_of(path: Path, *, label: str, reading: Reading = _DEFAULT_READING) -> str:
+    """Detect the format of a file from its content; raise FormatError if it is unknown, or not a test.
+
+    A table or JSON Lines with a column of the reading has test cases.
+    """
     head = read_bytes(path, HEAD_BYTES)
     kind = kind_of_file(path)
     known = kind.format if kind else None
+    if reading.columns and path.suffix.lower() in CASE_FILES and head.strip():
+        titles = _titles_in(head, path.suffix.lower())
+        if not (kind and kind.is_test) or any(title.strip() in titles for _, title in reading.columns):
+            return "testspec"
     source_format = known or recognise(head)
     if not head.strip():
         raise FormatError(f"{label} is empty", actions=[_known()])
@@ -102,6 +120,18 @@ def kind_of_file(path: Path) -> FileKind | None:
     return kind_of(path)
 
 
+def _titles_in(head: bytes, suffix: str) -> set[str]:
+    """Return the titles of a table with each delimiter, or the keys of the first of JSON Lines."""
+    text = head.removeprefix(_UTF8_MARK).decode("utf-8", "replace")
+    if suffix in TABLE_NAMES:
+        return {title.strip() for row in titles_of(text) for title in row}
+    for line in filter(str.strip, text.split("\n")):
+        with suppress(orjson.JSONDecodeError):
+            value = orjson.loads(line)
+            return set(value) if isinstance(value, dict) else set()
+    return set()
+
+
 def _known() -> str:
     *descriptions, last = (declared.description for declared in listed_formats() if declared.description)
     return f"A test file is {', '.join(descriptions)}, or {last}."
@@ -111,7 +141,8 @@ def _not_a_test(path: Path, label: str, why_not: str) -> FormatError:
     suffix = path.suffix.lower()
     if suffix in TABLE_NAMES:
         action = "Rename the column with the questions to input, or to Utterance as in a table of the Testing Center."
-        return FormatError(f"{label} is not a table of tests: {why_not}", actions=[action])
+        mapped = "Or say which column it is: --columns input=TITLE"
+        return FormatError(f"{label} is not a table of tests: {why_not}", actions=[action, mapped])
     if suffix in SPEC_NAMES:
         return FormatError(f"{label} is not a test spec: {why_not}", actions=[_SPEC_EXAMPLE, _known()])
     if suffix == ".json":

@@ -295,7 +295,7 @@ class _TestSpecs(_OwnFormat):
     def read(self, path: Path, *, label: str, name: str, reading: Reading) -> Document:
         from evalmeta.formats.testspec import read_spec_file
 
-        return read_spec_file(path, label=label, needs_cases=True).document(name)
+        return read_spec_file(path, label=label, needs_cases=True, columns=reading.columns).document(name)
 
     def write(self, definition: Definition) -> Written:
         from evalmeta.formats.testspec_writer import write_testspec

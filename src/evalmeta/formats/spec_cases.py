@@ -16,7 +16,7 @@ from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.short_forms import SHAPES, Cell
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, json_value, record_value
 from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Parameter
-from evalmeta.model.evaluation import Case, Quarantine, Turn, end_fault, parse_day
+from evalmeta.model.evaluation import Case, Quarantine, Turn, end_fault, metadata_fault, parse_day
 from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, render_actions
 from evalmeta.model.json_value import plain_json
 from evalmeta.model.run_options import ActionMatch
@@ -25,7 +25,7 @@ from evalmeta.plugins import all_checks
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Sequence
 
-    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.json_value import JsonObject, JsonValue
 
     Checks = Mapping[str, Sequence[Expectation]]
 
@@ -48,6 +48,7 @@ _OWN_KEYS: Final[Mapping[str, Cell]] = {
     "context": "object",
     "expected": "object",
     "turns": "object",
+    "metadata": "object",
 }
 _ACTION_MATCH: Final = "action_match"
 FLAGS: Final = ("exact", "empty", _ACTION_MATCH)
@@ -85,14 +86,18 @@ QUESTIONS: Final = ("prompt", "question", "query", "ask", "user", "message", "in
 ANSWERS: Final = (
     *("expected", "expected_output", "expectedOutput", "expected_answer", "expectedAnswer", "answer", "output"),
 )
+_REFERENCES: Final = ("response", "outcome", "reference", "reference_answer", "ground_truth", "golden", "ideal")
+NAMES: Final = ("id", "label", "description")
+"""What other tools call the name of a test case, or a text about it."""
 _HINTS: Final = {
     **dict.fromkeys(ASSERTIONS, "Write each check as a key of the test case, such as contains: Paris."),
     **dict.fromkeys(QUESTIONS, "Use input for the message to the agent."),
-    **dict.fromkeys(ANSWERS, "Use contains, equals, rubric or expectedOutcome."),
+    **dict.fromkeys((*ANSWERS, *_REFERENCES), "Use contains, equals, rubric or expectedOutcome."),
     **dict.fromkeys(("icontains", "contains_ignore_case"), "Use matches with (?i): matches: (?i)paris."),
     **dict.fromkeys(("allow_empty", "may_be_empty", "empty_answer"), "Use empty: true."),
-    **dict.fromkeys(("id", "label", "description"), "Use name."),
+    **dict.fromkeys(NAMES, "Use name."),
     **dict.fromkeys(("skip", "skipped", "xfail", "flaky", "disabled", "known_failure"), "Use quarantine."),
+    **dict.fromkeys(("iterations", "min_pass_rate"), "Write it in a test spec, or use the option of the run."),
     "expectedSubagent": "Did you mean 'expectedTopic'?",
     "expectedResponse": "Did you mean 'expectedOutcome'?",
 }
@@ -132,7 +137,7 @@ def read_defaults(record: YamlRecord) -> Defaults:
 
 INPUT_HINT: Final = "Write input: and the message to the agent."
 """What to write instead of a test case or a turn that is only a text."""
-_ONLY_OF_CASES: Final = ("input", "utterance", "expected", "turns", "name", "quarantine")
+_ONLY_OF_CASES: Final = ("input", "utterance", "expected", "turns", "name", "quarantine", "metadata")
 _PYTHON: Final = LineSource(0)
 _FINITE_HINT: Final = "Leave out keys without a value. A data frame may have missing values; pass it as it is."
 _UNREAD: Final = "'expected' is read by functions only, and no function judges this answer"
@@ -158,6 +163,7 @@ def read_case(record: YamlRecord, number: int, defaults: Defaults, *, own_keys: 
         _tags(record) if "tags" in has else defaults.tags,
         record.text("name") or "" if own_keys else "",
         quarantine=_quarantine(record),
+        metadata=_metadata(record) if "metadata" in has else {},
     )
 
 
@@ -352,6 +358,13 @@ def check_keys() -> tuple[str, ...]:
 
 def _tags(record: YamlRecord) -> tuple[str, ...]:
     return tuple(text for _, text in record.one_or_more("tags"))
+
+
+def _metadata(record: YamlRecord) -> JsonObject:
+    metadata = {name: json_value(value) for name, value in record.object("metadata").items()}
+    if fault := metadata_fault(metadata):
+        record.error("spec-limit", fault, "metadata", hint="Keep only what reports or functions need.")
+    return metadata
 
 
 def _quarantine(case: YamlRecord) -> Quarantine | None:

@@ -15,15 +15,13 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.formats.case_files import named_files, read_case_file
+from evalmeta.formats.case_files import keys_by_title, named_files, read_case_file
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.diagnostics import Diagnostics, Loss
 from evalmeta.formats.document import CASE_FILES, Document, is_file, read_bytes
 from evalmeta.formats.spec_cases import (
     INPUT_HINT,
     Defaults,
-    case_hints,
-    case_keys,
     own_keys,
     read_case,
     read_defaults,
@@ -38,7 +36,7 @@ from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, TEST_TYPES, TESTING_DEFINITION, MetadataType
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from evalmeta.model.json_value import JsonValue
 
@@ -121,13 +119,22 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None, needs_case
     return Spec(replace(header, test_cases=tuple(map(_test_case, cases))), (), read.lines, is_own=False)
 
 
-def read_spec_file(path: Path, *, label: str, needs_cases: bool = False) -> Spec:
-    """Read a test spec, or a file with test cases as a spec with nothing else; raise as `read_spec`, and NotFound."""
+def read_spec_file(
+    path: Path, *, label: str, needs_cases: bool = False, columns: Iterable[tuple[str, str]] = ()
+) -> Spec:
+    """Read a test spec, or a file with test cases as a spec with nothing else; raise as `read_spec`, and NotFound.
+
+    `columns` are keys of test cases, each with its column in a file with test cases.
+    """
     data = read_bytes(path, limits.MAX_SPEC_BYTES)
     if path.suffix.lower() not in CASE_FILES:
         return read_spec(data, label=label, folder=path.parent, needs_cases=needs_cases)
     diagnostics = Diagnostics(label)
-    records = enumerate(read_case_file(path, diagnostics), 1)
+    keys = keys_by_title(
+        columns, lambda code, _, message, hint: diagnostics.error(code, f"'columns': {message}", line=1, hint=hint)
+    )
+    diagnostics.check()
+    records = enumerate(read_case_file(path, diagnostics, keys), 1)
     read = {number: (read_case(record, number, Defaults(), own_keys=True), record) for number, record in records}
     if needs_cases and not (read or diagnostics.has_errors):
         diagnostics.error("spec-missing", "the file has no test cases", line=1, hint=_EXAMPLE)
@@ -212,17 +219,11 @@ def _kind(cases: JsonValue, subject_type: str) -> MetadataType:
 
 def _columns(root: YamlRecord) -> Mapping[str, str]:
     """Return the keys of test cases by the columns of files that have other titles."""
-    columns: dict[str, str] = {}
-    for key, value in root.object("columns").items():
-        title = root.to_text(value, "columns", key)
-        if key not in case_keys():
-            hint = case_hints().get(key) or root.diagnostics.suggest(key, case_keys())
-            root.error("spec-key", f"a test case has no key {key!r}", "columns", key, hint=hint)
-        elif title is not None and title.strip() in columns:
-            message = f"the column {title!r} is for {columns[title.strip()]!r} already"
-            root.error("spec-both", message, "columns", key, hint="Keep one of them.")
-        elif title is not None:
-            columns[title.strip()] = key
+    titles = ((key, root.to_text(value, "columns", key)) for key, value in root.object("columns").items())
+    columns = keys_by_title(
+        ((key, title) for key, title in titles if title is not None),
+        lambda code, key, message, hint: root.error(code, message, "columns", key, hint=hint),
+    )
     if columns and not any(named_files(root.raw("cases"))):
         message = "'columns' is for files with test cases, and the spec names none"
         root.error("spec-value", message, "columns", hint="Name a file in cases: questions.csv.")

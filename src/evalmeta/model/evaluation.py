@@ -15,9 +15,12 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+import orjson
+
 from evalmeta import limits
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage
 from evalmeta.model.expectations import parse_actions, render_actions, scorer_kind
+from evalmeta.model.json_value import json_text
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import TESTING_DEFINITION, metadata_type
 
@@ -126,6 +129,26 @@ class Case:
     state: JsonObject = field(default_factory=dict)
     not_run: str = ""  # why evalmeta cannot run the case, whose result is this error; empty if it can
     quarantine: Quarantine | None = None  # the quarantine that its file says; None without one
+    metadata: JsonObject = field(default_factory=dict)  # what else its file says of it; the agent does not receive it
+
+    @property
+    def all_tags(self) -> tuple[str, ...]:
+        """Return the tags that select the case: its own, and `NAME=VALUE` for each value of its metadata."""
+        values = ((name, value) for name, value in self.metadata.items() if not isinstance(value, dict | list))
+        return (*self.tags, *(f"{name}={json_text(value)}" for name, value in values)) if self.metadata else self.tags
+
+
+def metadata_fault(metadata: JsonObject) -> str:
+    """Return why a case cannot have this metadata; empty if it can."""
+    if len(metadata) > limits.MAX_METADATA_VALUES:
+        return f"the metadata has {len(metadata):,} values; at most {limits.MAX_METADATA_VALUES} are allowed"
+    try:
+        size = len(orjson.dumps(metadata))
+    except TypeError as error:
+        return f"the metadata cannot be written as JSON: {error}"
+    if size > limits.MAX_METADATA_BYTES:
+        return f"the metadata has {size:,} bytes as JSON; at most {limits.MAX_METADATA_BYTES:,} are allowed"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

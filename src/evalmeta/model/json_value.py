@@ -54,6 +54,11 @@ def decoded(value: JsonValue) -> JsonValue:
     return value if is_too_deep(inner) else inner
 
 
+def json_text(value: JsonValue) -> str:
+    """Return a text as it is, and any other value as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def is_too_deep(value: JsonValue) -> bool:
     """Return whether a value read from JSON has more levels of lists and objects than `limits.MAX_JSON_DEPTH`.
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.evaluation import Quarantine
     from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.spending import Spent
 
 
@@ -164,6 +165,7 @@ class CaseResult(NamedTuple):
         quarantine: the quarantine that the case had when its run started, also one that had ended; None for others.
         asked_again: how often the case was asked again because the worker that asked it had died.
         spent: what its answers and judgements cost; without a row of the agent, its answers have no known price.
+        metadata: what else the file says of the case; None if it says nothing.
     """
 
     number: int
@@ -182,6 +184,7 @@ class CaseResult(NamedTuple):
     quarantine: Quarantine | None = None
     asked_again: int = 0
     spent: tuple[Spent, ...] = ()
+    metadata: JsonObject | None = None
 
     @property
     def is_quarantined(self) -> bool:

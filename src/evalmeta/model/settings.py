@@ -347,6 +347,7 @@ class Settings(Table):
     raters: dict[str, RaterTable] = Field(default_factory=dict)
     prices: dict[str, PriceSettings] = Field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    columns: dict[str, str] = Field(default_factory=dict)
     quarantine: tuple[QuarantineSettings, ...] = ()
 
     def quarantines_of(self, test: str, kind: str, *, started: float) -> Quarantines:

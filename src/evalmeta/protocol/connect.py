@@ -1,7 +1,8 @@
 """The Connect API's results of agent tests ("Get Test Results" of the Testing API), as values and as JSON.
 
 evalmeta adds keys where the API has none: `evalmeta` beside `status`; `iteration`, `verdict`, `name`, `earlierTurns`,
-`checks`, `quarantine` and `spent` in a case; `partialScore`, `rater`, `threshold`, `turn` and `measured` in a result.
+`checks`, `quarantine`, `spent` and `metadata` in a case; `partialScore`, `rater`, `threshold`, `turn` and `measured` in
+a result.
 Over HTTP, text is HTML-escaped, as in Salesforce's orgs; in files it is plain, and `evalmeta` says so.
 """
 
@@ -206,6 +207,7 @@ def write_case(case: CaseResult) -> JsonObject:
         **({"checks": case.checks} if case.checks else {}),
         **({"quarantine": write_quarantine(case.quarantine)} if case.quarantine else {}),
         **({"spent": write_spent(case.spent)} if case.spent else {}),
+        **({"metadata": case.metadata} if case.metadata else {}),
     }
 
 
@@ -238,6 +240,7 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
         checks=text(source, "checks"),
         quarantine=read_quarantine(object_at(source, "quarantine")),
         spent=tuple(map(_read_spent, list_of_objects(source, "spent"))),
+        metadata=object_at(source, "metadata") or None,
     )
 
 

@@ -8,6 +8,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.model.json_value import json_text
 from evalmeta.model.spending import ROLES, total_of, usd_text
 from evalmeta.report.details import Exchange, exchange_of, exchanges
 from evalmeta.report.results import doubt_codes, label_of
@@ -25,7 +26,7 @@ COLUMNS: Final = (
     "definition", "run", "iteration", "case", "utterance", "answer", "case_verdict", "expectation", "label", "verdict",
     "score", "expected", "actual", "explanation", "error", "rater", "latency_ms", "input_tokens", "output_tokens",
     "turn", "threshold", "case_label", "org_verdict", "local_verdict", "doubts", "partly_judged", "quarantined",
-    "agent_usd", "rater_usd", "first_token_ms",
+    "agent_usd", "rater_usd", "first_token_ms", "metadata",
 )  # fmt: skip
 # OWASP, "CSV Injection": spreadsheets read cells that begin with one of these as formulas. The apostrophe is
 # included so that removing one apostrophe always restores the text.
@@ -58,16 +59,17 @@ def _rows(report: Report, case: CaseResult) -> Iterator[list[str]]:
     label, doubts = _cell(case.label), " ".join(doubt_codes(run, case))
     flags = ["true" if flag else "false" for flag in (report.is_partly_judged(case), case.is_quarantined)]
     costs = [*map(partial(_dollars, case), ROLES)]
+    metadata = _cell(json_text(case.metadata)) if case.metadata else ""
     if not case.results:
         last = exchanges(case)[-1]
         broken = ["", "", verdict, "", "", "", "", _cell(case.error), ""]
-        end = ["", "", label, "", "", doubts, *flags, *costs, _first_token(last)]
+        end = ["", "", label, "", "", doubts, *flags, *costs, _first_token(last), metadata]
         yield [*start, *_texts(last), verdict, *broken, *_cost(last), *end]
     for result in case.results:
         exchange = exchange_of(case, result)
         both, turn = result.verdicts, f"{result.turn}" if result.turn > 0 else ""
         checked = [both.org, both.local, doubts, *flags] if both else ["", "", doubts, *flags]
-        end = [turn, _number(result.threshold), label, *checked, *costs, _first_token(exchange)]
+        end = [turn, _number(result.threshold), label, *checked, *costs, _first_token(exchange), metadata]
         yield [*start, *_texts(exchange), verdict, *_judgement(result, case), *_cost(exchange), *end]
         # Once for each case, so that the cells of a column can be added.
         costs = ["", ""]

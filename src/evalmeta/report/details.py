@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.aggregation import coverage_of, mean_name
 from evalmeta.model.expectations import ACTIONS, canonical_name, expectation_kind
+from evalmeta.model.json_value import json_text
 from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult, Verdict
 from evalmeta.plugins import is_check
 from evalmeta.report.report import VERDICT_WORDS, Report
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.json_value import JsonObject
 
 
 _LABEL_CHARS: Final = 10
@@ -234,6 +236,8 @@ def blocks(
     if traceback and case.traceback:
         errors.append(Field("traceback", case.traceback))
     averages = averages_of(summary, case) if summary else ()
+    if case.metadata:
+        errors.append(Field("metadata", metadata_text(case.metadata)))
     means = [Field("mean", f"{average.name} {mean_text(average)}: {average.verdict}") for average in averages]
     if not case.earlier:
         first, *others = _exchange_fields(exchanges(case)[-1], results)
@@ -245,6 +249,11 @@ def blocks(
         own = results_of(exchange, case, results)
         yield f"turn {exchange.turn}", [*_exchange_fields(exchange, own), *_steps_fields(exchange, steps_chars)]
         yield from map(_block, _with_same_reason(own))
+
+
+def metadata_text(metadata: JsonObject) -> str:
+    """Return `owner: ann, region: EU`."""
+    return ", ".join(f"{name}: {json_text(value)}" for name, value in metadata.items())
 
 
 def exchanges(case: CaseResult) -> list[Exchange]:

@@ -109,7 +109,7 @@ def _case(report: Report, case: CaseResult) -> JsonObject:
         **({"traceback": case.traceback} if case.traceback else {}),
         **({"quarantine": write_quarantine(case.quarantine)} if case.quarantine else {}),
         **({"asked_again": case.asked_again} if case.asked_again else {}),
-        **_given(cost=costs_json(case.spent)),
+        **_given(cost=costs_json(case.spent), metadata=case.metadata),
     }
 
 

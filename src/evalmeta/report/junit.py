@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.model.json_value import json_text
 from evalmeta.model.run import CaseResult, Verdict
 from evalmeta.model.spending import ROLES, cost_lines, total_of, usd_text
 from evalmeta.protocol.json_fields import to_timestamp
@@ -134,9 +135,11 @@ def _testcase(report: Report, case: CaseResult) -> Node:
 
 
 def _case_properties(report: Report, case: CaseResult) -> Iterator[tuple[str, str]]:
-    """Yield the label, turns and means of a case, as far as it has any, and what was not judged."""
+    """Yield the label, metadata, turns and means of a case, as far as it has any, and what was not judged."""
     if case.label:
         yield "label", case.label
+    for name, value in (case.metadata or {}).items():
+        yield f"metadata-{clean(name)}", shorten(json_text(value))
     for exchange in exchanges(case) if case.earlier else ():
         yield f"turn-{exchange.turn}-utterance", shorten(exchange.utterance)
         if exchange.generated is not None:

@@ -147,7 +147,7 @@ def encode_case(case: CaseResult) -> bytes:
     )
     turns: _Turns = [(turn.utterance, _from_generated(turn.generated)) for turn in case.earlier]
     quarantine = tuple(case.quarantine) if case.quarantine else None
-    rare: tuple[object, ...] = (quarantine, case.asked_again, [*map(tuple, case.spent)])
+    rare: tuple[object, ...] = (quarantine, case.asked_again, [tuple(row) for row in case.spent], case.metadata)
     while rare and not rare[-1]:
         rare = rare[:-1]
     return orjson.dumps((*body, case.label, turns, case.traceback, case.checks, *rare), default=dict)
@@ -208,6 +208,7 @@ def _case(  # noqa: PLR0913, PLR0917 - the parts of the array
     quarantine: tuple[str, str, bool] | None = None,
     asked_again: int = 0,
     spent: Sequence[_Spent] = (),
+    metadata: JsonObject | None = None,
 ) -> CaseResult:
     number, iteration, utterance, verdict, started, ended, results, generated, error = source
     return CaseResult(
@@ -227,6 +228,7 @@ def _case(  # noqa: PLR0913, PLR0917 - the parts of the array
         None if quarantine is None else Quarantine(quarantine[0], date.fromisoformat(quarantine[1]), quarantine[2]),
         asked_again,
         tuple(Spent(*row) for row in spent),
+        metadata,
     )
 
 

@@ -67,6 +67,7 @@ class EvaluateSettings(TypedDict, total=False):
     on: str | None
     checks: Iterable[object]
     max_cost: float | None
+    columns: Mapping[str, str] | None
 
 
 @overload
@@ -112,6 +113,8 @@ def evaluate(
             `context`, `topic`, `generated`), and returns a bool, a number or a `Check`.
         max_cost: The US dollars that the call may cost, agent and rater together, before no more cases are started;
             the run has then not passed. None uses that of the options.
+        columns: The columns of a table, or keys of JSON Lines, by the keys of test cases: {"input": "Question"}. They
+            replace those of the project's [columns].
         on: "ray" or "ray://HOST:PORT" lets a cluster of Ray ask and judge the cases; None does it here.
 
     Raises:
@@ -156,6 +159,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
     on: str | None = None,
     checks: Iterable[object] = (),
     max_cost: float | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> FinishedRun | FinishedRuns:
     """Evaluate in the running event loop; arguments, result and errors are those of `evaluate`.
 
@@ -163,7 +167,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
         CancelledError: The task was cancelled; the journal has all results so far.
     """
     subject_name = None if subject is None else str(getattr(subject, "__name__", None) or type(subject).__name__)
-    loaded = load_evaluations(what, name=name, root=root, subject_name=subject_name, checks=checks)
+    loaded = load_evaluations(what, name=name, root=root, subject_name=subject_name, checks=checks, columns=columns)
     async with AsyncExitStack() as stack:
         kept = None
         if journal is not None:

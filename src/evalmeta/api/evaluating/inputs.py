@@ -18,7 +18,7 @@ from evalmeta.engine.spending import Spending
 from evalmeta.engine.subjects.objects import subject_of
 from evalmeta.errors import FormatError, SettingsError, UsageError, did_you_mean
 from evalmeta.model.definition import Definition, Expectation
-from evalmeta.model.evaluation import Case, Evaluation
+from evalmeta.model.evaluation import Case, Evaluation, metadata_fault
 from evalmeta.model.json_value import frame_rows, is_frame
 from evalmeta.model.python_objects import object_of
 from evalmeta.model.registry import EVALUATION_DEFINITION
@@ -58,20 +58,35 @@ def is_list(what: object) -> bool:
 
 
 def load_evaluations(
-    what: object, *, name: str | None, root: Path | None, subject_name: str | None, checks: Iterable[object] = ()
+    what: object,
+    *,
+    name: str | None,
+    root: Path | None,
+    subject_name: str | None,
+    checks: Iterable[object] = (),
+    columns: Mapping[str, str] | None = None,
 ) -> list[LoadedEvaluation]:
     """Load what is to be evaluated, a single thing by another `name`, in a project's folder or in the projects around.
 
     `subject_name` is the subject's name for cases that have none; None if a project must bind it. `checks` judge all
-    answers, too.
+    answers, too. `columns` are those of `evaluate`.
     """
-    roots = Roots(root, subject_name)
+    roots = Roots(root, subject_name, columns or {})
     if isinstance(checks, str | Mapping) or callable(checks):
         raise UsageError("the checks must be a list", actions=["Write checks=[...]."])
     given = [roots.functions.add(check) for check in checks]
     roots.functions.judge_all = bool(given)
     loaded = _load_all(what, name, roots)
+    if columns:
+        _check_tables(loaded)
     return [_with_checks(loaded_evaluation, given) for loaded_evaluation in loaded] if given else loaded
+
+
+def _check_tables(loaded: Iterable[LoadedEvaluation]) -> None:
+    from evalmeta.formats.document import CASE_FILES
+
+    if not any(item.file and item.file.suffix.lower() in CASE_FILES for item in loaded):
+        raise UsageError("columns are only for tables (CSV) and JSON Lines, and there are none to evaluate")
 
 
 def _with_checks(loaded: LoadedEvaluation, checks: Sequence[GivenFunction]) -> LoadedEvaluation:
@@ -171,6 +186,8 @@ class _Cases:
         first, following, others = 1, 1, set[int]()
         for place, given in enumerate(self.cases, 1):
             case = given if isinstance(given, Case) else _case_of(given, place, self.functions)
+            if given is case and case.metadata and (fault := metadata_fault(case.metadata)):
+                raise UsageError(f"case {case.number}: {fault}")
             number = case.number
             if first <= number < following or number in others:
                 raise UsageError(f"two cases have the number {number}")

@@ -95,11 +95,15 @@ class Root(NamedTuple):
 class Roots:
     """The folders with projects that the things to evaluate belong to.
 
-    `subject_name` is the subject's name for cases that have none; None if a project must bind it.
+    `subject_name` is the subject's name for cases that have none; None if a project must bind it. `columns` are
+    keys of test cases, each with its column of tables and JSON Lines.
     """
 
-    def __init__(self, root: Path | None, subject_name: str | None) -> None:
+    def __init__(
+        self, root: Path | None, subject_name: str | None, columns: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.subject_name = subject_name
+        self.columns = columns
         self.functions = GivenFunctions()
         self._root = root
         self._find = cache(self._find_root)

@@ -101,7 +101,7 @@ def _load_file(file: Path, roots: Roots, name: str | None, read: Definition | No
 def _load_document(file: Path, roots: Roots, name: str | None) -> LoadedEvaluation:
     root = roots.root_of(file.parent, may_be_none=True)
     settings = root.settings
-    reading = reading_of(settings, root=root.folder, is_asked=roots.subject_name is not None)
+    reading = reading_of(settings, root=root.folder, is_asked=roots.subject_name is not None, columns=roots.columns)
     # Reports show the path of a file in its project or in the current folder.
     real, folder = file.parent.resolve() / file.name, root.folder if root.project else Path.cwd()
     path = real.relative_to(folder).as_posix() if real.is_relative_to(folder) else file.name

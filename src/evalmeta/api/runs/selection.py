@@ -134,7 +134,7 @@ def by_tags(project: Project, tags: Iterable[str], files: Sequence[FileTest] = (
                 tag,
                 {
                     *project.settings.tags,
-                    *(own for file in files for case in file.evaluation.cases for own in case.tags),
+                    *(own for file in files for case in file.evaluation.cases for own in case.all_tags),
                 },
             )
         entries = [_tagged(tag, entry) for entry in project.settings.tags.get(tag, ())]
@@ -180,7 +180,7 @@ def _labelled(label: str, file: FileTest) -> frozenset[int]:
 
 
 def _with_tag(tag: str, file: FileTest) -> frozenset[int]:
-    return frozenset(case.number for case in file.evaluation.cases if tag in case.tags)
+    return frozenset(case.number for case in file.evaluation.cases if tag in case.all_tags)
 
 
 def _unknown_tag(tag: str, known: Collection[str]) -> UsageError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from asyncio import CancelledError
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.api.agent_tests import AgentTest, FileTest, select_tests
@@ -47,6 +48,7 @@ class AgentOptions(NamedTuple):
         model: the model to ask, if the subject is a URL.
         api_key_env: the environment variable with the endpoint's key, if the subject is a URL.
         config: the file with the criteria; None for the project's.
+        columns: keys of test cases, each with its column of tables and JSON Lines.
         matrix: the agents or models to run all tests with, such as `subject=a,b`.
     """
 
@@ -54,6 +56,7 @@ class AgentOptions(NamedTuple):
     model: str | None = None
     api_key_env: str | None = None
     config: Path | None = None
+    columns: Mapping[str, str] = MappingProxyType({})
     matrix: tuple[str, ...] = ()
 
 

@@ -10,7 +10,15 @@ import click
 
 from evalmeta import api
 from evalmeta.cli.groups import FullHelpGroup
-from evalmeta.cli.options import FOLDER, PATH, api_version_option, names_options, option_group, selection_options
+from evalmeta.cli.options import (
+    FOLDER,
+    PATH,
+    api_version_option,
+    columns_option,
+    names_options,
+    option_group,
+    selection_options,
+)
 from evalmeta.cli.output import (
     json_option,
     note,
@@ -28,7 +36,7 @@ from evalmeta.report.problems import problem_json
 from evalmeta.report.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from evalmeta.api.specs import DefinitionNames, SpecTemplate
     from evalmeta.cli.options import Decorator
@@ -74,6 +82,7 @@ def convert() -> None:
     show_default=True,
     help="With --to adk: which of ADK's libraries will read it.",
 )
+@columns_option
 @names_options
 @_force_option
 @json_option
@@ -84,6 +93,7 @@ def file(
     dialect: str,
     output_file: Path | None,
     strict: bool,
+    columns: Mapping[str, str],
     names: DefinitionNames,
     force: bool,
     as_json: bool,
@@ -100,7 +110,7 @@ def file(
     evalmeta convert Orders.csv --to testspec --subject-name Order_Agent --strict
     evalmeta convert weather.test.json --to definition --subject-name Weather_Agent
     """
-    written = api.specs.convert_file(path, target, names=names, strict=strict, dialect=dialect)
+    written = api.specs.convert_file(path, target, names=names, strict=strict, dialect=dialect, columns=columns)
     state = api.specs.write_converted(output_file, written.content, overwrite=force) if output_file else None
     print_losses(written.losses)
     if output_file and written.config is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api
-from evalmeta.cli.options import PATH, selection_options
+from evalmeta.cli.options import PATH, columns_option, selection_options
 from evalmeta.cli.output import json_option, note, print_json, print_problems, print_table, wants_colour
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
 from evalmeta.package.project import find_project
@@ -18,6 +18,8 @@ from evalmeta.validation import rules
 from evalmeta.validation.rules import PROFILES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.settings import Profile
     from evalmeta.package.selection import Selection
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 )
 @click.option("--result-format", type=click.Choice(FORMATS), default="human", show_default=True, help="Output format.")
 @json_option
+@columns_option
 @click.option("-v", "--verbose", is_flag=True, help="Also list the files in folders that are not tests, and why.")
 def validate(
     paths: tuple[Path, ...],
@@ -43,6 +46,7 @@ def validate(
     profile: Profile | None,
     result_format: str,
     as_json: bool,
+    columns: Mapping[str, str],
     verbose: bool,
 ) -> int:
     """Check definitions and manifests without an org.
@@ -61,11 +65,13 @@ def validate(
 
     `evalmeta rule CODE` explains the rule behind a problem.
     """
+    if columns and not paths:
+        raise click.UsageError("--columns is only for tables and JSON Lines: name them as PATH.")
     if paths and not selection.is_everything:
         raise click.UsageError("PATH cannot be combined with --source-dir, --manifest and --metadata.")
 
     if selection.is_everything:
-        found = api.files.validate(paths, profile=profile)
+        found = api.files.validate(paths, profile=profile, columns=columns)
     else:
         found = api.selections.validate_selection(selection, profile=profile)
     status = EXIT_PASSED if found.is_valid else EXIT_FAILED

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from evalmeta import api
-from evalmeta.cli.options import PATH, Decorator, option_group
+from evalmeta.cli.options import PATH, Decorator, columns_option, option_group
 from evalmeta.cli.output import print_json
 from evalmeta.cli.runs.reports import Output, report_outcome
 from evalmeta.model.spending import cost_lines, costs_json, dollars, dollars_text
@@ -46,6 +46,7 @@ _AGENT: Sequence[Decorator] = (
         help="Criteria of ADK's eval sets.  [default: test_config.json beside each file]",
         metavar="FILE",
     ),
+    columns_option,
 )
 
 

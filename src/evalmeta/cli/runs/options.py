@@ -152,7 +152,7 @@ checking_options = option_group(
 OPTION_SECTIONS: Final = {
     "Which tests": (
         *("names", "cases", "tags", "failed_from", "last_failed", "shard", "seed", "target_org", "dry_run", "estimate"),
-        *("extend", "ignore_changes", "mixed"),
+        *("columns", "extend", "ignore_changes", "mixed"),
     ),
     "How to run": (*("subject", "model", "api_key_env", "matrix", "wait", "watch"), *_names("running")),
     "How to score": (*_names("policy"), *_names("scoring"), *("config", "verify", "verdict")),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _RESULT_KEYS: Final = frozenset({"definition", "iteration", "number", "verdict", "results"})
-_OTHER_KEYS: Final = frozenset({"label", "earlier", "traceback", "quarantine", "partly_judged"})
+_OTHER_KEYS: Final = frozenset({"label", "earlier", "traceback", "quarantine", "partly_judged", "metadata"})
 
 
 class ReplaySubject(SubjectSettings):
