@@ -27,6 +27,7 @@ import rouge
 import scale
 import startup
 import suites
+import traces
 import validate
 import worst
 from evaluations import peer_version
@@ -44,7 +45,7 @@ SECTIONS = (
     Section(
         "other",
         "Starting, validating, packaging, deploying",
-        (*startup.ROWS, *validate.ROWS, *worst.ROWS, *package.ROWS, *rouge.ROWS, *deploy.ROWS),
+        (*startup.ROWS, *validate.ROWS, *worst.ROWS, *package.ROWS, *rouge.ROWS, *deploy.ROWS, *traces.ROWS),
     ),
     Section("scale", "Large suites, stores and clusters", (*scale.ROWS, *remote.ROWS), is_apart=True),
 )

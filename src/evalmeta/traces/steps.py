@@ -131,15 +131,15 @@ class _Builder:
         if not is_inside:
             # The utterance and the answer are those of the turn.
             return step
-        asked = [message.text for message in says.messages_to(span)[1] if message.role == "user"]
-        answered = [message.text for message in says.messages_from(span)[1] if message.role == "assistant"]
+        asked = [message.text for message in self._turn.messages_to(span)[1] if message.role == "user"]
+        answered = [message.text for message in self._turn.messages_from(span)[1] if message.role == "assistant"]
         return replace(step, input=self._texts.bounded(_last(asked)), output=self._texts.bounded(_last(answered)))
 
     def _model(self, span: Span) -> Step:
         """Return the step of a model, with what it was told since its last answer; tool steps have their results."""
-        since = takewhile(lambda message: message.role != "assistant", reversed(says.messages_to(span)[1]))
+        since = takewhile(lambda message: message.role != "assistant", reversed(self._turn.messages_to(span)[1]))
         asked = [message.text for message in since if message.role != "tool" and message.text]
-        answered = [message.text for message in says.messages_from(span)[1] if message.text]
+        answered = [message.text for message in self._turn.messages_from(span)[1] if message.text]
         return replace(
             self._step(span, StepKind.MODEL, says.model_of(span) or span.name),
             input=self._texts.bounded("\n".join(reversed(asked))),

@@ -10,7 +10,10 @@ from evalmeta.traces import conventions as says
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from evalmeta.traces.messages import Message
     from evalmeta.traces.spans import Span, Trace
+
+    _Messages = tuple[str, list[Message]]
 
 
 def top_spans(trace: Trace) -> list[Span]:
@@ -36,11 +39,25 @@ class TurnSpans:
 
     def __init__(self, trace: Trace, tops: Sequence[Span]) -> None:
         self.trace, self.tops = trace, tops
+        self._got: dict[str, _Messages] = {}
+        self._returned: dict[str, _Messages] = {}
         self.all = [span for top in tops for span in trace.below(top)]
         self.tools = self._of(StepKind.TOOL)
         self.models = self._outermost(StepKind.MODEL)
         self.retrievals = self._outermost(StepKind.RETRIEVAL)
         self.agents = tuple(_without_repeats(self.agent_of(span)[1] for span in self.models))
+
+    def messages_to(self, span: Span) -> _Messages:
+        """Return the messages that a model or an agent got, and the rule that found them; they are read once."""
+        if span.span_id not in self._got:
+            self._got[span.span_id] = says.messages_to(span)
+        return self._got[span.span_id]
+
+    def messages_from(self, span: Span) -> _Messages:
+        """Return the messages that a model or an agent returned, and the rule that found them; they are read once."""
+        if span.span_id not in self._returned:
+            self._returned[span.span_id] = says.messages_from(span)
+        return self._returned[span.span_id]
 
     def _of(self, kind: StepKind) -> list[Span]:
         return sorted((span for span in self.all if says.kind_of(span) is kind), key=lambda span: span.start_ns)

@@ -127,7 +127,7 @@ def _last(messages: Iterable[Message], role: str) -> str:
 def _utterance(steps: TurnSpans, rules: dict[str, str]) -> str | None:
     for where, spans in (("first model call", steps.models[:1]), ("agent", steps.tops[:1])):
         for span in spans:
-            rule, messages = says.messages_to(span)
+            rule, messages = steps.messages_to(span)
             if text := _last(messages, "user"):
                 rules["utterance"] = f"{rule} of the {where}"
                 return text
@@ -139,9 +139,9 @@ def _answer(steps: TurnSpans, rules: dict[str, str]) -> str | None:
     if text := says.final_result(top):
         rules["answer"] = "final_result of the agent"
         return text
-    rule, messages = says.messages_from(top)
+    rule, messages = steps.messages_from(top)
     of_root = (f"{rule} of the agent", _last(messages, "assistant"))
-    last = [says.messages_from(span) for span in steps.models[-1:]]
+    last = [steps.messages_from(span) for span in steps.models[-1:]]
     of_model = [(f"{name} of the last model call", _last(found, "assistant")) for name, found in last]
     order = [*of_model, of_root] if rule in _LATE_RULES else [of_root, *of_model]
     for name, text in order:
@@ -165,7 +165,7 @@ class _Called(NamedTuple):
 
 
 def _actions(steps: TurnSpans, rules: dict[str, str]) -> list[TracedAction] | None:
-    calls, known = _calls(steps.models)
+    calls, known = _calls(steps)
     if not (known or steps.tools):
         return None
     spans = _joined([called.call for called in calls], steps.tools)
@@ -184,12 +184,12 @@ def _actions(steps: TurnSpans, rules: dict[str, str]) -> list[TracedAction] | No
     return sorted(made, key=lambda action: action.time_ns)
 
 
-def _calls(models: Sequence[Span]) -> tuple[list[_Called], bool]:
+def _calls(steps: TurnSpans) -> tuple[list[_Called], bool]:
     """Return the calls of tools that models asked for, and whether any model's answer is known."""
     calls: list[_Called] = []
     known = False
-    for span in models:
-        _, messages = says.messages_from(span)
+    for span in steps.models:
+        _, messages = steps.messages_from(span)
         known = known or bool(messages)
         calls += [_Called(span, call) for message in messages for call in message.calls]
     return calls, known
