@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 AGENT = """\
 import os
 import pathlib
+import time
 
 def answer(utterance):
     if os.environ.get("DOWN"):
@@ -36,7 +37,8 @@ def answer(utterance):
     other = os.environ.get("WRONG")
     if other and utterance.endswith(f" {other}"):
         return {"outcome": "Oh.", "topic": "Other"}
-    return {"outcome": "Done.", "topic": "Other" if utterance.endswith("2") else "Orders"}
+    trace = {"steps": [{"kind": "agent", "duration_ms": time.perf_counter()}]}
+    return {"outcome": "Done.", "topic": "Other" if utterance.endswith("2") else "Orders", "trace": trace}
 
 def other(utterance):
     return answer(utterance)
@@ -57,7 +59,9 @@ SPEC = "subject: desk:answer\ntestCases:\n" + "".join(
     f"- input: Visit {number}\n  topic: Orders\n" for number in range(1, 10)
 )
 # Times and ids, in which runs of the same answers differ.
-TIMES = re.compile(r'"(?:startTime|endTime|latencyMilliseconds|p\d\d|runId|suite)": (?:"[^"]*"|[\d.]+)', re.ASCII)
+TIMES = re.compile(
+    r'"(?:startTime|endTime|latencyMilliseconds|duration_ms|p\d\d|runId|suite)": (?:"[^"]*"|[\d.]+)', re.ASCII
+)
 
 
 @pytest.fixture

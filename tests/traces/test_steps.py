@@ -186,3 +186,11 @@ def test_no_half_of_a_secret_is_left_where_a_text_is_cut(words_before: int) -> N
     assert isinstance(step.input, str)
     assert "sk-" not in step.input
     assert "more bytes)" in step.input
+
+
+def test_no_half_of_a_word_is_left_for_the_patterns_of_a_project_to_miss() -> None:
+    before = "x " * (limits.MAX_STEP_TEXT_BYTES // 2 - 4)
+
+    tree = turn_of(ROOT, chat("b", "a", asked=f"{before}customer-1234567890 y", answered="Hi")).steps
+
+    assert tree.steps[0].steps[0].input == f"{before}… (21 more bytes)"
