@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
 
-from evalmeta import evaluate
+from evalmeta import evaluate, limits
 from evalmeta.errors import FormatError, UsageError
 from evalmeta.model.evaluation import Case, Turn
 
@@ -62,6 +63,17 @@ def test_the_columns_of_a_file_are_named_on_the_command_line(evalmeta: Program, 
     assert "metadata  Region: US, owner: bob" in done.out
     assert evalmeta("validate", file, *COLUMNS).code == 0
     again = evalmeta("run", "--last-failed", file, "--agent", "agents:answer", *COLUMNS)
+    assert "1 case: 0 passed, 1 failed" in again.out
+
+
+def test_a_finished_run_knows_its_columns(evalmeta: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The file is read again for each report, as in another process.
+    monkeypatch.setattr(limits, "MAX_REMEMBERED_CASES", 0)
+    run(evalmeta, "q.csv", *COLUMNS)
+    shown = evalmeta("test", "results", "--job-id", "latest").out
+    assert "FAILED q.csv:3" in shown
+    command = next(line for line in shown.splitlines() if line.startswith("To run only these again: "))
+    again = evalmeta(*shlex.split(command.partition(": evalmeta ")[2]))
     assert "1 case: 0 passed, 1 failed" in again.out
 
 

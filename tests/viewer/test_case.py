@@ -46,6 +46,14 @@ def test_a_case_in_quarantine_has_a_badge_and_its_reason(
     assert browser.page(f"/view/runs/{RUN}").count(">quarantined</span>") == 1
 
 
+def test_the_metadata_of_a_case_is_shown(browser: Browser, run: Callable[..., int], project: Project) -> None:
+    spec = project.root / "orders.yaml"
+    spec.write_text(spec.read_text().replace("Cancellations", "Cancellations\n    metadata: {owner: <b>, level: 2}"))
+    run()
+
+    assert "<p>Metadata: <bdi>owner: &lt;b&gt;, level: 2</bdi></p>" in browser.page(CASE)
+
+
 def test_the_history_shows_the_case_in_earlier_runs(browser: Browser, run: Callable[..., int]) -> None:
     run()
     run()

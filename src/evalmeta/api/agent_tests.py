@@ -310,6 +310,13 @@ def subject_of_run(project: Project, run_id: str) -> JsonObject:
     return recorded.subject.model_dump(exclude_unset=True) if recorded and recorded.subject else {}
 
 
+def columns_of_run(project: Project, run_id: str) -> list[tuple[str, str]]:
+    """Return the columns that the call of a file's run named, each with its key; empty for those of the settings."""
+    recorded = _run_file(project, run_id)
+    columns = recorded.reading.columns if recorded else ()
+    return [(key, title) for key, title in columns if project.settings.columns.get(key) != title]
+
+
 def _run_file(project: Project, run_id: str) -> RunFile | None:
     with open_database(project.store) as database:
         runs = Runs(database)
@@ -325,7 +332,7 @@ def place_of_run(project: Project, run_id: str) -> tuple[Path, CasePlaces] | Non
     if recorded is None or not (path := project.root / recorded.file).is_file():
         return None
     key = content_key(path, recorded.digest, test_in(recorded.file)[1], recorded.reading)
-    return path, case_places(path, recent_document(key))
+    return path, case_places(path, recent_document(key), recorded.reading)
 
 
 def is_deployed(project: Project, run: Run) -> bool:

@@ -198,9 +198,10 @@ def _rows_of_lines(
                 diagnostics.error(problem.code, problem.message, line=line, column=column, hint=problem.hint)
             continue
         if isinstance(value, dict):
-            if _has_too_many([*seen, *(name for name in value if name not in seen)], diagnostics, line=line):
-                return
-            seen |= {name: columns.get(name) or _key(name) for name in value if name not in seen}
+            if new := [name for name in value if name not in seen]:
+                if _has_too_many([*seen, *new], diagnostics, line=line):
+                    return
+                seen |= {name: columns.get(name) or _key(name) for name in new}
             value = _with_metadata(_renamed(value, seen, line, diagnostics), line, diagnostics)
         yield line, record_value(value)
     if seen:

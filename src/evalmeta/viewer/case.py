@@ -15,7 +15,7 @@ from evalmeta.errors import NotFound, UsageError
 from evalmeta.model.aggregation import named_results
 from evalmeta.model.tally import summarise
 from evalmeta.package.files import shown
-from evalmeta.report.details import exchanges
+from evalmeta.report.details import exchanges, metadata_text
 from evalmeta.store.case_lists import ListedCase, case_before, case_history, place_of
 from evalmeta.store.judgements import Judgement, ResultPlace, marks_of_case
 from evalmeta.store.run_lists import ListedRun, recent_runs
@@ -94,6 +94,7 @@ def case_page(source: Source, query: Query) -> Page:
         "trace": case.generated.trace if case.generated else None,
         "turns": exchanges(case),
         "results": named_results(case),
+        "metadata": metadata_text(case.metadata or {}),
     }
     return Page(
         "case.html.j2",

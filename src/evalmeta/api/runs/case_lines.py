@@ -7,12 +7,12 @@ from contextlib import suppress
 from functools import cache, cached_property
 from os.path import normpath
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from evalmeta import limits
 from evalmeta.api.files import bytes_of
 from evalmeta.errors import EvalmetaError
-from evalmeta.formats.document import Document
+from evalmeta.formats.document import Document, Reading
 from evalmeta.formats.files import read_document
 from evalmeta.model.evaluation import Evaluation, case_numbers
 from evalmeta.package.files import parse_test_name, shown
@@ -20,6 +20,7 @@ from evalmeta.xmlio.definitions import given_numbers
 from evalmeta.xmlio.reader import read_xml
 
 _T = TypeVar("_T")
+_DEFAULT_READING: Final = Reading()
 
 
 class _ByNumber(Mapping[int, _T]):
@@ -54,14 +55,14 @@ class CasePlaces(NamedTuple):
     files: Mapping[int, str]
 
 
-def case_places(path: Path, document: Document | None = None) -> CasePlaces:
+def case_places(path: Path, document: Document | None = None, reading: Reading = _DEFAULT_READING) -> CasePlaces:
     """Return where the test cases of a file in any format are; empty if it cannot be read.
 
     A file whose document is not known is read when the first place is needed, unless it is large.
     """
     if parse_test_name(path.name):
         return CasePlaces(case_lines(path), {})
-    read = cache(lambda: document or _read_document(path))
+    read = cache(lambda: document or _read_document(path, reading))
 
     def files() -> dict[int, str]:
         return {number: shown(Path(normpath(path.parent / name))) for number, name in read().files.items()}
@@ -69,10 +70,10 @@ def case_places(path: Path, document: Document | None = None) -> CasePlaces:
     return CasePlaces(_ByNumber(lambda: read().lines), _ByNumber(files))
 
 
-def _read_document(path: Path) -> Document:
+def _read_document(path: Path, reading: Reading) -> Document:
     with suppress(EvalmetaError, OSError):
         if path.stat().st_size <= limits.MAX_SPEC_BYTES:
-            return read_document(path, label=path.name, name=path.name)
+            return read_document(path, label=path.name, name=path.name, reading=reading)
     return Document(Evaluation("", "", ()))
 
 

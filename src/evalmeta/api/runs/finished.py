@@ -183,9 +183,10 @@ def _detailed(finished: FinishedRun) -> Report:
         report = replace(report, statistics=finished.statistics)
     if finished.file is None:
         return report
+    from evalmeta.api.discovery import reading_at
     from evalmeta.api.runs.case_lines import case_places
 
-    places = case_places(finished.file)
+    places = case_places(finished.file, reading=reading_at(finished.file))
     return replace(report, file=shown(finished.file), lines=places.lines, files=places.files)
 
 

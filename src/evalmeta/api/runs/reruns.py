@@ -6,9 +6,10 @@ import math
 import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from evalmeta.api.agent_tests import is_deployed, place_of_run, subject_of_run
+from evalmeta.api.agent_tests import columns_of_run, is_deployed, place_of_run, subject_of_run
 from evalmeta.api.endpoints import endpoint_settings
 from evalmeta.api.org_targets import Target, connect
 from evalmeta.api.runs.archives import is_archive, open_archive
@@ -389,12 +390,15 @@ def can_rerun(project: Project, run: Run) -> bool:
 def file_words(project: Project, run: Run, *, names_agent: bool = False) -> tuple[str, ...]:
     """Return the file of a run, and its agent if the project does not bind it; nothing for deployed definitions.
 
+    The columns that the call named follow.
     `names_agent` also names an agent that the project binds, which may not be that of the file.
     """
     place = place_of_run(project, run.id)
     if place is None:
         return ()
-    return (shown(place[0]), *(_subject_words(project, run) if names_agent or ":" in run.subject_name else ()))
+    agent = _subject_words(project, run) if names_agent or ":" in run.subject_name else ()
+    columns = (("--columns", f"{key}={title}") for key, title in columns_of_run(project, run.id))
+    return (shown(place[0]), *agent, *chain.from_iterable(columns))
 
 
 def _subject_words(project: Project, run: Run) -> Iterator[str]:
