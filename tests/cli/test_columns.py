@@ -150,6 +150,20 @@ def test_metadata_is_in_reports_and_chooses_cases(evalmeta: Program, project: Pa
     assert "Did you mean Region=EU?" in unknown.err
 
 
+@pytest.mark.parametrize("file", ["q.csv", "q.jsonl"])
+def test_a_file_without_a_check_says_what_it_keeps_as_metadata(evalmeta: Program, project: Path, file: str) -> None:
+    (project / "t.csv").write_text("input,Erwartet wird\nHi,Hello\n")
+    (project / "t.jsonl").write_text('{"input": "Hi", "Erwartet wird": "Hello"}\n')
+    (project / "t.yaml").write_text(f"cases: {file.replace('q', 't')}\ndefaults: {{not_contains: sorry}}\n")
+    warning = "no column is a check; kept as metadata: 'Erwartet wird' [csv-unchecked]"
+    hint = "map it with 'columns', such as contains: Erwartet wird."
+    for test in ("t.yaml", file.replace("q", "t")):
+        said = [run(evalmeta, test), evalmeta("validate", test)]
+        assert all(warning in outcome.out + outcome.err for outcome in said)
+        assert hint in said[0].err
+    assert "csv-unchecked" not in evalmeta("validate", file, *COLUMNS).out
+
+
 def test_metadata_that_a_conversion_loses_is_named(evalmeta: Program) -> None:
     done = evalmeta("convert", "q.csv", *COLUMNS, "--to", "definition", "--subject-name", "Shop")
     assert done.out.count("<testCase>") == 2

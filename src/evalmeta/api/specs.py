@@ -95,7 +95,7 @@ def read_source(
                 spec, name=names.name, subject_name=subject_name or "agent", kept_checks=kept_checks
             )
             version = names.subject_version or definition.subject_version
-            return Source(replace(definition, subject_version=version), losses)
+            return Source(replace(definition, subject_version=version), losses, spec.notes)
     if spec is not None or source_format == "definition":
         if names != _NO_NAMES:
             raise UsageError(f"{label} contains its own name and agent; leave out the options for them")

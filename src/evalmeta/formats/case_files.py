@@ -13,7 +13,7 @@ from evalmeta import limits
 from evalmeta.errors import FormatError, did_you_mean, nearest_word
 from evalmeta.formats.document import is_file, read_bytes
 from evalmeta.formats.sources import read_csv, read_json
-from evalmeta.formats.spec_cases import NAMES, case_hints, case_keys, cells
+from evalmeta.formats.spec_cases import NAMES, case_hints, case_keys, cells, check_keys
 from evalmeta.formats.testing_center_csv import CSV_COLUMNS
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, YamlScalar, read_yaml, record_value
 from evalmeta.model.expectations import parse_actions
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 
 _METADATA: Final = "metadata."
+_WITH_CHECKS: Final = ("turns", "expected")
+_SHOWN: Final = 6
 _NOT_IN_WORDS: Final = re.compile(r"[\W_]+")
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _TABLES: Final = (".csv", ".tsv")
@@ -70,6 +72,7 @@ def _rows_of_table(
         hint = "The first line names the keys of the cells, such as input,contains."
         diagnostics.error("csv-columns", "the column 'input' is missing", line=1, hint=hint)
         return
+    _note_unchecked(titles, diagnostics)
     for row in rows:
         if any(row.cells[len(titles) :]):
             message = f"the row has {len(row.cells)} cells for {len(titles)} columns"
@@ -206,6 +209,18 @@ def _rows_of_lines(
         yield line, record_value(value)
     if seen:
         _check_columns(diagnostics, columns, [*seen])
+        _note_unchecked([*seen.values()], diagnostics)
+
+
+def _note_unchecked(keys: Sequence[str], diagnostics: Diagnostics) -> None:
+    """Warn of a file without a check that has metadata: a column may be meant as a check."""
+    kept = [key.removeprefix(_METADATA) for key in keys if key.startswith(_METADATA)]
+    if not kept or not {*check_keys(), *_WITH_CHECKS}.isdisjoint(keys):
+        return
+    named = ", ".join(map(repr, kept[:_SHOWN])) + ", …" * (len(kept) > _SHOWN)
+    message = f"no column is a check; kept as metadata: {named}"
+    hint = f"If one has the expected answers, map it with 'columns', such as contains: {kept[0]}."
+    diagnostics.warn("csv-unchecked", message, line=1, hint=hint)
 
 
 def _has_too_many(names: Sequence[str], diagnostics: Diagnostics, *, line: int) -> bool:

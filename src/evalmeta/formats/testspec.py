@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.problem import Problem
 
 
 _SF_KEYS: Final = ("name", "description", "subjectType", "subjectName", "subjectVersion", "testCases")
@@ -66,6 +67,7 @@ class Spec:
     iterations: int | None = None
     min_pass_rate: float | None = None
     files: Mapping[int, str] = field(default_factory=dict)  # files with some of the test cases, by their numbers
+    notes: tuple[Problem, ...] = ()  # warnings
 
     def document(self, name: str) -> Document:
         """Return it as the engine runs it."""
@@ -73,7 +75,9 @@ class Spec:
         if not self.is_own:
             return Document(evaluation_of(header, name=name), lines=self.lines)
         evaluation = Evaluation(name, header.subject_name, self.cases, header.subject_version, header.subject_type)
-        return Document(evaluation, self.iterations, self.min_pass_rate, lines=self.lines, files=self.files)
+        return Document(
+            evaluation, self.iterations, self.min_pass_rate, notes=self.notes, lines=self.lines, files=self.files
+        )
 
     @property
     def is_held_by_definitions(self) -> bool:
@@ -115,7 +119,8 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None, needs_case
     for other in read.others:
         other.check()
     if is_own:
-        return Spec(header, cases, read.lines, True, iterations, min_pass_rate, read.files)
+        notes = tuple(note for other in read.others for note in other.notes)
+        return Spec(header, cases, read.lines, True, iterations, min_pass_rate, read.files, notes)
     return Spec(replace(header, test_cases=tuple(map(_test_case, cases))), (), read.lines, is_own=False)
 
 
@@ -140,7 +145,8 @@ def read_spec_file(
         diagnostics.error("spec-missing", "the file has no test cases", line=1, hint=_EXAMPLE)
     diagnostics.check()
     lines = {number: record.source.place(())[0] for number, (_, record) in read.items()}
-    return Spec(Definition(path.stem, ""), tuple(case for case, _ in read.values()), lines, is_own=True)
+    cases = tuple(case for case, _ in read.values())
+    return Spec(Definition(path.stem, ""), cases, lines, is_own=True, notes=diagnostics.notes)
 
 
 def read_testspec(data: bytes, *, label: str, folder: Path | None = None) -> Definition:
