@@ -174,6 +174,24 @@ def test_rescored_runs_and_archives_keep_the_steps(failed_run: Outcome, evalmeta
     assert STEPS in evalmeta("test", "results", "kept", "-v").out
 
 
+def test_the_steps_of_a_turn_that_failed_are_shown_with_the_error(evalmeta: Evalmeta) -> None:
+    shown = evalmeta("trace", "import", str(PYDANTIC_AI), "-v")
+
+    lines = [line.split()[:3] for line in shown.out.partition("Cancel order 1")[2].splitlines()]
+    assert ["steps", "agent", "order_desk"] in lines
+    assert ["error:", "ValueError:", "no"] in lines[lines.index(["steps", "agent", "order_desk"]) :]
+    assert "steps" not in evalmeta("trace", "import", str(PYDANTIC_AI)).out
+
+
+def test_an_exported_run_has_the_steps_again(failed_run: Outcome, evalmeta: Evalmeta) -> None:
+    assert failed_run.code == 100
+    evalmeta("test", "results", "latest", "--trace", "run.otlp.jsonl")
+    turns = json.loads(evalmeta("trace", "import", "run.otlp.jsonl", "--json").out)["result"]["turns"]
+
+    assert [step["name"] for step in turns[0]["steps"]] == ["Orders"]
+    assert "tool get_order(" in evalmeta("trace", "import", "run.otlp.jsonl", "-v").out
+
+
 def test_a_turn_as_json_has_its_steps_beside_the_id_of_the_trace(evalmeta: Evalmeta) -> None:
     turn = json.loads(evalmeta("trace", "import", str(LANGCHAIN), "--json").out)["result"]["turns"][0]
 

@@ -12,7 +12,7 @@ from evalmeta.engine.redaction import redacted_answer
 from evalmeta.errors import FormatError, NotFound
 from evalmeta.model.generated_data import actions_json
 from evalmeta.model.redaction import hide_secrets
-from evalmeta.model.steps import tree_json
+from evalmeta.model.steps import step_tree, tree_json
 from evalmeta.package.files import put_file, read_file, shown
 from evalmeta.report import stream
 from evalmeta.traces import otlp
@@ -142,12 +142,13 @@ def recording_of(turn: TracedTurn) -> JsonObject:
 def turn_json(turn: TracedTurn) -> JsonObject:
     """Return a turn as JSON: its recorded answer, its steps, the agents, and the rule that gave each value."""
     recorded = {key: value for key, value in recording_of(turn).items() if key != "trace"}
+    tree = turn.steps or step_tree(turn.generated())
     return {
         "trace": turn.trace_id,
         **recorded,
         "utterance": turn.utterance,
         "agents": list(turn.agents),
-        **(tree_json(turn.steps) if turn.steps else {}),
+        **(tree_json(tree) if tree else {}),
         "rules": turn.rules,
         "findings": list(turn.findings),
     }

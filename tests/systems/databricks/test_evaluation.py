@@ -149,6 +149,19 @@ def test_a_function_is_asked_with_history_and_answers_of_the_data_do_not_matter(
     assert result.run.run.subject_name == "agent"
 
 
+def test_a_tree_of_steps_is_not_in_the_column_that_is_read_as_a_trace_of_mlflow() -> None:
+    def agent(utterance: str) -> dict[str, object]:
+        steps = {"steps": [{"kind": "agent", "name": "desk"}]}
+        return {"outcome": f"{utterance} An engine.", "trace": steps, "retrieved": CONTEXT[:1]}
+
+    asked = databricks.evaluate(data=[{"request": "What is Spark?"}], model=agent, rater=judge)
+    (row,) = rows_of(asked)
+    again = databricks.evaluate(data=[row], rater=judge)
+
+    assert "trace" not in row
+    assert rows_of(again)[0]["response"] == row["response"] == "What is Spark? An engine."
+
+
 def test_without_a_language_model_judges_say_why_they_did_not() -> None:
     with pytest.warns(UserWarning, match="4 cases or results were not judged"):
         result = databricks.evaluate(data=[{"request": "q", "response": "a", "retrieved_context": CONTEXT}])

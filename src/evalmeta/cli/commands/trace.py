@@ -12,7 +12,8 @@ from evalmeta.cli.groups import FullHelpGroup
 from evalmeta.cli.options import PATH
 from evalmeta.cli.output import json_option, note, print_json, warn
 from evalmeta.package.files import shown
-from evalmeta.report.text import count
+from evalmeta.report.steps import STEPS_LABEL, steps_text
+from evalmeta.report.text import LINE_CHARS, count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from evalmeta.traces.turns import TracedTurn
 
 _UNKNOWN: Final = "unknown"
+_VALUE_CHARS: Final = 14  # the column in which values begin
 
 
 @click.group(cls=FullHelpGroup)
@@ -30,7 +32,7 @@ def trace() -> None:
 @trace.command("import")
 @click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
 @click.option("-o", "--output", type=PATH, help="Write the turns as recorded answers (JSON Lines).")
-@click.option("-v", "--verbose", is_flag=True, help="Also show where in the trace each value was found.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show where in the trace each value was found, and the steps.")
 @json_option
 def import_traces(*, files: tuple[Path, ...], output: Path | None, verbose: bool, as_json: bool) -> None:
     """Show the turns in files of traces, and write them as recorded answers.
@@ -84,6 +86,8 @@ def _lines(number: int, turn: TracedTurn, *, verbose: bool) -> Iterator[str]:
         yield f"   {name:<9}  {value}{rule}"
     if turn.error is not None:
         yield f"   error      {turn.error}"
+    if verbose and (text := steps_text(turn.generated(), chars=LINE_CHARS - _VALUE_CHARS)):
+        yield f"   {STEPS_LABEL:<9}  {text}".replace("\n", "\n" + " " * _VALUE_CHARS)
     for finding in turn.findings:
         yield f"   note       {finding}"
 

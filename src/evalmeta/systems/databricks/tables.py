@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from evalmeta import limits
 from evalmeta.errors import UsageError
 from evalmeta.model.run import CaseResult, TestResult, Verdict
+from evalmeta.model.steps import step_tree
 from evalmeta.systems.databricks import metrics
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def _row(case: Case, result: CaseResult, read_parts: ReadParts) -> ResultRow:
     retrieved = generated.retrieved if generated else None
     if retrieved is not None:
         row["retrieved_context"] = [{"doc_uri": passage.uri, "content": passage.content} for passage in retrieved]
-    if generated and generated.trace is not None:
+    if generated and generated.trace is not None and step_tree(generated) is None:
+        # The column is read again as a trace of MLflow, which a tree of steps is not.
         row["trace"] = json.dumps(generated.trace, ensure_ascii=False)
     if result.error is not None:
         row["model_error_message"] = result.error
