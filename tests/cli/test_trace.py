@@ -342,4 +342,4 @@ def test_runs_that_ask_the_same_are_warned_of_and_iterations_are_not(folder: Pat
 
     assert not evalmeta("trace", "import", "one.jsonl", "-o", "recordings.jsonl").err
     warned = evalmeta("trace", "import", "two.jsonl", "-o", "recordings.jsonl").err
-    assert "Warning: 1 utterance in cases of the same number of several runs" in warned
+    assert "Warning: 1 utterance in the same case of several runs" in warned

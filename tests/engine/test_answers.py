@@ -125,7 +125,7 @@ def _action(**parts: object) -> dict[str, object]:
         ({"outcome": "x", "state": ["a"]}, "the agent's state is a value of type list; expected a mapping"),
         ({"outcome": "x", "state": {"a": {1}}}, "the state is not valid JSON"),
         ({"outcome": "x", "handoffs": "Orders"}, "handoffs are a value of type str; expected a list of names"),
-        ({"outcome": "x", "handoffs": ["Orders", None]}, "handoff's name is nothing"),
+        ({"outcome": "x", "handoffs": ["Orders", None]}, "handoff is nothing"),
         ({"outcome": "x", "actions": [1]}, "actions hold a value of type int"),
         ({"outcome": "x", "latency_ms": float("nan")}, "latency_ms is nan; expected a finite number"),
         ({"outcome": "x", "latency_ms": float("inf")}, "latency_ms is inf"),

@@ -275,10 +275,17 @@ def test_every_short_form_needs_a_value(key: str) -> None:
             "state: {'order[': 1}",
             (
                 "t.yaml:3:21 the path 'order[' cannot be used: the reference is not a supported JSONPath; it ends"
-                " too early [spec-value] Write state: {order.status: shipped}."
+                " too early [spec-value] Write a path such as order.items[0].id, or a full JSONPath such as"
+                " $['last.action']."
             ),
         ),
-        ("state: {' ': 1}", "t.yaml:3:16 a path is empty [spec-value] Write state: {order.status: shipped}."),
+        (
+            "state: {' ': 1}",
+            (
+                "t.yaml:3:16 a path is empty [spec-value] Write a path such as order.items[0].id, or a full JSONPath"
+                " such as $['last.action']."
+            ),
+        ),
         (
             "state: {id: {at_least: x}}",
             "t.yaml:3:26 'at_least' is \"x\", not a number [spec-value] Write a number without quotes.",

@@ -54,7 +54,9 @@ def fits(expected: JsonValue, actual: JsonValue) -> bool:
         ({"type": "refund", "id": 1}, [{"type": "refund", "id": 1, "more": 2}], [{"type": "other", "id": 1}, "x"]),
         ({"a": {"b": {"at_most": 1}}}, [{"a": {"b": 1, "c": 2}, "d": 3}], [{"a": {"b": 2}}, {"a": {}}]),
         ([1, {"any": True}], [[1, 2]], [[1], [1, 2, 3], [2, 2]]),
-        ({}, [{}, {"a": 1}], [[], None]),
+        # A mapping without names is an empty one, or `cart: {}` would pass whatever is in the cart.
+        ({}, [{}], [{"a": 1}, [], None]),
+        ({"filter": {}}, [{"filter": {}, "page": 1}], [{"filter": {"type": "open"}}, {}]),
     ],
 )
 def test_a_value_fits_what_is_expected_of_it(
@@ -203,3 +205,8 @@ def test_a_mistyped_matcher_and_a_value_that_is_missing_are_faults(item: JsonVal
 def test_names_of_arguments_that_resemble_matchers_are_literal() -> None:
     for literal in ({"types": ["a"], "type": "b"}, {"equal": 1}, {"contain": "a", "size": 1}, {"matched": True}):
         assert fits(literal, literal)
+
+
+def test_an_empty_input_accepts_any_arguments_and_an_empty_output_is_empty() -> None:
+    assert differences({"name": "A", "input": {}}, input={"id": 1}) == ()
+    assert differences({"name": "A", "output": {}}, output={"id": 1}) == ("A.output.id: not expected, got 1",)

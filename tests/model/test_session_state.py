@@ -15,6 +15,7 @@ from evalmeta.model.session_state import state_path, state_reference
         (" user:name ", "$['user:name']"),
         ("items[*].a-b", "$['items'][*]['a-b']"),
         ("totals.*", "$['totals'].*"),
+        ("*.total", "$.*['total']"),
         ("it's", r"$['it\'s']"),
         ("$.order.id", "$.order.id"),
         ("$", "$"),

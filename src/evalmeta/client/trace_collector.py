@@ -33,9 +33,9 @@ _RETRIED: Final = frozenset({
     HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT,
 })  # fmt: skip
 _ADVICE: Final = {
-    HTTPStatus.UNAUTHORIZED: f"Set {_HEADERS} to what the collector expects, such as Authorization=Bearer%20TOKEN.",
+    HTTPStatus.UNAUTHORIZED: f"Set {_HEADERS} to the header that the collector expects, as name=value.",
     HTTPStatus.FORBIDDEN: f"Check the key in {_HEADERS}.",
-    HTTPStatus.NOT_FOUND: "Leave out /v1/traces from the address: evalmeta appends it.",
+    HTTPStatus.NOT_FOUND: "Check the path of the address: evalmeta appends /v1/traces and /v1/logs to it.",
 }
 
 

@@ -241,7 +241,7 @@ def _state(state: object) -> JsonObject:
 def _handoffs(names: object) -> tuple[str, ...]:
     if not isinstance(names, list | tuple):
         raise SubjectError(f"the agent's handoffs are {_kind(names)}; expected a list of names of agents")
-    texts = tuple(_text(name, "handoff's name") for name in names)
+    texts = tuple(_text(name, "handoff") for name in names)
     _check_length(sum(map(len, texts)), "handoffs")
     return texts
 

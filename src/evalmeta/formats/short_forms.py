@@ -39,6 +39,7 @@ _CALL_HINTS: Final = {
 _SCHEMA: Final = "Write a path relative to the file of the test, such as schemas/order.json, or the schema itself."
 _JSON_EXAMPLE: Final = "Write json: {path: $.city, equals: Paris}."
 _STATE_EXAMPLE: Final = "Write state: {order.status: shipped}."
+_PATH_EXAMPLE: Final = "Write a path such as order.items[0].id, or a full JSONPath such as $['last.action']."
 _NO_STATE: Final = "Leave it out, or write state: {$: {equals: {}}} for a state without values."
 
 
@@ -141,7 +142,7 @@ def _state(check: Check, case: YamlRecord) -> Iterator[Expectation]:
         )
     for path, item in record.values.items():
         if why := _why_not_state_path(path):
-            case.error("spec-value", why, check.name, path, hint=_STATE_EXAMPLE)
+            case.error("spec-value", why, check.name, path, hint=_PATH_EXAMPLE)
         _check_numbers(case, item, (check.name, path))
         value, faults = json_value(item), list[Fault]()
         read_value(value, (check.name, path), faults)

@@ -1,8 +1,8 @@
 """Expected values of JSON: literal values, and matchers such as `{at_least: 5}`, nested as JSON is.
 
 A mapping whose keys are all names of `MATCHERS` is a matcher, and all its conditions must hold. Any other mapping must
-be a part of the actual one, unless the value is `exact`. `{equals: VALUE}` is that value and nothing else, also if its
-keys are those of matchers.
+be a part of the actual one, unless the value is `exact`; `{}` is an empty mapping. `{equals: VALUE}` is that value and
+nothing else, also if its keys are those of matchers.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def read_value(
         inner = {
             name: read_value(item, (*steps, name), faults, exact=exact, literal=literal) for name, item in value.items()
         }
-        return NamedValues(inner, exact)
+        return NamedValues(inner, exact or not inner)
     if isinstance(value, list | tuple):
         return _Listed(
             tuple(read_value(item, (*steps, at), faults, exact=exact, literal=literal) for at, item in enumerate(value))

@@ -32,7 +32,10 @@ def expected_state(path: str, value: JsonValue, *, literal: bool = False) -> Exp
 def state_reference(path: str) -> str:
     """Return the JSONPath that a path into a state stands for."""
     path = path.strip()
-    return path if path.startswith("$") else f"${_NAME.sub(lambda step: _quoted(step[1]), path)}"
+    if path.startswith("$"):
+        return path
+    dot = "." if path.startswith("*") else ""
+    return f"${dot}{_NAME.sub(lambda step: _quoted(step[1]), path)}"
 
 
 def state_path(name: str) -> str:

@@ -78,6 +78,8 @@ def test_a_value_at_a_path_is_compared_as_arguments_are(path: str, expected: Jso
         ("order.total", {"any": True}, "order.total: expected any value, but it is missing"),
         ("discount", None, "discount: expected null, but it is missing"),
         ("$", {"equals": {}}, "$: expected {}, got {"),
+        ("order", {}, "order.status: not expected, got"),
+        ("order.items[0]", {"sku": {}}, 'order.items[0].sku: expected {}, got "A-7"'),
     ],
 )
 def test_a_failure_names_the_path_and_both_values(path: str, expected: JsonValue, why: str) -> None:
@@ -108,6 +110,7 @@ def test_a_literal_value_has_no_matchers() -> None:
     state: JsonObject = {"filter": {"type": "open", "page": 2}}
     assert judge("filter", {"type": "open"}, state, literal=True).verdict is Verdict.PASS
     assert judge("filter", {"type": "string"}, {"filter": "open"}, literal=True).verdict is Verdict.FAILURE
+    assert judge("filter", {}, state, literal=True).verdict is Verdict.FAILURE
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def import_traces(*, files: tuple[Path, ...], output: Path | None, verbose: bool
 def _shared_warnings(turns: Sequence[TracedTurn]) -> list[str]:
     if not (shared := api.traces.count_shared(turns)):
         return []
-    asked = f"{count(shared, 'utterance')} in cases of the same number of several runs"
+    asked = f"{count(shared, 'utterance')} in the same case of several runs"
     way_out = "Export each run to its own file: evalmeta test results --job-id RUN --trace FILE"
     return [f"{asked}: a case may get the answer of another run. {way_out}"]
 
