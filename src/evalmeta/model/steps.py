@@ -42,14 +42,14 @@ class Step:
     Attributes:
         kind: what it is.
         name: the agent, the model, the tool, or what was searched.
-        start_ms: its begin in milliseconds after that of the turn.
+        start_ms: its start in milliseconds after the start of the turn.
         duration_ms: how long it took in milliseconds.
-        input: what it got; of a tool, its arguments.
+        input: what it received; the arguments of a tool.
         output: what it returned.
         error: why it failed.
         tokens: the tokens that a model used.
         action: the number of the answer's action that a tool carried out, from 0; None for a handoff.
-        steps: the steps inside it, by their begin.
+        steps: the steps inside it, in the order of their starts.
     """
 
     kind: StepKind
