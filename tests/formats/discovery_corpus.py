@@ -215,6 +215,10 @@ FOREIGN: Final[dict[str, str]] = {
     "recording.json": '{"utterance": "Hi", "outcome": "Hello", "topic": "Orders", "latency_ms": 5}',
     # JSON Lines and tables.
     "recordings.jsonl": _lines({"utterance": "Hi", "outcome": "Hello", "topic": "A", "actions": [], "latency_ms": 5}),
+    "recorded-handoffs.jsonl": _lines(
+        {"utterance": "Hi", "number": 1, "outcome": "Hello", "state": {}, "handoffs": ["A"]},
+        {"utterance": "Bye", "number": 2, "error": "ValueError: x"},
+    ),
     "fine-tuning.jsonl": _lines({"messages": [{"role": "user", "content": "Hi"}]}),
     "alpaca.jsonl": _lines({"instruction": "Add", "input": "1 2", "output": "3"}),
     "qa.jsonl": _lines({"question": "Where?", "answer": "Here."}),

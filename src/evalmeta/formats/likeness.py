@@ -41,6 +41,8 @@ _OF_SF: Final = ("expectedTopic", "expectedActions", "expectedOutcome", "customE
 # In JSON and tables. Data sets for judges of texts have a prompt with rubrics.
 _QUESTIONS: Final = ("question", "prompt")
 _RUBRIC: Final = {"rubric"}
+# A recorded answer has the handoffs that the agent reported.
+_OF_RECORDINGS: Final = {"handoffs"}
 # Words of training data and agents, which are not misspelt.
 _OTHERS: Final = ("utterances", "topics")
 _SYNONYMS: Final = (
@@ -213,6 +215,8 @@ def _likeness(words: Iterable[str], *, is_yaml: bool, is_own: bool = False) -> L
         return Likeness.NONE
     asks, asks_otherwise = not meant.isdisjoint(_ASKS), not meant.isdisjoint(QUESTIONS if is_yaml else _QUESTIONS)
     checks = meant & _strong()
+    if checks == _OF_RECORDINGS and "outcome" in words and not is_yaml:
+        return Likeness.NONE
     if checks and (asks or (asks_otherwise and (is_yaml or checks != _RUBRIC))):
         return Likeness.OWN
     common = _weak() | (_foreign_checks() if is_yaml else frozenset())
